@@ -1,0 +1,1 @@
+"""The custom resources of kube-synergy as pydantic models; `crds/` is generated from them."""

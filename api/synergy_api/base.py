@@ -1,0 +1,44 @@
+"""What all the resources share: camelCase field names on the wire, closed models, conditions."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic.alias_generators import to_camel
+
+from synergy_api.quantity import QUANTITY_PATTERN
+
+
+def wire_name(field: str) -> str:
+    """camelCase as Kubernetes writes it: `gpu_uuids` is `gpuUUIDs`, `price_per_hour` is `pricePerHour`."""
+    return to_camel(field).replace("Uuids", "UUIDs").replace("GpuSeconds", "GPUSeconds")
+
+
+class ApiModel(BaseModel):
+    """A part of a custom resource. Unknown fields are refused, as the API server does under strict validation."""
+
+    model_config = ConfigDict(alias_generator=wire_name, populate_by_name=True, extra="forbid", frozen=True)
+
+    def to_wire(self) -> dict[str, Any]:
+        """The JSON form: camelCase, without what is unset."""
+        return self.model_dump(mode="json", by_alias=True, exclude_none=True)
+
+
+Quantity = Annotated[
+    str | int,
+    Field(json_schema_extra={"x-kubernetes-int-or-string": True, "pattern": QUANTITY_PATTERN}),
+]
+"""A Kubernetes quantity such as 500m or 64Gi."""
+
+Timestamp = Annotated[str, Field(json_schema_extra={"format": "date-time"})]
+"""RFC 3339 time in UTC."""
+
+
+class Condition(ApiModel):
+    """A condition as the Kubernetes API conventions define it."""
+
+    type: Annotated[str, Field(max_length=316, description="Type of the condition, CamelCase.")]
+    status: Annotated[Literal["True", "False", "Unknown"], Field(description="True, False or Unknown.")]
+    reason: Annotated[str, Field(max_length=1024, description="One word, CamelCase, from a closed list.")]
+    message: Annotated[str, Field(max_length=32768, description="What happened and what to change, in words.")] = ""
+    last_transition_time: Annotated[Timestamp, Field(description="When the status last changed.")]
+    observed_generation: Annotated[int | None, Field(ge=0, description="The spec generation this was set for.")] = None

@@ -1,0 +1,58 @@
+"""Every name that two rooms must agree on: API group, labels, annotations, field managers, exit codes."""
+
+from typing import Final
+
+GROUP: Final = "kube-synergy.dev"
+VERSION: Final = "v1alpha1"
+API_VERSION: Final = f"{GROUP}/{VERSION}"
+
+SCHEDULER_NAME: Final = "kube-synergy"
+
+LABEL_JOB: Final = f"{GROUP}/job"
+"""On every pod and Job made for a TrainingJob: the TrainingJob's name."""
+LABEL_RUN: Final = f"{GROUP}/run"
+"""The run (status.allocation.run) a pod belongs to."""
+LABEL_RANK: Final = f"{GROUP}/rank"
+LABEL_ROLE: Final = f"{GROUP}/role"
+ROLE_WORKER: Final = "worker"
+ROLE_PROFILE: Final = "profile"
+
+ANNOTATION_PLANNED_NODE: Final = f"{GROUP}/planned-node"
+"""The node the plan gave the pod; filter and bind admit no other."""
+ANNOTATION_BOUND: Final = f"{GROUP}/bound"
+"""Written by the Binding itself: JSON of what the extender recorded when it bound the pod."""
+
+GATE: Final = f"{GROUP}/place"
+"""Scheduling gate that a pod of ours carries until its place is really free."""
+
+MANAGER_OPERATOR: Final = "kube-synergy-operator"
+MANAGER_PLAN: Final = "kube-synergy-plan"
+"""Field manager of the extender's status.allocation and status.queue."""
+MANAGER_PROGRESS: Final = "kube-synergy-progress"
+"""Field manager of the extender's status.progress. Its own manager, because any replica writes progress while only the
+leader writes the plan, and server-side apply drops the fields that a manager no longer sends."""
+
+TOKEN_AUDIENCE: Final = "kube-synergy-extender"  # noqa: S105 - an audience, not a secret
+
+EXIT_YIELDED: Final = 75
+"""Exit code of a worker that checkpointed and left at its lease's end (EX_TEMPFAIL of sysexits.h)."""
+
+RESOURCE_GPU: Final = "nvidia.com/gpu"
+
+MAX_JOB_NAME: Final = 50
+"""Longest TrainingJob name: what the operator appends must still fit a 63-character label."""
+
+
+def service_name(job: str) -> str:
+    """Headless Service of a job's workers; the prefix lets a job's name begin with a digit, a Service's must not."""
+    return f"tj-{job}"
+
+
+def worker_pod_name(job: str, run: int, rank: int) -> str:
+    """Pod of one rank of one run; the run in the name makes creating it idempotent and never reuses a name."""
+    return f"{job}-{run}-{rank}"
+
+
+def master_address(job: str, namespace: str, run: int) -> str:
+    """DNS name of rank 0, resolved by the headless Service."""
+    return f"{worker_pod_name(job, run, 0)}.{service_name(job)}.{namespace}.svc"

@@ -1,0 +1,292 @@
+"""TrainingJob: what a user asks for (spec) and what the two owners of its status say (operator, extender)."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import ConfigDict, Field
+
+from synergy_api.base import ApiModel, Condition, Quantity, Timestamp
+from synergy_api.names import MAX_JOB_NAME
+from synergy_api.profile import DemandVector, ProfilePoint, ProfileRequest, SensitivityMatrix
+
+Phase = Literal["Pending", "Profiling", "Queued", "Starting", "Running", "Yielding", "Succeeded", "Failed", "Suspended"]
+FINISHED: tuple[Phase, ...] = ("Succeeded", "Failed")
+
+
+class ResourceBounds(ApiModel):
+    """CPU and memory of the whole job, all its workers together."""
+
+    cpu: Annotated[Quantity | None, Field(description="CPU of the whole job, such as 500m or 8.")] = None
+    memory: Annotated[Quantity | None, Field(description="Memory of the whole job, such as 64Gi.")] = None
+
+
+class ResourceRange(ApiModel):
+    """Bounds on what the plan may give the job beside its GPUs."""
+
+    min: Annotated[ResourceBounds, Field(description="The plan gives at least this.")] = ResourceBounds()
+    max: Annotated[ResourceBounds, Field(description="The plan and the profile runs use at most this.")] = (
+        ResourceBounds()
+    )
+
+
+class Dataset(ApiModel):
+    """Size of the training data: what the memory axis of the sensitivity matrix is computed from."""
+
+    bytes: Annotated[int, Field(ge=1, description="Size of the data set in bytes.")]
+    samples: Annotated[int, Field(ge=1, description="Number of samples in the data set.")]
+
+
+class ProfileSpec(ApiModel):
+    """How the sensitivity matrix comes about."""
+
+    mode: Annotated[
+        Literal["Auto", "Provided", "Skip"],
+        Field(description="Auto measures it, Provided takes `matrices`, Skip schedules at the GPU-proportional share."),
+    ] = "Auto"
+    matrices: Annotated[
+        list[SensitivityMatrix], Field(max_length=16, description="With mode Provided: a matrix for each GPU type.")
+    ] = []
+    steps: Annotated[int, Field(ge=2, le=100000, description="Training steps measured at each CPU point.")] = 50
+    warmup_steps: Annotated[int, Field(ge=0, le=100000, description="Steps run before the measurement begins.")] = 5
+    timeout_seconds: Annotated[
+        int, Field(ge=5, le=86400, description="A profile run that takes longer has failed.")
+    ] = 600
+    cpu_step: Annotated[
+        Quantity | None,
+        Field(description="Distance of neighbouring CPU points; by default the node's CPUs in 24 equal steps."),
+    ] = None
+
+
+class Sharing(ApiModel):
+    """Whether the job may share a GPU with another under MPS."""
+
+    allowed: Annotated[bool, Field(description="The job may share its GPU.")] = False
+
+
+class Slo(ApiModel):
+    """What the user was promised."""
+
+    deadline: Annotated[Timestamp, Field(description="When the job should be done, RFC 3339.")]
+
+
+_SPEC_RULES: list[Any] = [
+    {
+        "rule": "self.profile.mode != 'Provided' || self.profile.matrices.size() > 0",
+        "message": "profile.matrices must have at least one matrix when profile.mode is Provided",
+        "fieldPath": ".profile",
+    },
+    {
+        "rule": "!has(self.gpusPerWorker) || self.gpus % self.gpusPerWorker == 0",
+        "message": "gpusPerWorker must divide gpus",
+        "fieldPath": ".gpusPerWorker",
+    },
+]
+
+
+class TrainingJobSpec(ApiModel):
+    """What the user asks for."""
+
+    model_config = ConfigDict(json_schema_extra={"x-kubernetes-validations": _SPEC_RULES})
+
+    gpus: Annotated[
+        int,
+        Field(
+            ge=1,
+            le=65536,
+            description="GPUs of the whole job, fixed for its life.",
+            json_schema_extra={
+                "x-kubernetes-validations": [
+                    {"rule": "self == oldSelf", "message": "gpus is fixed for the life of the job"}
+                ]
+            },
+        ),
+    ]
+    gpus_per_worker: Annotated[
+        int | None,
+        Field(
+            ge=1,
+            description="GPUs of one worker pod at the most; by default one pod takes all that the job has on a node.",
+        ),
+    ] = None
+    template: Annotated[
+        dict[str, Any],
+        Field(description="PodTemplateSpec of a worker. The first container trains and must name its command."),
+    ]
+    gpu_types: Annotated[
+        list[Annotated[str, Field(min_length=1, max_length=63)]],
+        Field(max_length=16, description="GPU types the job may run on; empty means any."),
+    ] = []
+    steps: Annotated[int, Field(ge=1, description="Training steps until the job is done.")]
+    batch_size: Annotated[int | None, Field(ge=1, description="Samples per training step, over all GPUs.")] = None
+    tenant: Annotated[str, Field(max_length=63, description="Who the job counts for; empty means its namespace.")] = ""
+    weight: Annotated[float, Field(gt=0, description="Weight in fair policies.")] = 1.0
+    slo: Slo | None = None
+    resources: ResourceRange = ResourceRange()
+    dataset: Dataset | None = None
+    profile: ProfileSpec = ProfileSpec()
+    sharing: Sharing = Sharing()
+    preemption: Annotated[
+        Literal["Checkpoint", "Signal", "Never"],
+        Field(
+            description="How the job leaves at a lease's end: Checkpoint through the library, Signal by SIGTERM and "
+            "the grace period, Never keeps its GPUs until it is done."
+        ),
+    ] = "Checkpoint"
+    placement: Annotated[
+        Literal["Auto", "Consolidate", "Spread"],
+        Field(description="Auto lets the plan decide, Consolidate waits for one node, Spread does not mind many."),
+    ] = "Auto"
+    suspend: Annotated[bool, Field(description="Hold the job: it checkpoints, leaves and is not planned.")] = False
+    backoff_limit: Annotated[int, Field(ge=0, le=1000, description="Failed runs after which the job has failed.")] = 3
+    ttl_seconds_after_finished: Annotated[
+        int | None, Field(ge=0, description="The job is deleted this long after it finished; by default never.")
+    ] = None
+
+
+class WorkerStatus(ApiModel):
+    """One worker pod as the operator last saw it."""
+
+    name: str
+    rank: Annotated[int, Field(ge=0)]
+    node: str
+    gpus: Annotated[int, Field(ge=1)]
+    cpu_millis: Annotated[int, Field(ge=0)]
+    memory_bytes: Annotated[int, Field(ge=0)]
+    state: Annotated[str, Field(description="Gated, Waiting, Running, Succeeded or Failed.")]
+
+
+class ProfileStatus(ApiModel):
+    """Where the job's profile stands. Owned by the operator."""
+
+    state: Annotated[
+        Literal["Waiting", "Measuring", "Complete", "Skipped", "Failed"], Field(description="Where it stands.")
+    ]
+    fingerprint: Annotated[
+        str, Field(description="What identical jobs have in common; names their ThroughputProfile.")
+    ] = ""
+    request: Annotated[ProfileRequest | None, Field(description="The place the next profile runs ask for.")] = None
+    points: Annotated[list[ProfilePoint], Field(max_length=256, description="CPU points measured so far.")] = []
+    matrices: Annotated[
+        list[SensitivityMatrix], Field(max_length=16, description="The full matrix for each GPU type.")
+    ] = []
+    demand: Annotated[
+        list[DemandVector], Field(max_length=16, description="What saturates the job, for each GPU type.")
+    ] = []
+
+
+class RunOutcome(ApiModel):
+    """How a run ended."""
+
+    run: Annotated[int, Field(ge=1)]
+    outcome: Literal["Yielded", "Succeeded", "Failed", "Evicted", "Profiled"]
+    step: Annotated[int | None, Field(ge=0, description="The step rank 0 left at, where it said so.")] = None
+    exit_code: int | None = None
+    reason: str = ""
+
+
+class ServiceStatus(ApiModel):
+    """Attained service, derived from recorded starts and stops. Owned by the operator.
+
+    Closed runs are summed and the open one keeps its start, both written in one update, so that no crash loses or
+    doubles any: at time t a job has `attained_gpu_seconds + (t - running_since) * gpus` while `running_since` is set.
+    """
+
+    run: Annotated[int, Field(ge=0, description="The newest run whose workers were made.")] = 0
+    ended_run: Annotated[int, Field(ge=0, description="The newest run that holds nothing any more.")] = 0
+    running_since: Annotated[Timestamp | None, Field(description="When the last worker of the open run started.")] = (
+        None
+    )
+    running_gpu_type: str | None = None
+    attained_gpu_seconds: Annotated[float, Field(ge=0)] = 0.0
+    received_seconds: Annotated[dict[str, float], Field(description="Seconds of closed runs by GPU type.")] = {}
+    preemptions: Annotated[int, Field(ge=0, description="Runs that ended because the lease was not renewed.")] = 0
+    failures: Annotated[int, Field(ge=0, description="Runs that failed; counts against backoffLimit.")] = 0
+    retry_at: Annotated[Timestamp | None, Field(description="Not before this does a failed job run again.")] = None
+    last: Annotated[RunOutcome | None, Field(description="How the newest ended run ended.")] = None
+
+
+class NodeShare(ApiModel):
+    """What one node gives the job."""
+
+    node: str
+    gpus: Annotated[int, Field(ge=1)]
+    cpu_millis: Annotated[int, Field(ge=1)]
+    memory_bytes: Annotated[int, Field(ge=1)]
+
+
+class Allocation(ApiModel):
+    """What the job holds. Owned by the extender; written before anything acts on it."""
+
+    run: Annotated[
+        int, Field(ge=1, description="Grows by one with each new place; kept while only CPU and memory change.")
+    ]
+    purpose: Literal["Train", "Profile"] = "Train"
+    state: Annotated[
+        Literal["Granted", "Revoked", "Released"],
+        Field(description="Granted holds its place, Revoked leaves it at leaseUntil, Released holds nothing."),
+    ]
+    admitted: Annotated[bool, Field(description="What the place needs is really free: the pods' gates may fall.")] = (
+        False
+    )
+    round: Annotated[int, Field(ge=0, description="The round that last decided this.")] = 0
+    lease_until: Annotated[Timestamp | None, Field(description="No worker is stopped before this.")] = None
+    gpu_type: str = ""
+    workers: Annotated[list[NodeShare], Field(max_length=4096, description="What the job may use now, by node.")] = []
+    planned: Annotated[
+        list[NodeShare],
+        Field(
+            max_length=4096,
+            description="What the plan gives it once others on the node have shrunk; empty if as `workers`.",
+        ),
+    ] = []
+    steps_per_second: Annotated[float, Field(ge=0, description="Throughput the plan expects.")] = 0.0
+    proportional_steps_per_second: Annotated[
+        float, Field(ge=0, description="Throughput at the GPU-proportional share.")
+    ] = 0.0
+    reason: Annotated[str, Field(description="Why a revoked job leaves, in words.")] = ""
+
+
+class QueueStatus(ApiModel):
+    """Why the job is not running. Owned by the extender; absent while it runs."""
+
+    position: Annotated[int, Field(ge=1, description="Place in the policy's order among the waiting.")]
+    reason: Annotated[str, Field(description="One of the planner's closed list of reasons.")]
+    message: Annotated[str, Field(description="The reason in words and the next step.")] = ""
+
+
+class Progress(ApiModel):
+    """What rank 0 last reported. Owned by the extender's lease endpoint."""
+
+    run: Annotated[int, Field(ge=0)] = 0
+    steps: Annotated[int, Field(ge=0, description="Training steps done.")] = 0
+    checkpoint_steps: Annotated[int, Field(ge=0, description="Steps in the newest checkpoint.")] = 0
+    steps_per_second: Annotated[float, Field(ge=0, description="Measured throughput of the last reports.")] = 0.0
+    percent: Annotated[int, Field(ge=0, le=100)] = 0
+    updated_at: Timestamp | None = None
+
+
+class TrainingJobStatus(ApiModel):
+    """What is. Field ownership: operator - observedGeneration, phase, conditions, profile, workers, service, times;
+    extender - allocation, queue (leader), progress (any replica)."""
+
+    observed_generation: int | None = None
+    phase: Phase | None = None
+    conditions: Annotated[
+        list[Condition],
+        Field(
+            json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]}, max_length=32
+        ),
+    ] = []
+    profile: ProfileStatus | None = None
+    workers: Annotated[list[WorkerStatus], Field(max_length=4096)] = []
+    service: ServiceStatus | None = None
+    start_time: Annotated[Timestamp | None, Field(description="When the job first ran.")] = None
+    completion_time: Annotated[Timestamp | None, Field(description="When the job succeeded or failed.")] = None
+    allocation: Allocation | None = None
+    queue: QueueStatus | None = None
+    progress: Progress | None = None
+
+
+NAME_RULE = {
+    "rule": f"self.metadata.name.size() <= {MAX_JOB_NAME}",
+    "message": f"metadata.name must be at most {MAX_JOB_NAME} characters: pods and Services are named after the job",
+}

@@ -1,0 +1,18 @@
+// Command coredns is CoreDNS with only the plugins a devcluster needs. The full
+// program links the clients of several cloud providers and takes minutes to compile.
+package main
+
+import (
+	"github.com/coredns/coredns/coremain"
+
+	_ "github.com/coredns/coredns/plugin/bind"
+	_ "github.com/coredns/coredns/plugin/cache"
+	_ "github.com/coredns/coredns/plugin/errors"
+	_ "github.com/coredns/coredns/plugin/health"
+	_ "github.com/coredns/coredns/plugin/kubernetes"
+	_ "github.com/coredns/coredns/plugin/ready"
+)
+
+func main() {
+	coremain.Run()
+}
