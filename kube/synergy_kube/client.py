@@ -1,0 +1,257 @@
+"""Requests to the API server."""
+
+import ssl
+from collections.abc import AsyncIterator, Mapping
+from types import TracebackType
+from typing import Any, Self
+
+import aiohttp
+import msgspec
+
+from synergy_kube import credentials
+from synergy_kube.errors import Gone, error_of
+from synergy_kube.resources import Resource
+
+Object = dict[str, Any]
+
+_TIMEOUT_SECONDS = 30.0
+_WATCH_SECONDS = 120
+_WATCH_CHUNK = 1 << 16
+_CONNECTIONS = 64
+
+
+class KubeClient:
+    """An asynchronous client. Every method raises ApiError (NotFound, Conflict, Gone) with the API server's words,
+    aiohttp.ClientError or TimeoutError when the server cannot be reached."""
+
+    def __init__(self, session: aiohttp.ClientSession, base_url: str, configuration: Any) -> None:
+        self._session = session
+        self._base_url = base_url.rstrip("/")
+        self._configuration = configuration
+
+    @classmethod
+    async def connect(cls, kubeconfig: str | None = None, context: str | None = None) -> Self:
+        """A client for the cluster of `kubeconfig`, else of the pod this runs in, else of the user's default."""
+        configuration = await credentials.load(kubeconfig, context)
+        tls = ssl.create_default_context(cafile=configuration.ssl_ca_cert)
+        if configuration.cert_file:
+            tls.load_cert_chain(configuration.cert_file, keyfile=configuration.key_file)
+        if not configuration.verify_ssl:
+            tls.check_hostname = False
+            tls.verify_mode = ssl.CERT_NONE
+        session = aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(ssl=tls, limit=_CONNECTIONS, keepalive_timeout=60),
+            timeout=aiohttp.ClientTimeout(total=_TIMEOUT_SECONDS),
+        )
+        return cls(session, configuration.host, configuration)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._session.close()
+
+    async def get(self, resource: Resource, name: str, namespace: str | None = None) -> Object:
+        """One object."""
+        return await self._call("GET", resource.path(namespace, name))
+
+    async def list(
+        self, resource: Resource, namespace: str | None = None, *, label_selector: str = "", field_selector: str = ""
+    ) -> Object:
+        """A collection: `items`, and `metadata.resourceVersion` to watch from."""
+        return await self._call("GET", resource.path(namespace), query=_selectors(label_selector, field_selector))
+
+    async def create(
+        self, resource: Resource, body: Mapping[str, Any], namespace: str | None = None, *, dry_run: bool = False
+    ) -> Object:
+        """Create an object, strictly validated. `apiVersion` and `kind` may be left out."""
+        query = {"fieldValidation": "Strict"} | ({"dryRun": "All"} if dry_run else {})
+        return await self._call("POST", resource.path(namespace), body=_typed(resource, body), query=query)
+
+    async def create_subresource(
+        self, resource: Resource, name: str, subresource: str, body: Mapping[str, Any], namespace: str | None = None
+    ) -> Object:
+        """POST to a subresource, such as a pod's `binding` or `eviction`; `body` names its own kind."""
+        return await self._call("POST", resource.path(namespace, name, subresource), body=body)
+
+    async def replace(
+        self, resource: Resource, name: str, body: Mapping[str, Any], namespace: str | None = None
+    ) -> Object:
+        """Replace an object; Conflict if it changed since the resourceVersion in `body`."""
+        return await self._call("PUT", resource.path(namespace, name), body=_typed(resource, body))
+
+    async def apply(
+        self,
+        resource: Resource,
+        name: str,
+        body: Mapping[str, Any],
+        namespace: str | None = None,
+        *,
+        manager: str,
+        subresource: str | None = None,
+        force: bool = True,
+    ) -> Object:
+        """Server-side apply: after it `manager` owns exactly the fields in `body`.
+
+        With `metadata.resourceVersion` in `body` it is refused (Conflict) if the object changed since.
+        """
+        metadata = {**body.get("metadata", {}), "name": name}
+        if namespace is not None:
+            metadata["namespace"] = namespace
+        return await self._call(
+            "PATCH",
+            resource.path(namespace, name, subresource),
+            body={**_typed(resource, body), "metadata": metadata},
+            query={"fieldManager": manager, "force": "true" if force else "false"},
+            content_type="application/apply-patch+yaml",
+        )
+
+    async def merge_patch(
+        self,
+        resource: Resource,
+        name: str,
+        body: Mapping[str, Any],
+        namespace: str | None = None,
+        *,
+        subresource: str | None = None,
+    ) -> Object:
+        """JSON merge patch (RFC 7386): lists are replaced whole."""
+        return await self._patch(resource, name, body, namespace, subresource, "application/merge-patch+json")
+
+    async def strategic_patch(
+        self,
+        resource: Resource,
+        name: str,
+        body: Mapping[str, Any],
+        namespace: str | None = None,
+        *,
+        subresource: str | None = None,
+    ) -> Object:
+        """Strategic merge patch: lists of containers and the like merge by name. Not for custom resources."""
+        return await self._patch(resource, name, body, namespace, subresource, "application/strategic-merge-patch+json")
+
+    async def delete(
+        self,
+        resource: Resource,
+        name: str,
+        namespace: str | None = None,
+        *,
+        grace_seconds: int | None = None,
+        uid: str | None = None,
+        propagation: str = "Background",
+    ) -> Object:
+        """Delete an object; with `uid` only that very one (Conflict if another has taken its name)."""
+        options: Object = {"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": propagation}
+        if grace_seconds is not None:
+            options["gracePeriodSeconds"] = grace_seconds
+        if uid is not None:
+            options["preconditions"] = {"uid": uid}
+        return await self._call("DELETE", resource.path(namespace, name), body=options)
+
+    async def watch(
+        self,
+        resource: Resource,
+        resource_version: str,
+        namespace: str | None = None,
+        *,
+        label_selector: str = "",
+        field_selector: str = "",
+    ) -> AsyncIterator[tuple[str, Object]]:
+        """Events after `resource_version` as (ADDED | MODIFIED | DELETED | BOOKMARK, object), until the server ends
+        the watch (at the latest after two minutes: watch again from the last version seen).
+
+        Raises Gone if `resource_version` is too old: list anew.
+        """
+        query = _selectors(label_selector, field_selector) | {
+            "watch": "true",
+            "allowWatchBookmarks": "true",
+            "resourceVersion": resource_version,
+            "timeoutSeconds": str(_WATCH_SECONDS),
+        }
+        timeout = aiohttp.ClientTimeout(total=None, sock_connect=10, sock_read=_WATCH_SECONDS + 15)
+        async with self._session.get(
+            self._base_url + resource.path(namespace), params=query, headers=await self._headers(), timeout=timeout
+        ) as response:
+            if response.status >= 400:
+                raise error_of(response.status, _decode(await response.read()))
+            buffer = bytearray()
+            async for chunk in response.content.iter_chunked(_WATCH_CHUNK):
+                buffer += chunk
+                *lines, rest = bytes(buffer).split(b"\n")
+                buffer = bytearray(rest)
+                for line in lines:
+                    if line:
+                        yield _event(line)
+
+    async def _patch(
+        self,
+        resource: Resource,
+        name: str,
+        body: Mapping[str, Any],
+        namespace: str | None,
+        subresource: str | None,
+        content_type: str,
+    ) -> Object:
+        return await self._call(
+            "PATCH", resource.path(namespace, name, subresource), body=body, content_type=content_type
+        )
+
+    async def _call(
+        self,
+        method: str,
+        path: str,
+        *,
+        body: Mapping[str, Any] | None = None,
+        query: Mapping[str, str] | None = None,
+        content_type: str = "application/json",
+    ) -> Object:
+        headers = await self._headers()
+        data = None
+        if body is not None:
+            data = msgspec.json.encode(body)
+            headers["Content-Type"] = content_type
+        async with self._session.request(
+            method, self._base_url + path, params=query, data=data, headers=headers
+        ) as response:
+            answer = _decode(await response.read())
+            if response.status >= 400:
+                raise error_of(response.status, answer)
+            return answer if isinstance(answer, dict) else {}
+
+    async def _headers(self) -> dict[str, str]:
+        headers = {"Accept": "application/json"}
+        for setting in (await self._configuration.auth_settings()).values():
+            if setting["value"]:
+                headers[setting["key"]] = setting["value"]
+        return headers
+
+
+def _selectors(label_selector: str, field_selector: str) -> dict[str, str]:
+    pairs = {"labelSelector": label_selector, "fieldSelector": field_selector}
+    return {key: value for key, value in pairs.items() if value}
+
+
+def _typed(resource: Resource, body: Mapping[str, Any]) -> Object:
+    return {"apiVersion": resource.api_version, "kind": resource.kind, **body}
+
+
+def _decode(data: bytes) -> Any:
+    try:
+        return msgspec.json.decode(data) if data else {}
+    except msgspec.DecodeError:
+        return data.decode(errors="replace")
+
+
+def _event(line: bytes) -> tuple[str, Object]:
+    event = msgspec.json.decode(line)
+    if event["type"] == "ERROR":
+        code = int(event["object"].get("code") or 500)
+        error = error_of(code, event["object"])
+        raise Gone(code, error.reason, error.message) if error.reason == "Expired" else error
+    return event["type"], event["object"]

@@ -1,0 +1,22 @@
+"""Where the API server is and how to speak to it: in a pod by its service account, elsewhere by a kubeconfig."""
+
+import os
+from typing import Any
+
+from kubernetes.aio import config
+from kubernetes.aio.client import Configuration
+
+
+async def load(kubeconfig: str | None = None, context: str | None = None) -> Any:
+    """Configuration of the kubernetes package for `kubeconfig`, or for the pod this runs in, or for the user's default.
+
+    Raises kubernetes.aio.config.ConfigException if there is none of them.
+    """
+    configuration = Configuration()
+    if kubeconfig is None and context is None and "KUBERNETES_SERVICE_HOST" in os.environ:
+        config.load_incluster_config(client_configuration=configuration)
+    else:
+        await config.load_kube_config(
+            config_file=kubeconfig, context=context, client_configuration=configuration, persist_config=False
+        )
+    return configuration

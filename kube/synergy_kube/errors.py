@@ -1,0 +1,38 @@
+"""What the API server refuses, as exceptions that carry its own words."""
+
+from collections.abc import Mapping
+from typing import Any
+
+
+class ApiError(Exception):
+    """The API server answered with an error. `reason` and `message` are the Status object's."""
+
+    def __init__(self, code: int, reason: str, message: str) -> None:
+        super().__init__(f"{code} {reason}: {message}" if reason else f"{code}: {message}")
+        self.code = code
+        self.reason = reason
+        self.message = message
+
+
+class NotFound(ApiError):  # noqa: N818 - named as Kubernetes names it
+    """There is no such object (404)."""
+
+
+class Conflict(ApiError):  # noqa: N818 - named as Kubernetes names it
+    """It exists already, or changed since it was read (409)."""
+
+
+class Gone(ApiError):  # noqa: N818 - named as Kubernetes names it
+    """The resource version is too old to watch from (410)."""
+
+
+_BY_CODE: Mapping[int, type[ApiError]] = {404: NotFound, 409: Conflict, 410: Gone}
+
+
+def error_of(code: int, status: Any) -> ApiError:
+    """The exception for an error answer; `status` is the decoded body, a Status object where all is well."""
+    if isinstance(status, Mapping):
+        reason, message = str(status.get("reason") or ""), str(status.get("message") or status)
+    else:
+        reason, message = "", str(status)
+    return _BY_CODE.get(code, ApiError)(code, reason, message)

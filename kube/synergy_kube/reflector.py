@@ -1,0 +1,129 @@
+"""A local copy of a collection, kept by list and watch."""
+
+import asyncio
+import logging
+import random
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import aiohttp
+
+from synergy_kube.client import KubeClient, Object
+from synergy_kube.errors import ApiError, Gone
+from synergy_kube.resources import Resource
+
+_LOG = logging.getLogger(__name__)
+_BACKOFF_FIRST_SECONDS = 0.2
+_BACKOFF_MOST_SECONDS = 5.0
+
+Key = tuple[str, str]
+"""(namespace, name); the namespace is empty for cluster resources."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One object came (`old` is None), changed, or went (`new` is None)."""
+
+    key: Key
+    old: Object | None
+    new: Object | None
+
+
+class Reflector:
+    """Keeps `items` equal to the server's collection and tells of each change.
+
+    `trim` reduces an object to what is needed before it is kept (memory). `on_change` is called on the event loop, after
+    the copy has changed; objects that went while the watch was down are told of as well.
+    """
+
+    def __init__(
+        self,
+        client: KubeClient,
+        resource: Resource,
+        *,
+        label_selector: str = "",
+        namespace: str | None = None,
+        trim: Callable[[Object], Object] | None = None,
+        on_change: Callable[[Change], None] | None = None,
+    ) -> None:
+        self._client = client
+        self._resource = resource
+        self._label_selector = label_selector
+        self._namespace = namespace
+        self._trim = trim or (lambda item: item)
+        self._on_change = on_change or (lambda change: None)
+        self._items: dict[Key, Object] = {}
+        self.synced = asyncio.Event()
+
+    @property
+    def items(self) -> Mapping[Key, Object]:
+        """The copy. Do not change the objects."""
+        return self._items
+
+    def __iter__(self) -> Iterator[Object]:
+        return iter(self._items.values())
+
+    def get(self, namespace: str, name: str) -> Object | None:
+        """One object of the copy."""
+        return self._items.get((namespace, name))
+
+    async def run(self) -> None:
+        """Follow the collection until cancelled; the server's absence is waited out."""
+        version: str | None = None
+        backoff = _BACKOFF_FIRST_SECONDS
+        while True:
+            try:
+                if version is None:
+                    version = await self._relist()
+                async for kind, item in self._client.watch(
+                    self._resource, version, self._namespace, label_selector=self._label_selector
+                ):
+                    version = item["metadata"]["resourceVersion"]
+                    self._take(kind, item)
+                    backoff = _BACKOFF_FIRST_SECONDS
+            except Gone:
+                version = None
+            except (ApiError, aiohttp.ClientError, TimeoutError, OSError) as error:
+                _LOG.warning("watching %s: %s", self._resource.plural, error)
+                await asyncio.sleep(backoff * random.uniform(0.5, 1.0))  # noqa: S311 - jitter, not a secret
+                backoff = min(backoff * 2, _BACKOFF_MOST_SECONDS)
+
+    async def _relist(self) -> str:
+        answer = await self._client.list(self._resource, self._namespace, label_selector=self._label_selector)
+        fresh = {_key(item): item for item in answer["items"]}
+        for key in self._items.keys() - fresh.keys():
+            self._forget(key)
+        for item in fresh.values():
+            self._keep(item)
+        self.synced.set()
+        return str(answer["metadata"]["resourceVersion"])
+
+    def _take(self, kind: str, item: Object) -> None:
+        if kind in ("ADDED", "MODIFIED"):
+            self._keep(item)
+        elif kind == "DELETED":
+            self._forget(_key(item))
+
+    def _keep(self, item: Object) -> None:
+        key = _key(item)
+        old = self._items.get(key)
+        if old is not None and _version(old) == _version(item):
+            return
+        new = self._trim(item)
+        self._items[key] = new
+        self._on_change(Change(key, old, new))
+
+    def _forget(self, key: Key) -> None:
+        old = self._items.pop(key, None)
+        if old is not None:
+            self._on_change(Change(key, old, None))
+
+
+def _key(item: Mapping[str, Any]) -> Key:
+    metadata = item["metadata"]
+    return metadata.get("namespace", ""), metadata["name"]
+
+
+def _version(item: Mapping[str, Any]) -> str | None:
+    return item["metadata"].get("resourceVersion")

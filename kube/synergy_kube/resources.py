@@ -1,0 +1,63 @@
+"""The resources that kube-synergy reads and writes, as paths of the API server."""
+
+from dataclasses import dataclass
+from typing import Final
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """One resource type. `group` is empty for the core group."""
+
+    group: str
+    version: str
+    plural: str
+    kind: str
+    namespaced: bool
+
+    @property
+    def api_version(self) -> str:
+        """What stands in `apiVersion`."""
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+    def path(self, namespace: str | None = None, name: str | None = None, subresource: str | None = None) -> str:
+        """URL path of the collection, or of one object or its subresource.
+
+        Raises ValueError if one object of a namespaced resource is asked for without its namespace.
+        """
+        root = f"/apis/{self.group}/{self.version}" if self.group else f"/api/{self.version}"
+        if self.namespaced and name is not None and namespace is None:
+            raise ValueError(f"{self.kind} {name} needs a namespace")
+        parts = [root]
+        if self.namespaced and namespace is not None:
+            parts.append(f"namespaces/{namespace}")
+        parts.append(self.plural)
+        parts.extend(part for part in (name, subresource) if part is not None)
+        return "/".join(parts)
+
+
+PODS: Final = Resource("", "v1", "pods", "Pod", namespaced=True)
+NODES: Final = Resource("", "v1", "nodes", "Node", namespaced=False)
+SERVICES: Final = Resource("", "v1", "services", "Service", namespaced=True)
+CONFIG_MAPS: Final = Resource("", "v1", "configmaps", "ConfigMap", namespaced=True)
+SECRETS: Final = Resource("", "v1", "secrets", "Secret", namespaced=True)
+NAMESPACES: Final = Resource("", "v1", "namespaces", "Namespace", namespaced=False)
+EVENTS: Final = Resource("", "v1", "events", "Event", namespaced=True)
+PERSISTENT_VOLUME_CLAIMS: Final = Resource("", "v1", "persistentvolumeclaims", "PersistentVolumeClaim", namespaced=True)
+JOBS: Final = Resource("batch", "v1", "jobs", "Job", namespaced=True)
+LEASES: Final = Resource("coordination.k8s.io", "v1", "leases", "Lease", namespaced=True)
+DEPLOYMENTS: Final = Resource("apps", "v1", "deployments", "Deployment", namespaced=True)
+CUSTOM_RESOURCE_DEFINITIONS: Final = Resource(
+    "apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition", namespaced=False
+)
+TOKEN_REVIEWS: Final = Resource("authentication.k8s.io", "v1", "tokenreviews", "TokenReview", namespaced=False)
+ACCESS_REVIEWS: Final = Resource(
+    "authorization.k8s.io", "v1", "subjectaccessreviews", "SubjectAccessReview", namespaced=False
+)
+TRAINING_JOBS: Final = Resource("kube-synergy.dev", "v1alpha1", "trainingjobs", "TrainingJob", namespaced=True)
+GPU_POOLS: Final = Resource("kube-synergy.dev", "v1alpha1", "gpupools", "GPUPool", namespaced=False)
+SCHEDULING_POLICIES: Final = Resource(
+    "kube-synergy.dev", "v1alpha1", "schedulingpolicies", "SchedulingPolicy", namespaced=False
+)
+THROUGHPUT_PROFILES: Final = Resource(
+    "kube-synergy.dev", "v1alpha1", "throughputprofiles", "ThroughputProfile", namespaced=False
+)
