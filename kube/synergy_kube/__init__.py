@@ -1,7 +1,7 @@
 """The one asynchronous client of the API server: raw JSON in and out, decoded by msgspec.
 
-The generated client of the `kubernetes` package finds the credentials; requests go through aiohttp directly, because the
-generated models decode slowly and take most of a controller's memory.
+The `kubernetes` package finds the credentials; requests go through aiohttp directly, because its generated models
+decode slowly and take most of a controller's memory.
 """
 
 from synergy_kube.client import KubeClient

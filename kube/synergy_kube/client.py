@@ -122,7 +122,12 @@ class KubeClient:
         subresource: str | None = None,
     ) -> Object:
         """JSON merge patch (RFC 7386): lists are replaced whole."""
-        return await self._patch(resource, name, body, namespace, subresource, "application/merge-patch+json")
+        return await self._call(
+            "PATCH",
+            resource.path(namespace, name, subresource),
+            body=body,
+            content_type="application/merge-patch+json",
+        )
 
     async def strategic_patch(
         self,
@@ -134,7 +139,12 @@ class KubeClient:
         subresource: str | None = None,
     ) -> Object:
         """Strategic merge patch: lists of containers and the like merge by name. Not for custom resources."""
-        return await self._patch(resource, name, body, namespace, subresource, "application/strategic-merge-patch+json")
+        return await self._call(
+            "PATCH",
+            resource.path(namespace, name, subresource),
+            body=body,
+            content_type="application/strategic-merge-patch+json",
+        )
 
     async def delete(
         self,
@@ -188,19 +198,6 @@ class KubeClient:
                 for line in lines:
                     if line:
                         yield _event(line)
-
-    async def _patch(
-        self,
-        resource: Resource,
-        name: str,
-        body: Mapping[str, Any],
-        namespace: str | None,
-        subresource: str | None,
-        content_type: str,
-    ) -> Object:
-        return await self._call(
-            "PATCH", resource.path(namespace, name, subresource), body=body, content_type=content_type
-        )
 
     async def _call(
         self,

@@ -14,9 +14,9 @@ async def load(kubeconfig: str | None = None, context: str | None = None) -> Any
     """
     configuration = Configuration()
     if kubeconfig is None and context is None and "KUBERNETES_SERVICE_HOST" in os.environ:
-        config.load_incluster_config(client_configuration=configuration)
+        config.load_incluster_config(client_configuration=configuration)  # type: ignore[no-untyped-call]
     else:
-        await config.load_kube_config(
+        await config.load_kube_config(  # type: ignore[no-untyped-call]
             config_file=kubeconfig, context=context, client_configuration=configuration, persist_config=False
         )
     return configuration

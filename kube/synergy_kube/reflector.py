@@ -16,6 +16,7 @@ from synergy_kube.resources import Resource
 _LOG = logging.getLogger(__name__)
 _BACKOFF_FIRST_SECONDS = 0.2
 _BACKOFF_MOST_SECONDS = 5.0
+_SHORT_WATCH_SECONDS = 1.0
 
 Key = tuple[str, str]
 """(namespace, name); the namespace is empty for cluster resources."""
@@ -33,8 +34,9 @@ class Change:
 class Reflector:
     """Keeps `items` equal to the server's collection and tells of each change.
 
-    `trim` reduces an object to what is needed before it is kept (memory). `on_change` is called on the event loop, after
-    the copy has changed; objects that went while the watch was down are told of as well.
+    `trim` reduces an object to what is needed before it is kept (memory); it must leave name, namespace and
+    resourceVersion. `on_change` is called on the event loop, after the copy has changed; objects that went while the
+    watch was down are told of as well.
     """
 
     def __init__(
@@ -73,6 +75,7 @@ class Reflector:
         version: str | None = None
         backoff = _BACKOFF_FIRST_SECONDS
         while True:
+            started = asyncio.get_running_loop().time()
             try:
                 if version is None:
                     version = await self._relist()
@@ -82,6 +85,8 @@ class Reflector:
                     version = item["metadata"]["resourceVersion"]
                     self._take(kind, item)
                     backoff = _BACKOFF_FIRST_SECONDS
+                if asyncio.get_running_loop().time() - started < _SHORT_WATCH_SECONDS:
+                    await asyncio.sleep(_BACKOFF_FIRST_SECONDS)  # a server that is going down ends watches at once
             except Gone:
                 version = None
             except (ApiError, aiohttp.ClientError, TimeoutError, OSError) as error:
@@ -125,5 +130,5 @@ def _key(item: Mapping[str, Any]) -> Key:
     return metadata.get("namespace", ""), metadata["name"]
 
 
-def _version(item: Mapping[str, Any]) -> str | None:
-    return item["metadata"].get("resourceVersion")
+def _version(item: Mapping[str, Any]) -> str:
+    return str(item["metadata"].get("resourceVersion", ""))
