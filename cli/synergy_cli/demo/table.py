@@ -1,0 +1,66 @@
+"""The table the demo ends with."""
+
+from collections.abc import Iterable, Mapping
+from statistics import median
+from typing import Any
+
+from rich.table import Table
+
+from synergy_cli.demo.observation import Observation
+
+_COLUMNS = (
+    "job",
+    "phase",
+    "steps",
+    "measured CPU points",
+    "matrix corners (steps/s)",
+    "demand",
+    "largest CPU",
+    "proportional CPU",
+    "speed gained",
+    "preemptions",
+)
+
+
+def summary(observations: Iterable[Observation], proportional_cpu_millis: Mapping[str, int]) -> Table:
+    """A row per job. `proportional_cpu_millis` is the GPU-proportional CPU share of each job."""
+    table = Table(*_COLUMNS, title="What became of the jobs")
+    for seen in observations:
+        table.add_row(*_row(seen, proportional_cpu_millis[seen.name]))
+    return table
+
+
+def speed_gained(seen: Observation, proportional_cpu_millis: int) -> float | None:
+    """Median measured speed above the proportional CPU share over that at it; None if it never ran at both."""
+    at = [speed for cpu, speeds in seen.speeds.items() if cpu == proportional_cpu_millis for speed in speeds]
+    above = [speed for cpu, speeds in seen.speeds.items() if cpu > proportional_cpu_millis for speed in speeds]
+    return median(above) / median(at) if at and above else None
+
+
+def _row(seen: Observation, proportional: int) -> list[str]:
+    status = seen.last.get("status") or {}
+    profile, service = status.get("profile") or {}, status.get("service") or {}
+    gained = speed_gained(seen, proportional)
+    return [
+        seen.name,
+        status.get("phase", ""),
+        f"{(status.get('progress') or {}).get('steps', 0)}/{seen.last['spec']['steps']}",
+        ", ".join(f"{point['cpuMillis']}m" for point in sorted(profile.get("points", []), key=_cpu)) or "-",
+        _corners(profile),
+        ", ".join(f"{demand['cpuMillis']}m" for demand in profile.get("demand", [])) or "-",
+        f"{seen.largest_cpu_millis}m" if seen.largest_cpu_millis else "-",
+        f"{proportional}m",
+        "-" if gained is None else f"{gained:.2f}x",
+        str(service.get("preemptions", 0)),
+    ]
+
+
+def _cpu(point: Mapping[str, Any]) -> int:
+    return int(point["cpuMillis"])
+
+
+def _corners(profile: Mapping[str, Any]) -> str:
+    if not profile.get("matrices"):
+        return "-"
+    matrix = profile["matrices"][0]["stepsPerSecond"]
+    return f"{matrix[0][0]:.2f} .. {matrix[-1][-1]:.2f}"

@@ -1,0 +1,1 @@
+"""What several suites use: an observer of the cluster, waiting for a condition, manifests."""

@@ -1,0 +1,102 @@
+"""An independent observer: follows nodes and pods from watches and checks the promises at every event.
+
+It counts requests on its own, from the pods' specs, and shares no code with the ledger that it checks.
+"""
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Mapping
+from typing import Any
+
+from synergy_kube import Change, KubeClient, Reflector
+from synergy_kube.resources import NODES, PODS
+
+GANG_SECONDS = 30.0
+_UNITS = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40, "k": 10**3, "M": 10**6, "G": 10**9}
+_DIMENSIONS = ("cpu", "memory", "nvidia.com/gpu")
+
+Object = Mapping[str, Any]
+
+
+class Observer:
+    """Gathers broken promises in `broken`: over-allocated nodes, and gangs half-bound for longer than 30 s."""
+
+    def __init__(self, client: KubeClient) -> None:
+        self.broken: list[str] = []
+        self.bindings = 0
+        self._nodes = Reflector(client, NODES)
+        self._pods = Reflector(client, PODS, on_change=self._pod_changed)
+        self._tasks: list[asyncio.Task[None]] = []
+        self._half_bound_since: dict[tuple[str, str, str], float] = {}
+
+    async def __aenter__(self) -> "Observer":
+        self._tasks = [asyncio.create_task(self._nodes.run())]
+        await self._nodes.synced.wait()
+        self._tasks.append(asyncio.create_task(self._pods.run()))
+        await self._pods.synced.wait()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def _pod_changed(self, change: Change) -> None:
+        node = ((change.new or {}).get("spec") or {}).get("nodeName")
+        was = ((change.old or {}).get("spec") or {}).get("nodeName")
+        if node is not None and was is None:
+            self.bindings += 1
+        if node is not None:
+            self._check_node(node)
+        self._check_gangs()
+
+    def _check_node(self, name: str) -> None:
+        node = self._nodes.get("", name)
+        if node is None:
+            return
+        used: dict[str, float] = defaultdict(float)
+        for pod in self._pods:
+            if pod["spec"].get("nodeName") == name and pod["status"].get("phase") not in ("Succeeded", "Failed"):
+                for dimension in _DIMENSIONS:
+                    used[dimension] += pod_request(pod, dimension)
+        for dimension in _DIMENSIONS:
+            room = number(node["status"]["allocatable"].get(dimension, "0"))
+            if used[dimension] > room + 1e-6:
+                self.broken.append(f"{name} over-allocated: {used[dimension]:g} of {room:g} {dimension}")
+
+    def _check_gangs(self) -> None:
+        now = asyncio.get_running_loop().time()
+        members: dict[tuple[str, str, str], list[bool]] = defaultdict(list)
+        for pod in self._pods:
+            labels = pod["metadata"].get("labels") or {}
+            gated = bool(pod["spec"].get("schedulingGates"))
+            alive = pod["status"].get("phase") in ("Pending", "Running") and "deletionTimestamp" not in pod["metadata"]
+            if labels.get("kube-synergy.dev/role") == "worker" and alive and not gated:
+                gang = (pod["metadata"]["namespace"], labels["kube-synergy.dev/job"], labels["kube-synergy.dev/run"])
+                members[gang].append("nodeName" in pod["spec"])
+        half = {gang for gang, bound in members.items() if any(bound) and not all(bound)}
+        self._half_bound_since = {gang: self._half_bound_since.get(gang, now) for gang in half}
+        for gang, since in self._half_bound_since.items():
+            if now - since > GANG_SECONDS:
+                self.broken.append(f"gang {'/'.join(gang)} half-bound for {now - since:.0f} s")
+
+
+def pod_request(pod: Object, dimension: str) -> float:
+    """What the scheduler counts for a pod: containers summed, or the largest init container if that is more."""
+
+    def of(container: Object) -> float:
+        return number((container.get("resources") or {}).get("requests", {}).get(dimension, "0"))
+
+    spec = pod["spec"]
+    sidecars = [item for item in spec.get("initContainers", []) if item.get("restartPolicy") == "Always"]
+    starters = [item for item in spec.get("initContainers", []) if item.get("restartPolicy") != "Always"]
+    running = sum(of(item) for item in [*spec["containers"], *sidecars])
+    return max([running, *(of(item) for item in starters)])
+
+
+def number(text: str) -> float:
+    """A quantity as a float, good enough to compare."""
+    for suffix, unit in _UNITS.items():
+        if text.endswith(suffix):
+            return float(text.removesuffix(suffix)) * unit
+    return float(text[:-1]) / 1000 if text.endswith("m") else float(text)
