@@ -4,7 +4,7 @@ SHELL := /bin/bash
 PY := .venv/bin/python
 BIN := .venv/bin
 
-.PHONY: help setup lock format lint types imports unit integration test-e2e test demo crds docs clean
+.PHONY: help setup lock format lint types imports check unit prerequisites integration test-e2e test demo
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "%-14s %s\n", $$1, $$2}'
@@ -36,3 +36,19 @@ imports: setup ## which room may import which
 
 unit: setup ## fast, pure tests
 	$(BIN)/pytest tests/unit
+
+prerequisites: setup ## what the devcluster needs of this machine; installs missing Debian packages when run as root
+	$(BIN)/kube-synergy devcluster prerequisites --install
+
+check: lint types imports ## format, lint, types, import rules
+
+integration: setup prerequisites ## real API server and kube-scheduler, kwok nodes
+	$(BIN)/pytest tests/integration
+
+test-e2e: setup prerequisites ## real kubelet and containers, the chart installed
+	$(BIN)/pytest tests/e2e
+
+test: check unit integration test-e2e ## everything; from nothing on a new machine
+
+demo: setup prerequisites ## from nothing to training jobs finishing on a real cluster, told as it happens
+	$(BIN)/kube-synergy demo
