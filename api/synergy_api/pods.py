@@ -1,0 +1,134 @@
+"""What a Pod holds of its node, counted as the kube-scheduler counts it (component-helpers/resource, PodRequests)."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, NamedTuple
+
+from synergy_api.names import RESOURCE_GPU
+from synergy_api.nodes import Object
+from synergy_api.quantity import byte_count, cpu_millis, whole_count
+
+TERMINAL_PHASES: Final = ("Succeeded", "Failed")
+
+
+class Amounts(NamedTuple):
+    """GPUs (devices), CPU (milli-CPU) and memory (bytes); ordered as a vector, compared field by field with `fits`."""
+
+    gpus: int = 0
+    cpu_millis: int = 0
+    memory_bytes: int = 0
+
+    def plus(self, other: "Amounts") -> "Amounts":
+        """Sum of each field."""
+        return Amounts(
+            self.gpus + other.gpus, self.cpu_millis + other.cpu_millis, self.memory_bytes + other.memory_bytes
+        )
+
+    def minus(self, other: "Amounts") -> "Amounts":
+        """Difference of each field; may be negative."""
+        return Amounts(
+            self.gpus - other.gpus, self.cpu_millis - other.cpu_millis, self.memory_bytes - other.memory_bytes
+        )
+
+    def at_least(self, other: "Amounts") -> "Amounts":
+        """The greater of each field."""
+        return Amounts(*map(max, self, other))
+
+    def at_most(self, other: "Amounts") -> "Amounts":
+        """The smaller of each field."""
+        return Amounts(*map(min, self, other))
+
+    def fits(self, room: "Amounts") -> bool:
+        """Whether no field is above that of `room`. A field of zero fits even where the room is overdrawn."""
+        return all(have <= free or have <= 0 for have, free in zip(self, room, strict=True))
+
+
+NOTHING: Final = Amounts()
+
+
+def is_terminal(pod: Object) -> bool:
+    """True when all containers have ended for good: such a pod holds nothing."""
+    return pod.get("status", {}).get("phase") in TERMINAL_PHASES
+
+
+def pod_requests(pod: Object) -> Amounts:
+    """What the pod holds of its node, whatever its phase.
+
+    Containers are summed, init containers run one after another beside the restartable ones (sidecars) started before
+    them, pod-level requests replace the sum, overhead comes on top. During an in-place resize the greater of desired,
+    allocated and actual counts; while the resize is infeasible the desired does not.
+
+    Raises ValueError naming the quantity that does not parse.
+    """
+    spec, status = pod.get("spec", {}), pod.get("status", {})
+    infeasible = _resize_infeasible(status)
+    main = NOTHING
+    held = {s.get("name"): s for s in status.get("containerStatuses") or []}
+    for container in spec.get("containers") or []:
+        main = main.plus(_container(container, held, infeasible))
+    held = {s.get("name"): s for s in status.get("initContainerStatuses") or []}
+    main = _with_init(main, spec.get("initContainers") or [], held, infeasible)
+    return _pod_level(spec, status, main, infeasible).plus(amounts_of(spec.get("overhead") or {}))
+
+
+def amounts_of(resources: Mapping[str, Any]) -> Amounts:
+    """A resource list such as `requests` as amounts; other resources are left out."""
+    return Amounts(
+        whole_count(resources.get(RESOURCE_GPU, 0)),
+        cpu_millis(resources.get("cpu", 0)),
+        byte_count(resources.get("memory", 0)),
+    )
+
+
+def held_by(pods: Iterable[Object]) -> Amounts:
+    """Sum of what these pods hold; terminal ones hold nothing."""
+    total = NOTHING
+    for pod in pods:
+        if not is_terminal(pod):
+            total = total.plus(pod_requests(pod))
+    return total
+
+
+def _with_init(main: Amounts, containers: Iterable[Object], held: Mapping[Any, Object], infeasible: bool) -> Amounts:
+    sidecars, peak = NOTHING, NOTHING
+    for container in containers:
+        if container.get("restartPolicy") == "Always":
+            own = _container(container, held, infeasible)
+            main, sidecars = main.plus(own), sidecars.plus(own)
+            peak = peak.at_least(sidecars)
+        else:
+            peak = peak.at_least(_container(container, {}, infeasible).plus(sidecars))
+    return main.at_least(peak)
+
+
+def _container(container: Object, statuses: Mapping[Any, Object], infeasible: bool) -> Amounts:
+    desired = _requests(container)
+    status = statuses.get(container.get("name"))
+    if status is None or status.get("resources") is None:
+        return desired
+    held = _requests(status).at_least(amounts_of(status.get("allocatedResources") or {}))
+    return held if infeasible else desired.at_least(held)
+
+
+def _requests(holder: Object) -> Amounts:
+    return amounts_of((holder.get("resources") or {}).get("requests") or {})
+
+
+def _pod_level(spec: Object, status: Object, counted: Amounts, infeasible: bool) -> Amounts:
+    """Pod-level requests stand in place of the containers' sum, for the resources that they name."""
+    named = (spec.get("resources") or {}).get("requests") or {}
+    if "cpu" not in named and "memory" not in named:
+        return counted
+    holder = {"name": "", "resources": spec.get("resources")}
+    effective = _container(holder, {"": status}, infeasible)
+    return Amounts(
+        counted.gpus,
+        effective.cpu_millis if "cpu" in named else counted.cpu_millis,
+        effective.memory_bytes if "memory" in named else counted.memory_bytes,
+    )
+
+
+def _resize_infeasible(status: Object) -> bool:
+    for condition in status.get("conditions") or []:
+        if condition.get("type") == "PodResizePending":
+            return bool(condition.get("reason") == "Infeasible")
+    return False

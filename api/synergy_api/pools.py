@@ -1,0 +1,199 @@
+"""What each GPU node offers to jobs, from Node objects and GPUPools. Pure; shared by operator and extender.
+
+A node that two pools claim, or whose numbers make no sense, is reported as a `Problem` on its `NodeCapacity` and
+never stops the others.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Final
+
+from pydantic import ValidationError
+
+from synergy_api.gpu_pool import GPUPoolSpec
+from synergy_api.names import RESOURCE_GPU
+from synergy_api.nodes import Object, is_cordoned, is_ready, labels_of, repelling_taint
+from synergy_api.quantity import byte_count, cpu_millis, whole_count
+
+LABEL_PRODUCT: Final = "nvidia.com/gpu.product"
+LABEL_REPLICAS: Final = "nvidia.com/gpu.replicas"
+LABEL_SHARING: Final = "nvidia.com/gpu.sharing-strategy"
+
+WORKER_TOLERATIONS: Final[tuple[Mapping[str, str], ...]] = ({"key": RESOURCE_GPU, "operator": "Exists"},)
+"""What every worker and profile pod tolerates beside its template's own: the customary taint of GPU nodes."""
+
+
+class ProblemReason(StrEnum):
+    """Why a node or a pool cannot be taken at its word."""
+
+    AMBIGUOUS_POOL = "AmbiguousPool"
+    UNKNOWN_GPU_TYPE = "UnknownGPUType"
+    RESERVED_TOO_LARGE = "ReservedTooLarge"
+    SHARING_MISMATCH = "SharingMismatch"
+    INVALID_NODE = "InvalidNode"
+    INVALID_POOL = "InvalidPool"
+    NO_NODES = "NoNodes"
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One contradiction, in words that say what to change. `pools` are the pools it concerns, possibly none."""
+
+    reason: ProblemReason
+    message: str
+    pools: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Pool:
+    """A GPUPool by its name."""
+
+    name: str
+    spec: GPUPoolSpec
+
+    def selects(self, labels: Mapping[str, str]) -> bool:
+        """Whether a node with these labels belongs to the pool."""
+        return all(labels.get(key) == value for key, value in self.spec.node_selector.items())
+
+
+@dataclass(frozen=True)
+class NodeCapacity:
+    """What one node offers to jobs of ours, before any pod.
+
+    `cpu_millis` and `memory_bytes` are allocatable minus the pool's systemReserved. `gpus` is allocatable
+    `nvidia.com/gpu`: with sharing each GPU counts `replicas` times. `schedulable` is false for a node that takes
+    nothing new (not ready, cordoned, tainted, of unknown type); what runs there keeps running.
+    """
+
+    name: str
+    gpu_type: str
+    gpus: int
+    cpu_millis: int
+    memory_bytes: int
+    schedulable: bool = True
+    replicas: int = 1
+    storage_bytes_per_s: int | None = None
+    price_per_hour: float = 0.0
+    pool: str | None = None
+    problem: Problem | None = None
+
+
+def read_pools(objects: Iterable[Object]) -> tuple[list[Pool], list[Problem]]:
+    """GPUPool objects as pools in order of name; those that do not parse as problems that name the field."""
+    pools: list[Pool] = []
+    problems: list[Problem] = []
+    for item in objects:
+        name = str(item.get("metadata", {}).get("name", ""))
+        try:
+            pools.append(Pool(name, GPUPoolSpec.model_validate(item.get("spec") or {})))
+        except ValidationError as error:
+            first = error.errors()[0]
+            field = ".".join(str(part) for part in ("spec", *first["loc"]))
+            problems.append(Problem(ProblemReason.INVALID_POOL, f"{field}: {first['msg']}", (name,)))
+    return sorted(pools, key=lambda pool: pool.name), problems
+
+
+def node_capacities(
+    nodes: Iterable[Object], pools: Iterable[Pool], tolerations: Sequence[Object] = WORKER_TOLERATIONS
+) -> list[NodeCapacity]:
+    """Capacity of each GPU node, in order of name. Nodes without GPUs that no pool selects are left out."""
+    ordered = sorted(pools, key=lambda pool: pool.name)
+    found = (_capacity(node, ordered, tolerations) for node in nodes)
+    return sorted((c for c in found if c is not None), key=lambda c: c.name)
+
+
+def pool_problems(pools: Iterable[Pool], capacities: Iterable[NodeCapacity]) -> list[Problem]:
+    """Problems that concern pools: those found on nodes, each once, and pools that select no node."""
+    listed = list(capacities)
+    found = {c.problem for c in listed if c.problem is not None and c.problem.pools}
+    used = {c.pool for c in listed} | {name for problem in found for name in problem.pools}
+    for pool in pools:
+        if pool.name not in used:
+            found.add(
+                Problem(ProblemReason.NO_NODES, "no node carries the labels of spec.nodeSelector", (pool.name,)),
+            )
+    return sorted(found, key=lambda p: (p.pools, p.reason, p.message))
+
+
+def _capacity(node: Object, pools: Sequence[Pool], tolerations: Sequence[Object]) -> NodeCapacity | None:
+    name = str(node.get("metadata", {}).get("name", ""))
+    labels = labels_of(node)
+    claims = [pool for pool in pools if pool.selects(labels)]
+    allocatable = node.get("status", {}).get("allocatable") or {}
+    if not claims and RESOURCE_GPU not in allocatable and LABEL_PRODUCT not in labels:
+        return None
+    pool = claims[0] if claims else None
+    try:
+        gpus, cpu, memory = _amounts(allocatable)
+    except ValueError as error:
+        problem = Problem(ProblemReason.INVALID_NODE, f"node {name}: status.allocatable: {error}")
+        return NodeCapacity(name, _gpu_type(pool, labels), 0, 0, 0, schedulable=False, problem=problem)
+    reserved_cpu, reserved_memory = _reserved(pool)
+    gpu_type = _gpu_type(pool, labels)
+    return NodeCapacity(
+        name=name,
+        gpu_type=gpu_type,
+        gpus=gpus,
+        cpu_millis=max(0, cpu - reserved_cpu),
+        memory_bytes=max(0, memory - reserved_memory),
+        schedulable=(
+            bool(gpu_type) and is_ready(node) and not is_cordoned(node) and repelling_taint(node, tolerations) is None
+        ),
+        replicas=_replicas(pool, labels),
+        storage_bytes_per_s=pool.spec.storage_bandwidth if pool else None,
+        price_per_hour=pool.spec.price_per_hour if pool else 0.0,
+        pool=pool.name if pool else None,
+        problem=_problem(name, labels, claims, cpu < reserved_cpu or memory < reserved_memory),
+    )
+
+
+def _amounts(allocatable: Mapping[str, Any]) -> tuple[int, int, int]:
+    return (
+        whole_count(allocatable.get(RESOURCE_GPU, 0)),
+        cpu_millis(allocatable.get("cpu", 0)),
+        byte_count(allocatable.get("memory", 0)),
+    )
+
+
+def _reserved(pool: Pool | None) -> tuple[int, int]:
+    if pool is None:
+        return 0, 0
+    reserved = pool.spec.system_reserved
+    return cpu_millis(reserved.cpu or 0), byte_count(reserved.memory or 0)
+
+
+def _gpu_type(pool: Pool | None, labels: Mapping[str, str]) -> str:
+    """The pool's name for it, else GPU feature discovery's product without the mark of sharing."""
+    return pool.spec.gpu_type if pool else labels.get(LABEL_PRODUCT, "").removesuffix("-SHARED")
+
+
+def _replicas(pool: Pool | None, labels: Mapping[str, str]) -> int:
+    if pool is not None and pool.spec.sharing.mode == "MPS":
+        return pool.spec.sharing.replicas
+    label = labels.get(LABEL_REPLICAS, "1")
+    return max(1, int(label)) if label.isdecimal() else 1
+
+
+def _problem(name: str, labels: Mapping[str, str], claims: Sequence[Pool], reserved_too_large: bool) -> Problem | None:
+    names = tuple(pool.name for pool in claims)
+    if len(claims) > 1:
+        text = (
+            f"GPUPools {', '.join(names)} select the same nodes, where {names[0]} is used: "
+            "make their spec.nodeSelector differ"
+        )
+        return Problem(ProblemReason.AMBIGUOUS_POOL, text, names)
+    if not _gpu_type(claims[0] if claims else None, labels):
+        text = f"node {name} has GPUs of unknown type: label it {LABEL_PRODUCT} or write a GPUPool that selects it"
+        return Problem(ProblemReason.UNKNOWN_GPU_TYPE, text)
+    if reserved_too_large:
+        text = f"spec.systemReserved is more than node {name} has: reserve less or narrow spec.nodeSelector"
+        return Problem(ProblemReason.RESERVED_TOO_LARGE, text, names)
+    label = labels.get(LABEL_REPLICAS)
+    if claims and label is not None and str(claims[0].spec.sharing.replicas) != label and label != "0":
+        text = (
+            f"spec.sharing.replicas is {claims[0].spec.sharing.replicas}, but node {name} is labelled "
+            f"{LABEL_REPLICAS}={label}: make the pool say what the device plugin does"
+        )
+        return Problem(ProblemReason.SHARING_MISMATCH, text, names)
+    return None

@@ -1,0 +1,165 @@
+"""Node capacities: GPU type, reserved parts, schedulability, and contradictions that never stop other nodes."""
+
+from typing import Any
+
+import pytest
+from synergy_api.gpu_pool import GPUPoolSpec
+from synergy_api.pools import NodeCapacity, Pool, ProblemReason, node_capacities, pool_problems, read_pools
+
+GI = 1 << 30
+FAKE_TAINT = {"key": "kwok.x-k8s.io/node", "value": "fake", "effect": "NoSchedule"}
+
+
+def node(name: str, *, labels: dict[str, str] | None = None, ready: str = "True", **spec: Any) -> dict[str, Any]:
+    return {
+        "metadata": {"name": name, "labels": labels or {}},
+        "spec": spec,
+        "status": {
+            "allocatable": {"nvidia.com/gpu": "8", "cpu": "24", "memory": "500Gi"},
+            "conditions": [{"type": "MemoryPressure", "status": "False"}, {"type": "Ready", "status": ready}],
+        },
+    }
+
+
+def pool(name: str, selector: dict[str, str], gpu_type: str = "V100", **more: Any) -> Pool:
+    spec = {"nodeSelector": selector, "gpuType": gpu_type, **more}
+    return Pool(name, GPUPoolSpec.model_validate(spec))
+
+
+def only(found: list[NodeCapacity]) -> NodeCapacity:
+    assert len(found) == 1
+    return found[0]
+
+
+def test_the_matching_pool_gives_type_price_bandwidth_and_what_it_reserves() -> None:
+    v100 = pool(
+        "v",
+        {"rack": "r1"},
+        pricePerHour=2.5,
+        storageBandwidth=10**9,
+        systemReserved={"cpu": "2", "memory": "20Gi"},
+    )
+    found = only(node_capacities([node("n1", labels={"rack": "r1"})], [v100]))
+    assert found == NodeCapacity("n1", "V100", 8, 22000, 480 * GI, True, 1, 10**9, 2.5, "v")
+
+
+def test_without_a_pool_the_discovered_product_counts_without_the_mark_of_sharing() -> None:
+    labels = {"nvidia.com/gpu.product": "NVIDIA-A100-SHARED", "nvidia.com/gpu.replicas": "4"}
+    found = only(node_capacities([node("n1", labels=labels)], []))
+    assert (found.gpu_type, found.replicas, found.schedulable, found.problem) == ("NVIDIA-A100", 4, True, None)
+
+
+def test_nodes_come_in_order_of_name_and_those_without_gpus_are_left_out() -> None:
+    plain = node("a-cpu")
+    del plain["status"]["allocatable"]["nvidia.com/gpu"]
+    labels = {"nvidia.com/gpu.product": "T4"}
+    assert [c.name for c in node_capacities([node("z", labels=labels), plain, node("b", labels=labels)], [])] == [
+        "b",
+        "z",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("bad", "story"),
+    [
+        ({"ready": "False"}, "not ready"),
+        ({"ready": "Unknown"}, "unreachable"),
+        ({"unschedulable": True}, "cordoned"),
+        ({"taints": [FAKE_TAINT]}, "tainted NoSchedule"),
+        ({"taints": [{"key": "k", "effect": "NoExecute"}]}, "tainted NoExecute"),
+    ],
+)
+def test_a_node_that_takes_nothing_new_is_not_schedulable(bad: dict[str, Any], story: str) -> None:
+    found = only(node_capacities([node("n", labels={"nvidia.com/gpu.product": "T4"}, **bad)], []))
+    assert not found.schedulable, story
+    assert found.gpus == 8
+
+
+def test_a_node_being_deleted_is_not_schedulable() -> None:
+    going = node("n", labels={"nvidia.com/gpu.product": "T4"})
+    going["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    assert not only(node_capacities([going], [])).schedulable
+
+
+@pytest.mark.parametrize(
+    "toleration",
+    [
+        {"operator": "Exists"},
+        {"key": "kwok.x-k8s.io/node", "operator": "Exists"},
+        {"key": "kwok.x-k8s.io/node", "value": "fake"},
+        {"key": "kwok.x-k8s.io/node", "operator": "Equal", "value": "fake", "effect": "NoSchedule"},
+    ],
+)
+def test_a_tolerated_taint_does_not_matter(toleration: dict[str, str]) -> None:
+    tainted = node("n", labels={"nvidia.com/gpu.product": "T4"}, taints=[FAKE_TAINT])
+    assert only(node_capacities([tainted], [], [toleration])).schedulable
+
+
+@pytest.mark.parametrize(
+    "toleration",
+    [
+        {"key": "other", "operator": "Exists"},
+        {"key": "kwok.x-k8s.io/node", "value": "real"},
+        {"key": "kwok.x-k8s.io/node", "operator": "Exists", "effect": "NoExecute"},
+    ],
+)
+def test_a_toleration_of_something_else_does_not_help(toleration: dict[str, str]) -> None:
+    tainted = node("n", labels={"nvidia.com/gpu.product": "T4"}, taints=[FAKE_TAINT])
+    assert not only(node_capacities([tainted], [], [toleration])).schedulable
+
+
+def test_prefer_no_schedule_and_the_customary_gpu_taint_are_no_obstacle() -> None:
+    taints = [{"key": "x", "effect": "PreferNoSchedule"}, {"key": "nvidia.com/gpu", "effect": "NoSchedule"}]
+    found = only(node_capacities([node("n", labels={"nvidia.com/gpu.product": "T4"}, taints=taints)], []))
+    assert found.schedulable
+
+
+def test_two_pools_on_one_node_are_a_named_problem_and_the_first_name_is_used() -> None:
+    pools = [pool("b", {"x": "1"}, "A100"), pool("a", {"y": "1"}, "V100")]
+    found = only(node_capacities([node("n", labels={"x": "1", "y": "1"})], pools))
+    assert (found.gpu_type, found.schedulable) == ("V100", True)
+    assert found.problem is not None
+    assert (found.problem.reason, found.problem.pools) == (ProblemReason.AMBIGUOUS_POOL, ("a", "b"))
+    assert "spec.nodeSelector" in found.problem.message
+
+
+def test_contradictions_name_what_to_change_and_leave_other_nodes_alone() -> None:
+    broken = node("n2", labels={"nvidia.com/gpu.product": "T4"})
+    broken["status"]["allocatable"]["memory"] = "lots"
+    found = node_capacities(
+        [node("n1"), broken, node("n3", labels={"r": "1"}), node("n4", labels={"nvidia.com/gpu.product": "T4"})],
+        [pool("greedy", {"r": "1"}, systemReserved={"cpu": "25"})],
+    )
+    problems = {c.name: c.problem.reason for c in found if c.problem is not None}
+    assert problems == {
+        "n1": ProblemReason.UNKNOWN_GPU_TYPE,
+        "n2": ProblemReason.INVALID_NODE,
+        "n3": ProblemReason.RESERVED_TOO_LARGE,
+    }
+    assert [c.name for c in found if c.schedulable] == ["n3", "n4"]
+    assert found[2].cpu_millis == 0
+
+
+def test_a_pool_that_says_other_replicas_than_the_device_plugin_is_a_problem() -> None:
+    shared = pool("p", {"r": "1"}, sharing={"mode": "MPS", "replicas": 2})
+    found = only(node_capacities([node("n", labels={"r": "1", "nvidia.com/gpu.replicas": "4"})], [shared]))
+    assert found.problem is not None
+    assert found.problem.reason == ProblemReason.SHARING_MISMATCH
+
+
+def test_pool_problems_come_once_and_name_pools_without_nodes() -> None:
+    pools = [pool("a", {"x": "1"}), pool("b", {"x": "1"}), pool("idle", {"no": "where"})]
+    capacities = node_capacities([node("n1", labels={"x": "1"}), node("n2", labels={"x": "1"})], pools)
+    assert [(p.reason, p.pools) for p in pool_problems(pools, capacities)] == [
+        (ProblemReason.AMBIGUOUS_POOL, ("a", "b")),
+        (ProblemReason.NO_NODES, ("idle",)),
+    ]
+
+
+def test_a_pool_that_does_not_parse_is_a_problem_that_names_the_field() -> None:
+    good = {"metadata": {"name": "good"}, "spec": {"nodeSelector": {"a": "b"}, "gpuType": "T4"}}
+    bad = {"metadata": {"name": "bad"}, "spec": {"nodeSelector": {"a": "b"}}}
+    pools, problems = read_pools([bad, good])
+    assert [p.name for p in pools] == ["good"]
+    assert [(p.reason, p.pools) for p in problems] == [(ProblemReason.INVALID_POOL, ("bad",))]
+    assert problems[0].message.startswith("spec.gpuType")
