@@ -1,0 +1,76 @@
+"""The base of every image built here: Debian with Python and CA certificates, made once by debootstrap."""
+
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from synergy_devcluster.commands import run
+from synergy_devcluster.errors import DevclusterError
+from synergy_devcluster.paths import Paths
+from synergy_devcluster.steps import Report
+
+SUITE = "bookworm"
+PACKAGES = ("ca-certificates", "python3", "python3-pip", "python3-venv")
+BASE_IMAGE = f"localhost/kube-synergy-base:{SUITE}"
+_DOCKERFILE = 'FROM scratch\nADD root.tar /\nENV PATH=/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin LANG=C.UTF-8\n'
+
+
+@dataclass(frozen=True)
+class Buildah:
+    """buildah with an image store of its own, so that nothing of the machine's is used or changed."""
+
+    store: Path
+
+    def run(self, arguments: Sequence[str | Path], timeout_s: float = 60) -> str:
+        """Run one buildah command on the store."""
+        self.store.mkdir(parents=True, exist_ok=True)
+        place = [f"--root={self.store / 'root'}", f"--runroot={self.store / 'run'}", "--storage-driver=overlay"]
+        return run(["buildah", *place, *arguments], timeout_s=timeout_s)
+
+    def has(self, tag: str) -> bool:
+        """Say whether the store holds an image of this name."""
+        return tag in self.run(["images", "--format={{.Name}}:{{.Tag}}"]).splitlines()
+
+
+def ensure_base(paths: Paths, store: Buildah, report: Report) -> None:
+    """Make the base image in the store unless it is there.
+
+    Raises:
+        DevclusterError: the machine's apt names no Debian mirror, or debootstrap failed.
+    """
+    if store.has(BASE_IMAGE):
+        return
+    report(f"making the base image {BASE_IMAGE} (once)")
+    work = paths.images / "base"
+    shutil.rmtree(work, ignore_errors=True)
+    work.mkdir(parents=True)
+    root = work / "root"
+    command = ["debootstrap", "--variant=minbase", f"--include={','.join(PACKAGES)}", SUITE]
+    run([*command, root, debian_mirror()], timeout_s=900)
+    for cache in ("var/cache/apt/archives", "var/lib/apt/lists", "var/log"):
+        _empty(root / cache)
+    run(["tar", "--numeric-owner", "--one-file-system", "-C", root, "-cf", work / "root.tar", "."], timeout_s=300)
+    shutil.rmtree(root)
+    (work / "Dockerfile").write_text(_DOCKERFILE, encoding="utf-8")
+    store.run(["build", "--isolation=chroot", f"--tag={BASE_IMAGE}", work], timeout_s=600)
+    shutil.rmtree(work)
+
+
+def debian_mirror() -> str:
+    """Return the address of the Debian mirror that this machine's apt uses.
+
+    Raises:
+        DevclusterError: apt has no Debian mirror configured.
+    """
+    listing = run(["apt-get", "indextargets", "--format", "$(ORIGIN) $(COMPONENT) $(CODENAME) $(REPO_URI)", "Created-By: Packages"])
+    for line in listing.splitlines():
+        origin, component, codename, address = line.split(" ", 3)
+        if origin == "Debian" and component == "main" and "-" not in codename:
+            return address
+    raise DevclusterError("apt names no Debian mirror (run 'apt-get update' with a Debian source in /etc/apt)")
+
+
+def _empty(folder: Path) -> None:
+    for entry in folder.iterdir() if folder.is_dir() else ():
+        shutil.rmtree(entry) if entry.is_dir() and not entry.is_symlink() else entry.unlink()

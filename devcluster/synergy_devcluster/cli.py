@@ -1,0 +1,174 @@
+"""``kube-synergy devcluster``: the devcluster's commands."""
+
+import functools
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from synergy_devcluster import cluster as clusters
+from synergy_devcluster import gpus, prerequisites
+from synergy_devcluster.errors import BadInputError, DevclusterError
+from synergy_devcluster.options import Options, parse_fake_nodes
+from synergy_devcluster.paths import Paths
+from synergy_devcluster.status import Status, status
+
+Command = Callable[..., None]
+
+
+def _one_line_errors(command: Command) -> Command:
+    """Turn the devcluster's errors into one line on stderr: exit 2 for bad input, 1 for the rest."""
+
+    @functools.wraps(command)
+    def wrapper(*args: Any, **kwargs: Any) -> None:
+        try:
+            command(*args, **kwargs)
+        except DevclusterError as error:
+            click.echo(f"error: {error}", err=True)
+            sys.exit(2 if isinstance(error, BadInputError) else 1)
+
+    return wrapper
+
+
+@click.group()
+def devcluster() -> None:
+    """A real Kubernetes on this Linux machine, without Docker."""
+
+
+@devcluster.command()
+@click.option("--gpus", "gpu_count", type=int, default=2, show_default=True, help="Fake GPUs of the real node.")
+@click.option("--gpu-type", default="A100", show_default=True, help="A100, H100, K80, P100, T4, V100 or a product name.")
+@click.option("--fake-nodes", default="", help="kwok nodes, TYPE=NODESxGPUS[:cpu=24][:mem=500Gi],...")
+@click.option("--volumes", type=int, default=32, show_default=True, help="Persistent volumes of 1 GiB that wait for a claim.")
+@click.option("--bin-dir", type=click.Path(path_type=Path), help="Folder with programs of the pinned versions.")
+@_one_line_errors
+def up(gpu_count: int, gpu_type: str, fake_nodes: str, volumes: int, bin_dir: Path | None) -> None:
+    """Start the devcluster; nothing is done when it runs."""
+    options = Options(gpu_count, gpu_type, parse_fake_nodes(fake_nodes), volumes, bin_dir)
+    prerequisites.check()
+    cluster = clusters.up(options, report=click.echo)
+    click.echo(f"export KUBECONFIG={cluster.kubeconfig}")
+
+
+@devcluster.command()
+@_one_line_errors
+def down() -> None:
+    """End and remove everything that up started and made."""
+    if not clusters.down(report=click.echo):
+        click.echo("no devcluster is here")
+
+
+@devcluster.command("status")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
+@_one_line_errors
+def show_status(as_json: bool) -> None:
+    """Say whether every component runs and nothing can leave the machine; exit 1 if not."""
+    current = status()
+    click.echo(json.dumps(current.to_json()) if as_json else _in_words(current))
+    if not current.healthy:
+        sys.exit(1)
+
+
+def _in_words(current: Status) -> str:
+    if current.phase is None:
+        return "no devcluster is running"
+    lines = [f"phase       {current.phase}", f"nodes       {current.nodes_ready} of {current.nodes} ready"]
+    for component in current.components:
+        lines.append(f"{'up  ' if component.alive else 'DOWN'}        {component.name} (pid {component.pid})")
+        lines += [f"              {line}" for line in component.last_log_lines]
+    lines += [f"NOT SHUT    {problem}" for problem in current.network_problems]
+    return "\n".join(lines)
+
+
+@devcluster.command("load-image")
+@click.argument("archive", type=click.Path(path_type=Path))
+@_one_line_errors
+def load_image(archive: Path) -> None:
+    """Import an image ARCHIVE (docker or OCI) into the real node."""
+    clusters.connect().load_image(archive)
+
+
+@devcluster.command()
+@_one_line_errors
+def kubeconfig() -> None:
+    """Print the path of the administrator's kubeconfig."""
+    click.echo(clusters.connect().kubeconfig)
+
+
+@devcluster.command("add-nodes")
+@click.argument("groups")
+@_one_line_errors
+def add_nodes(groups: str) -> None:
+    """Add fake nodes to the running cluster: TYPE=NODESxGPUS[:cpu=24][:mem=500Gi],..."""
+    clusters.add_nodes(parse_fake_nodes(groups))
+
+
+@devcluster.command()
+@click.argument("name")
+@_one_line_errors
+def program(name: str) -> None:
+    """Print the path of one of the cluster's programs, such as kubectl or helm."""
+    click.echo(clusters.connect().program(name))
+
+
+@devcluster.command()
+@click.argument("action", type=click.Choice(["start", "stop", "kill", "pause", "resume", "restart"]))
+@click.argument("name")
+@_one_line_errors
+def component(action: str, name: str) -> None:
+    """Start, stop, kill, pause, resume or restart one component on its data."""
+    getattr(clusters.connect().component(name), action)()
+
+
+@devcluster.group("gpu")
+def gpu() -> None:
+    """The real node's fake GPUs."""
+
+
+@gpu.command("list")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
+@_one_line_errors
+def list_gpus(as_json: bool) -> None:
+    """List the UUIDs and their health."""
+    listed = gpus.listed(clusters.connect())
+    if as_json:
+        click.echo(json.dumps({"gpus": [{"uuid": uuid, "healthy": healthy} for uuid, healthy in listed.items()]}))
+    else:
+        click.echo("\n".join(f"{uuid}  {'healthy' if healthy else 'unhealthy'}" for uuid, healthy in listed.items()))
+
+
+@gpu.command()
+@click.argument("uuid")
+@_one_line_errors
+def unhealthy(uuid: str) -> None:
+    """Make the GPU with this UUID unhealthy."""
+    gpus.set_health(clusters.connect(), uuid, healthy=False)
+
+
+@gpu.command()
+@click.argument("uuid")
+@_one_line_errors
+def healthy(uuid: str) -> None:
+    """Make the GPU with this UUID healthy again."""
+    gpus.set_health(clusters.connect(), uuid, healthy=True)
+
+
+@devcluster.command("prerequisites")
+@click.option("--install", is_flag=True, help="Install the missing Debian packages with apt-get.")
+@_one_line_errors
+def show_prerequisites(install: bool) -> None:
+    """Say what this machine lacks for a devcluster, and how to get it."""
+    if install:
+        prerequisites.install(click.echo)
+    prerequisites.check()
+    click.echo("this machine has all that a devcluster needs")
+
+
+@devcluster.command("build")
+@_one_line_errors
+def build() -> None:
+    """Build the programs and the base image now, so that the next up is fast."""
+    clusters.prepare(Paths.default(), click.echo)

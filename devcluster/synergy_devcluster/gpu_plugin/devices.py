@@ -1,0 +1,92 @@
+"""The fake GPUs of one node, their health, and how they are handed out."""
+
+import json
+import uuid
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+_NAMESPACE = uuid.UUID("6b1f3f0e-6f0a-4c58-8d0b-5a8a2a3f4c11")
+
+
+@dataclass(frozen=True)
+class Device:
+    """One device as the kubelet sees it. A shared GPU is several devices."""
+
+    device_id: str
+    healthy: bool
+
+
+class Sharing(Protocol):
+    """How GPUs become devices. One implementation per sharing strategy."""
+
+    prefers: bool
+    """Whether :meth:`preferred` is to be asked before an allocation."""
+
+    def devices(self, unhealthy: frozenset[str]) -> tuple[Device, ...]:
+        """Return every device, given the UUIDs of the GPUs that are unhealthy."""
+
+    def preferred(self, available: Iterable[str], must_include: Iterable[str], size: int) -> list[str]:
+        """Choose ``size`` device ids of ``available``, with all of ``must_include`` among them."""
+
+    def environment(self, device_ids: Iterable[str]) -> dict[str, str]:
+        """Return the environment of a container that got these devices.
+
+        Raises:
+            KeyError: a device id is not one of this node's.
+        """
+
+
+@dataclass(frozen=True)
+class ExclusiveGpus:
+    """Each GPU is one device, whose id is the GPU's UUID."""
+
+    uuids: tuple[str, ...]
+    prefers: bool = False
+
+    def devices(self, unhealthy: frozenset[str]) -> tuple[Device, ...]:
+        """Return one device per GPU."""
+        return tuple(Device(gpu, gpu not in unhealthy) for gpu in self.uuids)
+
+    def preferred(self, available: Iterable[str], must_include: Iterable[str], size: int) -> list[str]:
+        """Choose in the order of the GPUs' index."""
+        must = set(must_include)
+        offered = set(available) - must
+        rest = [gpu for gpu in self.uuids if gpu in offered]
+        return sorted(must, key=self.uuids.index) + rest[: size - len(must)]
+
+    def environment(self, device_ids: Iterable[str]) -> dict[str, str]:
+        """Name the GPUs the way NVIDIA's container toolkit expects it."""
+        wanted = set(device_ids)
+        if unknown := wanted - set(self.uuids):
+            raise KeyError(min(unknown))
+        return {"NVIDIA_VISIBLE_DEVICES": ",".join(gpu for gpu in self.uuids if gpu in wanted)}
+
+
+def gpu_uuids(node: str, count: int) -> tuple[str, ...]:
+    """Return the UUIDs of a node's GPUs: the same for the same node name and index at every start."""
+    return tuple(f"GPU-{uuid.uuid5(_NAMESPACE, f'{node}/{index}')}" for index in range(count))
+
+
+def read_unhealthy(path: Path) -> frozenset[str]:
+    """Return the UUIDs listed in a health file; no file means that all GPUs are healthy.
+
+    Raises:
+        ValueError: the file is not a JSON list of strings.
+    """
+    try:
+        value = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return frozenset()
+    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+        raise ValueError(f"{path} is not a JSON list of GPU UUIDs")
+    return frozenset(value)
+
+
+def write_unhealthy(path: Path, uuids: Iterable[str]) -> None:
+    """Write a health file in one step."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_suffix(".partial")
+    partial.write_text(json.dumps(sorted(uuids)), encoding="utf-8")
+    partial.replace(path)

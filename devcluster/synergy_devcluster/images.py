@@ -1,0 +1,142 @@
+"""Container images without a registry: built by buildah on a local base, kept as archives, loaded into containerd."""
+
+import fcntl
+import hashlib
+import os
+import re
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from synergy_devcluster.base_image import BASE_IMAGE, Buildah, ensure_base
+from synergy_devcluster.commands import run
+from synergy_devcluster.errors import BadInputError, DevclusterError
+from synergy_devcluster.paths import Paths
+from synergy_devcluster.pip_settings import pip_settings
+
+_TAG = re.compile(r"localhost/[a-z0-9]([a-z0-9._/-]*[a-z0-9])?:[A-Za-z0-9_][A-Za-z0-9._-]{0,127}")
+_IGNORED = frozenset({".git", ".venv", "__pycache__", ".mypy_cache", ".ruff_cache", ".pytest_cache", "node_modules"})
+Report = Callable[[str], None]
+
+
+def build_image(
+    dockerfile: Path,
+    context: Path,
+    tag: str,
+    build_args: Mapping[str, str] | None = None,
+    *,
+    paths: Paths | None = None,
+    report: Report = lambda _text: None,
+) -> Path:
+    """Build an image with buildah and return its archive; nothing is done when no input changed.
+
+    Args:
+        dockerfile: The Dockerfile; it may start from :data:`BASE_IMAGE`, from ``scratch``, or from an
+            image built here before.
+        context: The folder its COPY lines read; what its ``.dockerignore`` or ``.gitignore``-like
+            caches (:data:`_IGNORED`) hold is no input.
+        tag: ``localhost/NAME:TAG``.
+        build_args: Values for its ARG lines.
+
+    Raises:
+        BadInputError: the Dockerfile, the context or the tag is wrong.
+        DevclusterError: the build failed.
+    """
+    places = paths or Paths.default()
+    if not _TAG.fullmatch(tag):
+        raise BadInputError(f"tag {tag!r}: write localhost/NAME:TAG, no image here comes from a registry")
+    if not dockerfile.is_file():
+        raise BadInputError(f"dockerfile {dockerfile} is not a file")
+    if not context.is_dir():
+        raise BadInputError(f"context {context} is not a folder")
+    arguments = dict(build_args or {})
+    inputs = _fingerprint(dockerfile, context, arguments)
+    archive = places.images / f"{_file_name(tag)}-{inputs}.tar"
+    with _only_one(places.images, _file_name(tag)):
+        if archive.exists():
+            return archive
+        store = Buildah(places.images / "store")
+        if BASE_IMAGE in _bases(dockerfile):
+            ensure_base(places, store, report)
+        report(f"building image {tag}")
+        _buildah_build(dockerfile, context, tag, arguments, store)
+        _export(tag, archive, store)
+        for old in places.images.glob(f"{_file_name(tag)}-*.tar"):
+            if old != archive:
+                old.unlink()
+    return archive
+
+
+def pause_image(program: Path, tag: str, paths: Paths, report: Report) -> Path:
+    """Build the sandbox image from our own static program."""
+    folder = paths.images / "pause-context"
+    folder.mkdir(parents=True, exist_ok=True)
+    shutil.copy2(program, folder / "pause")
+    dockerfile = folder / "Dockerfile"
+    dockerfile.write_text('FROM scratch\nCOPY pause /pause\nUSER 65535:65535\nENTRYPOINT ["/pause"]\n', encoding="utf-8")
+    return build_image(dockerfile, folder, tag, paths=paths, report=report)
+
+
+def load_archive(archive: Path, socket: Path) -> None:
+    """Import an image archive (docker or OCI) into the node's containerd.
+
+    Raises:
+        BadInputError: the file is missing or no image archive.
+    """
+    if not archive.is_file():
+        raise BadInputError(f"archive {archive} is not a file")
+    try:
+        # a local base's layers are compressed by nobody: importing is copying
+        run(["ctr", f"--address={socket}", "--namespace=k8s.io", "images", "import", archive], timeout_s=300)
+    except DevclusterError as error:
+        if "unrecognized image format" in str(error) or "invalid tar" in str(error):
+            raise BadInputError(f"archive {archive} is not a docker or OCI image archive") from error
+        raise
+
+
+def _fingerprint(dockerfile: Path, context: Path, arguments: Mapping[str, str]) -> str:
+    digest = hashlib.sha256(dockerfile.read_bytes())
+    for name in sorted(arguments):
+        digest.update(f"\0{name}={arguments[name]}".encode())
+    for path in _files(context):
+        digest.update(f"\0{path.relative_to(context)}\0{path.lstat().st_mode:o}\0".encode())
+        digest.update(os.readlink(path).encode() if path.is_symlink() else path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    for root, folders, names in os.walk(folder):
+        folders[:] = sorted(name for name in folders if name not in _IGNORED)
+        yield from (Path(root) / name for name in sorted(names))
+
+
+def _bases(dockerfile: Path) -> set[str]:
+    return set(re.findall(r"(?mi)^FROM\s+(?:--\S+\s+)*(\S+)", dockerfile.read_text(encoding="utf-8")))
+
+
+def _buildah_build(dockerfile: Path, context: Path, tag: str, arguments: Mapping[str, str], store: Buildah) -> None:
+    with pip_settings() as mounts:
+        options = ["--isolation=chroot", "--network=host", "--pull=never", "--layers=false"]
+        options += [f"--volume={source}:{target}:ro" for source, target in mounts]
+        options += [f"--build-arg={name}={value}" for name, value in arguments.items()]
+        store.run(["build", *options, f"--file={dockerfile}", f"--tag={tag}", context], timeout_s=1800)
+
+
+def _export(tag: str, archive: Path, store: Buildah) -> None:
+    partial = archive.with_suffix(".partial")
+    partial.unlink(missing_ok=True)
+    store.run(["push", "--quiet", tag, f"docker-archive:{partial}:{tag}"], timeout_s=600)
+    partial.rename(archive)
+
+
+def _file_name(tag: str) -> str:
+    return tag.removeprefix("localhost/").replace("/", "_").replace(":", "_")
+
+
+@contextmanager
+def _only_one(folder: Path, name: str) -> Iterator[None]:
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / f"{name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield

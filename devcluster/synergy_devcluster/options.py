@@ -1,0 +1,118 @@
+"""What ``up`` may be asked for, and how it is written on a command line."""
+
+import re
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from synergy_devcluster.errors import BadInputError
+from synergy_devcluster.gpu_types import GpuType, gpu_type
+
+MAX_GPUS_PER_NODE = 64
+MAX_FAKE_NODES = 5000
+_GROUP = re.compile(r"(?P<type>[A-Za-z0-9][A-Za-z0-9._-]*)=(?P<nodes>\d+)x(?P<gpus>\d+)(?P<rest>(:[a-z]+=[^:,=]+)*)")
+_MEMORY = re.compile(r"(\d+)([KMGT]i)")
+_MEMORY_FACTOR = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40}
+
+
+@dataclass(frozen=True)
+class FakeNodes:
+    """A group of equal fake nodes. ``gpus``, ``cpus`` and ``memory_bytes`` are per node."""
+
+    type_name: str
+    nodes: int
+    gpus: int
+    cpus: int
+    memory_bytes: int
+
+    def gpu(self) -> GpuType:
+        """Return the GPU type of these nodes."""
+        return gpu_type(self.type_name)
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a devcluster consists of.
+
+    ``gpus`` and ``gpu`` describe the real node's fake GPUs; ``fake_nodes`` are made with kwok;
+    ``volumes`` is the number of persistent volumes of 1 GiB that wait for a claim.
+    """
+
+    gpus: int = 2
+    gpu: str = "A100"
+    fake_nodes: tuple[FakeNodes, ...] = ()
+    volumes: int = 32
+    bin_dir: Path | None = None
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.gpus <= MAX_GPUS_PER_NODE:
+            raise BadInputError(f"--gpus: {self.gpus} is not between 0 and {MAX_GPUS_PER_NODE}")
+        if not 0 <= self.volumes <= 500:
+            raise BadInputError(f"--volumes: {self.volumes} is not between 0 and 500")
+        if self.bin_dir is not None and not self.bin_dir.is_dir():
+            raise BadInputError(f"--bin-dir: {self.bin_dir} is not a folder")
+        gpu_type(self.gpu)
+
+    def with_programs_from(self, other: "Options") -> "Options":
+        """Return these options with the other's ``bin_dir``, which decides where programs come from, not what runs."""
+        return replace(self, bin_dir=other.bin_dir)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the options as JSON values, for the state file."""
+        return {**asdict(self), "bin_dir": str(self.bin_dir) if self.bin_dir else None}
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> "Options":
+        """Read what :meth:`to_json` wrote."""
+        groups = tuple(FakeNodes(**group) for group in value["fake_nodes"])
+        bin_dir = Path(value["bin_dir"]) if value["bin_dir"] else None
+        return cls(**{**value, "fake_nodes": groups, "bin_dir": bin_dir})
+
+
+@dataclass
+class _Extras:
+    cpus: int = 24
+    memory_bytes: int = 500 * 2**30
+    seen: set[str] = field(default_factory=set)
+
+    def take(self, group: str, item: str) -> None:
+        name, _, value = item.partition("=")
+        if name in self.seen:
+            raise BadInputError(f"--fake-nodes: {group!r} gives {name} twice")
+        self.seen.add(name)
+        if name == "cpu" and value.isdigit() and int(value) > 0:
+            self.cpus = int(value)
+        elif name == "mem" and (match := _MEMORY.fullmatch(value)):
+            self.memory_bytes = int(match[1]) * _MEMORY_FACTOR[match[2]]
+        else:
+            raise BadInputError(f"--fake-nodes: {item!r} in {group!r}: write cpu=24 or mem=500Gi")
+
+
+def parse_fake_nodes(text: str) -> tuple[FakeNodes, ...]:
+    """Read groups such as ``V100=25x8,T4=25x8:cpu=24:mem=500Gi`` (TYPE=NODESxGPUS per node).
+
+    Raises:
+        BadInputError: the text is not of that form, or asks for more than the limits.
+    """
+    groups = tuple(_parse_group(part.strip()) for part in text.split(",") if part.strip())
+    names = [group.type_name for group in groups]
+    if len(set(names)) != len(names):
+        raise BadInputError("--fake-nodes: a GPU type is named twice: write each type once")
+    if sum(group.nodes for group in groups) > MAX_FAKE_NODES:
+        raise BadInputError(f"--fake-nodes: more than {MAX_FAKE_NODES} nodes: ask for fewer")
+    return groups
+
+
+def _parse_group(text: str) -> FakeNodes:
+    match = _GROUP.fullmatch(text)
+    if not match:
+        raise BadInputError(f"--fake-nodes: {text!r} is not TYPE=NODESxGPUS[:cpu=N][:mem=NGi], for example V100=25x8")
+    extras = _Extras()
+    for item in match["rest"].split(":")[1:]:
+        extras.take(text, item)
+    nodes, gpus = int(match["nodes"]), int(match["gpus"])
+    if nodes < 1:
+        raise BadInputError(f"--fake-nodes: {text!r}: at least 1 node")
+    if gpus > MAX_GPUS_PER_NODE:
+        raise BadInputError(f"--fake-nodes: {text!r}: at most {MAX_GPUS_PER_NODE} GPUs per node")
+    return FakeNodes(match["type"], nodes, gpus, extras.cpus, extras.memory_bytes)

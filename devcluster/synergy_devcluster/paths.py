@@ -1,0 +1,72 @@
+"""Where the devcluster keeps its files."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+STATE_ROOT = Path("/var/lib/kube-synergy-devcluster")
+RUN_ROOT = Path("/run/kube-synergy-devcluster")
+
+
+@dataclass(frozen=True)
+class Paths:
+    """The folders of one devcluster.
+
+    ``state`` holds everything one cluster writes (deleted by ``down``), ``run`` its sockets,
+    ``cache`` what outlives a cluster: built programs and images.
+    """
+
+    state: Path = STATE_ROOT
+    run: Path = RUN_ROOT
+    cache: Path = Path()
+
+    @classmethod
+    def default(cls) -> "Paths":
+        """Return the folders used on this machine; the cache follows the XDG rules."""
+        home = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+        return cls(cache=Path(home) / "kube-synergy")
+
+    @property
+    def state_file(self) -> Path:
+        """The record of what ``up`` has started and changed."""
+        return self.state / "state.json"
+
+    @property
+    def lock_file(self) -> Path:
+        """Held while ``up`` or ``down`` works; outside ``state``, which ``down`` deletes."""
+        return self.run.with_name(self.run.name + ".lock")
+
+    @property
+    def logs(self) -> Path:
+        """One log file per component."""
+        return self.state / "logs"
+
+    @property
+    def pki(self) -> Path:
+        """Keys and certificates."""
+        return self.state / "pki"
+
+    @property
+    def config(self) -> Path:
+        """Configuration files of the components."""
+        return self.state / "config"
+
+    @property
+    def kubeconfig(self) -> Path:
+        """The administrator's kubeconfig."""
+        return self.config / "admin.kubeconfig"
+
+    @property
+    def volumes(self) -> Path:
+        """The folders behind the static persistent volumes."""
+        return self.state / "volumes"
+
+    @property
+    def binaries(self) -> Path:
+        """Built programs, one folder per module and version."""
+        return self.cache / "bin"
+
+    @property
+    def images(self) -> Path:
+        """Built image archives and the base image's root file system."""
+        return self.cache / "images"

@@ -1,0 +1,94 @@
+"""End and remove exactly what a devcluster started and made, from its state file."""
+
+import os
+import shutil
+from contextlib import suppress
+from pathlib import Path
+
+from synergy_devcluster import network, node, processes
+from synergy_devcluster.paths import Paths
+from synergy_devcluster.processes import ProcessId
+from synergy_devcluster.state import State
+from synergy_devcluster.steps import Steps
+
+FIRST = ("kwok", "kube-controller-manager", "kube-scheduler", "kubelet", "gpu-plugin", "kube-proxy", "coredns")
+
+
+def tear_down(paths: Paths, state: State, steps: Steps) -> None:
+    """Take a cluster down, whole or half made. It may be interrupted and run again at any point."""
+    state.phase = "stopping"
+    state.save(paths.state_file)
+    if state.this_boot():
+        with steps.step("components stopped"):
+            _end_components(state)
+        with steps.step("containers and mounts gone"):
+            _end_rest(state)
+        with steps.step("network removed"):
+            network.tear_down(state.sysctls)
+    with steps.step("files removed"):
+        _remove_cgroups()
+        _remove_files(paths, state)
+
+
+def _end_components(state: State) -> None:
+    """Stop the controllers and the kubelet before what they talk to, so that none restarts anything."""
+    recorded = {name: record.process for name, record in state.components.items() if record.process}
+    processes.end([recorded[name] for name in FIRST if name in recorded], 3)
+
+
+def _end_rest(state: State) -> None:
+    """Kill containers, their shims, and every process that carries this cluster's mark.
+
+    The mark finds what a killed ``up`` started but had no time to record. The node's mounts go with
+    the last process of its mount namespace.
+    """
+    for _ in range(5):
+        left = [*processes.in_cgroup(node.CGROUP_ROOT), *processes.marked(state.instance), *_recorded(state)]
+        if not left:
+            return
+        processes.end(set(left), 0)
+
+
+def _recorded(state: State) -> list[ProcessId]:
+    found = [record.process for record in state.components.values() if record.process]
+    return [process for process in found if process.alive()]
+
+
+def _remove_cgroups() -> None:
+    for top in node.cgroup_folders():
+        for folder, _, _ in os.walk(top, topdown=False):
+            processes.wait_for(lambda target=folder: _removed(target), 3, 0.02)
+
+
+def _removed(folder: str) -> bool:
+    try:
+        os.rmdir(folder)
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False
+    return True
+
+
+def _remove_files(paths: Paths, state: State) -> None:
+    shutil.rmtree(paths.run, ignore_errors=True)
+    for folder in reversed(state.made_folders):
+        with suppress(OSError):
+            Path(folder).rmdir()
+    # the state file goes last: while it is there, the next up or down knows that there is work left
+    for entry in paths.state.iterdir():
+        if entry != paths.state_file:
+            shutil.rmtree(entry) if entry.is_dir() and not entry.is_symlink() else entry.unlink()
+    paths.state_file.unlink()
+    paths.state.rmdir()
+
+
+def leftovers(paths: Paths) -> list[str]:
+    """Return what is on the machine that a ``down`` should have removed, in words."""
+    found = network.leftovers()
+    found += [f"folder {folder}" for folder in (paths.state, paths.run) if folder.exists()]
+    found += [f"cgroup {folder}" for folder in node.cgroup_folders() if folder.exists()]
+    found += [f"process {process.pid} in {node.CGROUP_ROOT}" for process in processes.in_cgroup(node.CGROUP_ROOT)]
+    mounts = Path("/proc/self/mounts").read_text(encoding="utf-8").splitlines()
+    found += [f"mount {line.split()[1]}" for line in mounts if str(paths.state) in line or str(paths.run) in line]
+    return found
