@@ -2,10 +2,10 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue
 from pydantic.alias_generators import to_camel
 
-from synergy_api.quantity import QUANTITY_PATTERN
+from synergy_api.quantity import QUANTITY_PATTERN, parse_quantity
 
 
 def wire_name(field: str) -> str:
@@ -23,11 +23,37 @@ class ApiModel(BaseModel):
         return self.model_dump(mode="json", by_alias=True, exclude_none=True)
 
 
-Quantity = Annotated[
-    str | int,
-    Field(json_schema_extra={"x-kubernetes-int-or-string": True, "pattern": QUANTITY_PATTERN}),
+def _not_negative(amount: str | int) -> str | int:
+    if parse_quantity(amount) < 0:
+        raise ValueError(f"{amount!r} must not be negative")
+    return amount
+
+
+def _above_zero(amount: str | int) -> str | int:
+    if parse_quantity(amount) <= 0:
+        raise ValueError(f"{amount!r} must be above zero")
+    return amount
+
+
+_QUANTITY_SCHEMA: dict[str, JsonValue] = {
+    "x-kubernetes-int-or-string": True,
+    "minimum": 0,
+    "pattern": QUANTITY_PATTERN,
+    "maxLength": 32,
+}
+_ABOVE_ZERO: list[JsonValue] = [
+    {"rule": "quantity(string(self)).isGreaterThan(quantity('0'))", "message": "must be above zero"}
 ]
-"""A Kubernetes quantity such as 500m or 64Gi."""
+
+Quantity = Annotated[str | int, AfterValidator(_not_negative), Field(json_schema_extra={**_QUANTITY_SCHEMA})]
+"""A Kubernetes quantity such as 500m or 64Gi; zero is allowed."""
+
+PositiveQuantity = Annotated[
+    str | int,
+    AfterValidator(_above_zero),
+    Field(json_schema_extra={**_QUANTITY_SCHEMA, "x-kubernetes-validations": _ABOVE_ZERO}),
+]
+"""A Kubernetes quantity above zero."""
 
 Timestamp = Annotated[str, Field(json_schema_extra={"format": "date-time"})]
 """RFC 3339 time in UTC."""
@@ -42,3 +68,13 @@ class Condition(ApiModel):
     message: Annotated[str, Field(max_length=32768, description="What happened and what to change, in words.")] = ""
     last_transition_time: Annotated[Timestamp, Field(description="When the status last changed.")]
     observed_generation: Annotated[int | None, Field(ge=0, description="The spec generation this was set for.")] = None
+
+
+Conditions = Annotated[
+    list[Condition],
+    Field(
+        max_length=32,
+        description="Conditions as the Kubernetes API conventions define them, one of each type.",
+        json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]},
+    ),
+]

@@ -4,36 +4,38 @@ from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field
 
-from synergy_api.base import ApiModel, Condition, Quantity
+from synergy_api.base import ApiModel, Conditions, Quantity
 
 
 class SystemReserved(ApiModel):
     """CPU and memory of each node that the plan leaves alone, beyond what its pods already hold."""
 
-    cpu: Quantity | None = None
-    memory: Quantity | None = None
+    cpu: Annotated[Quantity | None, Field(description="CPU of each node, such as 2 or 500m.")] = None
+    memory: Annotated[Quantity | None, Field(description="Memory of each node, such as 8Gi.")] = None
+
+
+_SHARING_RULES: list[Any] = [
+    {
+        "rule": "self.mode == 'MPS' || self.replicas == 1",
+        "message": "replicas above 1 needs mode MPS",
+        "fieldPath": ".replicas",
+    }
+]
 
 
 class PoolSharing(ApiModel):
     """How the pool's GPUs are shared."""
 
-    mode: Literal["None", "MPS"] = "None"
+    model_config = ConfigDict(json_schema_extra={"x-kubernetes-validations": _SHARING_RULES})
+
+    mode: Annotated[
+        Literal["None", "MPS"], Field(description="None gives each GPU to one job, MPS lets jobs share one.")
+    ] = "None"
     replicas: Annotated[int, Field(ge=1, le=48, description="Clients of one GPU under MPS.")] = 1
-
-
-_RULES: list[Any] = [
-    {
-        "rule": "!has(self.sharing) || self.sharing.mode == 'MPS' || self.sharing.replicas == 1",
-        "message": "sharing.replicas above 1 needs sharing.mode MPS",
-        "fieldPath": ".sharing",
-    }
-]
 
 
 class GPUPoolSpec(ApiModel):
     """What the pool is."""
-
-    model_config = ConfigDict(json_schema_extra={"x-kubernetes-validations": _RULES})
 
     node_selector: Annotated[
         dict[str, str], Field(min_length=1, max_length=32, description="Labels that the pool's nodes carry.")
@@ -54,11 +56,6 @@ class GPUPoolSpec(ApiModel):
 class GPUPoolStatus(ApiModel):
     """What the extender sees of the pool."""
 
-    nodes: Annotated[int, Field(ge=0)] = 0
-    gpus: Annotated[int, Field(ge=0)] = 0
-    conditions: Annotated[
-        list[Condition],
-        Field(
-            json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]}, max_length=32
-        ),
-    ] = []
+    nodes: Annotated[int, Field(ge=0, description="Ready nodes that the selector finds.")] = 0
+    gpus: Annotated[int, Field(ge=0, description="Allocatable GPUs of these nodes.")] = 0
+    conditions: Conditions = []

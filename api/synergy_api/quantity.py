@@ -23,7 +23,8 @@ _SUFFIXES: Final[dict[str, Decimal]] = {
     "Ei": Decimal(2) ** 60,
 }
 _QUANTITY: Final = re.compile(r"([+-]?[0-9]+(?:\.[0-9]*)?|[+-]?\.[0-9]+)([eE][+-]?[0-9]+|[numkMGTPE]|[KMGTPE]i)?")
-QUANTITY_PATTERN: Final = r"^([+]?[0-9.]+)([eE]?[+]?[0-9]*|[numkMGTPE]|[KMGTPE]i)$"
+QUANTITY_PATTERN: Final = r"^[+]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+|[numkMGTPE]|[KMGTPE]i)?$"
+"""What the API server lets through as an amount in a spec: a quantity that is not negative."""
 
 
 def parse_quantity(text: str | int | float) -> Decimal:

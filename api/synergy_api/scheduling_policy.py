@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from synergy_api.base import ApiModel, Condition
+from synergy_api.base import ApiModel, Conditions
 
 PolicyName = Literal["fifo", "srtf", "las"]
 MechanismName = Literal["proportional", "tune"]
@@ -39,9 +39,4 @@ class SchedulingPolicySpec(ApiModel):
 class SchedulingPolicyStatus(ApiModel):
     """Whether the policy is in force. Owned by the extender."""
 
-    conditions: Annotated[
-        list[Condition],
-        Field(
-            json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]}, max_length=32
-        ),
-    ] = []
+    conditions: Conditions = []

@@ -5,17 +5,19 @@ from typing import Annotated
 from pydantic import Field
 
 from synergy_api.base import ApiModel, Timestamp
-from synergy_api.profile import ProfilePoint, SensitivityMatrix
+from synergy_api.profile import MatrixList, ProfilePoint
 
 
 class ThroughputProfileSpec(ApiModel):
     """What was measured, and for which jobs it holds: those with the same image, command, batch size and GPUs."""
 
     fingerprint: Annotated[str, Field(min_length=8, max_length=64, description="Hash of what follows.")]
-    image: str
-    command: list[str] = []
-    batch_size: Annotated[int | None, Field(ge=1)] = None
-    gpus: Annotated[int, Field(ge=1)]
-    points: Annotated[list[ProfilePoint], Field(max_length=256)] = []
-    matrices: Annotated[list[SensitivityMatrix], Field(min_length=1, max_length=16)]
-    measured_at: Timestamp
+    image: Annotated[str, Field(min_length=1, description="Image of the training container, with its digest if known.")]
+    command: Annotated[list[str], Field(description="Command and arguments of the training container.")] = []
+    batch_size: Annotated[int | None, Field(ge=1, description="Samples per training step, over all GPUs.")] = None
+    gpus: Annotated[int, Field(ge=1, description="GPUs of the measured job.")]
+    points: Annotated[list[ProfilePoint], Field(max_length=256, description="CPU points that were measured.")] = []
+    matrices: Annotated[
+        MatrixList, Field(min_length=1, max_length=16, description="The full matrix for each GPU type.")
+    ]
+    measured_at: Annotated[Timestamp, Field(description="When the last of the points was measured.")]

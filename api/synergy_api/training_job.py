@@ -2,11 +2,12 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict, Field, computed_field, model_validator
 
-from synergy_api.base import ApiModel, Condition, Quantity, Timestamp
+from synergy_api.base import ApiModel, Conditions, PositiveQuantity, Timestamp
 from synergy_api.names import MAX_JOB_NAME
-from synergy_api.profile import DemandVector, ProfilePoint, ProfileRequest, SensitivityMatrix
+from synergy_api.profile import DemandList, MatrixList, ProfilePoint, ProfileRequest
+from synergy_api.template import TEMPLATE_SCHEMA
 
 Phase = Literal["Pending", "Profiling", "Queued", "Starting", "Running", "Yielding", "Succeeded", "Failed", "Suspended"]
 FINISHED: tuple[Phase, ...] = ("Succeeded", "Failed")
@@ -15,12 +16,25 @@ FINISHED: tuple[Phase, ...] = ("Succeeded", "Failed")
 class ResourceBounds(ApiModel):
     """CPU and memory of the whole job, all its workers together."""
 
-    cpu: Annotated[Quantity | None, Field(description="CPU of the whole job, such as 500m or 8.")] = None
-    memory: Annotated[Quantity | None, Field(description="Memory of the whole job, such as 64Gi.")] = None
+    cpu: Annotated[PositiveQuantity | None, Field(description="CPU of the whole job, such as 500m or 8.")] = None
+    memory: Annotated[PositiveQuantity | None, Field(description="Memory of the whole job, such as 64Gi.")] = None
+
+
+_RANGE_RULES: list[Any] = [
+    {
+        "rule": f"!has(self.min) || !has(self.max) || !has(self.min.{name}) || !has(self.max.{name}) || "
+        f"quantity(string(self.min.{name})).compareTo(quantity(string(self.max.{name}))) <= 0",
+        "message": f"min.{name} must not be above max.{name}",
+        "fieldPath": f".min.{name}",
+    }
+    for name in ("cpu", "memory")
+]
 
 
 class ResourceRange(ApiModel):
     """Bounds on what the plan may give the job beside its GPUs."""
+
+    model_config = ConfigDict(json_schema_extra={"x-kubernetes-validations": _RANGE_RULES})
 
     min: Annotated[ResourceBounds, Field(description="The plan gives at least this.")] = ResourceBounds()
     max: Annotated[ResourceBounds, Field(description="The plan and the profile runs use at most this.")] = (
@@ -35,15 +49,26 @@ class Dataset(ApiModel):
     samples: Annotated[int, Field(ge=1, description="Number of samples in the data set.")]
 
 
+_PROFILE_RULES: list[Any] = [
+    {
+        "rule": "self.mode != 'Provided' || self.matrices.size() > 0",
+        "message": "matrices must have at least one matrix when mode is Provided",
+        "fieldPath": ".matrices",
+    }
+]
+
+
 class ProfileSpec(ApiModel):
     """How the sensitivity matrix comes about."""
+
+    model_config = ConfigDict(json_schema_extra={"x-kubernetes-validations": _PROFILE_RULES})
 
     mode: Annotated[
         Literal["Auto", "Provided", "Skip"],
         Field(description="Auto measures it, Provided takes `matrices`, Skip schedules at the GPU-proportional share."),
     ] = "Auto"
     matrices: Annotated[
-        list[SensitivityMatrix], Field(max_length=16, description="With mode Provided: a matrix for each GPU type.")
+        MatrixList, Field(max_length=16, description="With mode Provided: a matrix for each GPU type.")
     ] = []
     steps: Annotated[int, Field(ge=2, le=100000, description="Training steps measured at each CPU point.")] = 50
     warmup_steps: Annotated[int, Field(ge=0, le=100000, description="Steps run before the measurement begins.")] = 5
@@ -51,7 +76,7 @@ class ProfileSpec(ApiModel):
         int, Field(ge=5, le=86400, description="A profile run that takes longer has failed.")
     ] = 600
     cpu_step: Annotated[
-        Quantity | None,
+        PositiveQuantity | None,
         Field(description="Distance of neighbouring CPU points; by default the node's CPUs in 24 equal steps."),
     ] = None
 
@@ -69,11 +94,6 @@ class Slo(ApiModel):
 
 
 _SPEC_RULES: list[Any] = [
-    {
-        "rule": "self.profile.mode != 'Provided' || self.profile.matrices.size() > 0",
-        "message": "profile.matrices must have at least one matrix when profile.mode is Provided",
-        "fieldPath": ".profile",
-    },
     {
         "rule": "!has(self.gpusPerWorker) || self.gpus % self.gpusPerWorker == 0",
         "message": "gpusPerWorker must divide gpus",
@@ -109,11 +129,18 @@ class TrainingJobSpec(ApiModel):
     ] = None
     template: Annotated[
         dict[str, Any],
-        Field(description="PodTemplateSpec of a worker. The first container trains and must name its command."),
+        Field(
+            description="PodTemplateSpec of a worker. The first container trains and must name its image and command.",
+            json_schema_extra=TEMPLATE_SCHEMA,
+        ),
     ]
     gpu_types: Annotated[
         list[Annotated[str, Field(min_length=1, max_length=63)]],
-        Field(max_length=16, description="GPU types the job may run on; empty means any."),
+        Field(
+            max_length=16,
+            description="GPU types the job may run on; empty means any.",
+            json_schema_extra={"x-kubernetes-list-type": "set"},
+        ),
     ] = []
     steps: Annotated[int, Field(ge=1, description="Training steps until the job is done.")]
     batch_size: Annotated[int | None, Field(ge=1, description="Samples per training step, over all GPUs.")] = None
@@ -145,12 +172,12 @@ class TrainingJobSpec(ApiModel):
 class WorkerStatus(ApiModel):
     """One worker pod as the operator last saw it."""
 
-    name: str
-    rank: Annotated[int, Field(ge=0)]
-    node: str
-    gpus: Annotated[int, Field(ge=1)]
-    cpu_millis: Annotated[int, Field(ge=0)]
-    memory_bytes: Annotated[int, Field(ge=0)]
+    name: Annotated[str, Field(description="Name of the pod.")]
+    rank: Annotated[int, Field(ge=0, description="Index of the pod among the job's workers.")]
+    node: Annotated[str, Field(description="Node the pod is pinned to.")]
+    gpus: Annotated[int, Field(ge=1, description="GPUs of the pod.")]
+    cpu_millis: Annotated[int, Field(ge=0, description="CPU of the pod in milli-CPU.")]
+    memory_bytes: Annotated[int, Field(ge=0, description="Memory of the pod in bytes.")]
     state: Annotated[str, Field(description="Gated, Waiting, Running, Succeeded or Failed.")]
 
 
@@ -165,22 +192,21 @@ class ProfileStatus(ApiModel):
     ] = ""
     request: Annotated[ProfileRequest | None, Field(description="The place the next profile runs ask for.")] = None
     points: Annotated[list[ProfilePoint], Field(max_length=256, description="CPU points measured so far.")] = []
-    matrices: Annotated[
-        list[SensitivityMatrix], Field(max_length=16, description="The full matrix for each GPU type.")
-    ] = []
-    demand: Annotated[
-        list[DemandVector], Field(max_length=16, description="What saturates the job, for each GPU type.")
-    ] = []
+    matrices: Annotated[MatrixList, Field(max_length=16, description="The full matrix for each GPU type.")] = []
+    demand: Annotated[DemandList, Field(max_length=16, description="What saturates the job, for each GPU type.")] = []
 
 
 class RunOutcome(ApiModel):
     """How a run ended."""
 
-    run: Annotated[int, Field(ge=1)]
-    outcome: Literal["Yielded", "Succeeded", "Failed", "Evicted", "Profiled"]
+    run: Annotated[int, Field(ge=1, description="Number of the run.")]
+    outcome: Annotated[
+        Literal["Yielded", "Succeeded", "Failed", "Evicted", "Profiled"],
+        Field(description="Evicted runs were lost with their node or evicted; they count as no failure."),
+    ]
     step: Annotated[int | None, Field(ge=0, description="The step rank 0 left at, where it said so.")] = None
-    exit_code: int | None = None
-    reason: str = ""
+    exit_code: Annotated[int | None, Field(description="Exit code of the worker that ended the run.")] = None
+    reason: Annotated[str, Field(description="Why it ended so, in words.")] = ""
 
 
 class ServiceStatus(ApiModel):
@@ -195,8 +221,8 @@ class ServiceStatus(ApiModel):
     running_since: Annotated[Timestamp | None, Field(description="When the last worker of the open run started.")] = (
         None
     )
-    running_gpu_type: str | None = None
-    attained_gpu_seconds: Annotated[float, Field(ge=0)] = 0.0
+    running_gpu_type: Annotated[str | None, Field(description="GPU type of the open run.")] = None
+    attained_gpu_seconds: Annotated[float, Field(ge=0, description="GPU seconds of all closed runs.")] = 0.0
     received_seconds: Annotated[dict[str, float], Field(description="Seconds of closed runs by GPU type.")] = {}
     preemptions: Annotated[int, Field(ge=0, description="Runs that ended because the lease was not renewed.")] = 0
     failures: Annotated[int, Field(ge=0, description="Runs that failed; counts against backoffLimit.")] = 0
@@ -207,19 +233,26 @@ class ServiceStatus(ApiModel):
 class NodeShare(ApiModel):
     """What one node gives the job."""
 
-    node: str
-    gpus: Annotated[int, Field(ge=1)]
-    cpu_millis: Annotated[int, Field(ge=1)]
-    memory_bytes: Annotated[int, Field(ge=1)]
+    node: Annotated[str, Field(description="Name of the node.")]
+    gpus: Annotated[int, Field(ge=1, description="GPUs on this node.")]
+    cpu_millis: Annotated[int, Field(ge=1, description="CPU on this node in milli-CPU.")]
+    memory_bytes: Annotated[int, Field(ge=1, description="Memory on this node in bytes.")]
+
+
+def _with_nodes(schema: dict[str, Any]) -> None:
+    # pydantic leaves what is computed out of the schema of what is read
+    schema["properties"]["nodes"] = {"type": "integer", "minimum": 0, "description": "How many nodes the place has."}
 
 
 class Allocation(ApiModel):
     """What the job holds. Owned by the extender; written before anything acts on it."""
 
+    model_config = ConfigDict(json_schema_extra=_with_nodes)
+
     run: Annotated[
         int, Field(ge=1, description="Grows by one with each new place; kept while only CPU and memory change.")
     ]
-    purpose: Literal["Train", "Profile"] = "Train"
+    purpose: Annotated[Literal["Train", "Profile"], Field(description="What the place is for.")] = "Train"
     state: Annotated[
         Literal["Granted", "Revoked", "Released"],
         Field(description="Granted holds its place, Revoked leaves it at leaseUntil, Released holds nothing."),
@@ -229,7 +262,7 @@ class Allocation(ApiModel):
     )
     round: Annotated[int, Field(ge=0, description="The round that last decided this.")] = 0
     lease_until: Annotated[Timestamp | None, Field(description="No worker is stopped before this.")] = None
-    gpu_type: str = ""
+    gpu_type: Annotated[str, Field(description="GPU type of the place.")] = ""
     workers: Annotated[list[NodeShare], Field(max_length=4096, description="What the job may use now, by node.")] = []
     planned: Annotated[
         list[NodeShare],
@@ -244,6 +277,16 @@ class Allocation(ApiModel):
     ] = 0.0
     reason: Annotated[str, Field(description="Why a revoked job leaves, in words.")] = ""
 
+    @computed_field
+    def nodes(self) -> int:
+        """How many nodes the place has: written for people and printer columns, never read."""
+        return len(self.workers)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _drop_nodes(cls, wire: Any) -> Any:
+        return {key: value for key, value in wire.items() if key != "nodes"} if isinstance(wire, dict) else wire
+
 
 class QueueStatus(ApiModel):
     """Why the job is not running. Owned by the extender; absent while it runs."""
@@ -256,28 +299,30 @@ class QueueStatus(ApiModel):
 class Progress(ApiModel):
     """What rank 0 last reported. Owned by the extender's lease endpoint."""
 
-    run: Annotated[int, Field(ge=0)] = 0
+    run: Annotated[int, Field(ge=0, description="Run that reported.")] = 0
     steps: Annotated[int, Field(ge=0, description="Training steps done.")] = 0
     checkpoint_steps: Annotated[int, Field(ge=0, description="Steps in the newest checkpoint.")] = 0
     steps_per_second: Annotated[float, Field(ge=0, description="Measured throughput of the last reports.")] = 0.0
-    percent: Annotated[int, Field(ge=0, le=100)] = 0
-    updated_at: Timestamp | None = None
+    percent: Annotated[int, Field(ge=0, le=100, description="Steps done of all steps, in percent.")] = 0
+    updated_at: Annotated[Timestamp | None, Field(description="When it was last reported.")] = None
 
 
 class TrainingJobStatus(ApiModel):
-    """What is. Field ownership: operator - observedGeneration, phase, conditions, profile, workers, service, times;
-    extender - allocation, queue (leader), progress (any replica)."""
+    """What is.
 
-    observed_generation: int | None = None
-    phase: Phase | None = None
-    conditions: Annotated[
-        list[Condition],
-        Field(
-            json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]}, max_length=32
-        ),
-    ] = []
+    Field ownership: operator - observedGeneration, phase, conditions, profile, workers, service, times;
+    extender - allocation, queue (leader), progress (any replica).
+    """
+
+    observed_generation: Annotated[
+        int | None, Field(ge=0, description="Generation of the spec that the operator last acted on.")
+    ] = None
+    phase: Annotated[Phase | None, Field(description="Where the job stands in its life.")] = None
+    conditions: Conditions = []
     profile: ProfileStatus | None = None
-    workers: Annotated[list[WorkerStatus], Field(max_length=4096)] = []
+    workers: Annotated[
+        list[WorkerStatus], Field(max_length=4096, description="Worker pods of the newest run, by rank.")
+    ] = []
     service: ServiceStatus | None = None
     start_time: Annotated[Timestamp | None, Field(description="When the job first ran.")] = None
     completion_time: Annotated[Timestamp | None, Field(description="When the job succeeded or failed.")] = None
@@ -286,7 +331,13 @@ class TrainingJobStatus(ApiModel):
     progress: Progress | None = None
 
 
-NAME_RULE = {
-    "rule": f"self.metadata.name.size() <= {MAX_JOB_NAME}",
-    "message": f"metadata.name must be at most {MAX_JOB_NAME} characters: pods and Services are named after the job",
-}
+NAME_RULES: list[Any] = [
+    {
+        "rule": f"self.metadata.name.size() <= {MAX_JOB_NAME}",
+        "message": f"metadata.name must be at most {MAX_JOB_NAME} characters: pods and a Service are named after it",
+    },
+    {
+        "rule": "!self.metadata.name.contains('.')",
+        "message": "metadata.name must have no dot: pods and a Service are named after it",
+    },
+]

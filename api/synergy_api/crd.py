@@ -1,0 +1,179 @@
+"""The CustomResourceDefinitions: the models' schemas with names, scope, printer columns and rules around them."""
+
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+from synergy_api.base import ApiModel
+from synergy_api.gpu_pool import GPUPoolSpec, GPUPoolStatus
+from synergy_api.names import GROUP, VERSION
+from synergy_api.scheduling_policy import SchedulingPolicySpec, SchedulingPolicyStatus
+from synergy_api.schema import Schema, structural_schema
+from synergy_api.throughput_profile import ThroughputProfileSpec
+from synergy_api.training_job import NAME_RULES, TrainingJobSpec, TrainingJobStatus
+
+
+@dataclass(frozen=True)
+class Column:
+    """One printer column; a wide one shows with `kubectl get -o wide` only."""
+
+    name: str
+    path: str
+    type: Literal["string", "integer", "number", "date"]
+    description: str
+    wide: bool = False
+
+    def to_wire(self) -> dict[str, Any]:
+        """The column as the CustomResourceDefinition has it."""
+        wire: dict[str, Any] = {"name": self.name, "type": self.type, "jsonPath": self.path}
+        if self.wide:
+            wire["priority"] = 1
+        return {**wire, "description": self.description}
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One custom resource: its names and the models of its parts."""
+
+    name: str
+    plural: str
+    short_name: str
+    description: str
+    namespaced: bool
+    spec: type[ApiModel]
+    status: type[ApiModel] | None
+    columns: tuple[Column, ...]
+    categories: tuple[str, ...] = ("kube-synergy",)
+    rules: tuple[dict[str, str], ...] = ()
+
+    @property
+    def crd_name(self) -> str:
+        """Name of the CustomResourceDefinition."""
+        return f"{self.plural}.{GROUP}"
+
+
+_AGE: Final = Column("Age", ".metadata.creationTimestamp", "date", "Time since it was created.")
+
+KINDS: Final = (
+    Kind(
+        name="TrainingJob",
+        plural="trainingjobs",
+        short_name="tj",
+        description="A deep-learning training job: how many GPUs it needs, what its workers run and until which step.",
+        namespaced=True,
+        spec=TrainingJobSpec,
+        status=TrainingJobStatus,
+        columns=(
+            Column("Phase", ".status.phase", "string", "Where the job stands in its life."),
+            Column("GPUs", ".spec.gpus", "integer", "GPUs of the whole job."),
+            Column("Type", ".status.allocation.gpuType", "string", "GPU type it holds or last held."),
+            Column("Progress", ".status.progress.percent", "integer", "Steps done, in percent."),
+            Column("Throughput", ".status.progress.stepsPerSecond", "number", "Measured training steps per second."),
+            _AGE,
+            Column("Reason", ".status.queue.reason", "string", "Why it is not running.", wide=True),
+            Column("Run", ".status.allocation.run", "integer", "Number of its newest run.", wide=True),
+            Column("Nodes", ".status.allocation.nodes", "integer", "Nodes it holds or last held.", wide=True),
+        ),
+        categories=("all", "kube-synergy"),
+        rules=tuple(NAME_RULES),
+    ),
+    Kind(
+        name="GPUPool",
+        plural="gpupools",
+        short_name="gp",
+        description="Nodes of one GPU type: what they cost, how they are shared and what of them is not for jobs.",
+        namespaced=False,
+        spec=GPUPoolSpec,
+        status=GPUPoolStatus,
+        columns=(
+            Column("Type", ".spec.gpuType", "string", "GPU type of the pool."),
+            Column("Nodes", ".status.nodes", "integer", "Ready nodes that the selector finds."),
+            Column("GPUs", ".status.gpus", "integer", "Allocatable GPUs of these nodes."),
+            Column("Sharing", ".spec.sharing.mode", "string", "How its GPUs are shared."),
+            _AGE,
+            Column("Price", ".spec.pricePerHour", "number", "Price of one GPU for an hour.", wide=True),
+            Column("Replicas", ".spec.sharing.replicas", "integer", "Clients of one GPU.", wide=True),
+        ),
+    ),
+    Kind(
+        name="SchedulingPolicy",
+        plural="schedulingpolicies",
+        short_name="sp",
+        description="How the cluster is scheduled. The one named default is in force, the others are ignored.",
+        namespaced=False,
+        spec=SchedulingPolicySpec,
+        status=SchedulingPolicyStatus,
+        columns=(
+            Column("Policy", ".spec.policy", "string", "Who should run."),
+            Column("Mechanism", ".spec.mechanism", "string", "How CPU and memory are packed."),
+            Column("Round", ".spec.roundSeconds", "integer", "Length of a round in seconds."),
+            _AGE,
+        ),
+    ),
+    Kind(
+        name="ThroughputProfile",
+        plural="throughputprofiles",
+        short_name="tp",
+        description="A measured profile under its fingerprint, shared by all jobs that would measure the same.",
+        namespaced=False,
+        spec=ThroughputProfileSpec,
+        status=None,
+        columns=(
+            Column("Image", ".spec.image", "string", "Image of the measured job."),
+            Column("GPUs", ".spec.gpus", "integer", "GPUs of the measured job."),
+            Column("Measured", ".spec.measuredAt", "date", "Time since it was measured."),
+            _AGE,
+            Column("Batch", ".spec.batchSize", "integer", "Samples per training step.", wide=True),
+        ),
+    ),
+)
+
+
+def custom_resource_definition(kind: Kind) -> dict[str, Any]:
+    """The CustomResourceDefinition (apiextensions.k8s.io/v1) of one kind."""
+    version: dict[str, Any] = {
+        "name": VERSION,
+        "served": True,
+        "storage": True,
+        "schema": {"openAPIV3Schema": _object_schema(kind)},
+        "additionalPrinterColumns": [column.to_wire() for column in kind.columns],
+    }
+    if kind.status is not None:
+        version["subresources"] = {"status": {}}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": kind.crd_name},
+        "spec": {
+            "group": GROUP,
+            "names": {
+                "kind": kind.name,
+                "listKind": f"{kind.name}List",
+                "plural": kind.plural,
+                "singular": kind.name.lower(),
+                "shortNames": [kind.short_name],
+                "categories": list(kind.categories),
+            },
+            "scope": "Namespaced" if kind.namespaced else "Cluster",
+            "versions": [version],
+        },
+    }
+
+
+def _object_schema(kind: Kind) -> Schema:
+    properties: Schema = {
+        "apiVersion": {"type": "string", "description": "Version of this schema."},
+        "kind": {"type": "string", "description": "Kind of this object."},
+        "metadata": {"type": "object"},
+        "spec": structural_schema(kind.spec),
+    }
+    if kind.status is not None:
+        properties["status"] = structural_schema(kind.status, defaults=False)
+    schema: Schema = {
+        "description": kind.description,
+        "type": "object",
+        "required": ["spec"],
+        "properties": properties,
+    }
+    if kind.rules:
+        schema["x-kubernetes-validations"] = list(kind.rules)
+    return schema

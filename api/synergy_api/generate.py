@@ -1,0 +1,88 @@
+"""`python -m synergy_api.generate`: write everything that is generated from the models, or say what is stale.
+
+Needs PyYAML, as every development environment has it; nothing that runs in a cluster imports this module.
+"""
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from synergy_api.crd import KINDS, Kind, custom_resource_definition
+from synergy_api.names import GROUP
+from synergy_api.reference import markdown
+
+_HEADER = "# Generated from the models in api/ by `make crds`; change those, not this file.\n"
+
+
+class _Dumper(yaml.SafeDumper):
+    """Every value in full: no anchors, and list items indented under their key."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
+
+    def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:
+        super().increase_indent(flow, False)
+
+
+def crd_yaml(kind: Kind) -> str:
+    """The text of one file under `crds/`."""
+    document = yaml.dump(custom_resource_definition(kind), Dumper=_Dumper, sort_keys=False, width=120)
+    return f"{_HEADER}{document}"
+
+
+def generated_files() -> dict[Path, str]:
+    """Every generated file, by its path under the repository's root, with its text."""
+    files = {Path("docs/api.md"): markdown(KINDS)}
+    for kind in KINDS:
+        for folder in (Path("crds"), Path("helm/kube-synergy/crds")):
+            files[folder / f"{GROUP}_{kind.plural}.yaml"] = crd_yaml(kind)
+    return files
+
+
+def stale_files(root: Path) -> list[str]:
+    """What under `root` is not as the models say: files that differ, are missing, or belong to no kind any more."""
+    wanted = generated_files()
+    found = {
+        path.relative_to(root) for folder in ("crds", "helm/kube-synergy/crds") for path in (root / folder).glob("*")
+    }
+    differing = {
+        path for path, text in wanted.items() if not (root / path).is_file() or (root / path).read_text("utf-8") != text
+    }
+    return sorted(str(path) for path in differing | (found - wanted.keys()))
+
+
+def write(root: Path) -> list[str]:
+    """Bring the generated files under `root` up to date; returns the paths that changed."""
+    changed = stale_files(root)
+    wanted = generated_files()
+    for name in changed:
+        path = root / name
+        text = wanted.get(Path(name))
+        if text is None:
+            path.unlink()
+        else:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+    return changed
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Entry point; returns the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m synergy_api.generate", description=__doc__)
+    parser.add_argument("--root", type=Path, default=Path(), help="the repository's root (default: this folder)")
+    parser.add_argument("--check", action="store_true", help="change nothing; exit 1 if something is stale")
+    options = parser.parse_args(arguments)
+    if not options.check:
+        write(options.root)
+        return 0
+    stale = stale_files(options.root)
+    if stale:
+        sys.stderr.write(f"stale: {', '.join(stale)}: run make crds\n")
+    return 1 if stale else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
