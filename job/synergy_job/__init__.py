@@ -1,0 +1,108 @@
+"""The library inside a training script: an iterator that keeps a job's lease, steps and checkpoints.
+
+    import synergy_job
+
+    checkpoint = synergy_job.Checkpoint("/checkpoints/model.pkl")
+
+    def save(step):
+        checkpoint.write({"step": step, "model": model})
+
+    def load():
+        state = checkpoint.read()
+        ...
+        return state["step"]
+
+    for batch in synergy_job.iterate(loader, save=save, load=load):
+        train(batch)
+
+Needs the standard library only (Python 3.8 or newer).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from itertools import islice
+from typing import TYPE_CHECKING, TypeVar
+
+from synergy_job.checkpoint import Checkpoint, CheckpointError, atomic_file
+from synergy_job.data import LoaderError, epochs, one_epoch
+from synergy_job.environment import ConfigError, Profile, read_environment
+from synergy_job.gang import PeerLostError
+from synergy_job.rules import EXIT_YIELDED, CheckpointRules
+
+if TYPE_CHECKING:
+    from typing import Literal
+
+    from synergy_job.data import Loader
+
+__all__ = [
+    "EXIT_YIELDED",
+    "Checkpoint",
+    "CheckpointError",
+    "ConfigError",
+    "LoaderError",
+    "PeerLostError",
+    "atomic_file",
+    "iterate",
+]
+
+T = TypeVar("T")
+
+
+def iterate(
+    loader: Loader[T],
+    *,
+    save: Callable[[int], object] | None = None,
+    load: Callable[[], int | None] | None = None,
+    steps: int | None = None,
+    checkpoint_every_steps: int | None = None,
+    checkpoint_every_seconds: float | None = None,
+    save_on: Literal["first", "all"] = "first",
+) -> Iterator[T]:
+    """The batches to train on; one pass of the loop's body is one training step.
+
+    Inside a TrainingJob: epochs over `loader` (see `synergy_job.data.epochs` for what it may be) until the job's
+    `steps` are done, counted over all runs, beginning after the step that `load()` returns. A step counts when the
+    loop's body has ended. When the job must leave (lease not renewed, SIGTERM) the running step is ended, `save(step)`
+    called, and `SystemExit(75)` raised out of the loop, so that `finally` and `atexit` of the script still run. In a
+    job of several processes all leave after the same step. After the last step `save` is called as well, and the loop
+    ends.
+
+    In a profile run: batches without end until the harness stops the process; neither `save` nor `load` is called.
+
+    Outside a cluster: `steps` batches, by default one epoch, and nothing else: no thread, no network, no `save`, no
+    `load`.
+
+    Arguments:
+        loader: an iterable, a function of the epoch number, or a loader with `iter_from`.
+        save: writes a checkpoint from which `load` can go on; called with the steps done, between two steps.
+        load: restores the newest checkpoint and returns the step that `save` was given, None where there is none.
+            Called once, before the first step, on every rank; all ranks must return the same step.
+        steps: training steps outside a cluster; inside, the TrainingJob's `spec.steps` counts.
+        checkpoint_every_steps: also save after each so many steps.
+        checkpoint_every_seconds: also save after the first step that ends so many seconds after the last save.
+        save_on: `first` calls `save` on rank 0 alone, `all` on every rank after the same steps.
+
+    Raises `ValueError` for wrong arguments, `ConfigError` for a wrong environment, and from the loop `LoaderError`,
+    `CheckpointError`, and `PeerLostError` when another process of the job is gone.
+    """
+    if save_on not in {"first", "all"}:
+        raise ValueError(f"save_on is {save_on!r}: it must be 'first' or 'all'")
+    if steps is not None and steps <= 0:
+        raise ValueError(f"steps is {steps}: it must be greater than 0")
+    rules = CheckpointRules(save, load, checkpoint_every_steps, checkpoint_every_seconds, save_on == "all")
+    place = read_environment(os.environ)
+    if place is None:
+        return iter(one_epoch(loader)) if steps is None else islice(epochs(loader), steps)
+    if isinstance(place, Profile):
+        from synergy_job.profiling import profile_steps  # noqa: PLC0415 - each kind of run loads what it needs
+
+        return profile_steps(place, loader)
+    if place.world_size > 1 and rules.every_rank and rules.every_seconds is not None:
+        raise ValueError(
+            "checkpoint_every_seconds cannot be used with save_on='all', clocks differ: use checkpoint_every_steps"
+        )
+    from synergy_job.training import Training  # noqa: PLC0415 - no TLS and no threads outside a cluster
+
+    return Training(place, loader, rules).batches()

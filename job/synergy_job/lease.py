@@ -1,0 +1,106 @@
+"""One lease report: what is said to the extender and what it answers."""
+
+from __future__ import annotations
+
+import json
+import ssl
+from dataclasses import asdict, dataclass
+from http.client import HTTPException, HTTPSConnection
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from synergy_job.environment import ConfigError
+
+if TYPE_CHECKING:
+    from synergy_job.environment import LeaseAccess
+
+PATH = "/v1/lease"
+TIMEOUT_S = 5.0
+_LONGEST_ANSWER = 65536
+_REPORT_EVERY_S = (0.2, 3600.0)
+
+
+class LeaseError(Exception):
+    """A report did not get through; the message says why. `refused` means that trying again will not help."""
+
+    def __init__(self, message: str, refused: bool = False) -> None:
+        super().__init__(message)
+        self.refused = refused
+
+
+@dataclass(frozen=True)
+class Report:
+    """What rank 0 says of its job."""
+
+    step: int
+    checkpoint_step: int
+    steps_per_second: float
+    gpu_uuids: tuple[str, ...] = ()
+    done: bool = False
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What the extender answers: whether to leave, after how many seconds, and when to report again."""
+
+    leave: bool
+    yield_in_s: float
+    next_report_s: float
+
+
+class LeaseClient:
+    """Sends reports over TLS. The token is read anew for each, since the kubelet rotates it."""
+
+    def __init__(self, access: LeaseAccess, timeout_s: float = TIMEOUT_S) -> None:
+        parts = urlsplit(access.url)
+        if not parts.hostname:
+            raise ConfigError(f"SYNERGY_EXTENDER_URL is {access.url!r}: it names no host")
+        self._host, self._port = parts.hostname, parts.port or 443
+        self._path = parts.path.rstrip("/") + PATH
+        self._token_file = access.token_file
+        self._timeout_s = timeout_s
+        try:
+            self._tls = ssl.create_default_context(cadata=access.ca_cert)
+        except (ssl.SSLError, ValueError) as error:
+            raise ConfigError(f"SYNERGY_CA_CERT is no certificate in PEM: {error}") from error
+
+    def send(self, report: Report) -> Verdict:
+        """One report. Raises `LeaseError` when it did not get through or the answer makes no sense."""
+        try:
+            status, body = self._post(json.dumps(asdict(report)))
+        except (OSError, HTTPException, ValueError) as error:
+            raise LeaseError(f"{self._host}:{self._port} cannot be reached: {error or type(error).__name__}") from error
+        if status != 200:
+            raise LeaseError(f"the extender answered {status}: {body[:200]!r}", refused=status in (401, 403))
+        return _verdict(body)
+
+    def _post(self, body: str) -> tuple[int, bytes]:
+        with open(self._token_file, encoding="ascii") as file:
+            token = file.read().strip()
+        connection = HTTPSConnection(self._host, self._port, timeout=self._timeout_s, context=self._tls)
+        try:
+            headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
+            connection.request("POST", self._path, body=body, headers=headers)
+            answer = connection.getresponse()
+            return answer.status, answer.read(_LONGEST_ANSWER)
+        finally:
+            connection.close()
+
+
+def _verdict(body: bytes) -> Verdict:
+    try:
+        answer = json.loads(body)
+        leave = {"continue": False, "yield": True}[answer["verdict"]]
+        yield_in_s = _seconds(answer, "yield_in_s") if leave else 0.0
+        next_report_s = _seconds(answer, "next_report_s")
+    except (ValueError, KeyError, TypeError) as error:
+        raise LeaseError(f"the extender's answer makes no sense ({error!r}): {body[:200]!r}") from error
+    shortest, longest = _REPORT_EVERY_S
+    return Verdict(leave, yield_in_s, min(max(next_report_s, shortest), longest))
+
+
+def _seconds(answer: dict[str, Any], field: str) -> float:
+    value = float(answer[field])
+    if not 0 <= value < float("inf"):
+        raise ValueError(f"{field} is {value}")
+    return value

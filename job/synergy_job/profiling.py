@@ -1,0 +1,57 @@
+"""A profile run: train on and on, and tell the harness of each finished step."""
+
+from __future__ import annotations
+
+import json
+import socket
+import time
+from collections.abc import Generator
+from contextlib import closing
+from typing import TYPE_CHECKING, TypeVar
+
+from synergy_job.data import epochs
+
+if TYPE_CHECKING:
+    from synergy_job.data import Loader
+    from synergy_job.environment import Profile
+
+T = TypeVar("T")
+
+
+class StepSocket:
+    """Sends `{"step": steps done, "at": CLOCK_MONOTONIC seconds}` to the harness.
+
+    Each message says how many steps are done in all and when the last of them ended, so that neither a lost message
+    nor a late reader spoils the measurement; a full queue is therefore no reason to wait.
+    """
+
+    def __init__(self, name: str) -> None:
+        """`name` is a path, or `@name` for a socket in Linux's abstract namespace, which needs no writable folder."""
+        self._address = "\0" + name[1:] if name.startswith("@") else name
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self._socket.setblocking(False)
+
+    def send(self, step: int) -> None:
+        """Say that `step` steps are done. Ends the process when the harness is gone, as nobody else would."""
+        message = json.dumps({"step": step, "at": time.monotonic()}).encode()
+        try:
+            self._socket.sendto(message, self._address)
+        except BlockingIOError:
+            pass
+        except (ConnectionError, FileNotFoundError) as error:
+            raise SystemExit("synergy_job: the profile harness is gone") from error
+
+    def close(self) -> None:
+        """Close the socket."""
+        self._socket.close()
+
+
+def profile_steps(profile: Profile, loader: Loader[T]) -> Generator[T, None, None]:
+    """Batches without end from the beginning of the data. Of several processes only rank 0 speaks to the harness."""
+    with closing(StepSocket(profile.socket)) as harness, closing(epochs(loader)) as stream:
+        if profile.rank == 0:
+            harness.send(0)
+        for step, batch in enumerate(stream, start=1):
+            yield batch
+            if profile.rank == 0:
+                harness.send(step)
