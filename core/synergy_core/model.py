@@ -1,0 +1,227 @@
+"""What the planner reads (Snapshot) and what it answers (Plan): frozen, without behaviour.
+
+Units: GPUs are counted, CPU is in milli-CPU, memory in bytes, time in seconds, speed in training steps per second of
+the whole job. All resources are integers. The field names are those of the JSON form (`snapshot_format`), which also
+checks the constraints written here; a Snapshot that a program builds itself is trusted.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import ConfigDict, Field
+
+_STRICT = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
+
+Name = Annotated[str, Field(min_length=1)]
+Count = Annotated[int, Field(ge=0)]
+Positive = Annotated[int, Field(ge=1)]
+Seconds = Annotated[float, Field(ge=0)]
+Rate = Annotated[float, Field(ge=0)]
+
+Purpose = Literal["train", "profile"]
+Placement = Literal["auto", "consolidate", "spread"]
+Mode = Literal["round", "fill"]
+
+
+class FieldError(ValueError):
+    """A value that cannot be used: `path` is the field within the object, `problem` says what to change."""
+
+    def __init__(self, path: str, problem: str) -> None:
+        super().__init__(f"{path}: {problem}")
+        self.path = path
+        self.problem = problem
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Node:
+    """A machine with GPUs of one type. `*_used` is what pods hold that are not planned here."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = _STRICT
+
+    name: Name
+    gpu_type: Name
+    gpus: Count
+    cpu_millis: Count
+    memory_bytes: Count
+    gpus_used: Count = 0
+    cpu_millis_used: Count = 0
+    memory_bytes_used: Count = 0
+    replicas: Positive = 1
+    """Clients that may share one GPU."""
+    schedulable: bool = True
+    """False for a cordoned node: what runs there stays, nothing new comes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Profile:
+    """Sensitivity matrix of a job on one GPU type (Synergy, section 3.1).
+
+    `steps_per_s[i][j]` is the speed of the whole job, all its GPUs together, with `cpu_millis[i]` and
+    `memory_bytes[j]`. Both axes ascend strictly.
+    """
+
+    __pydantic_config__: ClassVar[ConfigDict] = _STRICT
+
+    cpu_millis: Annotated[tuple[Positive, ...], Field(min_length=1)]
+    memory_bytes: Annotated[tuple[Positive, ...], Field(min_length=1)]
+    steps_per_s: tuple[tuple[Rate, ...], ...]
+
+    def __post_init__(self) -> None:
+        for name, axis in (("cpu_millis", self.cpu_millis), ("memory_bytes", self.memory_bytes)):
+            for index in range(1, len(axis)):
+                if axis[index] <= axis[index - 1]:
+                    raise FieldError(f"{name}[{index}]", f"{axis[index]} is not above {axis[index - 1]}; sort the axis")
+        if len(self.steps_per_s) != len(self.cpu_millis):
+            problem = f"has {len(self.steps_per_s)} rows for {len(self.cpu_millis)} CPU points; give one row per point"
+            raise FieldError("steps_per_s", problem)
+        for index, row in enumerate(self.steps_per_s):
+            if len(row) != len(self.memory_bytes):
+                problem = f"has {len(row)} values for {len(self.memory_bytes)} memory points; give one per point"
+                raise FieldError(f"steps_per_s[{index}]", problem)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeShare:
+    """What one node gives a job."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = _STRICT
+
+    node: Name
+    gpus: Positive
+    cpu_millis: Count
+    memory_bytes: Count
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Allocation:
+    """A job's place: its share of each node, sorted by node. A speed of 0 means that the speed is not known."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = _STRICT
+
+    job: Name
+    gpu_type: Name
+    workers: Annotated[tuple[NodeShare, ...], Field(min_length=1)]
+    steps_per_s: Rate = 0.0
+    proportional_steps_per_s: Rate = 0.0
+    """Speed the job would have at the GPU-proportional share on the same nodes."""
+    shares_gpu_with: Name | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """A job that wants to run or runs."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = _STRICT
+
+    name: Name
+    gpus: Positive
+    arrival_s: Annotated[float, Field()] = 0.0
+    weight: Annotated[float, Field(gt=0)] = 1.0
+    tenant: str = ""
+    gpu_types: tuple[Name, ...] = ()
+    """GPU types the job may run on; empty means any."""
+    profiles: Mapping[str, Profile] = field(default_factory=dict)
+    """Sensitivity matrix by GPU type. On a type without one the job runs at its GPU-proportional share."""
+    steps_total: Positive | None = None
+    steps_done: Count = 0
+    attained_gpu_s: Seconds = 0.0
+    waiting_s: Seconds = 0.0
+    received_s: Mapping[str, Seconds] = field(default_factory=dict)
+    skew: Annotated[float, Field(ge=0)] = 0.1
+    sharing: bool = False
+    preemptible: bool = True
+    running: Allocation | None = None
+    """What the job holds now; null while it waits."""
+    purpose: Purpose = "train"
+    """`profile` is a profile run: first in line, a fixed demand (the minima below), never preempted once it runs."""
+    cpu_millis_min: Count = 0
+    cpu_millis_max: Positive | None = None
+    memory_bytes_min: Count = 0
+    memory_bytes_max: Positive | None = None
+    """Bounds on what the plan gives the whole job."""
+    placement: Placement = "auto"
+    """`consolidate` waits for one node, `spread` takes what is left over on many, `auto` takes the fewest nodes."""
+    nodes: tuple[Name, ...] | None = None
+    """Names of the nodes that the job may use; null means all."""
+
+    def __post_init__(self) -> None:
+        for dimension in ("cpu_millis", "memory_bytes"):
+            low, high = getattr(self, f"{dimension}_min"), getattr(self, f"{dimension}_max")
+            if high is not None and low > high:
+                raise FieldError(f"{dimension}_min", f"{low} is above {dimension}_max {high}; lower it")
+        if self.running is not None:
+            _check_running(self, self.running)
+
+
+def _check_running(job: Job, running: Allocation) -> None:
+    if running.job != job.name:
+        raise FieldError("running.job", f"is {running.job!r}, must be the job's own name {job.name!r}")
+    held = sum(share.gpus for share in running.workers)
+    if held != job.gpus:
+        raise FieldError("running.workers", f"hold {held} GPUs, the job has {job.gpus}; they must agree")
+    if len({share.node for share in running.workers}) != len(running.workers):
+        raise FieldError("running.workers", "name a node twice; give one share per node")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """The state of a cluster at one moment. The order of nodes and jobs does not matter."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = _STRICT
+
+    nodes: tuple[Node, ...]
+    jobs: tuple[Job, ...]
+    now: Annotated[float, Field()] = 0.0
+    round_s: Annotated[float, Field(gt=0)] = 300.0
+
+    def __post_init__(self) -> None:
+        _unique("nodes", [node.name for node in self.nodes])
+        _unique("jobs", [job.name for job in self.jobs])
+
+
+def _unique(kind: str, names: list[str]) -> None:
+    first: dict[str, int] = {}
+    for index, name in enumerate(names):
+        if first.setdefault(name, index) != index:
+            raise FieldError(f"{kind}[{index}].name", f"{name!r} is also {kind}[{first[name]}]; names must differ")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanConfig:
+    """How to plan. `round` decides everything anew; `fill` only gives free capacity to waiting jobs."""
+
+    policy: str = "las"
+    mechanism: str = "tune"
+    mode: Mode = "round"
+    profile_gpu_percent: int = 25
+    """All profile runs together hold at most this share of the cluster's GPUs; one may always run."""
+    demand_tolerance: float = 0.05
+    """A job counts as saturated at this much below its best speed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Waiting:
+    """A job that is not running, why, and what would help."""
+
+    job: str
+    reason: str
+    """One of `reasons.Reason`."""
+    message: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """The planner's answer.
+
+    `waiting` is in the order in which the jobs stand in line. `preempted` names running jobs whose run ends: they are
+    in `waiting`, or in `allocations` with another place (a move is an end and a new start). `resized` names jobs that
+    stay where they are with other CPU or memory.
+    """
+
+    allocations: tuple[Allocation, ...]
+    waiting: tuple[Waiting, ...]
+    preempted: tuple[str, ...]
+    resized: tuple[str, ...]
+    policy: str
+    mechanism: str

@@ -1,0 +1,1 @@
+"""From measured CPU points to a sensitivity matrix and a demand vector (Synergy, section 3)."""

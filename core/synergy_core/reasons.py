@@ -1,0 +1,50 @@
+"""Why a job waits: a closed list, each with a message that says the next step."""
+
+from enum import StrEnum
+
+from synergy_core.model import Job, Waiting
+
+
+class Reason(StrEnum):
+    """Why a job is not running."""
+
+    NO_FREE_GPU = "NoFreeGPU"
+    YIELDED = "YieldedToOthers"
+    NO_FREE_NODE = "NoFreeNode"
+    NO_FREE_CPU_OR_MEMORY = "NoFreeCPUOrMemory"
+    PROFILE_SHARE_USED = "ProfileShareUsed"
+    NO_SUCH_GPU_TYPE = "NoSuchGPUType"
+    NO_ALLOWED_NODE = "NoAllowedNode"
+    TOO_MANY_GPUS = "TooManyGPUs"
+    TOO_MANY_GPUS_FOR_A_NODE = "TooManyGPUsForANode"
+    MINIMUM_TOO_LARGE = "MinimumTooLarge"
+
+
+_MESSAGES: dict[Reason, str] = {
+    Reason.NO_FREE_GPU: "needs {gpus} GPUs at once; jobs ahead of it hold them. It runs when enough are free or when its "
+    "turn comes; fewer GPUs or more allowed GPU types bring it in earlier.",
+    Reason.YIELDED: "its {gpus} GPUs go to jobs that are ahead of it now. It checkpoints, keeps its progress and runs "
+    "again when its turn comes.",
+    Reason.NO_FREE_NODE: "must be on one node, and no node has {gpus} GPUs free at once. It runs when one has; "
+    "placement auto would let it run on several nodes.",
+    Reason.NO_FREE_CPU_OR_MEMORY: "GPUs are free, but not beside them the CPU or memory that it asks for at least. It "
+    "runs when a node has both; a lower minimum of CPU or memory brings it in earlier.",
+    Reason.PROFILE_SHARE_USED: "profile runs already hold their share of the cluster's GPUs. It is measured when one "
+    "of them ends; a higher share for profile runs brings it in earlier.",
+    Reason.NO_SUCH_GPU_TYPE: "no node has a GPU of an allowed type ({types}). Allow a type that the cluster has, or "
+    "add such nodes.",
+    Reason.NO_ALLOWED_NODE: "no node that may take new jobs is open to it: all are cordoned, excluded by its own node "
+    "selection, or have no CPU or memory left beside other pods. Uncordon or add nodes, or widen the selection.",
+    Reason.TOO_MANY_GPUS: "asks for {gpus} GPUs of one type, and the nodes open to it never have that many. Ask for "
+    "fewer, allow more GPU types, or add nodes.",
+    Reason.TOO_MANY_GPUS_FOR_A_NODE: "must be on one node, and no node open to it has {gpus} GPUs. Ask for fewer, or "
+    "set placement to auto.",
+    Reason.MINIMUM_TOO_LARGE: "asks for more CPU or memory at least than the nodes open to it have for its {gpus} "
+    "GPUs. Lower the minimum, or add larger nodes.",
+}
+
+
+def waiting(job: Job, reason: Reason) -> Waiting:
+    """The entry of a plan that tells `job` why it waits."""
+    types = ", ".join(job.gpu_types) or "any"
+    return Waiting(job=job.name, reason=reason.value, message=_MESSAGES[reason].format(gpus=job.gpus, types=types))

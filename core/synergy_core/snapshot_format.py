@@ -1,0 +1,99 @@
+"""Snapshots and plans as JSON text. Unknown fields and bad values are refused with one line that names the field."""
+
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+from pydantic_core import ErrorDetails
+
+from synergy_core.model import Allocation, FieldError, Job, Node, Plan, Snapshot
+
+_SNAPSHOT = TypeAdapter(Snapshot)
+_ALLOCATION = TypeAdapter(Allocation)
+
+_ONLY_WHEN_SET = frozenset(
+    {
+        (Node, "schedulable"),
+        (Job, "purpose"),
+        (Job, "cpu_millis_min"),
+        (Job, "cpu_millis_max"),
+        (Job, "memory_bytes_min"),
+        (Job, "memory_bytes_max"),
+        (Job, "placement"),
+        (Job, "nodes"),
+    }
+)
+"""Fields that are written only where they differ from their default."""
+
+
+class SnapshotError(ValueError):
+    """A snapshot that cannot be read. The text is one line: the field's path and what is wrong with it."""
+
+
+def parse_snapshot(text: str | bytes) -> Snapshot:
+    """Snapshot from its JSON form; raises SnapshotError naming the first bad field."""
+    try:
+        return _SNAPSHOT.validate_json(text)
+    except ValidationError as error:
+        raise SnapshotError(_one_line(error.errors()[0])) from None
+
+
+def parse_allocation(text: str | bytes) -> Allocation:
+    """Allocation from its JSON form; raises SnapshotError naming the first bad field."""
+    try:
+        return _ALLOCATION.validate_json(text)
+    except ValidationError as error:
+        raise SnapshotError(_one_line(error.errors()[0])) from None
+
+
+def snapshot_document(snapshot: Snapshot) -> dict[str, Any]:
+    """The JSON form of a snapshot, as `parse_snapshot` reads it back equal."""
+    document: dict[str, Any] = _document(snapshot)
+    return document
+
+
+def plan_document(plan: Plan, *, seconds: float) -> dict[str, Any]:
+    """The JSON form of a plan; `seconds` is how long planning took, measured by the caller."""
+    return {**_document(plan), "seconds": seconds}
+
+
+def _document(value: Any) -> Any:
+    if is_dataclass(value):
+        kind = type(value)
+        return {
+            item.name: _document(getattr(value, item.name))
+            for item in fields(value)
+            if (kind, item.name) not in _ONLY_WHEN_SET or getattr(value, item.name) != item.default
+        }
+    if isinstance(value, tuple):
+        return [_document(entry) for entry in value]
+    if isinstance(value, dict):
+        return {key: _document(entry) for key, entry in value.items()}
+    return value
+
+
+def _one_line(details: ErrorDetails) -> str:
+    path = _path(details["loc"])
+    kind, given = details["type"], details["input"]
+    cause = details.get("ctx", {}).get("error")
+    if isinstance(cause, FieldError):
+        return f"{path}.{cause.path}: {cause.problem}" if path else f"{cause.path}: {cause.problem}"
+    if kind == "unexpected_keyword_argument":
+        return f"{path}: unknown field; remove it or correct its name"
+    if kind == "missing":
+        return f"{path}: missing; add it"
+    if kind == "json_invalid":
+        return f"not JSON: {details['ctx']['error']}"
+    problem = details["msg"][0].lower() + details["msg"][1:]
+    shown = "" if isinstance(given, (dict, list, tuple)) else f", is {given!r}"
+    return f"{path or 'snapshot'}: {problem}{shown}"
+
+
+def _path(location: tuple[int | str, ...]) -> str:
+    path = ""
+    for part in location:
+        if isinstance(part, int):
+            path += f"[{part}]"
+        else:
+            path += f".{part}" if path else part
+    return path
