@@ -110,6 +110,9 @@ class ProfilePoint(ApiModel):
     relative_error: Annotated[
         float, Field(ge=0, description="Standard error of the mean step rate, relative to it.")
     ] = 0.0
+    max_rss_bytes: Annotated[
+        int, Field(ge=0, description="Peak resident memory of the run's processes in bytes; 0 where it is not known.")
+    ] = 0
     job: Annotated[str, Field(description="Name of the Kubernetes Job that measured it.")] = ""
     measured_at: Annotated[Timestamp | None, Field(description="When the run ended.")] = None
 
