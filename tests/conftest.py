@@ -1,0 +1,80 @@
+"""Fixtures of the suites that need a cluster: one devcluster for all of them, a namespace for each test."""
+
+import uuid
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+import yaml
+
+import synergy_devcluster
+from support.waiting import eventually
+from synergy_kube import KubeClient
+from synergy_kube.errors import NotFound
+from synergy_kube.resources import CONFIG_MAPS, CUSTOM_RESOURCE_DEFINITIONS, NAMESPACES
+
+REPOSITORY = Path(__file__).parent.parent
+FAKE_NODES = "V100=25x8,T4=25x8"
+
+
+@pytest.fixture(scope="session")
+def repository() -> Path:
+    """The root of the source tree."""
+    return REPOSITORY
+
+
+@pytest.fixture(scope="session")
+def devcluster() -> Iterator[synergy_devcluster.Cluster]:
+    """A devcluster with two GPUs on the real node and 50 fake nodes of two types.
+
+    One that runs already is used and left running: keep one up (`kube-synergy devcluster up`) while you work on a test.
+    """
+    options = synergy_devcluster.Options(gpus=2, fake_nodes=synergy_devcluster.parse_fake_nodes(FAKE_NODES))
+    try:
+        running = synergy_devcluster.connect()
+    except synergy_devcluster.DevclusterError:
+        yield synergy_devcluster.up(options, report=print)
+        synergy_devcluster.down()
+    else:
+        yield running
+
+
+@pytest_asyncio.fixture(scope="session")
+async def kube(devcluster: synergy_devcluster.Cluster) -> AsyncIterator[KubeClient]:
+    """An administrator's client."""
+    async with await KubeClient.connect(kubeconfig=str(devcluster.kubeconfig)) as client:
+        yield client
+
+
+@pytest_asyncio.fixture(scope="session")
+async def custom_resources(kube: KubeClient, repository: Path) -> None:
+    """The custom resource definitions of `crds/`, established."""
+    for file in sorted((repository / "crds").glob("*.yaml")):
+        definition = yaml.safe_load(file.read_text())
+        name = definition["metadata"]["name"]
+        await kube.apply(CUSTOM_RESOURCE_DEFINITIONS, name, definition, manager="tests")
+
+        async def established(name: str = name) -> bool:
+            status = (await kube.get(CUSTOM_RESOURCE_DEFINITIONS, name)).get("status", {})
+            conditions = {item["type"]: item["status"] for item in status.get("conditions", [])}
+            return conditions.get("Established") == "True"
+
+        await eventually(established, seconds=20, what=f"{name} to be established")
+
+
+@pytest_asyncio.fixture
+async def namespace(kube: KubeClient) -> AsyncIterator[str]:
+    """A fresh namespace, deleted with all that is in it after the test."""
+    name = f"test-{uuid.uuid4().hex[:8]}"
+    await kube.create(NAMESPACES, {"metadata": {"name": name}})
+
+    async def usable() -> bool:
+        try:
+            return bool(await kube.get(CONFIG_MAPS, "kube-root-ca.crt", name))
+        except NotFound:
+            return False
+
+    await eventually(usable, seconds=20, what=f"namespace {name} to be usable")
+    yield name
+    await kube.delete(NAMESPACES, name)
