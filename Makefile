@@ -4,7 +4,7 @@ SHELL := /bin/bash
 PY := .venv/bin/python
 BIN := .venv/bin
 
-.PHONY: help setup lock format lint types imports check unit prerequisites integration test-e2e test demo
+.PHONY: help setup lock format lint types imports check crds unit prerequisites integration test-e2e test demo
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "%-14s %s\n", $$1, $$2}'
@@ -33,6 +33,9 @@ types: setup ## mypy, strict
 
 imports: setup ## which room may import which
 	$(BIN)/lint-imports
+
+crds: setup ## write crds/, the chart's copy and docs/api.md from the models in api/
+	$(PY) -m synergy_api.generate
 
 unit: setup ## fast, pure tests
 	$(BIN)/pytest tests/unit

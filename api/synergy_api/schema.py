@@ -141,7 +141,7 @@ def _number(out: Schema, kind: str) -> None:
     if kind == "number":
         out["format"] = "double"
         return
-    small = out.get("maximum", _INT32_MAX + 1) <= _INT32_MAX
+    small = out.get("minimum", 0) >= -_INT32_MAX - 1 and out.get("maximum", _INT32_MAX + 1) <= _INT32_MAX
     out["format"] = "int32" if small else "int64"
 
 
