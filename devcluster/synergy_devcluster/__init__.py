@@ -5,12 +5,14 @@ with fake NVIDIA GPUs on the one real node and any number of fake nodes by kwok;
 exactly what ``up`` started and made.
 """
 
-from synergy_devcluster.cluster import Cluster, connect, down, up
+from synergy_devcluster.base_image import BASE_IMAGE
+from synergy_devcluster.cluster import Cluster, connect, down, prepare, programs, up
 from synergy_devcluster.components import Component
 from synergy_devcluster.errors import BadInputError, DevclusterError
-from synergy_devcluster.images import BASE_IMAGE, build_image
+from synergy_devcluster.images import build_image
 from synergy_devcluster.options import FakeNodes, Options, parse_fake_nodes
 from synergy_devcluster.paths import Paths
+from synergy_devcluster.status_report import Status, status
 
 __all__ = [
     "BASE_IMAGE",
@@ -21,9 +23,13 @@ __all__ = [
     "FakeNodes",
     "Options",
     "Paths",
+    "Status",
     "build_image",
     "connect",
     "down",
     "parse_fake_nodes",
+    "prepare",
+    "programs",
+    "status",
     "up",
 ]

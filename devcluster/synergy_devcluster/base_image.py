@@ -1,5 +1,6 @@
 """The base of every image built here: Debian with Python and CA certificates, made once by debootstrap."""
 
+import hashlib
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,7 +14,16 @@ from synergy_devcluster.steps import Report
 SUITE = "bookworm"
 PACKAGES = ("ca-certificates", "python3", "python3-pip", "python3-venv")
 BASE_IMAGE = f"localhost/kube-synergy-base:{SUITE}"
-_DOCKERFILE = 'FROM scratch\nADD root.tar /\nENV PATH=/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin LANG=C.UTF-8\n'
+_DOCKERFILE = """FROM scratch
+ADD root.tar /
+ENV PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin LANG=C.UTF-8
+CMD ["python3"]
+"""
+
+
+def base_fingerprint() -> str:
+    """Return a short hash of what decides the base image's content."""
+    return hashlib.sha256(repr((SUITE, PACKAGES, _DOCKERFILE, "like-a-python-image")).encode()).hexdigest()[:12]
 
 
 @dataclass(frozen=True)
@@ -28,9 +38,10 @@ class Buildah:
         place = [f"--root={self.store / 'root'}", f"--runroot={self.store / 'run'}", "--storage-driver=overlay"]
         return run(["buildah", *place, *arguments], timeout_s=timeout_s)
 
-    def has(self, tag: str) -> bool:
-        """Say whether the store holds an image of this name."""
-        return tag in self.run(["images", "--format={{.Name}}:{{.Tag}}"]).splitlines()
+    def image_id(self, tag: str) -> str | None:
+        """Return the id of the image of this name, or None when the store has none."""
+        listing = self.run(["images", "--no-trunc", "--format={{.Name}}:{{.Tag}} {{.ID}}"])
+        return dict(line.split(" ", 1) for line in listing.splitlines()).get(tag)
 
 
 def ensure_base(paths: Paths, store: Buildah, report: Report) -> None:
@@ -39,7 +50,8 @@ def ensure_base(paths: Paths, store: Buildah, report: Report) -> None:
     Raises:
         DevclusterError: the machine's apt names no Debian mirror, or debootstrap failed.
     """
-    if store.has(BASE_IMAGE):
+    made = paths.images / f"base-{base_fingerprint()}.id"
+    if made.exists() and made.read_text(encoding="utf-8") == store.image_id(BASE_IMAGE):
         return
     report(f"making the base image {BASE_IMAGE} (once)")
     work = paths.images / "base"
@@ -50,11 +62,20 @@ def ensure_base(paths: Paths, store: Buildah, report: Report) -> None:
     run([*command, root, debian_mirror()], timeout_s=900)
     for cache in ("var/cache/apt/archives", "var/lib/apt/lists", "var/log"):
         _empty(root / cache)
+    _like_a_python_image(root)
     run(["tar", "--numeric-owner", "--one-file-system", "-C", root, "-cf", work / "root.tar", "."], timeout_s=300)
     shutil.rmtree(root)
     (work / "Dockerfile").write_text(_DOCKERFILE, encoding="utf-8")
     store.run(["build", "--isolation=chroot", f"--tag={BASE_IMAGE}", work], timeout_s=600)
     shutil.rmtree(work)
+    made.write_text(store.image_id(BASE_IMAGE) or "", encoding="utf-8")
+
+
+def _like_a_python_image(root: Path) -> None:
+    """Let ``python`` and a plain ``pip install`` work, as they do in the images of the Python project."""
+    (root / "usr/local/bin/python").symlink_to("/usr/bin/python3")
+    for marker in (root / "usr/lib").glob("python3*/EXTERNALLY-MANAGED"):
+        marker.unlink()
 
 
 def debian_mirror() -> str:
@@ -63,7 +84,15 @@ def debian_mirror() -> str:
     Raises:
         DevclusterError: apt has no Debian mirror configured.
     """
-    listing = run(["apt-get", "indextargets", "--format", "$(ORIGIN) $(COMPONENT) $(CODENAME) $(REPO_URI)", "Created-By: Packages"])
+    listing = run(
+        [
+            "apt-get",
+            "indextargets",
+            "--format",
+            "$(ORIGIN) $(COMPONENT) $(CODENAME) $(REPO_URI)",
+            "Created-By: Packages",
+        ]
+    )
     for line in listing.splitlines():
         origin, component, codename, address = line.split(" ", 3)
         if origin == "Debian" and component == "main" and "-" not in codename:

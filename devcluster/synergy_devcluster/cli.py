@@ -13,8 +13,7 @@ from synergy_devcluster import cluster as clusters
 from synergy_devcluster import gpus, prerequisites
 from synergy_devcluster.errors import BadInputError, DevclusterError
 from synergy_devcluster.options import Options, parse_fake_nodes
-from synergy_devcluster.paths import Paths
-from synergy_devcluster.status import Status, status
+from synergy_devcluster.status_report import Status, status
 
 Command = Callable[..., None]
 
@@ -40,15 +39,18 @@ def devcluster() -> None:
 
 @devcluster.command()
 @click.option("--gpus", "gpu_count", type=int, default=2, show_default=True, help="Fake GPUs of the real node.")
-@click.option("--gpu-type", default="A100", show_default=True, help="A100, H100, K80, P100, T4, V100 or a product name.")
+@click.option(
+    "--gpu-type", default="A100", show_default=True, help="A100, H100, K80, P100, T4, V100 or a product name."
+)
 @click.option("--fake-nodes", default="", help="kwok nodes, TYPE=NODESxGPUS[:cpu=24][:mem=500Gi],...")
-@click.option("--volumes", type=int, default=32, show_default=True, help="Persistent volumes of 1 GiB that wait for a claim.")
+@click.option(
+    "--volumes", type=int, default=64, show_default=True, help="Persistent volumes of 1 GiB that wait for a claim."
+)
 @click.option("--bin-dir", type=click.Path(path_type=Path), help="Folder with programs of the pinned versions.")
 @_one_line_errors
 def up(gpu_count: int, gpu_type: str, fake_nodes: str, volumes: int, bin_dir: Path | None) -> None:
     """Start the devcluster; nothing is done when it runs."""
     options = Options(gpu_count, gpu_type, parse_fake_nodes(fake_nodes), volumes, bin_dir)
-    prerequisites.check()
     cluster = clusters.up(options, report=click.echo)
     click.echo(f"export KUBECONFIG={cluster.kubeconfig}")
 
@@ -75,11 +77,17 @@ def show_status(as_json: bool) -> None:
 def _in_words(current: Status) -> str:
     if current.phase is None:
         return "no devcluster is running"
-    lines = [f"phase       {current.phase}", f"nodes       {current.nodes_ready} of {current.nodes} ready"]
+    shut = "; ".join(current.network_problems) or "nothing can leave the machine"
+    lines = [
+        f"phase    {current.phase}",
+        f"options  {current.options}",
+        f"nodes    {current.nodes_ready} of {current.nodes} ready",
+        f"network  {shut}",
+        f"logs     {current.logs}",
+    ]
     for component in current.components:
-        lines.append(f"{'up  ' if component.alive else 'DOWN'}        {component.name} (pid {component.pid})")
-        lines += [f"              {line}" for line in component.last_log_lines]
-    lines += [f"NOT SHUT    {problem}" for problem in current.network_problems]
+        lines.append(f"{'up' if component.alive else 'DOWN':<8} {component.name} (pid {component.pid})")
+        lines += [f"           {line}" for line in component.last_log_lines]
     return "\n".join(lines)
 
 
@@ -103,7 +111,7 @@ def kubeconfig() -> None:
 @_one_line_errors
 def add_nodes(groups: str) -> None:
     """Add fake nodes to the running cluster: TYPE=NODESxGPUS[:cpu=24][:mem=500Gi],..."""
-    clusters.add_nodes(parse_fake_nodes(groups))
+    clusters.connect().add_nodes(parse_fake_nodes(groups))
 
 
 @devcluster.command()
@@ -171,4 +179,4 @@ def show_prerequisites(install: bool) -> None:
 @_one_line_errors
 def build() -> None:
     """Build the programs and the base image now, so that the next up is fast."""
-    clusters.prepare(Paths.default(), click.echo)
+    clusters.prepare(click.echo)

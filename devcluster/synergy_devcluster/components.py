@@ -8,50 +8,51 @@ from pathlib import Path
 from synergy_devcluster import processes
 from synergy_devcluster.errors import BadInputError, DevclusterError
 from synergy_devcluster.paths import Paths
-from synergy_devcluster.processes import MARKER
-from synergy_devcluster.state import ComponentRecord, State
+from synergy_devcluster.processes import MARKER, ProcessId
+from synergy_devcluster.state import ComponentRecord, State, StateFile
 
 
 @dataclass(frozen=True)
 class Component:
-    """One program of a running cluster, by name. It works from the state file, so any process may use it."""
+    """One program of a cluster, by name. It works from the state file, so any process may use it."""
 
     name: str
-    paths: Paths
-    state: State
+    file: StateFile
+
+    def record(self) -> ComponentRecord:
+        """Return what the state file says of it now.
+
+        Raises:
+            BadInputError: the cluster has no such component.
+        """
+        state = self.file.load()
+        return self._record_in(state) if state else ComponentRecord([], "")
 
     @property
-    def record(self) -> ComponentRecord:
-        """What the state file says of it."""
-        try:
-            return self.state.components[self.name]
-        except KeyError:
-            known = ", ".join(sorted(self.state.components))
-            raise BadInputError(f"no component {self.name!r}: use one of {known}") from None
+    def process(self) -> ProcessId | None:
+        """Its process, running or ended; None when it was never started."""
+        return self.record().process
 
     def alive(self) -> bool:
         """Say whether its process runs (a paused one does)."""
-        process = self.record.process
+        process = self.process
         return process is not None and process.alive()
 
     def start(self) -> None:
         """Start it with the recorded command line, unless it runs."""
-        if self.alive():
-            return
-        log = Path(self.record.log)
-        log.parent.mkdir(parents=True, exist_ok=True)
-        self.record.process = processes.spawn(self.record.argv, log, {MARKER: self.state.instance})
-        self.state.save(self.paths.state_file)
+        with self.file.change() as state:
+            record = self._record_in(state)
+            if record.process is None or not record.process.alive():
+                record.process = processes.spawn(record.argv, Path(record.log), {MARKER: state.instance})
 
     def stop(self, grace_s: float = 10) -> None:
         """End it with SIGTERM, and SIGKILL when it has not ended after ``grace_s`` seconds."""
-        if self.record.process:
-            processes.end([self.record.process], grace_s)
+        if process := self.process:
+            processes.end([process], grace_s)
 
     def kill(self) -> None:
         """End it with SIGKILL, as a crash would, and wait until it is gone."""
-        if self.record.process:
-            processes.end([self.record.process], 0)
+        self.stop(grace_s=0)
 
     def pause(self) -> None:
         """Freeze it with SIGSTOP."""
@@ -69,20 +70,26 @@ class Component:
     def log_tail(self, lines: int = 5) -> list[str]:
         """Return the last lines of its log."""
         try:
-            with Path(self.record.log).open(encoding="utf-8", errors="replace") as log:
+            with Path(self.record().log).open(encoding="utf-8", errors="replace") as log:
                 return [line.rstrip() for line in deque(log, maxlen=lines)]
-        except FileNotFoundError:
+        except (FileNotFoundError, IsADirectoryError):
             return []
 
+    def _record_in(self, state: State) -> ComponentRecord:
+        if self.name not in state.components:
+            raise BadInputError(f"no component {self.name!r}: use one of {', '.join(sorted(state.components))}")
+        return state.components[self.name]
+
     def _signal(self, number: signal.Signals) -> None:
-        process = self.record.process
+        process = self.process
         if process is None or not process.signal(number):
             raise DevclusterError(f"{self.name} is not running: start it first")
 
 
-def add(paths: Paths, state: State, name: str, argv: list[str]) -> Component:
+def add(file: StateFile, paths: Paths, name: str, argv: list[str]) -> Component:
     """Record a component of a cluster that is starting, and start it."""
-    state.components[name] = ComponentRecord(argv, str(paths.logs / f"{name}.log"))
-    component = Component(name, paths, state)
+    with file.change() as state:
+        state.components[name] = ComponentRecord(argv, str(paths.logs / f"{name}.log"))
+    component = Component(name, file)
     component.start()
     return component

@@ -38,7 +38,9 @@ def gpu_type(name: str) -> GpuType:
     if name in _KNOWN:
         return _KNOWN[name]
     if not _LABEL_VALUE.fullmatch(name):
-        raise BadInputError(f"GPU type {name!r}: use {', '.join(sorted(_KNOWN))} or a product name of letters, digits, ._-")
+        raise BadInputError(
+            f"GPU type {name!r}: use {', '.join(sorted(_KNOWN))} or a product name of letters, digits, ._-"
+        )
     return GpuType(name, name, 16384)
 
 

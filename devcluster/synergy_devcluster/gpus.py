@@ -10,7 +10,7 @@ from synergy_devcluster.node import NodePaths
 def listed(cluster: Cluster) -> dict[str, bool]:
     """Return each GPU's UUID and whether it is healthy, in the order of their index."""
     unhealthy = read_unhealthy(NodePaths(cluster.paths).gpu_health)
-    return {uuid: uuid not in unhealthy for uuid in gpu_uuids(REAL_NODE, cluster.state.options.gpus)}
+    return {uuid: uuid not in unhealthy for uuid in gpu_uuids(REAL_NODE, cluster.options.gpus)}
 
 
 def set_health(cluster: Cluster, uuid: str, *, healthy: bool) -> None:

@@ -5,19 +5,19 @@ import hashlib
 import os
 import re
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from synergy_devcluster.base_image import BASE_IMAGE, Buildah, ensure_base
+from synergy_devcluster.base_image import BASE_IMAGE, Buildah, base_fingerprint, ensure_base
 from synergy_devcluster.commands import run
+from synergy_devcluster.dockerfile import Dockerfile, input_files, parse
 from synergy_devcluster.errors import BadInputError, DevclusterError
 from synergy_devcluster.paths import Paths
 from synergy_devcluster.pip_settings import pip_settings
+from synergy_devcluster.steps import Report, silent
 
 _TAG = re.compile(r"localhost/[a-z0-9]([a-z0-9._/-]*[a-z0-9])?:[A-Za-z0-9_][A-Za-z0-9._-]{0,127}")
-_IGNORED = frozenset({".git", ".venv", "__pycache__", ".mypy_cache", ".ruff_cache", ".pytest_cache", "node_modules"})
-Report = Callable[[str], None]
 
 
 def build_image(
@@ -27,15 +27,17 @@ def build_image(
     build_args: Mapping[str, str] | None = None,
     *,
     paths: Paths | None = None,
-    report: Report = lambda _text: None,
+    report: Report = silent,
 ) -> Path:
     """Build an image with buildah and return its archive; nothing is done when no input changed.
+
+    Inputs are the Dockerfile, the build arguments, the base images, and the files of the context that its
+    COPY and ADD lines name. RUN lines see this machine's network and pip settings.
 
     Args:
         dockerfile: The Dockerfile; it may start from :data:`BASE_IMAGE`, from ``scratch``, or from an
             image built here before.
-        context: The folder its COPY lines read; what its ``.dockerignore`` or ``.gitignore``-like
-            caches (:data:`_IGNORED`) hold is no input.
+        context: The folder its COPY lines read.
         tag: ``localhost/NAME:TAG``.
         build_args: Values for its ARG lines.
 
@@ -43,28 +45,21 @@ def build_image(
         BadInputError: the Dockerfile, the context or the tag is wrong.
         DevclusterError: the build failed.
     """
-    places = paths or Paths.default()
-    if not _TAG.fullmatch(tag):
-        raise BadInputError(f"tag {tag!r}: write localhost/NAME:TAG, no image here comes from a registry")
-    if not dockerfile.is_file():
-        raise BadInputError(f"dockerfile {dockerfile} is not a file")
-    if not context.is_dir():
-        raise BadInputError(f"context {context} is not a folder")
-    arguments = dict(build_args or {})
-    inputs = _fingerprint(dockerfile, context, arguments)
-    archive = places.images / f"{_file_name(tag)}-{inputs}.tar"
-    with _only_one(places.images, _file_name(tag)):
-        if archive.exists():
-            return archive
-        store = Buildah(places.images / "store")
-        if BASE_IMAGE in _bases(dockerfile):
+    places, arguments = paths or Paths.default(), dict(build_args or {})
+    _check_inputs(dockerfile, context, tag)
+    parsed = parse(dockerfile.read_text(encoding="utf-8"), arguments)
+    store = Buildah(places.images / "store")
+    with _only_one(places.images):
+        if BASE_IMAGE in parsed.bases:
             ensure_base(places, store, report)
-        report(f"building image {tag}")
-        _buildah_build(dockerfile, context, tag, arguments, store)
-        _export(tag, archive, store)
-        for old in places.images.glob(f"{_file_name(tag)}-*.tar"):
-            if old != archive:
+        name = _file_name(tag)
+        archive = places.images / f"{name}-{_fingerprint(dockerfile, context, arguments, parsed, store)}.tar"
+        if not archive.exists():
+            report(f"building image {tag}")
+            _buildah_build(dockerfile, context, tag, arguments, store)
+            for old in places.images.glob(f"{name}-{'?' * 16}.tar"):
                 old.unlink()
+            _export(tag, archive, store)
     return archive
 
 
@@ -74,7 +69,8 @@ def pause_image(program: Path, tag: str, paths: Paths, report: Report) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     shutil.copy2(program, folder / "pause")
     dockerfile = folder / "Dockerfile"
-    dockerfile.write_text('FROM scratch\nCOPY pause /pause\nUSER 65535:65535\nENTRYPOINT ["/pause"]\n', encoding="utf-8")
+    text = 'FROM scratch\nCOPY pause /pause\nUSER 65535:65535\nENTRYPOINT ["/pause"]\n'
+    dockerfile.write_text(text, encoding="utf-8")
     return build_image(dockerfile, folder, tag, paths=paths, report=report)
 
 
@@ -87,32 +83,41 @@ def load_archive(archive: Path, socket: Path) -> None:
     if not archive.is_file():
         raise BadInputError(f"archive {archive} is not a file")
     try:
-        # a local base's layers are compressed by nobody: importing is copying
         run(["ctr", f"--address={socket}", "--namespace=k8s.io", "images", "import", archive], timeout_s=300)
     except DevclusterError as error:
-        if "unrecognized image format" in str(error) or "invalid tar" in str(error):
+        if "unrecognized image format" in str(error) or "tar header" in str(error):
             raise BadInputError(f"archive {archive} is not a docker or OCI image archive") from error
         raise
 
 
-def _fingerprint(dockerfile: Path, context: Path, arguments: Mapping[str, str]) -> str:
+def _check_inputs(dockerfile: Path, context: Path, tag: str) -> None:
+    if not _TAG.fullmatch(tag):
+        raise BadInputError(f"tag {tag!r}: write localhost/NAME:TAG, no image here goes to a registry")
+    if not dockerfile.is_file():
+        raise BadInputError(f"dockerfile {dockerfile} is not a file")
+    if not context.is_dir():
+        raise BadInputError(f"context {context} is not a folder")
+
+
+def _fingerprint(
+    dockerfile: Path, context: Path, arguments: Mapping[str, str], parsed: Dockerfile, store: Buildah
+) -> str:
     digest = hashlib.sha256(dockerfile.read_bytes())
     for name in sorted(arguments):
         digest.update(f"\0{name}={arguments[name]}".encode())
-    for path in _files(context):
+    for base in parsed.bases:
+        digest.update(f"\0{base}@{base_fingerprint() if base == BASE_IMAGE else _known_base(store, base)}".encode())
+    for path in input_files(context, parsed.sources):
         digest.update(f"\0{path.relative_to(context)}\0{path.lstat().st_mode:o}\0".encode())
         digest.update(os.readlink(path).encode() if path.is_symlink() else path.read_bytes())
     return digest.hexdigest()[:16]
 
 
-def _files(folder: Path) -> Iterator[Path]:
-    for root, folders, names in os.walk(folder):
-        folders[:] = sorted(name for name in folders if name not in _IGNORED)
-        yield from (Path(root) / name for name in sorted(names))
-
-
-def _bases(dockerfile: Path) -> set[str]:
-    return set(re.findall(r"(?mi)^FROM\s+(?:--\S+\s+)*(\S+)", dockerfile.read_text(encoding="utf-8")))
+def _known_base(store: Buildah, base: str) -> str:
+    identity = store.image_id(base)
+    if identity is None:
+        raise BadInputError(f"FROM {base}: no such image here, build it first or start from {BASE_IMAGE}")
+    return identity
 
 
 def _buildah_build(dockerfile: Path, context: Path, tag: str, arguments: Mapping[str, str], store: Buildah) -> None:
@@ -135,8 +140,8 @@ def _file_name(tag: str) -> str:
 
 
 @contextmanager
-def _only_one(folder: Path, name: str) -> Iterator[None]:
+def _only_one(folder: Path) -> Iterator[None]:
     folder.mkdir(parents=True, exist_ok=True)
-    with (folder / f"{name}.lock").open("w") as lock:
+    with (folder / "build.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield

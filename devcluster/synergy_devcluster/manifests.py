@@ -1,8 +1,9 @@
 """The objects every devcluster starts with: rights for DNS and kubelet, the storage class and its volumes."""
 
+from pathlib import Path
+
 from synergy_devcluster.api import Object
 from synergy_devcluster.control_plane import REAL_NODE
-from synergy_devcluster.paths import Paths
 
 STORAGE_CLASS = "standard"
 VOLUME_SIZE = "1Gi"
@@ -50,9 +51,9 @@ def volume_name(index: int) -> str:
     return f"local-{index:03d}"
 
 
-def volume(paths: Paths, index: int) -> Object:
-    """Make a volume's folder, writable for any user as pods here run as non-root, and return its object."""
-    folder = paths.volumes / volume_name(index)
+def volume(volumes: Path, index: int) -> Object:
+    """Make a volume's folder below ``volumes``, writable for any user as pods run as non-root; return its object."""
+    folder = volumes / volume_name(index)
     folder.mkdir(parents=True, exist_ok=True)
     folder.chmod(0o777)
     on_real_node = {"key": "kubernetes.io/hostname", "operator": "In", "values": [REAL_NODE]}

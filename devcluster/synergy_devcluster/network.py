@@ -11,6 +11,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+import psutil
+
 from synergy_devcluster.commands import run
 from synergy_devcluster.errors import DevclusterError
 
@@ -22,6 +24,7 @@ API_SERVICE_ADDRESS = "10.96.0.1"
 REAL_PODS = ("10.244.1.1", "10.244.1.254")
 FAKE_PODS = "10.244.128.0/17"
 TABLE = "ksdev"
+PORTS = (2379, 2380, 6443, 10247, 10248, 10249, 10250, 10254, 10255, 10256, 10257, 10259)
 KUBERNETES_CHAINS = "KUBE-"
 SYSCTLS = {
     "net/ipv4/ip_forward": "1",
@@ -32,6 +35,7 @@ SYSCTLS = {
     "kernel/panic": None,
     "kernel/panic_on_oops": None,
 }
+_EVERY_ADDRESS = ("0.0.0.0", "::")  # noqa: S104  compared with, not bound
 _GUARD = f"""
 table inet {TABLE} {{
   chain input {{
@@ -71,6 +75,19 @@ def check_free() -> None:
                     raise DevclusterError(
                         f"interface {link['ifname']} has {address['local']}, inside {ours} that the devcluster needs"
                     )
+    for port in PORTS:
+        if holder := _listener(port):
+            raise DevclusterError(f"port {port} is in use by {holder}: the devcluster needs it, stop that program")
+
+
+def _listener(port: int) -> str | None:
+    """Return in words who listens on a port of loopback or of every address; None when nobody does."""
+    for connection in psutil.net_connections("tcp"):
+        if connection.status != psutil.CONN_LISTEN or not connection.laddr or connection.laddr.port != port:
+            continue
+        if ipaddress.ip_address(connection.laddr.ip).is_loopback or connection.laddr.ip in _EVERY_ADDRESS:
+            return f"pid {connection.pid} ({psutil.Process(connection.pid).name()})" if connection.pid else "somebody"
+    return None
 
 
 def read_sysctls() -> dict[str, str]:
@@ -116,9 +133,7 @@ def broken_rules(listed_at_start: str) -> list[str]:
     """Return, in words, each rule that should keep traffic on the machine and is not in force."""
     routes = {route["dst"]: route.get("dev") for route in _ip("route")}
     problems = [
-        f"{target} is not routed to {BRIDGE}"
-        for target in (POD_RANGE, SERVICE_RANGE)
-        if routes.get(target) != BRIDGE
+        f"{target} is not routed to {BRIDGE}" for target in (POD_RANGE, SERVICE_RANGE) if routes.get(target) != BRIDGE
     ]
     if _listed_table() != listed_at_start:
         problems.append(f"the firewall table inet {TABLE} is not as up made it")

@@ -64,7 +64,9 @@ def inside(holder_pid: int, argv: Argv) -> Argv:
 
 
 def cgroup_folders() -> list[Path]:
-    """Return the node's cgroup in every mounted hierarchy."""
+    """Return the node's cgroup: one folder on cgroup v2, one in every mounted hierarchy on v1."""
+    if (CGROUP_MOUNTS / "cgroup.controllers").exists():
+        return [CGROUP_MOUNTS / CGROUP_ROOT.strip("/")]
     hierarchies = [path for path in CGROUP_MOUNTS.iterdir() if path.is_dir() and not path.is_symlink()]
     return [path / CGROUP_ROOT.strip("/") for path in sorted(hierarchies) if (path / "cgroup.procs").exists()]
 

@@ -25,6 +25,13 @@ class FakeNodes:
     cpus: int
     memory_bytes: int
 
+    def in_words(self) -> str:
+        """Return the group as it is written on the command line."""
+        memory = (
+            f"{self.memory_bytes // 2**30}Gi" if self.memory_bytes % 2**30 == 0 else f"{self.memory_bytes // 2**10}Ki"
+        )
+        return f"{self.type_name}={self.nodes}x{self.gpus}:cpu={self.cpus}:mem={memory}"
+
     def gpu(self) -> GpuType:
         """Return the GPU type of these nodes."""
         return gpu_type(self.type_name)
@@ -41,7 +48,7 @@ class Options:
     gpus: int = 2
     gpu: str = "A100"
     fake_nodes: tuple[FakeNodes, ...] = ()
-    volumes: int = 32
+    volumes: int = 64
     bin_dir: Path | None = None
 
     def __post_init__(self) -> None:
@@ -53,20 +60,29 @@ class Options:
             raise BadInputError(f"--bin-dir: {self.bin_dir} is not a folder")
         gpu_type(self.gpu)
 
-    def with_programs_from(self, other: "Options") -> "Options":
-        """Return these options with the other's ``bin_dir``, which decides where programs come from, not what runs."""
-        return replace(self, bin_dir=other.bin_dir)
+    def same_cluster(self, other: "Options") -> bool:
+        """Say whether both ask for the same cluster; where programs come from does not matter."""
+        return replace(self, bin_dir=other.bin_dir) == other
+
+    def fake_node_count(self) -> int:
+        """Return the number of fake nodes."""
+        return sum(group.nodes for group in self.fake_nodes)
+
+    def in_words(self) -> str:
+        """Return the options as they are written on the command line."""
+        fake = ",".join(group.in_words() for group in self.fake_nodes)
+        words = f"--gpus {self.gpus} --gpu-type {self.gpu} --volumes {self.volumes}"
+        return f"{words} --fake-nodes {fake}" if fake else words
 
     def to_json(self) -> dict[str, Any]:
-        """Return the options as JSON values, for the state file."""
-        return {**asdict(self), "bin_dir": str(self.bin_dir) if self.bin_dir else None}
+        """Return the options as JSON values, for the state file; where programs came from is recorded there itself."""
+        return {**asdict(replace(self, bin_dir=None)), "bin_dir": None}
 
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> "Options":
         """Read what :meth:`to_json` wrote."""
         groups = tuple(FakeNodes(**group) for group in value["fake_nodes"])
-        bin_dir = Path(value["bin_dir"]) if value["bin_dir"] else None
-        return cls(**{**value, "fake_nodes": groups, "bin_dir": bin_dir})
+        return cls(**{**value, "fake_nodes": groups})
 
 
 @dataclass

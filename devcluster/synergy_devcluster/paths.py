@@ -37,6 +37,11 @@ class Paths:
         return self.run.with_name(self.run.name + ".lock")
 
     @property
+    def state_lock(self) -> Path:
+        """Held while the state file is changed."""
+        return self.run.with_name(self.run.name + ".state.lock")
+
+    @property
     def logs(self) -> Path:
         """One log file per component."""
         return self.state / "logs"
@@ -65,6 +70,11 @@ class Paths:
     def binaries(self) -> Path:
         """Built programs, one folder per module and version."""
         return self.cache / "bin"
+
+    @property
+    def failed_logs(self) -> Path:
+        """The logs of the last ``up`` that failed."""
+        return self.cache / "logs-of-failed-up"
 
     @property
     def images(self) -> Path:

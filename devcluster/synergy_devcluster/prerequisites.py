@@ -46,20 +46,20 @@ class Missing:
         return "; ".join(parts)
 
 
-def find_missing(which: Callable[[str], str | None] = shutil.which) -> Missing:
-    """Look for everything a devcluster needs. ``which`` finds a program by name or path."""
+def find_missing(which: Callable[[str], str | None] = shutil.which, *, with_go: bool = True) -> Missing:
+    """Look for everything a devcluster needs. ``which`` finds a program by name or path; Go is needed to build only."""
     packages = sorted({package for program, package in DEBIAN_PACKAGES.items() if which(program) is None})
-    found = [_system(), _user(), _go(which), _kernel()]
+    found = [_system(), _user(), _go(which) if with_go else None, _kernel()]
     return Missing(tuple(packages), tuple(text for text in found if text))
 
 
-def check() -> None:
+def check(*, with_go: bool = True) -> None:
     """Raise one error that names everything missing, if anything is.
 
     Raises:
         DevclusterError: the machine lacks something.
     """
-    missing = find_missing()
+    missing = find_missing(with_go=with_go)
     if missing.packages or missing.others:
         raise DevclusterError(f"this machine cannot run a devcluster yet: {missing.message()}")
 

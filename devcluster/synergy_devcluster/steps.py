@@ -7,6 +7,10 @@ from contextlib import contextmanager
 Report = Callable[[str], None]
 
 
+def silent(_text: str) -> None:
+    """Report nothing."""
+
+
 class Steps:
     """Reports each step when it ends, with its duration and the time since the start in seconds."""
 

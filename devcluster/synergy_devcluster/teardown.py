@@ -3,21 +3,31 @@
 import os
 import shutil
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 from synergy_devcluster import network, node, processes
 from synergy_devcluster.paths import Paths
 from synergy_devcluster.processes import ProcessId
-from synergy_devcluster.state import State
+from synergy_devcluster.state import State, StateFile
 from synergy_devcluster.steps import Steps
 
-FIRST = ("kwok", "kube-controller-manager", "kube-scheduler", "kubelet", "gpu-plugin", "kube-proxy", "coredns")
+FIRST = (
+    "kwok",
+    "kube-controller-manager",
+    "kube-scheduler",
+    "kubelet",
+    "gpu-plugin",
+    "kube-proxy",
+    "coredns",
+    "volume-recycler",
+)
 
 
 def tear_down(paths: Paths, state: State, steps: Steps) -> None:
     """Take a cluster down, whole or half made. It may be interrupted and run again at any point."""
     state.phase = "stopping"
-    state.save(paths.state_file)
+    StateFile.of(paths).save(state)
     if state.this_boot():
         with steps.step("components stopped"):
             _end_components(state)
@@ -57,7 +67,7 @@ def _recorded(state: State) -> list[ProcessId]:
 def _remove_cgroups() -> None:
     for top in node.cgroup_folders():
         for folder, _, _ in os.walk(top, topdown=False):
-            processes.wait_for(lambda target=folder: _removed(target), 3, 0.02)
+            processes.wait_for(partial(_removed, folder), 3, 0.02)
 
 
 def _removed(folder: str) -> bool:

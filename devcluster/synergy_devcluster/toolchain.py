@@ -5,17 +5,17 @@ import hashlib
 import os
 import shutil
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from synergy_devcluster.errors import BadInputError, DevclusterError
 from synergy_devcluster.paths import Paths
+from synergy_devcluster.steps import Report, silent
 from synergy_devcluster.versions import find_version, pinned
 
 GO_MODULES = Path(__file__).parent / "gomodules"
-Report = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -33,6 +33,7 @@ class Module:
     """Programs that are built together from one Go module, whose dependencies agree."""
 
     folder: str
+    version: str
     programs: tuple[Program, ...]
     link_variables: tuple[tuple[str, str], ...] = ()
 
@@ -54,10 +55,11 @@ def modules() -> tuple[Module, ...]:
         "kube-apiserver", "kube-controller-manager", "kube-proxy", "kube-scheduler", "kubelet",
     )  # fmt: skip
     return (
-        Module("pause", (Program("pause", ".", None),)),
-        Module("etcd", (Program("etcd", "go.etcd.io/etcd/server/v3", versions.etcd),)),
+        Module("pause", "1", (Program("pause", ".", None),)),
+        Module("etcd", versions.etcd, (Program("etcd", "go.etcd.io/etcd/server/v3", versions.etcd),)),
         Module(
             "clients",
+            f"kwok{versions.kwok}-helm{versions.helm}-coredns{versions.coredns}",
             (
                 Program("coredns", "./coredns", versions.coredns, ("-version",)),
                 Program("helm", "helm.sh/helm/v3/cmd/helm", versions.helm, ("version", "--short")),
@@ -70,6 +72,7 @@ def modules() -> tuple[Module, ...]:
         ),
         Module(
             "kubernetes",
+            versions.kubernetes,
             (
                 *(Program(name, f"k8s.io/kubernetes/cmd/{name}", versions.kubernetes) for name in kubernetes_names),
                 Program("kubectl", "k8s.io/kubernetes/cmd/kubectl", versions.kubernetes, ("version", "--client")),
@@ -94,24 +97,42 @@ def program_version(executable: Path, program: Program) -> str | None:
     return find_version(result.stdout + result.stderr) if result.returncode == 0 else None
 
 
-def locate(paths: Paths, report: Report, bin_dir: Path | None = None) -> dict[str, Path]:
+def locate(paths: Paths, report: Report = silent, bin_dir: Path | None = None) -> dict[str, Path]:
     """Return the path of every program, building what is found nowhere.
 
     Looked for in this order: ``bin_dir``, the cache, PATH, then a build into the cache. A program in
     ``bin_dir`` of another version is refused, one on PATH is passed over.
+
+    Raises:
+        BadInputError: a program in ``bin_dir`` is of another version.
+        DevclusterError: a build failed.
     """
     found: dict[str, Path] = {}
     for module in modules():
-        cached = paths.binaries / f"{module.folder}-{module.programs[0].version or 'local'}-{module.fingerprint()}"
-        for program in module.programs:
-            path = _given(bin_dir, program) or _cached(cached, program) or _on_path(program)
-            if path:
-                found[program.name] = path
-        if any(program.name not in found for program in module.programs):
-            _build(module, cached, report)
-            for program in module.programs:
-                found.setdefault(program.name, cached / program.name)
+        here = _find(paths, module, bin_dir)
+        if len(here) < len(module.programs):
+            _build(module, _cache_folder(paths, module), report)
+            here = _find(paths, module, bin_dir)
+        found.update(here)
     return found
+
+
+def must_build(paths: Paths, bin_dir: Path | None = None) -> bool:
+    """Say whether :func:`locate` would have to build, which needs Go."""
+    return any(len(_find(paths, module, bin_dir)) < len(module.programs) for module in modules())
+
+
+def _find(paths: Paths, module: Module, bin_dir: Path | None) -> dict[str, Path]:
+    cache = _cache_folder(paths, module)
+    found = {
+        program.name: _given(bin_dir, program) or _cached(cache, program) or _on_path(program)
+        for program in module.programs
+    }
+    return {name: path for name, path in found.items() if path}
+
+
+def _cache_folder(paths: Paths, module: Module) -> Path:
+    return paths.binaries / f"{module.folder}-{module.version}-{module.fingerprint()}"
 
 
 def _given(bin_dir: Path | None, program: Program) -> Path | None:

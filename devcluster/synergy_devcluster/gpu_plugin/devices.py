@@ -21,8 +21,9 @@ class Device:
 class Sharing(Protocol):
     """How GPUs become devices. One implementation per sharing strategy."""
 
-    prefers: bool
-    """Whether :meth:`preferred` is to be asked before an allocation."""
+    @property
+    def prefers(self) -> bool:
+        """Whether :meth:`preferred` is to be asked before an allocation."""
 
     def devices(self, unhealthy: frozenset[str]) -> tuple[Device, ...]:
         """Return every device, given the UUIDs of the GPUs that are unhealthy."""

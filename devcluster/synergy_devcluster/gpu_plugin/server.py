@@ -50,14 +50,18 @@ class DevicePlugin:
         """Send all devices now and again after each change of health."""
         sent: frozenset[str] | None = None
         while context.is_active():
-            with self._changed:
-                self._changed.wait_for(lambda seen=sent: self._stopped or self._unhealthy != seen, _WAIT_S)
-                if self._stopped:
-                    return
-                unhealthy = self._unhealthy
+            unhealthy = self._wait_other_than(sent)
+            if unhealthy is None:
+                return
             if unhealthy != sent:
                 sent = unhealthy
                 yield self._devices(unhealthy)
+
+    def _wait_other_than(self, sent: frozenset[str] | None) -> frozenset[str] | None:
+        """Wait a little for a change; return which GPUs are unhealthy now, or None when the plugin has stopped."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._stopped or self._unhealthy != sent, _WAIT_S)
+            return None if self._stopped else self._unhealthy
 
     def _devices(self, unhealthy: frozenset[str]) -> pb.ListAndWatchResponse:
         return pb.ListAndWatchResponse(

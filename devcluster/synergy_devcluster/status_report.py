@@ -8,7 +8,7 @@ from synergy_devcluster.api import Api
 from synergy_devcluster.cluster import node_ready
 from synergy_devcluster.components import Component
 from synergy_devcluster.paths import Paths
-from synergy_devcluster.state import State, load
+from synergy_devcluster.state import StateFile
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,9 @@ class Status:
     nodes: int
     nodes_ready: int
     network_problems: list[str]
+    options: str | None
     kubeconfig: str | None
+    logs: str | None
 
     @property
     def healthy(self) -> bool:
@@ -46,26 +48,29 @@ class Status:
 def status(paths: Paths | None = None) -> Status:
     """Look at the devcluster of this machine."""
     places = paths or Paths.default()
-    state = load(places.state_file)
+    file = StateFile.of(places)
+    state = file.load()
     if state is None or not state.this_boot():
-        return Status(None, [], 0, 0, [], None)
-    listed = [_component(Component(name, places, state)) for name in state.components]
+        return Status(None, [], 0, 0, [], None, None, None)
+    listed = [_component(Component(name, file)) for name in state.components]
     nodes = _nodes(places)
-    ready = sum(node_ready(item) for item in nodes)
-    firewall = places.config / "firewall.txt"
-    wanted = firewall.read_text(encoding="utf-8") if firewall.exists() else ""
-    problems = network.broken_rules(wanted)
-    return Status(_phase(state), listed, len(nodes), ready, problems, str(places.kubeconfig))
-
-
-def _phase(state: State) -> str:
-    return state.phase
+    return Status(
+        phase=state.phase if state.phase != "running" or state.usable() else "broken",
+        components=listed,
+        nodes=len(nodes),
+        nodes_ready=sum(node_ready(item) for item in nodes),
+        network_problems=network.broken_rules(state.firewall),
+        options=state.options.in_words(),
+        kubeconfig=str(places.kubeconfig),
+        logs=str(places.logs),
+    )
 
 
 def _component(component: Component) -> ComponentStatus:
     alive = component.alive()
-    process = component.record.process
-    return ComponentStatus(component.name, alive, process.pid if process else None, [] if alive else component.log_tail())
+    process = component.process
+    last = [] if alive else component.log_tail()
+    return ComponentStatus(component.name, alive, process.pid if process else None, last)
 
 
 def _nodes(paths: Paths) -> list[dict[str, Any]]:
