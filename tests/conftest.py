@@ -75,6 +75,6 @@ async def namespace(kube: KubeClient) -> AsyncIterator[str]:
         except NotFound:
             return False
 
-    await eventually(usable, seconds=20, what=f"namespace {name} to be usable")
+    await eventually(usable, seconds=60, what=f"namespace {name} to be usable")
     yield name
     await kube.delete(NAMESPACES, name)

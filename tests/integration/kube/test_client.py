@@ -72,13 +72,6 @@ async def test_the_reflector_follows_a_collection(kube: KubeClient, namespace: s
         task.cancel()
 
 
-async def test_a_watch_from_a_version_too_old_lists_anew(kube: KubeClient, namespace: str) -> None:
-    with pytest.raises(ApiError) as caught:
-        async for _ in kube.watch(CONFIG_MAPS, "1", namespace):
-            pass
-    assert caught.value.code == 410
-
-
 async def test_the_reflector_survives_a_restart_of_the_api_server(
     kube: KubeClient, namespace: str, devcluster: Any
 ) -> None:
