@@ -1,0 +1,159 @@
+"""One profile run: start the user's command, watch its steps, stop it, say how fast it was."""
+
+from __future__ import annotations
+
+import os
+import resource
+import time
+from contextlib import closing
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from synergy_profiler.cgroup import Cgroup
+from synergy_profiler.child import Child
+from synergy_profiler.measurement import Sample, measure
+from synergy_profiler.result import Failed, Measured
+from synergy_profiler.steps import StepReceiver
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+POLL_S = 0.1
+MEMORY_EVERY_S = 0.5
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to measure.
+
+    Fast steps are measured for `min_seconds`, many periods of the CPU limit, even if that is more than `steps` steps.
+    """
+
+    warmup_steps: int = 5
+    steps: int = 50
+    timeout_s: float = 600.0
+    min_seconds: float = 2.0
+    max_relative_error: float = 0.25
+    grace_s: float = 10.0
+
+
+def run(command: Sequence[str], options: Options) -> Measured | Failed:
+    """Run the command until enough of its steps are seen, then stop it. Nothing of it is left running."""
+    with closing(StepReceiver()) as receiver:
+        try:
+            child = Child(command, {**os.environ, "SYNERGY_PROFILE_SOCKET": receiver.address})
+        except (OSError, ValueError) as error:
+            return Failed("BadCommand", f"the command cannot be run: {error}")
+        watch = _Watch(child, receiver, options)
+        try:
+            failure = watch.until_measured()
+        finally:
+            child.stop(options.grace_s)
+    if failure is None:
+        return watch.result()
+    return Failed(failure.reason, failure.message, failure.exit_code, child.log_tail())
+
+
+class _Watch:
+    """What is seen of the child while it trains."""
+
+    def __init__(self, child: Child, receiver: StepReceiver, options: Options) -> None:
+        self._child = child
+        self._receiver = receiver
+        self._options = options
+        self._cgroup = Cgroup.of_this_process()
+        self._step = -1
+        self._measured: list[Sample] = []
+        self._cpu_marks: list[tuple[float, float | None]] = []
+        self._memory = 0
+        self._memory_read_at = float("-inf")
+
+    def until_measured(self) -> Failed | None:
+        """Read messages until there are enough; what went wrong before that, if anything did."""
+        deadline = time.monotonic() + self._options.timeout_s
+        while not self._enough():
+            exit_code = self._child.exit_code()
+            sample = self._receiver.next(POLL_S)
+            self._watch_memory()
+            if sample is not None:
+                self._take(sample)
+            elif exit_code is not None:  # had ended before the queue of messages was found empty
+                return self._ended(exit_code)
+            if time.monotonic() > deadline:
+                return self._timed_out()
+        self._mark_cpu()
+        return None
+
+    def result(self) -> Measured | Failed:
+        """The rate, or `TooNoisy`."""
+        measurement = measure(self._measured)
+        if measurement.relative_error > self._options.max_relative_error:
+            return Failed(
+                "TooNoisy",
+                f"the mean step time is known to {measurement.relative_error:.0%} only, more than "
+                f"{self._options.max_relative_error:.0%}: measure more steps (profile.steps) or begin later "
+                "(profile.warmupSteps)",
+            )
+        biggest = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024
+        return Measured(measurement, self._options.warmup_steps, self._cpu_millis(), max(self._memory, biggest))
+
+    def _take(self, sample: Sample) -> None:
+        if sample.step <= self._step or (self._measured and sample.at <= self._measured[-1].at):
+            return  # of a second process that trains, or of a second loop
+        self._step = sample.step
+        if sample.step >= self._options.warmup_steps:
+            if not self._measured:
+                self._mark_cpu()
+            self._measured.append(sample)
+
+    def _enough(self) -> bool:
+        if len(self._measured) < 2:
+            return False
+        first, last = self._measured[0], self._measured[-1]
+        return last.step - first.step >= self._options.steps and last.at - first.at >= self._options.min_seconds
+
+    def _needed(self) -> int:
+        return self._options.warmup_steps + self._options.steps
+
+    def _ended(self, exit_code: int) -> Failed:
+        if exit_code != 0:
+            return Failed(
+                "Crashed",
+                f"the command ended with exit code {exit_code} before step {self._needed()}{self._seen()}",
+                exit_code,
+            )
+        if self._step < 1:
+            hint = "; the training script must take its batches from synergy_job.iterate(...)"
+            return Failed("NoSteps", f"the command ended without a training step{self._garbage()}{hint}", 0)
+        hint = "; let synergy_job.iterate end the training"
+        return Failed("NoSteps", f"the command ended by itself before step {self._needed()}{self._seen()}{hint}", 0)
+
+    def _timed_out(self) -> Failed:
+        seconds = f"{self._options.timeout_s:g} s"
+        if self._step < 1:
+            hint = "; does it take its batches from synergy_job.iterate(...), or is profile.timeoutSeconds too small?"
+            return Failed("Timeout", f"the command made no training step within {seconds}{self._garbage()}{hint}")
+        hint = "; raise profile.timeoutSeconds or lower profile.steps"
+        return Failed("Timeout", f"step {self._needed()} was not reached within {seconds}{self._seen()}{hint}")
+
+    def _seen(self) -> str:
+        return f" (last seen: step {max(self._step, 0)}){self._garbage()}"
+
+    def _garbage(self) -> str:
+        count = self._receiver.unreadable
+        return f" ({count} step messages made no sense)" if count else ""
+
+    def _mark_cpu(self) -> None:
+        self._cpu_marks.append((time.monotonic(), self._cgroup.cpu_seconds()))
+
+    def _cpu_millis(self) -> int | None:
+        (begin, used_before), (end, used_after) = self._cpu_marks
+        if used_before is None or used_after is None:
+            return None
+        return round(1000 * (used_after - used_before) / (end - begin))
+
+    def _watch_memory(self) -> None:
+        now = time.monotonic()
+        if now - self._memory_read_at >= MEMORY_EVERY_S:
+            self._memory_read_at = now
+            self._memory = max(self._memory, self._cgroup.memory_bytes() or 0)

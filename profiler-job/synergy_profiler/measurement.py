@@ -1,0 +1,71 @@
+"""From the moments at which steps ended to a rate. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import sqrt
+from statistics import fmean
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+BLOCKS = 10
+"""Blocks of consecutive steps whose means give the error of the whole."""
+
+
+@dataclass(frozen=True)
+class Sample:
+    """`step` steps were done at `at` (CLOCK_MONOTONIC, seconds)."""
+
+    step: int
+    at: float
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """The rate of the steps in a span of time.
+
+    `relative_error` is the standard error of the mean step time, as a fraction of it.
+    """
+
+    steps_per_second: float
+    relative_error: float
+    steps: int
+    seconds: float
+
+
+def measure(samples: Sequence[Sample]) -> Measurement:
+    """The rate over `samples` (at least two, ascending in step and time).
+
+    A CPU limit is enforced in periods of 100 ms: what the limit allows is used up in a burst, then all stand still.
+    The step times are therefore very uneven though the rate is constant, and counting from the first step's end to the
+    last one's errs by where in a period the two happen to lie. The rate is the slope of a straight line fitted to all
+    moments instead, to which no single moment matters much.
+
+    Uneven step times that follow each other in a pattern do not make the mean uncertain, so its error is taken from
+    the means of up to ten blocks of consecutive steps, not from single steps.
+    """
+    steps, seconds = samples[-1].step - samples[0].step, samples[-1].at - samples[0].at
+    if steps <= 0 or seconds <= 0:
+        raise ValueError("a rate needs two moments with a step between them")
+    seconds_per_step = _slope([sample.step for sample in samples], [sample.at for sample in samples])
+    return Measurement(1.0 / seconds_per_step, _relative_error(samples), steps, seconds)
+
+
+def _slope(xs: Sequence[float], ys: Sequence[float]) -> float:
+    """Slope of the least-squares line of `ys` over `xs`."""
+    mean_x, mean_y = fmean(xs), fmean(ys)
+    across = sum((x - mean_x) * (y - mean_y) for x, y in zip(xs, ys))  # noqa: B905 - Python 3.8 has no strict
+    return across / sum((x - mean_x) ** 2 for x in xs)
+
+
+def _relative_error(samples: Sequence[Sample]) -> float:
+    blocks = min(BLOCKS, len(samples) - 1)
+    if blocks < 2:
+        return 0.0
+    bounds = [samples[round(i * (len(samples) - 1) / blocks)] for i in range(blocks + 1)]
+    means = [(b.at - a.at) / (b.step - a.step) for a, b in zip(bounds, bounds[1:])]  # noqa: B905, RUF007
+    mean = fmean(means)
+    variance = sum((value - mean) ** 2 for value in means) / (blocks - 1)
+    return sqrt(variance / blocks) / mean

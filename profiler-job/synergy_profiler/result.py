@@ -1,0 +1,69 @@
+"""What the harness says at the end, in the 4096 bytes of a termination message."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from typing import Literal
+
+    from synergy_profiler.measurement import Measurement
+
+    Reason = Literal["Crashed", "NoSteps", "Timeout", "TooNoisy", "BadCommand"]
+
+LONGEST_MESSAGE = 4096
+
+
+@dataclass(frozen=True)
+class Measured:
+    """The command trained at this rate. `cpu_used_millis` is None where the harness has no cgroup of its own."""
+
+    measurement: Measurement
+    warmup_steps: int
+    cpu_used_millis: int | None
+    max_rss_bytes: int
+
+    def to_json(self) -> str:
+        """The termination message."""
+        measurement = self.measurement
+        return json.dumps(
+            {
+                "outcome": "measured",
+                "steps_per_second": round(measurement.steps_per_second, 6),
+                "relative_error": round(measurement.relative_error, 6),
+                "steps": measurement.steps,
+                "warmup_steps": self.warmup_steps,
+                "seconds": round(measurement.seconds, 3),
+                "cpu_used_millis": self.cpu_used_millis,
+                "max_rss_bytes": self.max_rss_bytes,
+            }
+        )
+
+
+@dataclass(frozen=True)
+class Failed:
+    """Nothing was measured; `message` says why and what to change."""
+
+    reason: Reason
+    message: str
+    exit_code: int | None = None
+    log_tail: str = ""
+
+    def to_json(self) -> str:
+        """The termination message; of the log's tail as much as there is room for."""
+        tail = self.log_tail
+        while len(text := self._json(tail)) > LONGEST_MESSAGE:
+            tail = tail[len(tail) // 8 + 1 :]
+        return text
+
+    def _json(self, tail: str) -> str:
+        fields: dict[str, Any] = {
+            "outcome": "failed",
+            "reason": self.reason,
+            "message": self.message[:500],
+            "exit_code": self.exit_code,
+            "log_tail": tail,
+        }
+        return json.dumps(fields)  # in ASCII: as many bytes as characters

@@ -1,0 +1,58 @@
+"""Where the library in the child process tells of finished steps."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import socket
+import time
+
+from synergy_profiler.measurement import Sample
+
+_LONGEST_MESSAGE = 4096
+
+
+class StepReceiver:
+    """A datagram socket in Linux's abstract namespace: it needs no writable folder and vanishes with the process.
+
+    Its name is random, so that nobody else on a shared network namespace speaks to it by chance.
+    """
+
+    def __init__(self) -> None:
+        self._token = f"kube-synergy-{secrets.token_hex(16)}"
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self._socket.bind("\0" + self._token)
+        self.unreadable = 0
+        """Messages so far that made no sense."""
+
+    @property
+    def address(self) -> str:
+        """The value of SYNERGY_PROFILE_SOCKET."""
+        return "@" + self._token
+
+    def next(self, patience_s: float) -> Sample | None:
+        """The next message; None when none has come for `patience_s` seconds or the one that came made no sense."""
+        self._socket.settimeout(patience_s)
+        try:
+            message = self._socket.recv(_LONGEST_MESSAGE)
+        except socket.timeout:  # noqa: UP041 - TimeoutError itself from Python 3.10 on only
+            return None
+        sample = _parse(message)
+        if sample is None:
+            self.unreadable += 1
+        return sample
+
+    def close(self) -> None:
+        """Close the socket."""
+        self._socket.close()
+
+
+def _parse(message: bytes) -> Sample | None:
+    try:
+        fields = json.loads(message)
+        step, at = fields["step"], fields["at"]
+    except (ValueError, KeyError, TypeError):
+        return None
+    if type(step) is not int or step < 0 or type(at) is not float or not 0 <= at <= time.monotonic():
+        return None
+    return Sample(step, at)
