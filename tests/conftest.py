@@ -57,7 +57,7 @@ async def custom_resources(kube: KubeClient, repository: Path) -> None:
 
         async def established(name: str = name) -> bool:
             status = (await kube.get(CUSTOM_RESOURCE_DEFINITIONS, name)).get("status", {})
-            conditions = {item["type"]: item["status"] for item in status.get("conditions", [])}
+            conditions = {item["type"]: item["status"] for item in status.get("conditions") or []}
             return conditions.get("Established") == "True"
 
         await eventually(established, seconds=20, what=f"{name} to be established")

@@ -1,0 +1,130 @@
+"""Manifests of every custom resource, small and with every optional field, as a user would write them."""
+
+import copy
+from typing import Any
+
+Manifest = dict[str, Any]
+
+CONTAINER: Manifest = {"name": "train", "image": "example/train:1", "command": ["python3", "train.py"]}
+MATRIX: Manifest = {
+    "gpuType": "V100",
+    "cpuMillis": [3000, 12000],
+    "memoryBytes": [2**33, 2**36],
+    "stepsPerSecond": [[1, 1.5], [1.9, 2.4]],
+}
+POINT: Manifest = {
+    "gpuType": "V100",
+    "cpuMillis": 3000,
+    "memoryBytes": 2**36,
+    "stepsPerSecond": 1.5,
+    "relativeError": 0.01,
+    "maxRssBytes": 2**30,
+    "job": "job-1-p3000",
+    "measuredAt": "2026-11-21T10:00:00Z",
+}
+CONDITION: Manifest = {
+    "type": "Ready",
+    "status": "True",
+    "reason": "Tested",
+    "message": "said by a test",
+    "lastTransitionTime": "2026-11-21T10:00:00Z",
+    "observedGeneration": 1,
+}
+
+SMALL_JOB: Manifest = {
+    "metadata": {"name": "small"},
+    "spec": {"gpus": 1, "steps": 10, "suspend": True, "template": {"spec": {"containers": [CONTAINER]}}},
+}
+FULL_JOB: Manifest = {
+    "metadata": {"name": "full"},
+    "spec": {
+        "gpus": 8,
+        "gpusPerWorker": 4,
+        "template": {
+            "metadata": {"labels": {"team": "vision"}, "annotations": {"note": "kept"}},
+            "spec": {
+                "nodeSelector": {"zone": "a"},
+                "containers": [
+                    {**CONTAINER, "args": ["--fast"], "env": [{"name": "A", "value": "1"}]},
+                    {"name": "side", "image": "example/side:1"},
+                ],
+                "volumes": [{"name": "data", "emptyDir": {}}],
+            },
+        },
+        "gpuTypes": ["V100", "T4"],
+        "steps": 100_000,
+        "batchSize": 256,
+        "tenant": "vision",
+        "weight": 2.5,
+        "slo": {"deadline": "2027-01-01T00:00:00Z"},
+        "resources": {"min": {"cpu": "500m", "memory": "1Gi"}, "max": {"cpu": 24, "memory": "1e12"}},
+        "dataset": {"bytes": 2**40, "samples": 1_281_167},
+        "profile": {
+            "mode": "Provided",
+            "matrices": [MATRIX, {**MATRIX, "gpuType": "T4"}],
+            "steps": 100,
+            "warmupSteps": 0,
+            "timeoutSeconds": 900,
+            "cpuStep": "1500m",
+        },
+        "sharing": {"allowed": True},
+        "preemption": "Signal",
+        "placement": "Consolidate",
+        "suspend": True,
+        "backoffLimit": 0,
+        "ttlSecondsAfterFinished": 0,
+    },
+}
+SMALL_POOL: Manifest = {
+    "metadata": {"name": "test-small"},
+    "spec": {"gpuType": "V100", "nodeSelector": {"test/none": "true"}},
+}
+FULL_POOL: Manifest = {
+    "metadata": {"name": "test-full"},
+    "spec": {
+        "nodeSelector": {"test/none": "true"},
+        "gpuType": "A100",
+        "pricePerHour": 2.48,
+        "storageBandwidth": 2**30,
+        "systemReserved": {"cpu": 0, "memory": "2Gi"},
+        "sharing": {"mode": "MPS", "replicas": 4},
+    },
+}
+SMALL_POLICY: Manifest = {"metadata": {"name": "test-small"}, "spec": {}}
+FULL_POLICY: Manifest = {
+    "metadata": {"name": "test-full"},
+    "spec": {
+        "policy": "srtf",
+        "mechanism": "proportional",
+        "roundSeconds": 20,
+        "profiling": {"maxGpuPercent": 100, "maxCpuMultiple": 2, "maxPoints": 6, "thresholdPercent": 5},
+    },
+}
+SMALL_PROFILE: Manifest = {
+    "metadata": {"name": "test-small"},
+    "spec": {
+        "fingerprint": "0123456789abcdef",
+        "image": "example/train:1",
+        "gpus": 1,
+        "matrices": [MATRIX],
+        "measuredAt": "2026-11-21T10:00:00Z",
+    },
+}
+FULL_PROFILE: Manifest = {
+    "metadata": {"name": "test-full"},
+    "spec": {**SMALL_PROFILE["spec"], "command": ["python3", "train.py"], "batchSize": 64, "points": [POINT]},
+}
+
+
+def changed(manifest: Manifest, path: str, value: Any) -> Manifest:
+    """A copy of `manifest` in which the field at `path` (dots, list indices as numbers) is `value`; None removes it."""
+    result = copy.deepcopy(manifest)
+    *parents, last = [int(part) if part.isdigit() else part for part in path.split(".")]
+    node: Any = result
+    for part in parents:
+        node = node.setdefault(part, {}) if isinstance(part, str) else node[part]
+    if value is None:
+        del node[last]
+    else:
+        node[last] = value
+    return result
