@@ -1,0 +1,146 @@
+"""The demo's story: jobs arrive, are profiled, share two GPUs in rounds, and finish."""
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from synergy_api.names import API_VERSION
+from synergy_cli.demo.observation import Observation
+from synergy_kube import Change, KubeClient, NotFound, Reflector, Resource
+from synergy_kube.resources import (
+    GPU_POOLS,
+    NAMESPACES,
+    PERSISTENT_VOLUME_CLAIMS,
+    SCHEDULING_POLICIES,
+    SERVICES,
+    TRAINING_JOBS,
+)
+
+NAMESPACE = "kube-synergy-demo"
+SENSITIVE = "cpu-hungry"
+PAUSED = "paused"
+SAMPLES = 4
+"""Throughput reports wanted from the CPU-hungry job at its proportional share before Synergy-Tune takes over."""
+
+_MANAGER = "kube-synergy-demo"
+_RESOURCES: Mapping[str, Resource] = {
+    resource.kind: resource
+    for resource in (GPU_POOLS, NAMESPACES, PERSISTENT_VOLUME_CLAIMS, SCHEDULING_POLICIES, SERVICES, TRAINING_JOBS)
+}
+Tell = Callable[[str, str], None]
+"""Called with a job's name (empty for the whole cluster) and what happened."""
+
+
+class DemoError(Exception):
+    """The story did not come to its end."""
+
+
+@dataclass(slots=True)
+class Story:
+    """What the demo saw, by job."""
+
+    observations: dict[str, Observation] = field(default_factory=dict)
+
+    def finished(self) -> bool:
+        """Whether every job has succeeded or failed."""
+        return bool(self.observations) and all(
+            seen.phases and seen.phases[-1] in ("Succeeded", "Failed") for seen in self.observations.values()
+        )
+
+    def proportional_samples(self, cpu_millis: int) -> int:
+        """Throughput reports of the CPU-hungry job at `cpu_millis`."""
+        return len(self.observations[SENSITIVE].speeds.get(cpu_millis, []))
+
+
+def documents(folder: Path) -> list[dict[str, Any]]:
+    """The demo's manifests, in the order of their file names. Raises DemoError if there are none."""
+    found = [
+        document
+        for file in sorted(folder.glob("*.yaml"))
+        for document in yaml.safe_load_all(file.read_text())
+        if document
+    ]
+    if not found:
+        raise DemoError(
+            f"no manifests in {folder}: run the demo from the source tree or name its folder with --manifests"
+        )
+    return found
+
+
+async def run(kube: KubeClient, manifests: Path, *, proportional_cpu_millis: int, seconds: float, tell: Tell) -> Story:
+    """Apply the manifests, change the mechanism and wake the paused job on the way, follow all to the end.
+
+    Raises DemoError after `seconds`.
+    """
+    wanted = documents(manifests)
+    await _fresh_namespace(kube)
+    story = Story({doc["metadata"]["name"]: Observation(doc["metadata"]["name"]) for doc in wanted if _is_job(doc)})
+    changed = asyncio.Event()
+
+    def see(change: Change) -> None:
+        if change.new is None or change.key[1] not in story.observations:
+            return
+        for line in story.observations[change.key[1]].see(change.new):
+            tell(change.key[1], line)
+        changed.set()
+
+    jobs = Reflector(kube, TRAINING_JOBS, namespace=NAMESPACE, on_change=see)
+    following = asyncio.create_task(jobs.run())
+    try:
+        for document in wanted:
+            await _apply(kube, document)
+        await asyncio.wait_for(_direct(kube, story, changed, proportional_cpu_millis, tell), seconds)
+    except TimeoutError:
+        unfinished = ", ".join(name for name, seen in story.observations.items() if not _done(seen))
+        raise DemoError(f"not finished after {seconds:.0f} s: {unfinished}") from None
+    finally:
+        following.cancel()
+        await asyncio.gather(following, return_exceptions=True)
+    return story
+
+
+async def _direct(kube: KubeClient, story: Story, changed: asyncio.Event, proportional: int, tell: Tell) -> None:
+    tuned = woken = False
+    while not story.finished():
+        await changed.wait()
+        changed.clear()
+        if not tuned and story.proportional_samples(proportional) >= SAMPLES:
+            tuned = True
+            tell("", "mechanism: proportional is replaced by tune; from the next round CPU goes where it helps")
+            policy = {"apiVersion": API_VERSION, "spec": {"mechanism": "tune"}}
+            await kube.merge_patch(SCHEDULING_POLICIES, "default", policy)
+        if not woken and any(_done(seen) for seen in story.observations.values()):
+            woken = True
+            tell(PAUSED, "is taken out of suspension")
+            await kube.merge_patch(TRAINING_JOBS, PAUSED, {"spec": {"suspend": False}}, NAMESPACE)
+
+
+async def _fresh_namespace(kube: KubeClient) -> None:
+    deadline = time.monotonic() + 120
+    while True:
+        try:
+            await kube.delete(NAMESPACES, NAMESPACE)
+        except NotFound:
+            return
+        if time.monotonic() > deadline:
+            raise DemoError(f"namespace {NAMESPACE} of an earlier demo does not go away: see what its pods wait for")
+        await asyncio.sleep(0.5)
+
+
+async def _apply(kube: KubeClient, document: dict[str, Any]) -> None:
+    resource = _RESOURCES[document["kind"]]
+    namespace = NAMESPACE if resource.namespaced else None
+    await kube.apply(resource, document["metadata"]["name"], document, namespace, manager=_MANAGER)
+
+
+def _is_job(document: Mapping[str, Any]) -> bool:
+    return document["kind"] == TRAINING_JOBS.kind
+
+
+def _done(seen: Observation) -> bool:
+    return bool(seen.phases) and seen.phases[-1] in ("Succeeded", "Failed")
