@@ -1,0 +1,211 @@
+"""The watched copy of the cluster."""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import Any
+
+from synergy_api.nodes import Object, labels_of
+from synergy_api.pods import Amounts, amounts_of
+from synergy_api.pools import NodeCapacity, Pool, Problem, node_capacities, read_pools
+from synergy_api.scheduling_policy import DEFAULT_POLICY_NAME
+from synergy_extender.cluster.pod_index import PodIndex
+from synergy_extender.cluster.state import ClusterState
+from synergy_extender.cluster.views import JobView, Key, PodView, read_job, read_pod
+from synergy_extender.ledger import AssumedBindings
+from synergy_kube import Change, KubeClient, Reflector
+from synergy_kube.resources import GPU_POOLS, NODES, PODS, SCHEDULING_POLICIES, TRAINING_JOBS
+
+_LOG = logging.getLogger(__name__)
+_VIEW = "view"
+_OWN_TAINTS = "node.kubernetes.io/"
+
+
+class ClusterCache:
+    """Jobs, pods, nodes, pools and policies, kept by watches.
+
+    `on_change` is called after each change that a decision may hang on; progress reports and node heartbeats are none.
+    """
+
+    def __init__(self, client: KubeClient, on_change: Callable[[], None]) -> None:
+        self._on_change = on_change
+        self._reflectors = {
+            "trainingjobs": Reflector(client, TRAINING_JOBS, trim=_trim_job, on_change=self._job_changed),
+            "pods": Reflector(client, PODS, trim=_trim_pod, on_change=self._pod_changed),
+            "nodes": Reflector(client, NODES, trim=_trim_node, on_change=self._node_changed),
+            "gpupools": Reflector(client, GPU_POOLS, on_change=self._pool_changed),
+            "schedulingpolicies": Reflector(client, SCHEDULING_POLICIES, on_change=self._policy_changed),
+        }
+        self._client = client
+        self._capacities: list[NodeCapacity] | None = None
+        self._allocatable: dict[str, Amounts] = {}
+        self.jobs: dict[Key, JobView] = {}
+        self.pods = PodIndex()
+        self.assumed = AssumedBindings()
+        self.pools: list[Pool] = []
+        self.pool_problems: list[Problem] = []
+
+    async def run(self) -> None:
+        """Follow the cluster until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            for name, reflector in self._reflectors.items():
+                group.create_task(reflector.run(), name=f"watch {name}")
+
+    @property
+    def synced(self) -> bool:
+        """Whether every collection has been read once."""
+        return all(reflector.synced.is_set() for reflector in self._reflectors.values())
+
+    async def wait_synced(self) -> None:
+        """Wait until every collection has been read once."""
+        await asyncio.gather(*(reflector.synced.wait() for reflector in self._reflectors.values()))
+
+    @property
+    def policy(self) -> Object | None:
+        """The SchedulingPolicy in force, as it was written."""
+        return self._reflectors["schedulingpolicies"].get("", DEFAULT_POLICY_NAME)
+
+    def pool_objects(self) -> list[Object]:
+        """The GPUPools as they were written."""
+        return list(self._reflectors["gpupools"])
+
+    def state(self) -> ClusterState:
+        """The cluster now. It is not copied: use it before the next await."""
+        nodes = self._reflectors["nodes"].items
+        return ClusterState(
+            jobs=self.jobs,
+            capacities=self.capacities(),
+            nodes={name: node for (_, name), node in nodes.items()},
+            allocatable=self._allocatable,
+            pods=self.pods,
+        )
+
+    def capacities(self) -> list[NodeCapacity]:
+        """What each GPU node offers. A taint that somebody chose keeps away only the jobs that do not tolerate it; one
+        that Kubernetes set because something is wrong keeps away all."""
+        if self._capacities is None:
+            nodes = list(self._reflectors["nodes"])
+            chosen = {taint["key"] for node in nodes for taint in node["spec"].get("taints") or []}
+            tolerations = [{"key": key, "operator": "Exists"} for key in chosen if not key.startswith(_OWN_TAINTS)]
+            self._capacities = node_capacities(nodes, self.pools, tolerations)
+        return self._capacities
+
+    def observe(self, item: Object) -> None:
+        """Take a TrainingJob that the API server answered with, if it is newer than what the watch has brought."""
+        view = _trim_job(dict(item)).get(_VIEW)
+        if isinstance(view, JobView):
+            self._take_job(view)
+
+    async def refresh_jobs(self) -> None:
+        """Read all TrainingJobs now, past a watch that may be behind."""
+        for item in (await self._client.list(TRAINING_JOBS))["items"]:
+            self.observe(item)
+
+    def _take_job(self, view: JobView) -> None:
+        known = self.jobs.get(view.key)
+        if known is not None and known.uid == view.uid and int(known.resource_version) > int(view.resource_version):
+            return
+        self.jobs[view.key] = view
+        if known is None or _matters(known) != _matters(view):
+            self._on_change()
+
+    def _job_changed(self, change: Change) -> None:
+        key = Key(*change.key)
+        view = change.new.get(_VIEW) if change.new is not None else None
+        if isinstance(view, JobView):
+            self._take_job(view)
+        elif self.jobs.pop(key, None) is not None:
+            self._on_change()
+
+    def _pod_changed(self, change: Change) -> None:
+        old: PodView | None = change.old[_VIEW] if change.old is not None else None
+        new: PodView | None = change.new[_VIEW] if change.new is not None else None
+        if new is None:
+            self.pods.drop(Key(*change.key))
+        else:
+            self.pods.put(new)
+        if old is not None and (new is None or new.uid != old.uid):
+            self.assumed.remove(old.uid)
+        if new is not None and (new.node or new.terminal):
+            self.assumed.remove(new.uid)
+        if old != new:
+            self._on_change()
+
+    def _node_changed(self, change: Change) -> None:
+        if change.new is not None:
+            self._allocatable[change.key[1]] = change.new["amounts"]
+        else:
+            self._allocatable.pop(change.key[1], None)
+        if _facts(change.old) != _facts(change.new):
+            self._capacities = None
+            self._on_change()
+
+    def _pool_changed(self, change: Change) -> None:
+        self.pools, self.pool_problems = read_pools(self._reflectors["gpupools"])
+        self._capacities = None
+        self._on_change()
+
+    def _policy_changed(self, change: Change) -> None:
+        self._on_change()
+
+
+def _matters(job: JobView) -> tuple[Any, ...]:
+    status = job.status
+    return (
+        job.uid,
+        job.deleting,
+        job.spec,
+        job.constraints,
+        status.phase,
+        status.service,
+        status.allocation,
+        status.profile,
+    )
+
+
+def _facts(node: Object | None) -> Object | None:
+    return None if node is None else {**node, "metadata": {**node["metadata"], "resourceVersion": ""}}
+
+
+def _kept(item: Object) -> dict[str, Any]:
+    metadata = item["metadata"]
+    return {field: metadata[field] for field in ("name", "namespace", "resourceVersion") if field in metadata}
+
+
+def _trim_job(item: Object) -> dict[str, Any]:
+    try:
+        return {"metadata": _kept(item), _VIEW: read_job(item)}
+    except ValueError as error:
+        metadata = item["metadata"]
+        _LOG.warning("TrainingJob %s/%s is left alone: %s", metadata.get("namespace"), metadata["name"], error)
+        return {"metadata": _kept(item)}
+
+
+def _trim_pod(item: Object) -> dict[str, Any]:
+    return {"metadata": _kept(item), _VIEW: read_pod(item)}
+
+
+def _trim_node(item: Object) -> dict[str, Any]:
+    metadata, spec, status = item["metadata"], item.get("spec") or {}, item.get("status") or {}
+    deleting = {"deletionTimestamp": metadata["deletionTimestamp"]} if metadata.get("deletionTimestamp") else {}
+    allocatable = status.get("allocatable") or {}
+    try:
+        amounts = amounts_of(allocatable)
+    except ValueError as error:
+        _LOG.warning("node %s: status.allocatable: %s", metadata["name"], error)
+        amounts = Amounts()
+    return {
+        "metadata": {**_kept(item), "labels": dict(labels_of(item)), **deleting},
+        "spec": {field: spec[field] for field in ("taints", "unschedulable") if field in spec},
+        "status": {
+            "allocatable": {
+                name: allocatable[name] for name in ("cpu", "memory", "nvidia.com/gpu") if name in allocatable
+            },
+            "conditions": [
+                {"type": c["type"], "status": c["status"]}
+                for c in status.get("conditions") or []
+                if c.get("type") == "Ready"
+            ],
+        },
+        "amounts": amounts,
+    }

@@ -1,0 +1,80 @@
+"""All pods by what is asked of them: by name, by node with what they hold, by job."""
+
+from collections.abc import Iterable, Mapping
+from typing import TypeVar
+
+from synergy_api.pods import NOTHING, Amounts
+from synergy_extender.cluster.views import Key, PodView
+
+_Group = TypeVar("_Group")
+_NO_PODS: Mapping[str, PodView] = {}
+
+
+class PodIndex:
+    """Pods, kept sorted by node and by job, so that no question looks at all of them."""
+
+    def __init__(self, pods: Iterable[PodView] = ()) -> None:
+        self._by_name: dict[Key, PodView] = {}
+        self._by_node: dict[str, dict[str, PodView]] = {}
+        self._by_job: dict[Key, dict[str, PodView]] = {}
+        self._held: dict[str, Amounts] = {}
+        for pod in pods:
+            self.put(pod)
+
+    def __len__(self) -> int:
+        return len(self._by_name)
+
+    def put(self, pod: PodView) -> None:
+        """Add the pod, in place of an earlier view of the same name."""
+        name = Key(pod.namespace, pod.name)
+        self.drop(name)
+        self._by_name[name] = pod
+        if pod.holds:
+            self._by_node.setdefault(pod.node, {})[pod.uid] = pod
+            self._held[pod.node] = self.held(pod.node).plus(pod.requests)
+        if pod.member is not None:
+            self._by_job.setdefault(pod.member.job, {})[pod.uid] = pod
+
+    def drop(self, name: Key) -> None:
+        """Forget the pod of that name, if it is known."""
+        pod = self._by_name.pop(name, None)
+        if pod is None:
+            return
+        if pod.holds:
+            self._held[pod.node] = self._held[pod.node].minus(pod.requests)
+            _remove(self._by_node, pod.node, pod.uid)
+            if pod.node not in self._by_node:
+                del self._held[pod.node]
+        if pod.member is not None:
+            _remove(self._by_job, pod.member.job, pod.uid)
+
+    def get(self, namespace: str, name: str) -> PodView | None:
+        """The pod of that name."""
+        return self._by_name.get(Key(namespace, name))
+
+    def held(self, node: str) -> Amounts:
+        """What the node's pods hold together, those of others included."""
+        return self._held.get(node, NOTHING)
+
+    def on_node(self, node: str) -> Iterable[PodView]:
+        """The pods that hold room on the node."""
+        return self._by_node.get(node, _NO_PODS).values()
+
+    def nodes(self) -> Iterable[str]:
+        """Names of the nodes on which pods hold room."""
+        return self._by_node.keys()
+
+    def of_job(self, job: Key) -> Iterable[PodView]:
+        """The pods whose labels name the job, of whatever run."""
+        return self._by_job.get(job, _NO_PODS).values()
+
+    def of_run(self, job: Key, run: int) -> list[PodView]:
+        """The pods of one run that have not ended."""
+        return [p for p in self.of_job(job) if p.member is not None and p.member.run == run and not p.terminal]
+
+
+def _remove(groups: dict[_Group, dict[str, PodView]], group: _Group, uid: str) -> None:
+    members = groups[group]
+    del members[uid]
+    if not members:
+        del groups[group]

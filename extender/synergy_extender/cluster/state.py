@@ -1,0 +1,22 @@
+"""The cluster as the planner's steps see it at one moment."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from synergy_api.nodes import Object
+from synergy_api.pods import Amounts
+from synergy_api.pools import NodeCapacity
+from synergy_extender.cluster.pod_index import PodIndex
+from synergy_extender.cluster.views import JobView, Key
+
+
+@dataclass(frozen=True)
+class ClusterState:
+    """Jobs that parse, GPU nodes in order of name, all pods. `allocatable` has every node, `nodes` the GPU nodes'
+    objects by name (labels and taints)."""
+
+    jobs: Mapping[Key, JobView]
+    capacities: Sequence[NodeCapacity]
+    nodes: Mapping[str, Object]
+    allocatable: Mapping[str, Amounts]
+    pods: PodIndex

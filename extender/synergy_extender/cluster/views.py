@@ -1,0 +1,143 @@
+"""Kubernetes objects reduced to what decisions need, parsed once for each change."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from pydantic import ValidationError
+
+from synergy_api.names import (
+    ANNOTATION_PLANNED_NODE,
+    LABEL_JOB,
+    LABEL_RANK,
+    LABEL_ROLE,
+    LABEL_RUN,
+    ROLE_PROFILE,
+    ROLE_WORKER,
+)
+from synergy_api.nodes import Object
+from synergy_api.pods import NOTHING, Amounts, is_terminal, pod_requests
+from synergy_api.timestamps import parse_time
+from synergy_api.training_job import TrainingJobSpec, TrainingJobStatus
+
+
+class Key(NamedTuple):
+    """Namespace and name of a TrainingJob."""
+
+    namespace: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """Which place in which run of which job a pod fills; what its labels say."""
+
+    job: Key
+    run: int
+    rank: int
+    role: str
+
+
+@dataclass(frozen=True, slots=True)
+class PodView:
+    """One pod. `node` is empty until it is bound; `member` is None for pods that are not ours."""
+
+    namespace: str
+    name: str
+    uid: str
+    node: str
+    requests: Amounts
+    terminal: bool
+    deleting: bool
+    gated: bool
+    member: Member | None
+    planned_node: str
+
+    @property
+    def holds(self) -> bool:
+        """Whether it takes room on a node now."""
+        return bool(self.node) and not self.terminal
+
+
+@dataclass(frozen=True, slots=True)
+class JobView:
+    """One TrainingJob. `created` is Unix time; `constraints` is the part of the template that picks nodes."""
+
+    key: Key
+    uid: str
+    resource_version: str
+    created: float
+    deleting: bool
+    spec: TrainingJobSpec
+    status: TrainingJobStatus
+    constraints: Mapping[str, Any]
+
+
+def member_of(pod: Object) -> Member | None:
+    """What the pod's labels say it is, or None where they do not name a place in a run."""
+    metadata = pod.get("metadata") or {}
+    labels = metadata.get("labels") or {}
+    job, run, rank, role = (labels.get(label) for label in (LABEL_JOB, LABEL_RUN, LABEL_RANK, LABEL_ROLE))
+    if not job or role not in (ROLE_WORKER, ROLE_PROFILE):
+        return None
+    if not (run and run.isdecimal() and rank and rank.isdecimal()):
+        return None
+    return Member(Key(metadata.get("namespace", ""), job), int(run), int(rank), role)
+
+
+def read_pod(pod: Object) -> PodView:
+    """The view of a Pod object."""
+    metadata, spec = pod["metadata"], pod.get("spec") or {}
+    try:
+        requests = pod_requests(pod)
+    except ValueError:  # the API server validates quantities: only a resource this does not count can be odd
+        requests = NOTHING
+    return PodView(
+        namespace=metadata.get("namespace", ""),
+        name=metadata["name"],
+        uid=metadata.get("uid", ""),
+        node=spec.get("nodeName") or "",
+        requests=requests,
+        terminal=is_terminal(pod),
+        deleting=bool(metadata.get("deletionTimestamp")),
+        gated=bool(spec.get("schedulingGates")),
+        member=member_of(pod),
+        planned_node=(metadata.get("annotations") or {}).get(ANNOTATION_PLANNED_NODE, ""),
+    )
+
+
+def read_job(item: Object) -> JobView:
+    """The view of a TrainingJob object.
+
+    Raises ValueError naming the first field that does not parse.
+    """
+    metadata = item["metadata"]
+    template = (item.get("spec") or {}).get("template") or {}
+    pod_spec = template.get("spec") or {}
+    constraints = {
+        field: pod_spec[field] for field in ("nodeSelector", "affinity", "tolerations") if pod_spec.get(field)
+    }
+    try:
+        spec = TrainingJobSpec.model_validate({**(item.get("spec") or {}), "template": {}})
+        status = TrainingJobStatus.model_validate(item.get("status") or {})
+    except ValidationError as error:
+        raise ValueError(first_problem(error)) from None
+    return JobView(
+        key=Key(metadata.get("namespace", ""), metadata["name"]),
+        uid=metadata.get("uid", ""),
+        resource_version=str(metadata.get("resourceVersion", "")),
+        created=parse_time(metadata["creationTimestamp"]),
+        deleting=bool(metadata.get("deletionTimestamp")),
+        spec=spec,
+        status=status,
+        constraints=constraints,
+    )
+
+
+def first_problem(error: ValidationError) -> str:
+    """The first complaint of pydantic, with the field's path."""
+    first = error.errors()[0]
+    return f"{'.'.join(str(part) for part in first['loc'])}: {first['msg']}"

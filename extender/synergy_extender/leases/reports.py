@@ -1,0 +1,94 @@
+"""From a worker's report to the status's progress. Pure."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from synergy_api.timestamps import format_time, parse_time
+from synergy_api.training_job import Progress, RunOutcome
+from synergy_extender.cluster.views import JobView
+
+WRITE_SECONDS = 2.0
+"""A job's progress is written at most this often, but for its last report."""
+
+
+class Report(BaseModel):
+    """What a worker reports."""
+
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
+
+    step: Annotated[int, Field(ge=0, le=1 << 62, description="Training steps done, over all runs.")]
+    checkpoint_step: Annotated[int, Field(ge=0, le=1 << 62, description="Steps in the newest checkpoint.")] = 0
+    steps_per_second: Annotated[float, Field(ge=0, description="Throughput since the last reports.")] = 0.0
+    gpu_uuids: Annotated[list[Annotated[str, Field(max_length=128)]], Field(max_length=64)] = []
+    done: Annotated[bool, Field(description="This is the last report of the run.")] = False
+
+
+@dataclass(frozen=True)
+class Reported:
+    """A report of one run of one job."""
+
+    run: int
+    report: Report
+
+
+def progress_after(job: JobView, reported: Reported, now: float) -> Progress:
+    """The progress that the report makes. Steps never fall within one run, whatever order reports come in."""
+    report, before = reported.report, job.status.progress
+    steps, checkpoint = report.step, report.checkpoint_step
+    if before is not None and before.run == reported.run:
+        steps, checkpoint = max(steps, before.steps), max(checkpoint, before.checkpoint_steps)
+    return Progress(
+        run=reported.run,
+        steps=steps,
+        checkpoint_steps=checkpoint,
+        steps_per_second=report.steps_per_second,
+        percent=_percent(steps, job.spec.steps),
+        updated_at=format_time(now),
+    )
+
+
+def due(before: Progress | None, after: Progress, now: float, *, last: bool) -> bool:
+    """Whether the progress is to be written now. `last` is true for a report after which the worker leaves."""
+    if before is None or before.updated_at is None or before.run != after.run:
+        return True
+    if last:
+        return (before.steps, before.checkpoint_steps) != (after.steps, after.checkpoint_steps)
+    return now - parse_time(before.updated_at) >= WRITE_SECONDS
+
+
+def repaired(job: JobView) -> Progress | None:
+    """The progress as the newest ended run left it, where the reports say otherwise; None where all is well.
+
+    What rank 0 wrote on leaving counts. A run that left no word goes on from its newest checkpoint.
+    """
+    service, progress = job.status.service, job.status.progress
+    last = service.last if service is not None else None
+    if service is None or last is None or last.outcome == "Profiled" or service.ended_run < last.run:
+        return None
+    if progress is not None and progress.run > last.run:
+        return None
+    steps = _left_at(job, last, progress)
+    if steps is None or (progress is not None and progress.run == last.run and progress.steps == steps):
+        return None
+    return Progress(
+        run=last.run,
+        steps=steps,
+        checkpoint_steps=max(steps, progress.checkpoint_steps) if progress is not None else steps,
+        steps_per_second=progress.steps_per_second if progress is not None else 0.0,
+        percent=_percent(steps, job.spec.steps),
+        updated_at=progress.updated_at if progress is not None else None,
+    )
+
+
+def _left_at(job: JobView, last: RunOutcome, progress: Progress | None) -> int | None:
+    if last.step is not None:
+        return last.step
+    if last.outcome == "Succeeded":
+        return job.spec.steps
+    return progress.checkpoint_steps if progress is not None and progress.run == last.run else None
+
+
+def _percent(steps: int, total: int) -> int:
+    return min(100, 100 * steps // total)

@@ -1,0 +1,79 @@
+"""What a worker hears when it reports: train on, or leave and when. Pure."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from synergy_api.timestamps import parse_time
+from synergy_api.training_job import Allocation, TrainingJobStatus
+from synergy_extender.cluster.views import PodView
+from synergy_extender.rounds import Rounds
+
+MOST_SECONDS = 10.0
+"""Longest time between two reports."""
+LEAST_SECONDS = 0.2
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The answer to a report. Times in seconds from now."""
+
+    verdict: Literal["continue", "yield"]
+    yield_in_s: float | None
+    lease_remaining_s: float
+    next_report_s: float
+    cpu_millis: int
+    memory_bytes: int
+
+
+def verdict(status: TrainingJobStatus, pod: PodView, now: float, rounds: Rounds) -> Verdict:
+    """What the pod of `pod.member.run` shall do. A pod of a run that is over, or of none, leaves at once."""
+    allocation = status.allocation
+    run = pod.member.run if pod.member is not None else 0
+    ended = status.service.ended_run if status.service is not None else 0
+    if allocation is None or allocation.run != run or allocation.state == "Released" or ended >= run:
+        return _leave(0.0, *_share(pod, None))
+    remaining = max(0.0, parse_time(allocation.lease_until) - now) if allocation.lease_until is not None else 0.0
+    if allocation.state == "Revoked":
+        return _leave(remaining, *_share(pod, allocation))
+    next_report = next_report_s(now, rounds, decided=allocation.round > rounds.at(now), spread=_spread(pod.uid))
+    return Verdict("continue", None, _rounded(remaining), next_report, *_share(pod, allocation))
+
+
+def next_report_s(now: float, rounds: Rounds, *, decided: bool, spread: float) -> float:
+    """When to report again: after a quarter of a round or ten seconds, but once between the plan and the boundary.
+
+    `decided` says whether the coming round's decision is known already; `spread`, from 0 to 1, keeps jobs apart.
+    """
+    usual = min(MOST_SECONDS, rounds.seconds / 4)
+    if decided:
+        return _rounded(usual)
+    boundary = rounds.end(rounds.at(now))
+    aim = boundary - rounds.lead_s * (0.4 + 0.3 * spread)
+    if now + usual <= aim - LEAST_SECONDS:
+        return _rounded(usual)
+    if now < aim:
+        return _rounded(max(LEAST_SECONDS, aim - now))
+    return _rounded(max(LEAST_SECONDS, min(usual, (boundary - now) / 2)))
+
+
+def _leave(seconds: float, cpu_millis: int, memory_bytes: int) -> Verdict:
+    left = _rounded(seconds)
+    return Verdict("yield", left, left, left, cpu_millis, memory_bytes)
+
+
+def _share(pod: PodView, allocation: Allocation | None) -> tuple[int, int]:
+    """What the pod may use: its part, by GPUs, of what the plan gives the job on its node; else what it asked for."""
+    shares = allocation.workers if allocation is not None else []
+    share = next((s for s in shares if s.node == (pod.node or pod.planned_node)), None)
+    if share is None:
+        return pod.requests.cpu_millis, pod.requests.memory_bytes
+    part = min(pod.requests.gpus, share.gpus)
+    return share.cpu_millis * part // share.gpus, share.memory_bytes * part // share.gpus
+
+
+def _spread(uid: str) -> float:
+    return (sum(uid.encode()) % 101) / 100
+
+
+def _rounded(seconds: float) -> float:
+    return round(seconds, 3)

@@ -1,0 +1,78 @@
+"""What is really free on each node: allocatable, minus the pods there, minus bindings on their way."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from synergy_api.pods import NOTHING, Amounts
+from synergy_api.training_job import NodeShare
+from synergy_extender.cluster.pod_index import PodIndex
+from synergy_extender.cluster.views import PodView
+
+ASSUMED_SECONDS = 60.0
+"""How long a binding that was sent counts without having been seen in the watch."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Assumed:
+    node: str
+    requests: Amounts
+    until: float
+
+
+class AssumedBindings:
+    """Bindings that were sent and not yet seen, by pod UID, each for a limited time."""
+
+    def __init__(self) -> None:
+        self._by_uid: dict[str, _Assumed] = {}
+
+    def __len__(self) -> int:
+        return len(self._by_uid)
+
+    def add(self, pod: PodView, node: str, now: float) -> None:
+        """Count the pod on the node from now on."""
+        self._by_uid[pod.uid] = _Assumed(node, pod.requests, now + ASSUMED_SECONDS)
+
+    def remove(self, uid: str) -> None:
+        """Forget it: the watch shows the pod bound or gone, or the API server refused."""
+        self._by_uid.pop(uid, None)
+
+    def expire(self, now: float) -> None:
+        """Forget what was never seen in time."""
+        for uid in [uid for uid, assumed in self._by_uid.items() if assumed.until <= now]:
+            del self._by_uid[uid]
+
+    def node_of(self, uid: str) -> str:
+        """Where the pod is on its way to, or an empty string."""
+        assumed = self._by_uid.get(uid)
+        return assumed.node if assumed is not None else ""
+
+    def on(self, node: str) -> Amounts:
+        """What is on its way to the node."""
+        total = NOTHING
+        for assumed in self._by_uid.values():
+            if assumed.node == node:
+                total = total.plus(assumed.requests)
+        return total
+
+
+def amounts_of_share(share: NodeShare) -> Amounts:
+    """What an allocation gives on one node."""
+    return Amounts(share.gpus, share.cpu_millis, share.memory_bytes)
+
+
+class Ledger:
+    """Free room by node. `allocatable` is the nodes' own, without what pools reserve: that binds the plan only."""
+
+    def __init__(self, allocatable: Mapping[str, Amounts], pods: PodIndex, assumed: AssumedBindings) -> None:
+        self._allocatable = allocatable
+        self._pods = pods
+        self._assumed = assumed
+
+    def knows(self, node: str) -> bool:
+        """Whether there is such a node."""
+        return node in self._allocatable
+
+    def free(self, node: str) -> Amounts:
+        """What is free on the node; negative where it is overdrawn, nothing where it is unknown."""
+        held = self._pods.held(node).plus(self._assumed.on(node))
+        return self._allocatable.get(node, NOTHING).minus(held)

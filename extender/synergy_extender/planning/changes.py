@@ -1,0 +1,78 @@
+"""What is to be written: one change of status for each job; who leaves is told before anybody enters."""
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+from synergy_api.training_job import Allocation, Progress, QueueStatus
+from synergy_extender.cluster.views import JobView
+
+
+class Kind(IntEnum):
+    """What a change is, in the order of writing."""
+
+    LEAVE = 0
+    """Revoked or released."""
+    STAY = 1
+    """Lease renewed, perhaps with other numbers; what shrinks shrinks now."""
+    ENTER = 2
+    """A new place."""
+    ADMIT = 3
+    """The room is really free: gates may fall, growth comes into force."""
+    QUEUE = 4
+    """Why the job waits has changed."""
+    POSITION = 5
+    """Only the place in line or the wording has changed; may be written late."""
+
+
+@dataclass(frozen=True)
+class StatusChange:
+    """The whole part of the status that the plan owns, as it shall be. `job` is what the decision rests on."""
+
+    job: JobView
+    kind: Kind
+    allocation: Allocation | None
+    queue: QueueStatus | None
+
+
+@dataclass(frozen=True)
+class ProgressChange:
+    """The status's progress as it shall be."""
+
+    job: JobView
+    progress: Progress
+
+
+@dataclass
+class Draft:
+    """A job's part of the status while a decision is being made."""
+
+    job: JobView
+    allocation: Allocation | None
+    queue: QueueStatus | None
+    kind: Kind = Kind.POSITION
+
+    @classmethod
+    def of(cls, job: JobView) -> "Draft":
+        """What stands now."""
+        return cls(job, job.status.allocation, job.status.queue)
+
+    @property
+    def granted(self) -> Allocation | None:
+        """The allocation where it is a place that the job holds."""
+        return self.allocation if self.allocation is not None and self.allocation.state == "Granted" else None
+
+    def put(self, kind: Kind, allocation: Allocation) -> None:
+        """Another allocation; of two kinds the one that is written first counts."""
+        self.kind = min(self.kind, kind)
+        self.allocation = allocation
+
+    def change(self) -> StatusChange | None:
+        """The change, or None where all stays as it is."""
+        status = self.job.status
+        kind = self.kind
+        if self.allocation == status.allocation:
+            if self.queue == status.queue:
+                return None
+            same = self.queue is not None and status.queue is not None and self.queue.reason == status.queue.reason
+            kind = Kind.POSITION if same else Kind.QUEUE
+        return StatusChange(self.job, kind, self.allocation, self.queue)

@@ -1,0 +1,201 @@
+"""From a plan to changes of status. Pure: cluster, plan and clock in, changes out."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from synergy_core import model as core
+from synergy_extender.cluster.state import ClusterState
+from synergy_extender.cluster.views import JobView, Key
+from synergy_extender.ledger import AssumedBindings, Ledger
+from synergy_extender.planning import places
+from synergy_extender.planning.admission import admit
+from synergy_extender.planning.changes import Draft, Kind, StatusChange
+from synergy_extender.planning.places import Purpose
+from synergy_extender.planning.queue import queue_of
+from synergy_extender.planning.standing import Standing, next_run, open_run, standing
+from synergy_extender.rounds import Rounds
+
+NOT_ADMITTED_SECONDS = 120.0
+"""A granted run whose room has not come free this long after gives its place back."""
+
+SUSPENDED = "spec.suspend is true"
+NODE_UNUSABLE = "a planned node takes no new pods any more; the job is planned anew"
+ROOM_NOT_FREED = "the room on a planned node did not come free in time; the job is planned anew"
+MOVES = "the plan has another place for the job; it starts there as soon as it has left"
+YIELDS = "the plan gives its GPUs to other jobs"
+
+
+class Stance(NamedTuple):
+    """What a plan assumed of a job. A decision holds only while the job still stands so."""
+
+    standing: Standing
+    run: int
+    suspended: bool
+
+
+def stance(job: JobView, now: float) -> Stance:
+    """How the job stands now."""
+    allocation = open_run(job)
+    return Stance(standing(job, now), allocation.run if allocation is not None else 0, job.spec.suspend)
+
+
+@dataclass(frozen=True)
+class PlanResult:
+    """A plan with what it was made from. `refused` are the jobs that could not be planned, with the reason."""
+
+    plan: core.Plan
+    mode: core.Mode
+    stances: Mapping[Key, Stance]
+    refused: Mapping[Key, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Decision:
+    """Changes in the order of writing, and the places kept for jobs that move there once they have left."""
+
+    changes: list[StatusChange]
+    reserved: Mapping[Key, core.Allocation]
+
+
+@dataclass(frozen=True)
+class Moment:
+    """When a decision is made: `round_index` is the newest round that has been planned or is being planned."""
+
+    now: float
+    rounds: Rounds
+    round_index: int
+
+
+def decide(
+    state: ClusterState,
+    moment: Moment,
+    result: PlanResult | None,
+    assumed: AssumedBindings,
+    *,
+    reserved: Mapping[Key, core.Allocation] | None = None,
+    granted_since: Mapping[Key, float] | None = None,
+) -> Decision:
+    """What is to be written now. Without a plan: what the hand-shake of runs and the ledger ask for by themselves.
+
+    `granted_since` says since when each granted and not admitted job has been seen so.
+    """
+    ledger = Ledger(state.allocatable, state.pods, assumed)
+    drafts = {key: Draft.of(job) for key, job in state.jobs.items()}
+    usable = {capacity.name for capacity in state.capacities if capacity.schedulable}
+    for draft in drafts.values():
+        _settle(draft, moment, usable, granted_since or {})
+    kept = dict(reserved or {})
+    if result is not None:
+        if result.mode == "round":
+            kept = {}
+        _follow(drafts, moment, result, usable, kept)
+    for draft in drafts.values():
+        if draft.granted is not None and open_run(draft.job) is not None:
+            renewed = places.renew(draft.granted, moment.rounds, moment.round_index)
+            if renewed is not draft.granted:
+                draft.put(Kind.STAY, renewed)
+    admit(drafts.values(), ledger, state.pods, assumed)
+    _tell_queue(drafts, moment.now, result)
+    changes = [change for change in (draft.change() for draft in drafts.values()) if change is not None]
+    wanted = (Standing.LEAVING, Standing.WAITING, Standing.HOLDING)
+    return Decision(
+        sorted(changes, key=_writing_order),
+        {k: place for k, place in kept.items() if k in drafts and _keeps(drafts[k], moment.now, wanted)},
+    )
+
+
+def _settle(draft: Draft, moment: Moment, usable: set[str], granted_since: Mapping[Key, float]) -> None:
+    """What follows from the hand-shake alone: ended runs are released, those that can or shall not start give back."""
+    allocation, job = draft.allocation, draft.job
+    if allocation is None:
+        return
+    if open_run(job) is None:
+        if allocation.state != "Released":
+            draft.put(Kind.LEAVE, places.release(allocation))
+        return
+    if allocation.state != "Granted" or job.deleting:
+        return
+    since = granted_since.get(job.key, moment.now)
+    reason = ""
+    if job.spec.suspend:
+        reason = SUSPENDED
+    elif not allocation.admitted and not usable.issuperset(places.nodes_of(allocation.workers)):
+        reason = NODE_UNUSABLE
+    elif not allocation.admitted and moment.now - since > NOT_ADMITTED_SECONDS:
+        reason = ROOM_NOT_FREED
+    if reason:
+        draft.put(Kind.LEAVE, places.revoke(allocation, moment.now, reason))
+
+
+def _follow(
+    drafts: Mapping[Key, Draft],
+    moment: Moment,
+    result: PlanResult,
+    usable: set[str],
+    kept: dict[Key, core.Allocation],
+) -> None:
+    """Do what the plan says for every job that still stands as the plan assumed."""
+    chosen = {place.job: place for place in result.plan.allocations}
+    for key, draft in drafts.items():
+        if result.stances.get(key) != stance(draft.job, moment.now):
+            continue
+        place = chosen.get(str(key))
+        match standing(draft.job, moment.now):
+            case Standing.HOLDING:
+                if result.mode == "round" and draft.granted is not None:
+                    _hold(draft, moment, place, kept)
+            case Standing.WAITING:
+                if place is not None:
+                    kept.pop(key, None)
+                    if usable.issuperset(share.node for share in place.workers):
+                        _enter(draft, moment, place)
+            case _:
+                pass
+
+
+def _hold(draft: Draft, moment: Moment, place: core.Allocation | None, kept: dict[Key, core.Allocation]) -> None:
+    """A running job stays, perhaps with other CPU and memory, or leaves at the boundary."""
+    allocation = draft.granted
+    if allocation is None:
+        return
+    if place is not None and places.same_place(allocation, place):
+        if allocation.purpose == "Train":
+            tuned = places.retune(allocation, place)
+            if tuned != allocation:
+                draft.put(Kind.STAY, tuned)
+        return
+    until = moment.rounds.start(moment.round_index) if allocation.admitted else moment.now
+    draft.put(Kind.LEAVE, places.revoke(allocation, until, YIELDS if place is None else MOVES))
+    if place is not None:
+        kept[draft.job.key] = place
+
+
+def _enter(draft: Draft, moment: Moment, place: core.Allocation) -> None:
+    purpose: Purpose = "Profile" if draft.job.status.phase == "Profiling" else "Train"
+    run = next_run(draft.job)
+    draft.put(Kind.ENTER, places.grant(run, purpose, place, moment.rounds, moment.round_index))
+
+
+def _tell_queue(drafts: Mapping[Key, Draft], now: float, result: PlanResult | None) -> None:
+    """Who waits is told why; who does not is told nothing. Without a new plan the old words stand."""
+    stands = {key: standing(draft.job, now) for key, draft in drafts.items()}
+    told = None
+    if result is not None:
+        backing_off = [draft.job for key, draft in drafts.items() if stands[key] is Standing.BACKING_OFF]
+        told = queue_of(result.plan, backing_off, result.refused, {str(key): key for key in drafts})
+    for key, draft in drafts.items():
+        waits = stands[key] in (Standing.WAITING, Standing.BACKING_OFF) and draft.granted is None
+        if not waits:
+            draft.queue = None
+        elif told is not None:
+            draft.queue = told.get(key, draft.queue)
+
+
+def _keeps(draft: Draft, now: float, wanted: tuple[Standing, ...]) -> bool:
+    return draft.granted is None and standing(draft.job, now) in wanted
+
+
+def _writing_order(change: StatusChange) -> tuple[int, int, Key]:
+    position = change.queue.position if change.queue is not None else 0
+    return change.kind, position, change.job.key

@@ -1,0 +1,109 @@
+"""Allocations as the hand-shake of a run turns them: granted, renewed, retuned, revoked, released."""
+
+from collections.abc import Iterable, Sequence
+from typing import Literal
+
+from synergy_api.pods import Amounts
+from synergy_api.timestamps import format_time, parse_time
+from synergy_api.training_job import Allocation, NodeShare
+from synergy_core import model as core
+from synergy_extender.ledger import amounts_of_share
+from synergy_extender.rounds import Rounds
+
+Purpose = Literal["Train", "Profile"]
+
+
+def grant(run: int, purpose: Purpose, place: core.Allocation, rounds: Rounds, round_index: int) -> Allocation:
+    """A new place, not yet admitted."""
+    return Allocation(
+        run=run,
+        purpose=purpose,
+        state="Granted",
+        admitted=False,
+        round=round_index,
+        lease_until=format_time(rounds.end(round_index)),
+        gpu_type=place.gpu_type,
+        workers=shares_of(place),
+        steps_per_second=place.steps_per_s,
+        proportional_steps_per_second=place.proportional_steps_per_s,
+    )
+
+
+def renew(allocation: Allocation, rounds: Rounds, round_index: int) -> Allocation:
+    """The same place until the end of the round, or later where it already has longer."""
+    until = rounds.end(round_index)
+    if allocation.lease_until is not None and parse_time(allocation.lease_until) >= until:
+        return allocation
+    return allocation.model_copy(update={"round": round_index, "lease_until": format_time(until)})
+
+
+def retune(allocation: Allocation, place: core.Allocation) -> Allocation:
+    """The same nodes and GPUs with the CPU and memory of `place`: less counts at once, more once the room is there."""
+    target = shares_of(place)
+    workers = target
+    if allocation.admitted:
+        given = {share.node: share for share in allocation.workers}
+        workers = [_smaller(share, given[share.node]) for share in target]
+    return allocation.model_copy(
+        update={
+            "workers": workers,
+            "planned": [] if workers == target else target,
+            "steps_per_second": place.steps_per_s,
+            "proportional_steps_per_second": place.proportional_steps_per_s,
+        }
+    )
+
+
+def revoke(allocation: Allocation, until: float, reason: str) -> Allocation:
+    """Told to leave by `until`, or by the lease's end where that is sooner. A run that never started leaves at once."""
+    if allocation.lease_until is not None:
+        until = min(until, parse_time(allocation.lease_until))
+    return allocation.model_copy(
+        update={"state": "Revoked", "lease_until": format_time(until), "planned": [], "reason": reason}
+    )
+
+
+def release(allocation: Allocation) -> Allocation:
+    """Holds nothing any more."""
+    return allocation.model_copy(
+        update={"state": "Released", "admitted": False, "lease_until": None, "workers": [], "planned": []}
+    )
+
+
+def grown(allocation: Allocation) -> Allocation:
+    """With the planned growth in force."""
+    return allocation.model_copy(update={"workers": allocation.planned, "planned": []})
+
+
+def growth(allocation: Allocation) -> Iterable[tuple[str, Amounts]]:
+    """What each node has to have free for the planned growth, beyond what `workers` gives."""
+    given = {share.node: amounts_of_share(share) for share in allocation.workers}
+    return [(s.node, amounts_of_share(s).minus(given[s.node])) for s in allocation.planned]
+
+
+def same_place(allocation: Allocation, place: core.Allocation) -> bool:
+    """Whether `place` means the same GPUs: only CPU and memory can change without a new run."""
+    held = {share.node: share.gpus for share in allocation.workers}
+    return allocation.gpu_type == place.gpu_type and held == {share.node: share.gpus for share in place.workers}
+
+
+def shares_of(place: core.Allocation) -> list[NodeShare]:
+    """A plan's shares as the custom resource has them, in order of node."""
+    return [
+        NodeShare(node=s.node, gpus=s.gpus, cpu_millis=s.cpu_millis, memory_bytes=s.memory_bytes)
+        for s in sorted(place.workers, key=lambda share: share.node)
+    ]
+
+
+def nodes_of(shares: Sequence[NodeShare]) -> list[str]:
+    """The nodes' names."""
+    return [share.node for share in shares]
+
+
+def _smaller(one: NodeShare, other: NodeShare) -> NodeShare:
+    return NodeShare(
+        node=one.node,
+        gpus=one.gpus,
+        cpu_millis=min(one.cpu_millis, other.cpu_millis),
+        memory_bytes=min(one.memory_bytes, other.memory_bytes),
+    )

@@ -1,0 +1,220 @@
+"""From the cluster to the planner's Snapshot. Pure: the same cluster and moment give the same snapshot.
+
+Room is counted twice over. Pods that are not of a run that the plan moves - other people's, and ours that outlived
+their run - are `*_used`. Runs that were told to leave are absent from a round plan, whose places start when they are
+gone; in a fill plan, whose places start now, they count as used as far as nobody was promised their room.
+"""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from synergy_api.nodes import pod_spec_admits
+from synergy_api.pods import NOTHING, Amounts
+from synergy_api.pools import WORKER_TOLERATIONS, NodeCapacity
+from synergy_api.profile import ProfileRequest
+from synergy_api.timestamps import parse_time
+from synergy_api.training_job import Allocation, NodeShare
+from synergy_core import model as core
+from synergy_extender.cluster.state import ClusterState
+from synergy_extender.cluster.views import JobView, Key
+from synergy_extender.ledger import amounts_of_share
+from synergy_extender.planning.standing import Standing, open_run, standing
+from synergy_extender.planning.wishes import held, profiling, running_profile, training
+
+OVERDUE_SECONDS = 60.0
+"""A run that still holds its place this long after its lease has ended may never leave: plans stop counting on it."""
+
+
+@dataclass(frozen=True)
+class BuiltSnapshot:
+    """A snapshot, and the jobs that could not stand in it with the reason in words."""
+
+    snapshot: core.Snapshot
+    refused: Mapping[Key, str] = field(default_factory=dict)
+
+
+def build_snapshot(
+    state: ClusterState,
+    *,
+    mode: core.Mode,
+    now: float,
+    round_s: int,
+    reserved: Mapping[Key, core.Allocation] | None = None,
+) -> BuiltSnapshot:
+    """The snapshot at `now`. `reserved` are the places kept, in fill mode, for jobs that move there once they left."""
+    kept = reserved if reserved is not None and mode == "fill" else {}
+    wishes = _Wishes(state, now, kept)
+    jobs: list[core.Job] = []
+    refused: dict[Key, str] = {}
+    for key in sorted(state.jobs):
+        try:
+            wish = wishes.of(state.jobs[key])
+        except core.FieldError as error:
+            refused[key] = str(error)
+            continue
+        if wish is not None:
+            jobs.append(wish)
+    planned = {job.name for job in jobs}
+    used = _used(state, mode, now, planned, kept)
+    nodes = tuple(
+        _node(capacity, used.get(capacity.name, NOTHING)) for capacity in state.capacities if capacity.gpu_type
+    )
+    return BuiltSnapshot(core.Snapshot(nodes=nodes, jobs=tuple(jobs), now=now, round_s=float(round_s)), refused)
+
+
+class _Wishes:
+    """What each job asks of the planner."""
+
+    def __init__(self, state: ClusterState, now: float, reserved: Mapping[Key, core.Allocation]) -> None:
+        self._state = state
+        self._now = now
+        self._reserved = reserved
+        self._admitted: dict[str, tuple[str, ...] | None] = {}
+
+    def of(self, job: JobView) -> core.Job | None:
+        """The job as the planner shall see it; None if it plays no part."""
+        match standing(job, self._now):
+            case Standing.HOLDING:
+                return self._holding(job)
+            case Standing.LEAVING:
+                place = self._reserved.get(job.key)
+                return None if place is None else training(job, self._now, None, place)
+            case Standing.WAITING:
+                return self._waiting(job)
+            case _:
+                return None
+
+    def _holding(self, job: JobView) -> core.Job | None:
+        allocation = open_run(job)
+        if allocation is None:
+            return None
+        if allocation.purpose == "Profile":
+            return running_profile(job, allocation)
+        return training(job, self._now, self._nodes(job, allocation), held(job, allocation))
+
+    def _waiting(self, job: JobView) -> core.Job:
+        nodes = self._nodes(job)
+        if job.status.phase == "Profiling" and job.status.profile is not None and job.status.profile.request:
+            return profiling(job, _fitting(job.status.profile.request, self._state, nodes), nodes)
+        return training(job, self._now, nodes, self._reserved.get(job.key))
+
+    def _nodes(self, job: JobView, allocation: Allocation | None = None) -> tuple[str, ...] | None:
+        """The nodes that the template admits, None for all. Where the job stands it may stay."""
+        kind = json.dumps(job.constraints, sort_keys=True)
+        if kind not in self._admitted:
+            self._admitted[kind] = _admitting(self._state, job)
+        nodes = self._admitted[kind]
+        if nodes is None or allocation is None:
+            return nodes
+        return tuple(sorted({*nodes, *(share.node for share in allocation.workers)}))
+
+
+def _admitting(state: ClusterState, job: JobView) -> tuple[str, ...] | None:
+    names = [
+        name
+        for name in (capacity.name for capacity in state.capacities)
+        if pod_spec_admits(job.constraints, state.nodes[name], WORKER_TOLERATIONS)
+    ]
+    return None if len(names) == len(state.capacities) else tuple(names)
+
+
+def _fitting(request: ProfileRequest, state: ClusterState, nodes: tuple[str, ...] | None) -> ProfileRequest:
+    """The request, cut to what the best node has beside pods that are not ours: the series then measures up to that."""
+    best: Amounts | None = None
+    for capacity in state.capacities:
+        room = _capacity(capacity).minus(_foreign(state, capacity.name))
+        if capacity.gpu_type != request.gpu_type or not capacity.schedulable or room.gpus < request.gpus:
+            continue
+        if nodes is not None and capacity.name not in nodes:
+            continue
+        cut = Amounts(
+            request.gpus, min(request.cpu_millis, room.cpu_millis), min(request.memory_bytes, room.memory_bytes)
+        )
+        if min(cut) > 0 and (best is None or cut > best):
+            best = cut
+    if best is None:
+        return request
+    return request.model_copy(update={"cpu_millis": best.cpu_millis, "memory_bytes": best.memory_bytes})
+
+
+def _foreign(state: ClusterState, node: str) -> Amounts:
+    total = NOTHING
+    for pod in state.pods.on_node(node):
+        if pod.member is None or pod.member.job not in state.jobs:
+            total = total.plus(pod.requests)
+    return total
+
+
+def _used(
+    state: ClusterState, mode: core.Mode, now: float, planned: set[str], reserved: Mapping[Key, core.Allocation]
+) -> dict[str, Amounts]:
+    """What of each node is not the plan's to give: see the module's words."""
+    used = {capacity.name: state.pods.held(capacity.name) for capacity in state.capacities}
+    leaving: dict[str, Amounts] = {}
+    promised: dict[str, Amounts] = {}
+    for place in reserved.values():
+        _add(promised, ((s.node, Amounts(s.gpus, s.cpu_millis, s.memory_bytes)) for s in place.workers))
+    for job in state.jobs.values():
+        allocation = open_run(job)
+        if allocation is None:
+            continue
+        own = _held_by_run(state, job.key, allocation.run)
+        _add(used, ((node, NOTHING.minus(amounts)) for node, amounts in own.items()))
+        if standing(job, now) is Standing.LEAVING:
+            _add(used if mode == "round" and _overdue(allocation, now) else leaving, own.items())
+        elif str(job.key) in planned:
+            _add(promised, _on_its_way(allocation))
+        else:
+            _add(used, own.items())
+            _add(used, ((n, a.minus(own.get(n, NOTHING)).at_least(NOTHING)) for n, a in _shares(allocation.workers)))
+    if mode == "fill":
+        unpromised = {n: amounts.minus(promised.get(n, NOTHING)).at_least(NOTHING) for n, amounts in leaving.items()}
+        _add(used, unpromised.items())
+    return used
+
+
+def _on_its_way(allocation: Allocation) -> list[tuple[str, Amounts]]:
+    """What a granted run was promised and cannot use yet: all before it is admitted, then what it shall grow by."""
+    given = dict(_shares(allocation.workers)) if allocation.admitted else {}
+    goal = _shares(allocation.planned or allocation.workers)
+    return [(node, amounts.minus(given.get(node, NOTHING)).at_least(NOTHING)) for node, amounts in goal]
+
+
+def _shares(shares: Iterable[NodeShare]) -> list[tuple[str, Amounts]]:
+    return [(share.node, amounts_of_share(share)) for share in shares]
+
+
+def _held_by_run(state: ClusterState, job: Key, run: int) -> dict[str, Amounts]:
+    own: dict[str, Amounts] = {}
+    _add(own, ((pod.node, pod.requests) for pod in state.pods.of_run(job, run) if pod.node))
+    return own
+
+
+def _add(totals: dict[str, Amounts], more: Iterable[tuple[str, Amounts]]) -> None:
+    for node, amounts in more:
+        totals[node] = totals.get(node, NOTHING).plus(amounts)
+
+
+def _overdue(allocation: Allocation, now: float) -> bool:
+    until = allocation.lease_until
+    return until is not None and now > parse_time(until) + OVERDUE_SECONDS
+
+
+def _capacity(capacity: NodeCapacity) -> Amounts:
+    return Amounts(capacity.gpus, capacity.cpu_millis, capacity.memory_bytes)
+
+
+def _node(capacity: NodeCapacity, used: Amounts) -> core.Node:
+    return core.Node(
+        name=capacity.name,
+        gpu_type=capacity.gpu_type,
+        gpus=capacity.gpus,
+        cpu_millis=capacity.cpu_millis,
+        memory_bytes=capacity.memory_bytes,
+        gpus_used=max(0, used.gpus),
+        cpu_millis_used=max(0, used.cpu_millis),
+        memory_bytes_used=max(0, used.memory_bytes),
+        replicas=capacity.replicas,
+        schedulable=capacity.schedulable,
+    )

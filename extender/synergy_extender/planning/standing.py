@@ -1,0 +1,90 @@
+"""Where a job stands in the hand-shake of its run, and what it has received, from its status alone."""
+
+from enum import StrEnum, auto
+
+from synergy_api.timestamps import parse_time
+from synergy_api.training_job import FINISHED, Allocation, ServiceStatus, TrainingJobStatus
+from synergy_extender.cluster.views import JobView
+
+_NO_SERVICE = ServiceStatus()
+
+
+class Standing(StrEnum):
+    """What the planner may do with a job."""
+
+    IDLE = auto()
+    """Wants nothing: not validated, being profiled by a series that asks for no place, suspended, or finished."""
+    BACKING_OFF = auto()
+    """Wants to run, but not before `service.retryAt`."""
+    WAITING = auto()
+    """Wants a place."""
+    HOLDING = auto()
+    """Has a granted place."""
+    LEAVING = auto()
+    """Was told to leave, or is being deleted, and still holds what it had."""
+
+
+def service_of(job: JobView) -> ServiceStatus:
+    """The job's service, empty before the first run."""
+    return job.status.service or _NO_SERVICE
+
+
+def open_run(job: JobView) -> Allocation | None:
+    """The allocation of a run that has not ended, or None."""
+    allocation = job.status.allocation
+    if allocation is None or allocation.state == "Released" or service_of(job).ended_run >= allocation.run:
+        return None
+    return allocation
+
+
+def standing(job: JobView, now: float) -> Standing:
+    """Where the job stands at `now`."""
+    allocation = open_run(job)
+    if allocation is not None:
+        return Standing.HOLDING if allocation.state == "Granted" and not job.deleting else Standing.LEAVING
+    wishes = job.status.phase == "Queued" or (job.status.phase == "Profiling" and _asks_for_profile_place(job.status))
+    if not wishes or job.deleting or job.spec.suspend or job.status.phase in FINISHED:
+        return Standing.IDLE
+    retry_at = service_of(job).retry_at
+    if retry_at is not None and parse_time(retry_at) > now:
+        return Standing.BACKING_OFF
+    return Standing.WAITING
+
+
+def next_run(job: JobView) -> int:
+    """Number of the run that a new place starts."""
+    allocated = job.status.allocation.run if job.status.allocation is not None else 0
+    return max(allocated, service_of(job).run) + 1
+
+
+def open_seconds(job: JobView, now: float) -> float:
+    """Seconds for which the open run's workers have run."""
+    since = service_of(job).running_since
+    return max(0.0, now - parse_time(since)) if since is not None else 0.0
+
+
+def attained_gpu_seconds(job: JobView, now: float) -> float:
+    """Attained service (Tiresias, section 3): closed runs and the open one."""
+    return service_of(job).attained_gpu_seconds + open_seconds(job, now) * job.spec.gpus
+
+
+def received_seconds(job: JobView, now: float) -> dict[str, float]:
+    """Seconds of service by GPU type, the open run included."""
+    service = service_of(job)
+    received = dict(service.received_seconds)
+    if service.running_since is not None and service.running_gpu_type is not None:
+        gpu_type = service.running_gpu_type
+        received[gpu_type] = received.get(gpu_type, 0.0) + open_seconds(job, now)
+    return received
+
+
+def steps_done(job: JobView) -> int:
+    """Steps done: what the newest ended run said on leaving where no later run has reported, else the last report."""
+    progress, last = job.status.progress, service_of(job).last
+    if last is not None and last.step is not None and (progress is None or last.run >= progress.run):
+        return min(last.step, job.spec.steps)
+    return min(progress.steps, job.spec.steps) if progress is not None else 0
+
+
+def _asks_for_profile_place(status: TrainingJobStatus) -> bool:
+    return status.profile is not None and status.profile.request is not None

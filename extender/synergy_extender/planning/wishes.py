@@ -1,0 +1,110 @@
+"""A TrainingJob as the planner's Job."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from synergy_api.profile import ProfileRequest, SensitivityMatrix
+from synergy_api.quantity import byte_count, cpu_millis
+from synergy_api.training_job import Allocation, NodeShare
+from synergy_core import model as core
+from synergy_extender.cluster.views import JobView
+from synergy_extender.planning.standing import attained_gpu_seconds, received_seconds, steps_done
+
+
+def training(job: JobView, now: float, nodes: tuple[str, ...] | None, running: core.Allocation | None) -> core.Job:
+    """The job as it wants to train, or trains where `running` is given.
+
+    `nodes` are those that its template admits, None for all. Raises FieldError if the spec contradicts itself.
+    """
+    spec = job.spec
+    low, high = spec.resources.min, spec.resources.max
+    received = received_seconds(job, now)
+    return core.Job(
+        name=str(job.key),
+        gpus=spec.gpus,
+        arrival_s=job.created,
+        weight=spec.weight,
+        tenant=spec.tenant or job.key.namespace,
+        gpu_types=tuple(spec.gpu_types),
+        profiles=_profiles(job),
+        steps_total=spec.steps,
+        steps_done=steps_done(job),
+        attained_gpu_s=attained_gpu_seconds(job, now),
+        waiting_s=max(0.0, now - job.created - sum(received.values())),
+        received_s=received,
+        sharing=spec.sharing.allowed,
+        preemptible=spec.preemption != "Never",
+        running=running,
+        cpu_millis_min=cpu_millis(low.cpu) if low.cpu is not None else 0,
+        cpu_millis_max=cpu_millis(high.cpu) if high.cpu is not None else None,
+        memory_bytes_min=byte_count(low.memory) if low.memory is not None else 0,
+        memory_bytes_max=byte_count(high.memory) if high.memory is not None else None,
+        placement=spec.placement.lower(),  # type: ignore[arg-type]
+        nodes=nodes,
+    )
+
+
+def profiling(job: JobView, request: ProfileRequest, nodes: tuple[str, ...] | None) -> core.Job:
+    """The place that the job's profile series asks for: on one node, with a fixed demand."""
+    return core.Job(
+        name=str(job.key),
+        gpus=request.gpus,
+        arrival_s=job.created,
+        tenant=job.spec.tenant or job.key.namespace,
+        gpu_types=(request.gpu_type,),
+        purpose="profile",
+        preemptible=False,
+        cpu_millis_min=request.cpu_millis,
+        cpu_millis_max=request.cpu_millis,
+        memory_bytes_min=request.memory_bytes,
+        memory_bytes_max=request.memory_bytes,
+        placement="consolidate",
+        nodes=nodes,
+    )
+
+
+def running_profile(job: JobView, allocation: Allocation) -> core.Job:
+    """A profile series that has its place: it keeps exactly that."""
+    shares = allocation.workers
+    request = ProfileRequest(
+        gpu_type=allocation.gpu_type,
+        gpus=sum(share.gpus for share in shares),
+        cpu_millis=sum(share.cpu_millis for share in shares),
+        memory_bytes=sum(share.memory_bytes for share in shares),
+    )
+    return replace(profiling(job, request, None), running=held(job, allocation))
+
+
+def held(job: JobView, allocation: Allocation) -> core.Allocation:
+    """What a run holds, as the planner's Allocation: what the plan last gave it, where that is still on its way too."""
+    return core.Allocation(
+        job=str(job.key),
+        gpu_type=allocation.gpu_type,
+        workers=core_shares(allocation.planned or allocation.workers),
+        steps_per_s=allocation.steps_per_second,
+        proportional_steps_per_s=allocation.proportional_steps_per_second,
+    )
+
+
+def core_shares(shares: Sequence[NodeShare]) -> tuple[core.NodeShare, ...]:
+    """An allocation's shares in the planner's words, in order of node."""
+    return tuple(
+        core.NodeShare(node=s.node, gpus=s.gpus, cpu_millis=s.cpu_millis, memory_bytes=s.memory_bytes)
+        for s in sorted(shares, key=lambda share: share.node)
+    )
+
+
+def _profiles(job: JobView) -> Mapping[str, core.Profile]:
+    """The measured matrices; before the operator has copied them, those that the spec provides; none with Skip."""
+    if job.spec.profile.mode == "Skip":
+        return {}
+    measured = job.status.profile.matrices if job.status.profile is not None else []
+    return {matrix.gpu_type: _profile(matrix) for matrix in measured or job.spec.profile.matrices}
+
+
+def _profile(matrix: SensitivityMatrix) -> core.Profile:
+    return core.Profile(
+        cpu_millis=tuple(matrix.cpu_millis),
+        memory_bytes=tuple(matrix.memory_bytes),
+        steps_per_s=tuple(tuple(row) for row in matrix.steps_per_second),
+    )

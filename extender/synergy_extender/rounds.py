@@ -1,0 +1,40 @@
+"""Rounds: stretches of Unix time of one length, the same for every replica without any talk between them."""
+
+import math
+from dataclasses import dataclass
+
+_LEAD_SHARE = 10
+_LEAD_LEAST_S = 2.0
+_LEAD_MOST_S = 15.0
+
+
+@dataclass(frozen=True)
+class Rounds:
+    """Round k covers [k, k + 1) times `seconds` of Unix time."""
+
+    seconds: int
+
+    @property
+    def lead_s(self) -> float:
+        """How long before its start a round is planned."""
+        return min(max(_LEAD_LEAST_S, self.seconds / _LEAD_SHARE), _LEAD_MOST_S)
+
+    def at(self, now: float) -> int:
+        """The round that `now` falls into."""
+        return math.floor(now / self.seconds)
+
+    def start(self, index: int) -> float:
+        """When a round begins."""
+        return float(index * self.seconds)
+
+    def end(self, index: int) -> float:
+        """When a round ends: until then the leases it gave hold."""
+        return float((index + 1) * self.seconds)
+
+    def plan_time(self, index: int) -> float:
+        """When a round is planned: `lead_s` before it begins."""
+        return self.start(index) - self.lead_s
+
+    def due(self, now: float) -> int:
+        """The newest round whose plan time has come."""
+        return math.floor((now + self.lead_s) / self.seconds)

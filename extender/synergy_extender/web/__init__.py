@@ -1,0 +1,1 @@
+"""The three HTTP servers: scheduler verbs, human and worker API, metrics and probes."""

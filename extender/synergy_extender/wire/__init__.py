@@ -1,0 +1,1 @@
+"""What the kube-scheduler sends to an extender and reads back."""
