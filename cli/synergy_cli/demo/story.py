@@ -42,9 +42,14 @@ class DemoError(Exception):
 
 @dataclass(slots=True)
 class Story:
-    """What the demo saw, by job."""
+    """What the demo saw, by job.
+
+    `proportional_per_gpu` is the CPU (milli-CPU) of one GPU's share, read from the first grant while the mechanism
+    `proportional` is in force.
+    """
 
     observations: dict[str, Observation] = field(default_factory=dict)
+    proportional_per_gpu: int | None = None
 
     def finished(self) -> bool:
         """Whether every job has succeeded or failed."""
@@ -52,9 +57,22 @@ class Story:
             seen.phases and seen.phases[-1] in ("Succeeded", "Failed") for seen in self.observations.values()
         )
 
-    def proportional_samples(self, cpu_millis: int) -> int:
-        """Throughput reports of the CPU-hungry job at `cpu_millis`."""
-        return len(self.observations[SENSITIVE].speeds.get(cpu_millis, []))
+    def proportional_cpu_millis(self, name: str) -> int | None:
+        """The GPU-proportional CPU share of a job."""
+        if self.proportional_per_gpu is None:
+            return None
+        return self.proportional_per_gpu * int(self.observations[name].last["spec"]["gpus"])
+
+    def samples_at_proportional(self) -> int:
+        """Throughput reports of the CPU-hungry job at its proportional share."""
+        share = self.proportional_cpu_millis(SENSITIVE)
+        return 0 if share is None else len(self.observations[SENSITIVE].speeds.get(share, []))
+
+    def learn_proportional_share(self) -> None:
+        """Read the share from the first training grant seen."""
+        for seen in self.observations.values():
+            if self.proportional_per_gpu is None and seen.largest_cpu_millis:
+                self.proportional_per_gpu = seen.largest_cpu_millis // int(seen.last["spec"]["gpus"])
 
 
 def documents(folder: Path) -> list[dict[str, Any]]:
@@ -72,7 +90,7 @@ def documents(folder: Path) -> list[dict[str, Any]]:
     return found
 
 
-async def run(kube: KubeClient, manifests: Path, *, proportional_cpu_millis: int, seconds: float, tell: Tell) -> Story:
+async def run(kube: KubeClient, manifests: Path, *, seconds: float, tell: Tell) -> Story:
     """Apply the manifests, change the mechanism and wake the paused job on the way, follow all to the end.
 
     Raises DemoError after `seconds`.
@@ -94,7 +112,7 @@ async def run(kube: KubeClient, manifests: Path, *, proportional_cpu_millis: int
     try:
         for document in wanted:
             await _apply(kube, document)
-        await asyncio.wait_for(_direct(kube, story, changed, proportional_cpu_millis, tell), seconds)
+        await asyncio.wait_for(_direct(kube, story, changed, tell), seconds)
     except TimeoutError:
         unfinished = ", ".join(name for name, seen in story.observations.items() if not _done(seen))
         raise DemoError(f"not finished after {seconds:.0f} s: {unfinished}") from None
@@ -104,12 +122,13 @@ async def run(kube: KubeClient, manifests: Path, *, proportional_cpu_millis: int
     return story
 
 
-async def _direct(kube: KubeClient, story: Story, changed: asyncio.Event, proportional: int, tell: Tell) -> None:
+async def _direct(kube: KubeClient, story: Story, changed: asyncio.Event, tell: Tell) -> None:
     tuned = woken = False
     while not story.finished():
         await changed.wait()
         changed.clear()
-        if not tuned and story.proportional_samples(proportional) >= SAMPLES:
+        story.learn_proportional_share()
+        if not tuned and story.samples_at_proportional() >= SAMPLES:
             tuned = True
             tell("", "mechanism: proportional is replaced by tune; from the next round CPU goes where it helps")
             policy = {"apiVersion": API_VERSION, "spec": {"mechanism": "tune"}}

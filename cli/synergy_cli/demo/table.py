@@ -1,12 +1,13 @@
 """The table the demo ends with."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from statistics import median
 from typing import Any
 
 from rich.table import Table
 
 from synergy_cli.demo.observation import Observation
+from synergy_cli.demo.story import Story
 
 _COLUMNS = (
     "job",
@@ -22,22 +23,24 @@ _COLUMNS = (
 )
 
 
-def summary(observations: Iterable[Observation], proportional_cpu_millis: Mapping[str, int]) -> Table:
-    """A row per job. `proportional_cpu_millis` is the GPU-proportional CPU share of each job."""
+def summary(story: Story) -> Table:
+    """A row per job."""
     table = Table(*_COLUMNS, title="What became of the jobs")
-    for seen in observations:
-        table.add_row(*_row(seen, proportional_cpu_millis[seen.name]))
+    for name, seen in story.observations.items():
+        table.add_row(*_row(seen, story.proportional_cpu_millis(name)))
     return table
 
 
-def speed_gained(seen: Observation, proportional_cpu_millis: int) -> float | None:
+def speed_gained(seen: Observation, proportional_cpu_millis: int | None) -> float | None:
     """Median measured speed above the proportional CPU share over that at it; None if it never ran at both."""
+    if proportional_cpu_millis is None:
+        return None
     at = [speed for cpu, speeds in seen.speeds.items() if cpu == proportional_cpu_millis for speed in speeds]
     above = [speed for cpu, speeds in seen.speeds.items() if cpu > proportional_cpu_millis for speed in speeds]
     return median(above) / median(at) if at and above else None
 
 
-def _row(seen: Observation, proportional: int) -> list[str]:
+def _row(seen: Observation, proportional: int | None) -> list[str]:
     status = seen.last.get("status") or {}
     profile, service = status.get("profile") or {}, status.get("service") or {}
     gained = speed_gained(seen, proportional)
@@ -49,7 +52,7 @@ def _row(seen: Observation, proportional: int) -> list[str]:
         _corners(profile),
         ", ".join(f"{demand['cpuMillis']}m" for demand in profile.get("demand", [])) or "-",
         f"{seen.largest_cpu_millis}m" if seen.largest_cpu_millis else "-",
-        f"{proportional}m",
+        "-" if proportional is None else f"{proportional}m",
         "-" if gained is None else f"{gained:.2f}x",
         str(service.get("preemptions", 0)),
     ]
