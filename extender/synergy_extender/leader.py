@@ -33,21 +33,20 @@ class Timing:
 
 
 class LeaderElection:
-    """Keeps trying to hold the Lease `name`. `leading` is true only while others cannot have taken it."""
+    """Keeps trying to hold the Lease at `place` (namespace, name). `leading`: no other replica can have it now."""
 
     def __init__(
         self,
         client: KubeClient,
-        namespace: str,
-        name: str,
+        place: tuple[str, str],
         identity: str,
         timing: Timing,
+        *,
         on_change: Callable[[bool], None],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._client = client
-        self._namespace = namespace
-        self._name = name
+        self._namespace, self._name = place
         self._identity = identity
         self._timing = timing
         self._on_change = on_change

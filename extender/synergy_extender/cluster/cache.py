@@ -151,16 +151,8 @@ class ClusterCache:
 
 def _matters(job: JobView) -> tuple[Any, ...]:
     status = job.status
-    return (
-        job.uid,
-        job.deleting,
-        job.spec,
-        job.constraints,
-        status.phase,
-        status.service,
-        status.allocation,
-        status.profile,
-    )
+    given = job.uid, job.deleting, job.spec, job.constraints
+    return *given, status.phase, status.service, status.allocation, status.profile
 
 
 def _facts(node: Object | None) -> Object | None:

@@ -165,7 +165,9 @@ def _hold(draft: Draft, moment: Moment, place: core.Allocation | None, kept: dic
             if tuned != allocation:
                 draft.put(Kind.STAY, tuned)
         return
-    until = moment.rounds.start(moment.round_index) if allocation.admitted else moment.now
+    until = moment.now
+    if allocation.admitted:  # a plan that comes late leaves time to hear of it
+        until = max(moment.rounds.start(moment.round_index), moment.now + moment.rounds.lead_s / 2)
     draft.put(Kind.LEAVE, places.revoke(allocation, until, YIELDS if place is None else MOVES))
     if place is not None:
         kept[draft.job.key] = place

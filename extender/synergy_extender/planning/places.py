@@ -55,9 +55,7 @@ def retune(allocation: Allocation, place: core.Allocation) -> Allocation:
 
 
 def revoke(allocation: Allocation, until: float, reason: str) -> Allocation:
-    """Told to leave by `until`, or by the lease's end where that is sooner. A run that never started leaves at once."""
-    if allocation.lease_until is not None:
-        until = min(until, parse_time(allocation.lease_until))
+    """Told to leave by `until`."""
     return allocation.model_copy(
         update={"state": "Revoked", "lease_until": format_time(until), "planned": [], "reason": reason}
     )

@@ -1,37 +1,20 @@
-"""The planner in a process of its own, so that a long solve never delays a filter.
-
-The child reads a length and a pickled (snapshot, config) from stdin and answers the same way on stdout; it ends when its
-stdin does.
-"""
+"""The planner in a process of its own, so that a long solve never delays a filter: the side that asks."""
 
 import asyncio
 import logging
 import pickle
-import struct
 import sys
-import time
 from asyncio.subprocess import PIPE, Process
-from dataclasses import dataclass
-from typing import BinaryIO
-
-from synergy_core.plan import plan
 
 from synergy_core import model as core
+from synergy_extender.planning.planner_process import LENGTH, Planned
 
 _LOG = logging.getLogger(__name__)
-_LENGTH = struct.Struct("!Q")
+_CHILD = "synergy_extender.planning.planner_process"
 
 
 class PlanFailed(Exception):  # noqa: N818 - named after what happened
     """The planner raised, died, or took too long."""
-
-
-@dataclass(frozen=True)
-class Planned:
-    """A plan and how many seconds `plan()` took."""
-
-    plan: core.Plan
-    seconds: float
 
 
 class PlanWorker:
@@ -72,37 +55,12 @@ class PlanWorker:
     async def _ask(self, request: bytes) -> Planned | str:
         child = self._child
         if child is None or child.returncode is not None:
-            child = await asyncio.create_subprocess_exec(sys.executable, "-m", __name__, stdin=PIPE, stdout=PIPE)
+            child = await asyncio.create_subprocess_exec(sys.executable, "-m", _CHILD, stdin=PIPE, stdout=PIPE)
             self._child = child
         if child.stdin is None or child.stdout is None:
             raise ConnectionError("the planner's process has no pipes")
-        child.stdin.write(_LENGTH.pack(len(request)) + request)
+        child.stdin.write(LENGTH.pack(len(request)) + request)
         await child.stdin.drain()
-        (length,) = _LENGTH.unpack(await child.stdout.readexactly(_LENGTH.size))
+        (length,) = LENGTH.unpack(await child.stdout.readexactly(LENGTH.size))
         answer: Planned | str = pickle.loads(await child.stdout.readexactly(length))  # noqa: S301 - from our own child
         return answer
-
-
-def serve(requests: BinaryIO, answers: BinaryIO) -> None:
-    """Answer requests until there are no more. An error of the planner is answered as its text."""
-    while len(header := requests.read(_LENGTH.size)) == _LENGTH.size:
-        (length,) = _LENGTH.unpack(header)
-        answer = pickle.dumps(_answer(requests.read(length)), protocol=5)
-        answers.write(_LENGTH.pack(len(answer)) + answer)
-        answers.flush()
-
-
-def _answer(request: bytes) -> Planned | str:
-    try:
-        snapshot, config = pickle.loads(request)  # noqa: S301 - from our own parent
-        started = time.perf_counter()
-        return Planned(plan(snapshot, config), time.perf_counter() - started)
-    except Exception as error:  # noqa: BLE001 - a planner's error must not end the process, it goes to the log
-        return f"{type(error).__name__}: {error}"
-
-
-if __name__ == "__main__":
-    # under -m this module's name is __main__, and what is pickled must be found by its real name on the other side
-    from synergy_extender.planning import worker
-
-    worker.serve(sys.stdin.buffer, sys.stdout.buffer)

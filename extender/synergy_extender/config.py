@@ -1,0 +1,91 @@
+"""Settings, from the environment. Bad ones are refused with the variable's name."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from synergy_extender.leader import Timing
+
+
+class ConfigError(ValueError):
+    """A setting that cannot be used; the text names its variable."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Where the extender listens, who it is, and how patient it is."""
+
+    tls_dir: Path
+    pod_name: str
+    pod_namespace: str
+    host: str = "0.0.0.0"  # noqa: S104 - a pod listens on all its addresses
+    scheduler_port: int = 9443
+    api_port: int = 9444
+    ops_port: int = 8080
+    plan_timeout_s: float = 60.0
+    leader: Timing = field(default_factory=Timing)
+    log_level: str = "INFO"
+    kubeconfig: str | None = None
+
+
+def read_settings(environ: Mapping[str, str] = os.environ) -> Settings:
+    """Settings from `SYNERGY_*` variables. Raises ConfigError naming the variable."""
+    read = _Reader(environ)
+    try:
+        timing = Timing(
+            lease_s=read.seconds("SYNERGY_LEASE_SECONDS", 15.0),
+            renew_s=read.seconds("SYNERGY_RENEW_SECONDS", 10.0),
+            retry_s=read.seconds("SYNERGY_RETRY_SECONDS", 2.0),
+        )
+    except ValueError as error:
+        raise ConfigError(str(error)) from None
+    return Settings(
+        tls_dir=Path(read.text("SYNERGY_TLS_DIR", "/etc/kube-synergy/tls")),
+        pod_name=read.required("SYNERGY_POD_NAME"),
+        pod_namespace=read.required("SYNERGY_POD_NAMESPACE"),
+        host=read.text("SYNERGY_HOST", "0.0.0.0"),  # noqa: S104 - as above
+        scheduler_port=read.port("SYNERGY_SCHEDULER_PORT", 9443),
+        api_port=read.port("SYNERGY_API_PORT", 9444),
+        ops_port=read.port("SYNERGY_OPS_PORT", 8080),
+        plan_timeout_s=read.seconds("SYNERGY_PLAN_TIMEOUT_SECONDS", 60.0),
+        leader=timing,
+        log_level=read.level("SYNERGY_LOG_LEVEL", "INFO"),
+        kubeconfig=read.text("SYNERGY_KUBECONFIG", "") or None,
+    )
+
+
+class _Reader:
+    def __init__(self, environ: Mapping[str, str]) -> None:
+        self._environ = environ
+
+    def text(self, name: str, default: str) -> str:
+        return self._environ.get(name, "") or default
+
+    def required(self, name: str) -> str:
+        value = self._environ.get(name, "")
+        if not value:
+            raise ConfigError(f"{name} is not set: the chart sets it from the pod's own metadata")
+        return value
+
+    def seconds(self, name: str, default: float) -> float:
+        text = self._environ.get(name, "")
+        try:
+            value = float(text) if text else default
+        except ValueError:
+            value = -1.0
+        if not 0 < value < 1e6:
+            raise ConfigError(f"{name} is {text!r}: give a number of seconds above zero")
+        return value
+
+    def port(self, name: str, default: int) -> int:
+        text = self._environ.get(name, "") or str(default)
+        if not text.isdecimal() or not 0 <= int(text) <= 65535:
+            raise ConfigError(f"{name} is {text!r}: give a port from 0 to 65535")
+        return int(text)
+
+    def level(self, name: str, default: str) -> str:
+        value = self.text(name, default).upper()
+        if value not in ("DEBUG", "INFO", "WARNING", "ERROR"):
+            raise ConfigError(f"{name} is {value!r}: give DEBUG, INFO, WARNING or ERROR")
+        return value

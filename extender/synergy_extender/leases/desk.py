@@ -1,0 +1,107 @@
+"""Where workers report: who it is, what becomes of the report, what they hear."""
+
+import asyncio
+import logging
+from collections.abc import Callable
+
+import aiohttp
+
+from synergy_api.names import ROLE_WORKER, TOKEN_AUDIENCE, worker_pod_name
+from synergy_api.training_job import Progress
+from synergy_extender.cluster.cache import ClusterCache
+from synergy_extender.cluster.views import JobView, Key, PodView
+from synergy_extender.leases.reports import Report, Reported, due, progress_after
+from synergy_extender.leases.tokens import Identity, Reviewer
+from synergy_extender.leases.verdict import Verdict, verdict
+from synergy_extender.metrics import Metrics
+from synergy_extender.planning.standing import service_of
+from synergy_extender.planning.writer import apply_progress
+from synergy_extender.rounds import Rounds
+from synergy_kube import ApiError, KubeClient
+
+_LOG = logging.getLogger(__name__)
+
+
+class TokenRefusedError(Exception):
+    """401: the token is not valid for this endpoint."""
+
+
+class NoWorkerError(Exception):
+    """403: the token is of no worker pod."""
+
+
+class NotReadyError(Exception):
+    """503: this replica cannot answer now."""
+
+
+class LeaseDesk:
+    """Answers reports. The job, run and rank are those of the pod that the token is bound to, whatever is in the body."""
+
+    def __init__(
+        self,
+        client: KubeClient,
+        cache: ClusterCache,
+        reviewer: Reviewer,
+        metrics: Metrics,
+        *,
+        rounds: Callable[[], Rounds],
+        clock: Callable[[], float],
+    ) -> None:
+        self._client = client
+        self._cache = cache
+        self._reviewer = reviewer
+        self._metrics = metrics
+        self._rounds = rounds
+        self._clock = clock
+        self._writing: dict[Key, asyncio.Lock] = {}
+
+    async def report(self, token: str, report: Report) -> Verdict:
+        """Take a report. Raises TokenRefusedError, NoWorkerError or NotReadyError with a text for the worker's log."""
+        if not self._cache.synced:
+            raise NotReadyError("this replica has not read the cluster yet")
+        try:
+            identity = await self._reviewer.identify(token, TOKEN_AUDIENCE)
+        except (ApiError, aiohttp.ClientError, TimeoutError, OSError) as error:
+            raise NotReadyError(f"the API server cannot review the token: {error or type(error).__name__}") from error
+        if identity is None:
+            raise TokenRefusedError(f"the token is not valid for the audience {TOKEN_AUDIENCE}")
+        pod = self._worker(identity)
+        job = self._cache.jobs.get(pod.member.job) if pod.member is not None else None
+        if job is None or pod.member is None:
+            raise NoWorkerError(f"the TrainingJob of pod {pod.name} does not exist")
+        answer = verdict(job.status, pod, self._clock(), self._rounds())
+        self._metrics.reports.labels(answer.verdict).inc()
+        if pod.member.rank == 0 and service_of(job).ended_run < pod.member.run:
+            last = report.done or answer.yield_in_s is not None
+            await self._record(job.key, Reported(pod.member.run, report), last=last)
+        return answer
+
+    def _worker(self, identity: Identity) -> PodView:
+        pod = self._cache.pods.get(identity.pod_namespace, identity.pod_name) if identity.pod_name else None
+        if pod is None or pod.uid != identity.pod_uid or pod.member is None or pod.member.role != ROLE_WORKER:
+            raise NoWorkerError("the token is not bound to a worker pod of a TrainingJob")
+        member = pod.member
+        if pod.name != worker_pod_name(member.job.name, member.run, member.rank):
+            raise NoWorkerError(f"pod {pod.name} is not the worker that its labels say")
+        return pod
+
+    async def _record(self, key: Key, reported: Reported, *, last: bool) -> None:
+        """Write the progress if it is due. The worker's answer does not hang on it."""
+        lock = self._writing.setdefault(key, asyncio.Lock())
+        async with lock:
+            job = self._cache.jobs.get(key)
+            if job is None:
+                return
+            now = self._clock()
+            progress = progress_after(job, reported, now)
+            if not due(job.status.progress, progress, now, last=last):
+                return
+            await self._write(job, progress)
+        if not lock.locked():
+            self._writing.pop(key, None)
+
+    async def _write(self, job: JobView, progress: Progress) -> None:
+        try:
+            await apply_progress(self._client, job, progress, self._cache.observe)
+        except (ApiError, aiohttp.ClientError, TimeoutError, OSError) as error:
+            _LOG.warning("progress of %s is not written: %s", job.key, error or type(error).__name__)

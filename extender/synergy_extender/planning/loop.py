@@ -1,0 +1,233 @@
+"""The leader's loop: look, plan, decide, write; again whenever something changed or a moment has come."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import aiohttp
+
+from synergy_api.timestamps import parse_time
+from synergy_core import model as core
+from synergy_extender.cluster.cache import ClusterCache
+from synergy_extender.cluster.views import Key
+from synergy_extender.leases.reports import repaired
+from synergy_extender.metrics import Metrics
+from synergy_extender.planning.changes import Kind, ProgressChange, StatusChange
+from synergy_extender.planning.decide import NOT_ADMITTED_SECONDS, Moment, PlanResult, decide, stance
+from synergy_extender.planning.planner_process import Planned
+from synergy_extender.planning.policy import PolicyInForce, plan_config, policy_in_force
+from synergy_extender.planning.publisher import Publisher
+from synergy_extender.planning.snapshot import BuiltSnapshot, build_snapshot
+from synergy_extender.planning.standing import Standing, service_of, standing
+from synergy_extender.planning.worker import PlanFailed, PlanWorker
+from synergy_extender.planning.writer import LeadLostError, StatusWriter
+from synergy_extender.rounds import Rounds
+from synergy_kube import ApiError, KubeClient
+
+_LOG = logging.getLogger(__name__)
+_DEBOUNCE_S = 0.1
+_HEARTBEAT_S = 5.0
+_AFTER_FAILURE_S = 1.0
+_POSITIONS_AT_ONCE = 20
+_POSITIONS_AGAIN_S = 1.0
+_FILL_AGAIN_S = 10.0
+
+
+@dataclass(frozen=True)
+class LastPlan:
+    """The newest plan of this replica, for people to look at."""
+
+    planned: Planned
+    mode: core.Mode
+    round_index: int
+    at: float
+
+
+class PlanningLoop:
+    """Plans and writes while this replica leads. What it remembers is only a shortcut: a new leader begins from the API
+    server alone."""
+
+    def __init__(
+        self,
+        client: KubeClient,
+        cache: ClusterCache,
+        worker: PlanWorker,
+        metrics: Metrics,
+        *,
+        leading: Callable[[], bool],
+        clock: Callable[[], float],
+    ) -> None:
+        self._cache = cache
+        self._worker = worker
+        self._metrics = metrics
+        self._leading = leading
+        self._clock = clock
+        self._writer = StatusWriter(client, leading=leading, observe=cache.observe, metrics=metrics, clock=clock)
+        self._publisher = Publisher(client, cache, metrics, leading=leading)
+        self._dirty = asyncio.Event()
+        self._policy = PolicyInForce()
+        self._again_at: float | None = None
+        self._rounds: Rounds | None = None
+        self._planned_round = 0
+        self._reserved: Mapping[Key, core.Allocation] = {}
+        self._granted_since: dict[Key, float] = {}
+        self._fill_signature: tuple[Any, ...] = ()
+        self._filled_at = 0.0
+        self.last: LastPlan | None = None
+
+    def notify(self) -> None:
+        """Something changed that a decision may hang on, or this replica began or ceased to lead."""
+        self._dirty.set()
+
+    @property
+    def rounds(self) -> Rounds:
+        """The rounds in force."""
+        return Rounds(policy_in_force(self._cache.policy, self._policy).spec.round_seconds)
+
+    async def run(self) -> None:
+        """Plan whenever this replica leads, until cancelled."""
+        await self._cache.wait_synced()
+        try:
+            while True:
+                if not self._leading():
+                    self._dirty.clear()
+                    await self._dirty.wait()
+                    continue
+                await self._lead()
+        finally:
+            await self._worker.close()
+
+    async def _lead(self) -> None:
+        self._forget()
+        fresh = False
+        while self._leading():
+            try:
+                if not fresh:
+                    await self._cache.refresh_jobs()
+                    fresh = True
+                    self._dirty.set()
+                await self._wait()
+                await self._pass()
+            except LeadLostError:
+                _LOG.warning("the lead was lost while writing; the rest of the plan is not written")
+            except PlanFailed as error:
+                self._metrics.plan_failures.inc()
+                _LOG.error("planning failed: %s", error)
+                self._again_at = self._clock() + _AFTER_FAILURE_S
+            except (ApiError, aiohttp.ClientError, TimeoutError, OSError) as error:
+                _LOG.warning("planning: %s", error or type(error).__name__)
+                self._again_at = self._clock() + _AFTER_FAILURE_S
+
+    def _forget(self) -> None:
+        self._rounds, self._again_at = None, None
+        self._reserved, self._granted_since = {}, {}
+        self._fill_signature = ()
+
+    async def _wait(self) -> None:
+        """Until something changed, and a moment longer, or until it is time."""
+        timeout = max(0.0, self._wake_at() - self._clock())
+        try:
+            async with asyncio.timeout(timeout):
+                await self._dirty.wait()
+                await asyncio.sleep(_DEBOUNCE_S)
+        except TimeoutError:
+            pass
+        self._dirty.clear()
+
+    def _wake_at(self) -> float:
+        now = self._clock()
+        times = [now + _HEARTBEAT_S]
+        if self._again_at is not None:
+            times.append(self._again_at)
+        if self._rounds is not None:
+            times.append(self._rounds.plan_time(self._planned_round + 1))
+        times += [since + NOT_ADMITTED_SECONDS for since in self._granted_since.values()]
+        for job in self._cache.jobs.values():
+            retry_at = service_of(job).retry_at
+            if retry_at is not None and standing(job, now) is Standing.BACKING_OFF:
+                times.append(parse_time(retry_at))
+        return min(times)
+
+    async def _pass(self) -> None:
+        now = self._clock()
+        self._again_at = None
+        self._policy = policy_in_force(self._cache.policy, self._policy)
+        rounds = Rounds(self._policy.spec.round_seconds)
+        if rounds != self._rounds:
+            self._rounds, self._planned_round = rounds, rounds.at(now)
+        mode, index = self._due(rounds, now)
+        result = await self._plan(mode, index, now)
+        now = self._clock()
+        self._cache.assumed.expire(now)
+        state = self._cache.state()
+        decision = decide(
+            state,
+            Moment(now, rounds, index),
+            result,
+            self._cache.assumed,
+            reserved=self._reserved,
+            granted_since=self._granted_since,
+        )
+        signature, self._fill_signature = self._fill_signature, ()
+        if not await self._writer.write(self._affordable(decision.changes)):
+            self._fill_signature = signature
+        if mode == "round":
+            self._metrics.rounds.inc()
+            if self._clock() > rounds.start(index):
+                self._metrics.late_rounds.inc()
+        self._reserved, self._planned_round = decision.reserved, index
+        await self._afterwards()
+
+    def _due(self, rounds: Rounds, now: float) -> tuple[core.Mode, int]:
+        due = rounds.due(now)
+        return ("round", due) if due > self._planned_round else ("fill", self._planned_round)
+
+    async def _plan(self, mode: core.Mode, index: int, now: float) -> PlanResult | None:
+        state = self._cache.state()
+        built = build_snapshot(
+            state, mode=mode, now=now, round_s=self._policy.spec.round_seconds, reserved=self._reserved
+        )
+        signature = _signature(built, self._policy)
+        if mode == "fill" and signature == self._fill_signature and now - self._filled_at < _FILL_AGAIN_S:
+            return None
+        stances = {key: stance(job, now) for key, job in state.jobs.items()}
+        planned = await self._worker.plan(built.snapshot, plan_config(self._policy.spec, mode))
+        self._fill_signature, self._filled_at = (signature, now) if mode == "fill" else ((), 0.0)
+        self._metrics.plan_seconds.labels(mode).observe(planned.seconds)
+        self.last = LastPlan(planned, mode, index, now)
+        return PlanResult(planned.plan, mode, stances, built.refused)
+
+    def _affordable(self, changes: list[StatusChange]) -> list[StatusChange]:
+        """All that matters, and so many mere changes of position as are no burden; the next pass finds the rest."""
+        urgent = [change for change in changes if change.kind is not Kind.POSITION]
+        positions = [change for change in changes if change.kind is Kind.POSITION]
+        if len(positions) > _POSITIONS_AT_ONCE:
+            self._again_at = self._clock() + _POSITIONS_AGAIN_S
+        return urgent + positions[:_POSITIONS_AT_ONCE]
+
+    async def _afterwards(self) -> None:
+        """What no worker waits for."""
+        now, state = self._clock(), self._cache.state()
+        unadmitted = [key for key, job in state.jobs.items() if _unadmitted(job.status.allocation)]
+        self._granted_since = {key: self._granted_since.get(key, now) for key in unadmitted}
+        repairs = [(job, repaired(job)) for job in state.jobs.values()]
+        await self._writer.write_progress(
+            [ProgressChange(job, progress) for job, progress in repairs if progress is not None]
+        )
+        await self._publisher.publish(state, self._policy, now)
+
+
+def _unadmitted(allocation: Any) -> bool:
+    return allocation is not None and allocation.state == "Granted" and not allocation.admitted
+
+
+def _signature(built: BuiltSnapshot, policy: PolicyInForce) -> tuple[Any, ...]:
+    """What a fill plan hangs on beside the clock: with the same free room and the same jobs nobody can enter anew."""
+    jobs = tuple(
+        (job.name, job.gpus, job.purpose, job.gpu_types, job.nodes, job.placement, job.running is None,
+         job.cpu_millis_min, job.memory_bytes_min, tuple(job.profiles))
+        for job in built.snapshot.jobs
+    )  # fmt: skip
+    return built.snapshot.nodes, jobs, tuple(sorted(built.refused)), policy.spec

@@ -1,0 +1,38 @@
+"""The SchedulingPolicy in force. Pure."""
+
+from dataclasses import dataclass, field
+
+from pydantic import ValidationError
+
+from synergy_api.nodes import Object
+from synergy_api.scheduling_policy import SchedulingPolicySpec
+from synergy_core import model as core
+from synergy_extender.cluster.views import first_problem
+
+
+@dataclass(frozen=True)
+class PolicyInForce:
+    """The policy that plans follow. `problem` says why the written one is not it; empty when it is, or none is."""
+
+    spec: SchedulingPolicySpec = field(default_factory=SchedulingPolicySpec)
+    problem: str = ""
+
+
+def policy_in_force(written: Object | None, before: PolicyInForce) -> PolicyInForce:
+    """The written policy; the defaults where there is none; where it does not parse, the last good one."""
+    if written is None:
+        return PolicyInForce()
+    try:
+        return PolicyInForce(SchedulingPolicySpec.model_validate(written.get("spec") or {}))
+    except ValidationError as error:
+        return PolicyInForce(before.spec, f"spec.{first_problem(error)}; the last valid policy stays in force")
+
+
+def plan_config(spec: SchedulingPolicySpec, mode: core.Mode) -> core.PlanConfig:
+    """The policy as the planner takes it."""
+    return core.PlanConfig(
+        policy=spec.policy,
+        mechanism=spec.mechanism,
+        mode=mode,
+        profile_gpu_percent=spec.profiling.max_gpu_percent,
+    )
