@@ -21,8 +21,8 @@ class Reason(StrEnum):
 
 
 _MESSAGES: dict[Reason, str] = {
-    Reason.NO_FREE_GPU: "needs {gpus} GPUs at once; jobs ahead of it hold them. It runs when enough are free or when its "
-    "turn comes; fewer GPUs or more allowed GPU types bring it in earlier.",
+    Reason.NO_FREE_GPU: "needs {gpus} GPUs at once; jobs ahead of it hold them. It runs when enough are free or when "
+    "its turn comes; fewer GPUs or more allowed GPU types bring it in earlier.",
     Reason.YIELDED: "its {gpus} GPUs go to jobs that are ahead of it now. It checkpoints, keeps its progress and runs "
     "again when its turn comes.",
     Reason.NO_FREE_NODE: "must be on one node, and no node has {gpus} GPUs free at once. It runs when one has; "

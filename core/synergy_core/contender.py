@@ -1,0 +1,203 @@
+"""A job while it is planned: what it holds, what it is promised, what it wishes for on each GPU type.
+
+All amounts are per GPU and integers, so that a job that is split over nodes has exactly the same CPU and memory beside
+each of its GPUs (Synergy, section 4.2), and never more in total than was counted.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from synergy_core.model import Job, Placement
+from synergy_core.placement import Seats
+from synergy_core.pool import Booking, Pool
+from synergy_core.resources import (
+    Vector,
+    held_in,
+    larger,
+    maximum,
+    minimum,
+    smaller,
+    split_up,
+    times,
+    within,
+)
+from synergy_core.speed import Speed
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """Where a running job is, and what it holds there."""
+
+    pool: Pool
+    booking: Booking
+
+    @property
+    def seats(self) -> Seats:
+        return tuple((node, gpus) for node, gpus, _ in self.booking)
+
+
+class Contender:
+    """A job in line; `rank` is its place there, 0 the first."""
+
+    __slots__ = ("_terms", "gpus", "held", "high", "job", "low", "name", "rank", "tolerance")
+
+    def __init__(self, job: Job, pools: Iterable[Pool], tolerance: float) -> None:
+        self.job = job
+        self.name = job.name
+        self.gpus = job.gpus
+        self.rank = -1
+        self.tolerance = tolerance
+        self.held = _held(job, pools)
+        self.high = tuple(None if most is None else max(1, most // job.gpus) for most in maximum(job))
+        """Most of each resource per GPU."""
+        self.low = self.capped(split_up(minimum(job), job.gpus))
+        """Least of each resource per GPU."""
+        self._terms: dict[str, Terms] = {}
+
+    def __repr__(self) -> str:
+        return f"Contender({self.name})"
+
+    @property
+    def is_profile_run(self) -> bool:
+        """Whether it is run to be measured."""
+        return self.job.purpose == "profile"
+
+    @property
+    def keeps_its_gpus(self) -> bool:
+        """Whether it may not be preempted once it runs."""
+        return self.is_profile_run or not self.job.preemptible
+
+    @property
+    def can_shrink(self) -> bool:
+        """Whether what it holds may be cut down to its promise while it runs."""
+        held, running = self.held, self.job.running
+        if held is None or running is None or self.is_profile_run:
+            return False
+        return len(held.booking) == len(running.workers) and all(held.pool.usable[node] for node, _ in held.seats)
+
+    def may_use(self, pool: Pool) -> bool:
+        """Whether the pool's GPU type is one of those it allows."""
+        return not self.job.gpu_types or pool.gpu_type in self.job.gpu_types
+
+    def place(self, pool: Pool) -> Placement:
+        """How its GPUs are to lie: a profile run is measured on one node where one is large enough."""
+        if self.is_profile_run and self.gpus <= max(pool.gpus):
+            return "consolidate"
+        return self.job.placement
+
+    def capped(self, per_gpu: Vector) -> Vector:
+        """`per_gpu` within the job's upper bounds."""
+        return tuple(e if most is None else min(e, most) for e, most in zip(per_gpu, self.high, strict=True))
+
+    def bounded(self, per_gpu: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Amounts per GPU of each node (nodes x dimensions) within the job's bounds."""
+        high = [np.iinfo(np.int64).max if most is None else most for most in self.high]
+        return np.maximum(np.minimum(per_gpu, high), np.maximum(1, self.low))
+
+    def on(self, pool: Pool) -> "Terms":
+        """What the job may have on this pool."""
+        terms = self._terms.get(pool.gpu_type)
+        if terms is None:
+            terms = self._terms[pool.gpu_type] = Terms(self, pool)
+        return terms
+
+
+def _held(job: Job, pools: Iterable[Pool]) -> Held | None:
+    if job.running is None:
+        return None
+    for pool in pools:
+        if pool.gpu_type == job.running.gpu_type:
+            on_known = [share for share in job.running.workers if share.node in pool.index]
+            return Held(pool, tuple(sorted((pool.index[s.node], s.gpus, held_in(s)) for s in on_known)))
+    return None
+
+
+class Terms:
+    """A contender on one pool."""
+
+    __slots__ = ("_contender", "_lean", "_pool", "_wish", "fixed", "hard", "speed")
+
+    def __init__(self, contender: Contender, pool: Pool) -> None:
+        self._contender = contender
+        self._pool = pool
+        profile = contender.job.profiles.get(pool.gpu_type)
+        self.speed = None if profile is None else Speed(profile)
+        self.fixed = self._fixed_demand() if contender.is_profile_run else None
+        self.hard = self.fixed is not None or not within(contender.low, pool.least_share)
+        """Whether it must have more than its GPUs' share somewhere, so that it cannot take just any free GPUs."""
+        self._wish: Vector | None = None
+        self._lean: Vector | None = None
+
+    def _fixed_demand(self) -> Vector:
+        """A profile run's demand; cut to what a node can give it, where no share of a node is asked the share."""
+        asked = tuple(low or share for low, share in zip(self._contender.low, self._pool.best_share, strict=True))
+        return larger(smaller(asked, self._pool.most_per_gpu(self._contender.gpus)), (1,) * len(asked))
+
+    def proportional_steps_per_s(self, share: Vector | None = None) -> float:
+        """Speed at the GPU-proportional share (by default of the pool's best nodes); 0 where it is not known."""
+        return self.steps_per_s(self._pool.best_share if share is None else share)
+
+    def steps_per_s(self, per_gpu: Vector) -> float:
+        """Speed with `per_gpu` beside each GPU; 0 where it is not known."""
+        return 0.0 if self.speed is None else self.speed.at(times(per_gpu, self._contender.gpus))
+
+    def promise(self, node: int) -> Vector:
+        """What is reserved per GPU on a node: the node's share, more where the job's minimum is above it."""
+        return self.fixed or larger(self._pool.share[node], self._contender.low)
+
+    def booking(self, seats: Seats) -> Booking:
+        """The promise for these nodes."""
+        return tuple((node, gpus, times(self.promise(node), gpus)) for node, gpus in seats)
+
+    def proportional(self, nodes: Iterable[int]) -> Vector:
+        """The GPU-proportional share on these nodes, within the job's bounds: the same beside each GPU."""
+        return self.fixed or larger(self._contender.capped(self._pool.share_on(nodes)), self._contender.low)
+
+    def floor(self, nodes: Iterable[int]) -> Vector:
+        """The least that is as fast as the proportional share on these nodes.
+
+        What the job cannot use of a share is left to others: a job whose speed does not depend on memory gives up the
+        memory of its share, and is as fast as before.
+        """
+        share = self.proportional(nodes)
+        if self.speed is None or self.fixed is not None:
+            return share
+        lean = larger(smaller(self.lean, share), self._contender.low)
+        return lean if self.steps_per_s(lean) >= self.steps_per_s(share) else share
+
+    @property
+    def lean(self) -> Vector:
+        """The least per GPU that is as fast as the proportional share of the pool's best nodes."""
+        if self._lean is None:
+            self._lean = self._least_as_fast_as_share()
+        return self._lean
+
+    def _least_as_fast_as_share(self) -> Vector:
+        share = self._contender.capped(self._pool.best_share)
+        if self.speed is None or self.fixed is not None:
+            return self.fixed or share
+        gpus = self._contender.gpus
+        return split_up(self.speed.smallest(self.steps_per_s(share), times(share, gpus)), gpus)
+
+    @property
+    def wish(self) -> Vector:
+        """The job's demand vector per GPU (Synergy, section 3.2), within its bounds and what a node has.
+
+        Never slower than the proportional share, which the tolerance of the demand vector alone would allow. A job
+        without a matrix wishes for its share.
+        """
+        if self._wish is None:
+            self._wish = self.fixed or self._demand()
+        return self._wish
+
+    def _demand(self) -> Vector:
+        contender, gpus = self._contender, self._contender.gpus
+        share = contender.capped(self._pool.best_share)
+        if self.speed is None:
+            return larger(share, contender.low)
+        ceiling = times(larger(contender.capped(self._pool.most_per_gpu(gpus)), share), gpus)
+        target = max(self.speed.at(ceiling) * (1.0 - contender.tolerance), self.steps_per_s(share))
+        return larger(split_up(self.speed.smallest(target, ceiling), gpus), contender.low, (1,) * len(share))

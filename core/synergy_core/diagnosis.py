@@ -1,0 +1,82 @@
+"""Finds the reason why a job cannot be placed: first what will never fit, then what does not fit now."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from synergy_core.contender import Contender
+from synergy_core.placement import Rooms, choose
+from synergy_core.pool import Pool, Reservations
+from synergy_core.reasons import Reason
+
+
+def open_to(contender: Contender, pool: Pool) -> NDArray[np.bool_]:
+    """Which of the pool's nodes the contender may be placed on."""
+    if contender.job.nodes is None:
+        return pool.open
+    allowed = np.zeros(len(pool.nodes), dtype=bool)
+    allowed[[pool.index[name] for name in contender.job.nodes if name in pool.index]] = True
+    both: NDArray[np.bool_] = allowed & pool.open
+    return both
+
+
+def promise_room(contender: Contender, reservations: Reservations) -> tuple[Rooms, NDArray[np.float64]]:
+    """GPUs that each node can promise the contender, and how little its place there would hurt (the less, the better).
+
+    A job that takes more than its share of a node goes where the fewest other GPUs are left without CPU or memory.
+    """
+    pool = reservations.pool
+    terms = contender.on(pool)
+    if not terms.hard:
+        room = reservations.slots
+        harm = room.astype(np.float64)
+    else:
+        per_gpu = _promises(contender, pool)
+        room = reservations.room(per_gpu)
+        stranded = reservations.stranded(per_gpu, contender.gpus)
+        harm = (stranded * (1 + max(pool.gpus)) + reservations.slots).astype(np.float64)
+    return np.where(open_to(contender, pool), room, 0), harm
+
+
+def never(contender: Contender, pools: Sequence[Pool]) -> Reason | None:
+    """Why the job could not run if nothing else did; None if it could."""
+    allowed = [pool for pool in pools if contender.may_use(pool)]
+    if not any(pool.nodes for pool in allowed):
+        return Reason.NO_SUCH_GPU_TYPE
+    rooms = [np.where(open_to(contender, pool), pool.gpus, 0) for pool in allowed]
+    if not any(room.any() for room in rooms):
+        return Reason.NO_ALLOWED_NODE
+    if all(room.sum() < contender.gpus for room in rooms):
+        return Reason.TOO_MANY_GPUS
+    if contender.job.placement == "consolidate" and all(room.max() < contender.gpus for room in rooms):
+        return Reason.TOO_MANY_GPUS_FOR_A_NODE
+    if not any(_fits_empty(contender, pool) for pool in allowed):
+        return Reason.MINIMUM_TOO_LARGE
+    return None
+
+
+def _fits_empty(contender: Contender, pool: Pool) -> bool:
+    if not contender.on(pool).hard:
+        return True
+    per_gpu = _promises(contender, pool)
+    afforded = (np.array(pool.capacity, dtype=np.int64) // np.maximum(1, per_gpu)).min(axis=1)
+    room = np.where(open_to(contender, pool), np.minimum(pool.gpus, afforded), 0)
+    return choose(contender.place(pool), contender.gpus, room, room.astype(np.float64)) is not None
+
+
+def _promises(contender: Contender, pool: Pool) -> NDArray[np.int64]:
+    terms = contender.on(pool)
+    return np.array([terms.promise(node) for node in range(len(pool.nodes))], dtype=np.int64)
+
+
+def not_now(contender: Contender, reservations: Sequence[Reservations]) -> Reason:
+    """Why the job, which could run, does not run now."""
+    if contender.job.running is not None:
+        return Reason.YIELDED
+    roomy = [one for one in reservations if contender.may_use(one.pool) and one.idle >= contender.gpus]
+    if any(contender.on(one.pool).hard for one in roomy):
+        return Reason.NO_FREE_CPU_OR_MEMORY
+    if roomy and contender.job.placement == "consolidate":
+        return Reason.NO_FREE_NODE
+    return Reason.NO_FREE_GPU

@@ -1,0 +1,52 @@
+"""Switches jobs to their proportional share to make room for another (Synergy, section 4.2, step 2a)."""
+
+from synergy_core.contender import Contender
+from synergy_core.mechanisms.statement import Packing
+from synergy_core.placement import Seats
+from synergy_core.resources import Vector, within
+
+
+def demote(packing: Packing, seats: Seats, per_gpu: Vector) -> bool:
+    """Cut down just as many jobs on the nodes of `seats` as are needed for `per_gpu` beside each GPU there.
+
+    If even all of them would not do, nothing is changed and the answer is False.
+    """
+    mark = packing.mark()
+    for node, gpus in seats:
+        while True:
+            free = packing.free[node].tolist()
+            missing = tuple(max(0, amount * gpus - left) for amount, left in zip(per_gpu, free, strict=True))
+            if not any(missing):
+                break
+            victim = _victim(packing, node, missing)
+            if victim is None:
+                packing.undo_to(mark)
+                return False
+            packing.resize(victim, packing.seated[victim].least)
+    return True
+
+
+def _victim(packing: Packing, node: int, missing: Vector) -> Contender | None:
+    """The job on the node that releases what is missing with the least to spare, else the one nearest to it."""
+    weight = packing.pool.weight.tolist()
+    best: tuple[tuple[bool, float, str], Contender] | None = None
+    for contender in packing.on_node[node]:
+        released = _released(packing, contender, node)
+        useful = sum(min(r, m) * w for r, m, w in zip(released, missing, weight, strict=True))
+        if useful <= 0:
+            continue
+        enough = within(missing, released)
+        score = sum(r * w for r, w in zip(released, weight, strict=True)) if enough else -useful
+        key = (not enough, score, contender.name)
+        if best is None or key < best[0]:
+            best = (key, contender)
+    return None if best is None else best[1]
+
+
+def _released(packing: Packing, contender: Contender, node: int) -> Vector:
+    """What the node gets back when the job is cut down to its least."""
+    seat = packing.seated[contender]
+    for (index, _, amounts), (_, _, least) in zip(seat.shares, seat.least, strict=True):
+        if index == node:
+            return tuple(amount - low for amount, low in zip(amounts, least, strict=True))
+    return (0,) * len(packing.pool.best_share)

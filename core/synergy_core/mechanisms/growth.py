@@ -1,0 +1,61 @@
+"""Deals out what is left over after packing to jobs that are below their demand.
+
+The paper's packing may leave CPU and memory idle beside jobs that were switched to their proportional share. Here the
+next step of a job's matrix goes to whom it helps most: the gain in speed, relative to the proportional share, for the
+fraction of the pool's resources that it takes, as long as there is a step that fits.
+"""
+
+from collections.abc import Mapping
+from heapq import heapify, heappop, heappush
+
+from synergy_core.contender import Contender
+from synergy_core.mechanisms.statement import Packing, shares_of
+from synergy_core.resources import Vector, larger, smaller, split_up, times, within
+
+_Step = tuple[float, str, Contender, Vector]
+
+
+def grow(packing: Packing, limits: Mapping[Contender, Vector]) -> None:
+    """Grow jobs step by step, the most useful step first, each job up to its limit per GPU."""
+    steps = [step for contender, limit in limits.items() if (step := _next_step(packing, contender, limit)) is not None]
+    heapify(steps)
+    while steps:
+        _, _, contender, target = heappop(steps)
+        given = _affordable(packing, contender, target)
+        if given != packing.seated[contender].per_gpu and _is_faster(packing, contender, given):
+            packing.resize(contender, shares_of(packing.seated[contender].seats, given))
+            if given == target:
+                step = _next_step(packing, contender, limits[contender])
+                if step is not None:
+                    heappush(steps, step)
+
+
+def _next_step(packing: Packing, contender: Contender, limit: Vector) -> _Step | None:
+    """The next point of the job's matrix with its rank: the negative gain for its cost."""
+    speed = contender.on(packing.pool).speed
+    now = packing.seated[contender].per_gpu
+    if speed is None or within(limit, now):
+        return None
+    gpus = contender.gpus
+    ceiling = larger(limit, now)
+    amounts = speed.next_faster(times(now, gpus), times(ceiling, gpus))
+    if amounts is None:
+        return None
+    target = smaller(split_up(amounts, gpus), ceiling)
+    gain = speed.at(times(target, gpus)) - speed.at(times(now, gpus))
+    usual = contender.on(packing.pool).proportional_steps_per_s() or 1.0
+    cost = sum((t - n) * gpus * w for t, n, w in zip(target, now, packing.pool.weight.tolist(), strict=True))
+    return (-gain / usual / cost, contender.name, contender, target)
+
+
+def _affordable(packing: Packing, contender: Contender, target: Vector) -> Vector:
+    """As much of the way to the target as the job's nodes have left."""
+    seat = packing.seated[contender]
+    now = seat.per_gpu
+    spare = smaller(*(tuple(free // gpus for free in packing.free[node].tolist()) for node, gpus in seat.seats))
+    return tuple(n + max(0, min(t - n, s)) for n, t, s in zip(now, target, spare, strict=True))
+
+
+def _is_faster(packing: Packing, contender: Contender, per_gpu: Vector) -> bool:
+    terms = contender.on(packing.pool)
+    return terms.steps_per_s(per_gpu) > terms.steps_per_s(packing.seated[contender].per_gpu)

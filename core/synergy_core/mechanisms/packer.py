@@ -1,0 +1,133 @@
+"""Seats the chosen jobs one by one, the largest demand first (Synergy, section 4.2)."""
+
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from synergy_core.contender import Contender
+from synergy_core.diagnosis import open_to
+from synergy_core.mechanisms.demotion import demote
+from synergy_core.mechanisms.statement import Packing, shares_of
+from synergy_core.model import Mode
+from synergy_core.placement import Rooms, Seats, choose, nodes_needed
+from synergy_core.pool import Booking, Pool
+from synergy_core.resources import Vector, smaller, times
+from synergy_core.rounds import PoolSelection
+
+
+class Demands(Protocol):
+    """What a mechanism gives a job, in amounts per GPU."""
+
+    def wish(self, contender: Contender, pool: Pool) -> Vector | None:
+        """What the job should have if that fits; None where there is nothing above the least."""
+
+    def least(self, contender: Contender, pool: Pool, nodes: tuple[int, ...]) -> Vector:
+        """What the job must have on these nodes; never above its promise there."""
+
+    def least_by_node(self, contender: Contender, pool: Pool) -> NDArray[np.int64]:
+        """`least` of each node alone (nodes x dimensions), or a lower bound of it."""
+
+
+class Packer:
+    """Packs one pool's selection."""
+
+    def __init__(self, selection: PoolSelection, demands: Demands) -> None:
+        self._selection = selection
+        self._demands = demands
+        self._pool = selection.reservations.pool
+        self._packing = Packing(selection)
+
+    def pack(self, mode: Mode) -> Packing:
+        """Seat everyone: those whose nodes are given, then those who may go anywhere."""
+        chosen = self._selection
+        bound = {contender: seats for contender, seats in chosen.seated.items() if contender.on(self._pool).hard}
+        loose = {contender: seats for contender, seats in chosen.seated.items() if contender not in bound}
+        if mode == "fill":
+            for contender in chosen.staying:
+                self._leave(contender)
+        else:
+            bound |= {contender: _seats_held(contender) for contender in chosen.staying}
+        self._settle_all(bound)
+        mark = self._packing.mark()
+        for contender, seats in loose.items():
+            self._packing.unbind(contender.on(self._pool).booking(seats))
+        if not self._place_all([*chosen.floating, *loose]):
+            self._packing.undo_to(mark)
+            self._settle_all(loose)
+            if not self._place_all(chosen.floating):
+                raise RuntimeError(f"a job that was promised room on {self._pool.gpu_type} cannot be seated")
+        return self._packing
+
+    def _in_order(self, contenders: list[Contender]) -> list[Contender]:
+        def size(contender: Contender) -> tuple[object, ...]:
+            demand = self._demands.wish(contender, self._pool) or self._pool.best_share
+            return (-contender.gpus, *times(demand, -contender.gpus), contender.name)
+
+        return sorted(contenders, key=size)
+
+    # Jobs whose nodes are given
+
+    def _leave(self, contender: Contender) -> None:
+        """Seat a job of fill mode with what it holds; it may be cut down to its least, but gets nothing more."""
+        held: Booking = contender.held.booking if contender.held is not None else ()
+        least = held
+        if contender.can_shrink:
+            nodes = tuple(node for node, _, _ in held)
+            per_gpu = self._demands.least(contender, self._pool, nodes)
+            least = tuple((node, gpus, smaller(amounts, times(per_gpu, gpus))) for node, gpus, amounts in held)
+        self._packing.seat(contender, held, least)
+
+    def _settle_all(self, bound: dict[Contender, Seats]) -> None:
+        for contender in self._in_order(list(bound)):
+            if not self._settle(contender, bound[contender]):
+                raise RuntimeError(f"{contender.name} was promised its nodes and does not fit there")
+
+    def _settle(self, contender: Contender, seats: Seats) -> bool:
+        """Seat a job on the given nodes: with its wish, else with its least, else by demoting others there."""
+        nodes = tuple(node for node, _ in seats)
+        wish = self._demands.wish(contender, self._pool)
+        least = self._demands.least(contender, self._pool, nodes)
+        if wish is not None and self._packing.affords(seats, wish):
+            self._packing.seat(contender, shares_of(seats, wish), shares_of(seats, least))
+            return True
+        if self._packing.affords(seats, least) or demote(self._packing, seats, least):
+            self._packing.seat(contender, shares_of(seats, least), shares_of(seats, least))
+            return True
+        return False
+
+    # Jobs that may go anywhere
+
+    def _place_all(self, contenders: list[Contender]) -> bool:
+        return all(self._place(contender) for contender in self._in_order(contenders))
+
+    def _place(self, contender: Contender) -> bool:
+        """Find nodes: where the wish fits, else where the least fits, else by GPUs alone."""
+        slots = self._slots(contender)
+        wish = self._demands.wish(contender, self._pool)
+        seats = None if wish is None else self._find(contender, slots, np.array(wish, dtype=np.int64))
+        if seats is None:
+            seats = self._find(contender, slots, self._demands.least_by_node(contender, self._pool))
+        if seats is None:
+            seats = choose(contender.place(self._pool), contender.gpus, slots, self._packing.emptiness())
+        if seats is None:
+            return False
+        self._packing.promise(contender.on(self._pool).booking(seats))
+        return self._settle(contender, seats)
+
+    def _slots(self, contender: Contender) -> Rooms:
+        slots = self._packing.reservations.slots
+        return slots if contender.job.nodes is None else np.where(open_to(contender, self._pool), slots, 0)
+
+    def _find(self, contender: Contender, slots: Rooms, per_gpu: NDArray[np.int64]) -> Seats | None:
+        """Nodes that can give `per_gpu` (one vector, or one per node), no more of them than the GPUs force."""
+        room = np.minimum(slots, (self._packing.free // per_gpu).min(axis=1))
+        place = contender.place(self._pool)
+        seats = choose(place, contender.gpus, room, self._packing.emptiness())
+        if seats is None or place == "spread" or len(seats) == 1:
+            return seats
+        return seats if len(seats) <= nodes_needed(contender.gpus, slots) else None
+
+
+def _seats_held(contender: Contender) -> Seats:
+    return contender.held.seats if contender.held is not None else ()

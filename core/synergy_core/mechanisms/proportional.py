@@ -1,0 +1,32 @@
+"""Every job gets its GPU-proportional share (Synergy, table 2): what schedulers do that know nothing of sensitivity."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from synergy_core.contender import Contender
+from synergy_core.mechanisms.packer import Packer
+from synergy_core.mechanisms.statement import Packing
+from synergy_core.model import Mode
+from synergy_core.pool import Pool
+from synergy_core.resources import Vector
+from synergy_core.rounds import PoolSelection
+
+
+class ProportionalDemands:
+    """The share and nothing else."""
+
+    def wish(self, contender: Contender, pool: Pool) -> Vector | None:
+        """Nothing above the share."""
+
+    def least(self, contender: Contender, pool: Pool, nodes: tuple[int, ...]) -> Vector:
+        """The share of the nodes."""
+        return contender.on(pool).proportional(nodes)
+
+    def least_by_node(self, contender: Contender, pool: Pool) -> NDArray[np.int64]:
+        """The shares of all nodes."""
+        return contender.bounded(pool.shares)
+
+
+def proportional(selection: PoolSelection, mode: Mode) -> Packing:
+    """Seat everyone of the selection at the proportional share."""
+    return Packer(selection, ProportionalDemands()).pack(mode)

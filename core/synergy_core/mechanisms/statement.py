@@ -1,0 +1,129 @@
+"""A packing in the making: every step can be undone.
+
+Each operation notes its reverse; `mark` and `undo_to` take the packing back to an earlier state, so that a mechanism
+may try something, look at the outcome, and drop it.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from synergy_core.contender import Contender
+from synergy_core.placement import Emptiness, Seats
+from synergy_core.pool import Booking
+from synergy_core.resources import Vector, smaller, split_down, times
+from synergy_core.rounds import PoolSelection
+
+
+@dataclass(frozen=True, slots=True)
+class Seat:
+    """Where a job is: what it has on each node, and the least that it can be cut down to there."""
+
+    shares: Booking
+    least: Booking
+
+    @property
+    def seats(self) -> Seats:
+        return tuple((node, gpus) for node, gpus, _ in self.shares)
+
+    @property
+    def nodes(self) -> tuple[int, ...]:
+        return tuple(node for node, _, _ in self.shares)
+
+    @property
+    def per_gpu(self) -> Vector:
+        """What is beside each GPU: the same on every node of a seat that a mechanism made, else the least."""
+        return smaller(*(split_down(amounts, gpus) for _, gpus, amounts in self.shares))
+
+
+class Packing:
+    """Jobs on the nodes of one pool. `free[i]` is what node i has left of each resource beside GPUs."""
+
+    def __init__(self, selection: PoolSelection) -> None:
+        self.reservations = selection.reservations
+        self.pool = selection.reservations.pool
+        self.free: NDArray[np.int64] = np.array(self.pool.capacity, dtype=np.int64)
+        self.seated: dict[Contender, Seat] = {}
+        self.on_node: list[list[Contender]] = [[] for _ in self.pool.nodes]
+        self._reverses: list[Callable[[], None]] = []
+
+    def emptiness(self) -> Emptiness:
+        """How much each node has free: GPUs that can be promised first, then the other resources."""
+        emptiness: Emptiness = self.reservations.slots + self.free @ self.pool.weight
+        return emptiness
+
+    def affords(self, seats: Seats, per_gpu: Vector) -> bool:
+        """Whether the nodes have `per_gpu` left for each GPU."""
+        return not any(
+            amount * gpus > free
+            for node, gpus in seats
+            for amount, free in zip(per_gpu, self.free[node].tolist(), strict=True)
+        )
+
+    def seat(self, contender: Contender, shares: Booking, least: Booking) -> None:
+        """Give a job its shares."""
+        self._occupy(contender, Seat(shares, least))
+        self._reverses.append(lambda: self._leave(contender))
+
+    def resize(self, contender: Contender, shares: Booking) -> None:
+        """Change what a seated job has on its nodes."""
+        before = self._vacate(contender)
+        self._occupy(contender, Seat(shares, before.least))
+
+        def reverse() -> None:
+            self._vacate(contender)
+            self._occupy(contender, before)
+
+        self._reverses.append(reverse)
+
+    def promise(self, booking: Booking) -> None:
+        """Turn promised room somewhere into a promise on these nodes."""
+        gpus = sum(count for _, count, _ in booking)
+        self._settle_promise(booking, gpus)
+        self._reverses.append(lambda: self._float_promise(booking, gpus))
+
+    def unbind(self, booking: Booking) -> None:
+        """Turn a promise on these nodes into promised room somewhere."""
+        gpus = sum(count for _, count, _ in booking)
+        self._float_promise(booking, gpus)
+        self._reverses.append(lambda: self._settle_promise(booking, gpus))
+
+    def mark(self) -> int:
+        """A point to come back to."""
+        return len(self._reverses)
+
+    def undo_to(self, mark: int) -> None:
+        """Undo everything since the mark, the newest first."""
+        while len(self._reverses) > mark:
+            self._reverses.pop()()
+
+    def _occupy(self, contender: Contender, seat: Seat) -> None:
+        self.seated[contender] = seat
+        for node, _, amounts in seat.shares:
+            self.free[node] -= amounts
+            self.on_node[node].append(contender)
+
+    def _vacate(self, contender: Contender) -> Seat:
+        seat = self.seated.pop(contender)
+        for node, _, amounts in seat.shares:
+            self.free[node] += amounts
+            self.on_node[node].remove(contender)
+        return seat
+
+    def _leave(self, contender: Contender) -> None:
+        self._vacate(contender)
+
+    def _settle_promise(self, booking: Booking, gpus: int) -> None:
+        self.reservations.floating -= gpus
+        self.reservations.take(booking)
+
+    def _float_promise(self, booking: Booking, gpus: int) -> None:
+        self.reservations.give_back(booking)
+        self.reservations.floating += gpus
+
+
+def shares_of(seats: Seats, per_gpu: Vector) -> Booking:
+    """Shares with the same amounts beside each GPU."""
+    return tuple((node, gpus, times(per_gpu, gpus)) for node, gpus in seats)

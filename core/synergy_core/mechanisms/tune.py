@@ -1,0 +1,67 @@
+"""Synergy-Tune (Synergy, section 4.2).
+
+The jobs are taken by GPU, then CPU, then memory demand, the largest first. Each goes to the server with the least free
+resources that still fits its demand vector, or to the fewest servers. If it fits nowhere, its demand is switched to the
+GPU-proportional share. If that does not fit either, servers are chosen by their GPUs alone, and just as many jobs there
+as needed are switched to their proportional share (`demotion`).
+
+Where the paper leaves room:
+
+* Switching to the proportional share means switching to the least that is as fast: what a job cannot use of its share
+  goes to others.
+* A job is split only where its GPUs force it, never for more CPU or memory: its matrix holds for a job on one node.
+* Jobs that stay from the last round keep their nodes, and are seated before newcomers.
+* What is left over after packing goes to jobs below their demand (`growth`).
+* Jobs that must lie on one node or on certain nodes are packed like all others. Where they then do not all fit, that is
+  undone, and they get the nodes that were found for them when they were chosen.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from synergy_core.contender import Contender
+from synergy_core.mechanisms.growth import grow
+from synergy_core.mechanisms.packer import Packer
+from synergy_core.mechanisms.statement import Packing
+from synergy_core.model import Mode
+from synergy_core.pool import Pool
+from synergy_core.resources import Vector, smaller, split_down
+from synergy_core.rounds import PoolSelection
+
+
+class TuneDemands:
+    """First the demand vector, then the least that is as fast as the proportional share."""
+
+    def wish(self, contender: Contender, pool: Pool) -> Vector | None:
+        """The demand vector."""
+        return contender.on(pool).wish
+
+    def least(self, contender: Contender, pool: Pool, nodes: tuple[int, ...]) -> Vector:
+        """The least that is as fast as the share of the nodes."""
+        return contender.on(pool).floor(nodes)
+
+    def least_by_node(self, contender: Contender, pool: Pool) -> NDArray[np.int64]:
+        """The shares of all nodes without what the job surely cannot use."""
+        return contender.bounded(np.minimum(pool.shares, contender.on(pool).lean))
+
+
+def tune(selection: PoolSelection, mode: Mode) -> Packing:
+    """Seat everyone of the selection; see the module."""
+    packing = Packer(selection, TuneDemands()).pack(mode)
+    grow(packing, _may_grow(packing, selection, mode))
+    return packing
+
+
+def _may_grow(packing: Packing, selection: PoolSelection, mode: Mode) -> dict[Contender, Vector]:
+    """Who may get more, and how much per GPU at the most.
+
+    In fill mode that is what a job held before it was cut down: the room for a newcomer is made no larger than needed.
+    """
+    limits = {contender: contender.on(packing.pool).wish for contender in packing.seated}
+    if mode == "fill":
+        for contender in selection.staying:
+            del limits[contender]
+            held = contender.held
+            if held is not None and packing.seated[contender].shares != held.booking:
+                limits[contender] = smaller(*(split_down(amounts, gpus) for _, gpus, amounts in held.booking))
+    return limits

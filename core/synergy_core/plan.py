@@ -1,0 +1,132 @@
+"""The planner: one pure function from the state of a cluster to who runs where with what.
+
+policy (who should run) -> rounds (who stays, enters, leaves) -> mechanism (CPU and memory, nodes) -> plan
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
+
+from synergy_core.contender import Contender
+from synergy_core.mechanisms import MECHANISMS
+from synergy_core.mechanisms.statement import Packing
+from synergy_core.model import Allocation, FieldError, Job, Plan, PlanConfig, Snapshot, Waiting
+from synergy_core.policies import POLICIES, Policy, line_of
+from synergy_core.policies.queue import Queue
+from synergy_core.pool import Pool
+from synergy_core.reasons import waiting
+from synergy_core.resources import node_share
+from synergy_core.rounds import Selection, select
+
+
+def plan(snapshot: Snapshot, config: PlanConfig) -> Plan:
+    """Plan a round, or fill free capacity (`config.mode`).
+
+    Deterministic, and independent of the order of nodes and jobs in the snapshot. Raises FieldError when the
+    configuration names a policy or mechanism that there is not, or a value is out of range.
+    """
+    _check(config)
+    pools = _pools(snapshot)
+    contenders = {job.name: Contender(job, pools, config.demand_tolerance) for job in snapshot.jobs}
+    kept = _out_of_reach(contenders.values(), config)
+    line = _line(snapshot, pools, contenders, POLICIES[config.policy], without=kept)
+    gpus = sum(sum(pool.gpus) for pool in pools)
+    selection = select(line, pools, mode=config.mode, profile_gpus=gpus * config.profile_gpu_percent // 100)
+    mechanism = MECHANISMS[config.mechanism]
+    packings = [mechanism(one, config.mode) for one in selection.pools.values()]
+    given = {a.job: a for packing in packings for a in _allocations(packing, config)} | kept
+    return Plan(
+        allocations=tuple(given[name] for name in sorted(given)),
+        waiting=_waiting(selection),
+        preempted=tuple(sorted(job.name for job in snapshot.jobs if _run_ends(job, given.get(job.name)))),
+        resized=tuple(sorted(job.name for job in snapshot.jobs if _is_resized(job, given.get(job.name)))),
+        policy=config.policy,
+        mechanism=config.mechanism,
+    )
+
+
+def _check(config: PlanConfig) -> None:
+    known: tuple[tuple[str, str, Iterable[str]], ...] = (
+        ("policy", config.policy, POLICIES),
+        ("mechanism", config.mechanism, MECHANISMS),
+        ("mode", config.mode, ("round", "fill")),
+    )
+    for name, value, choices in known:
+        if value not in choices:
+            raise FieldError(name, f"{value!r} is not there; choose one of {', '.join(sorted(choices))}")
+    if not 0 <= config.profile_gpu_percent <= 100:
+        raise FieldError("profile_gpu_percent", f"must be from 0 to 100, is {config.profile_gpu_percent}")
+    if not 0.0 <= config.demand_tolerance < 1.0:
+        raise FieldError("demand_tolerance", f"must be at least 0 and below 1, is {config.demand_tolerance}")
+
+
+def _pools(snapshot: Snapshot) -> list[Pool]:
+    nodes = sorted(snapshot.nodes, key=lambda node: (node.gpu_type, node.name))
+    return [Pool(gpu_type, list(group)) for gpu_type, group in groupby(nodes, key=lambda node: node.gpu_type)]
+
+
+def _out_of_reach(contenders: Iterable[Contender], config: PlanConfig) -> dict[str, Allocation]:
+    """Fill mode keeps also jobs that run on nodes which are no longer there."""
+    if config.mode != "fill":
+        return {}
+    running = {contender.name: contender.job.running for contender in contenders if contender.held is None}
+    return {name: allocation for name, allocation in running.items() if allocation is not None}
+
+
+def _line(
+    snapshot: Snapshot,
+    pools: Sequence[Pool],
+    contenders: Mapping[str, Contender],
+    policy: Policy,
+    *,
+    without: Mapping[str, Allocation],
+) -> list[Contender]:
+    """Profile runs by arrival, then the policy's line."""
+
+    def best_speed(job: Job) -> float:
+        contender = contenders[job.name]
+        speeds = [contender.on(pool).proportional_steps_per_s() for pool in pools if contender.may_use(pool)]
+        return max(speeds, default=0.0)
+
+    queue = Queue(now=snapshot.now, jobs=snapshot.jobs, steps_per_s=best_speed)
+    ranked = [contenders[name] for name in line_of(policy(queue)) if name not in without]
+    profile_runs = [contender for contender in ranked if contender.is_profile_run]
+    profile_runs.sort(key=lambda contender: (contender.job.arrival_s, contender.name))
+    line = [*profile_runs, *(contender for contender in ranked if not contender.is_profile_run)]
+    for rank, contender in enumerate(line):
+        contender.rank = rank
+    return line
+
+
+def _allocations(packing: Packing, config: PlanConfig) -> Iterable[Allocation]:
+    pool = packing.pool
+    for contender, seat in packing.seated.items():
+        terms, running = contender.on(pool), contender.job.running
+        unchanged = contender.held is not None and contender.held.booking == seat.shares
+        if config.mode == "fill" and running is not None and unchanged:
+            yield running
+            continue
+        yield Allocation(
+            job=contender.name,
+            gpu_type=pool.gpu_type,
+            workers=tuple(node_share(pool.nodes[node].name, gpus, amounts) for node, gpus, amounts in seat.shares),
+            steps_per_s=terms.steps_per_s(seat.per_gpu),
+            proportional_steps_per_s=terms.proportional_steps_per_s(pool.share_on(seat.nodes)),
+        )
+
+
+def _waiting(selection: Selection) -> tuple[Waiting, ...]:
+    return tuple(waiting(contender.job, reason) for contender, reason in selection.waiting)
+
+
+def _run_ends(job: Job, given: Allocation | None) -> bool:
+    return job.running is not None and (given is None or _place(given) != _place(job.running))
+
+
+def _is_resized(job: Job, given: Allocation | None) -> bool:
+    if job.running is None or given is None or _run_ends(job, given):
+        return False
+    return set(given.workers) != set(job.running.workers)
+
+
+def _place(allocation: Allocation) -> frozenset[tuple[str, int]]:
+    return frozenset((share.node, share.gpus) for share in allocation.workers)

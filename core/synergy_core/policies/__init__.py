@@ -1,0 +1,26 @@
+"""Who should run.
+
+A policy is a function `(Queue) -> Ranking`. It sees all jobs that want to run or run, and answers with a line: who is
+ahead of whom. It does not look at nodes, and does not know what the jobs will get beside their GPUs; that keeps every
+policy free to be combined with every mechanism. Ties are broken by arrival, then by name.
+
+A policy that answers with time shares instead of a line (an allocation matrix over jobs and GPU types, Gavel, section
+3) is a further kind of answer: `line_of` is the one place that turns an answer into a line, and the walk along the line
+(`rounds`) stays as it is.
+"""
+
+from collections.abc import Callable, Mapping
+
+from synergy_core.policies.fifo import fifo
+from synergy_core.policies.las import las
+from synergy_core.policies.queue import Queue, Ranking
+from synergy_core.policies.srtf import srtf
+
+Policy = Callable[[Queue], Ranking]
+
+POLICIES: Mapping[str, Policy] = {"fifo": fifo, "las": las, "srtf": srtf}
+
+
+def line_of(answer: Ranking) -> tuple[str, ...]:
+    """Names of the jobs in line, the first in line first."""
+    return answer.names

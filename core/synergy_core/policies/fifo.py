@@ -1,0 +1,8 @@
+"""First in, first out: the earliest arrival first."""
+
+from synergy_core.policies.queue import Queue, Ranking, ranked
+
+
+def fifo(queue: Queue) -> Ranking:
+    """Jobs by arrival."""
+    return ranked(queue, lambda job: job.arrival_s)

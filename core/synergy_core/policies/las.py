@@ -1,0 +1,8 @@
+"""Least attained service: the job that has had the fewest GPU-seconds first (Tiresias; Synergy, section 2.2)."""
+
+from synergy_core.policies.queue import Queue, Ranking, ranked
+
+
+def las(queue: Queue) -> Ranking:
+    """Jobs by attained service, in GPU-seconds."""
+    return ranked(queue, lambda job: job.attained_gpu_s)

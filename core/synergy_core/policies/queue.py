@@ -1,0 +1,30 @@
+"""What a policy sees, and what it answers."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from synergy_core.model import Job
+
+
+@dataclass(frozen=True, slots=True)
+class Queue:
+    """All jobs that want to run or run, in no particular order."""
+
+    now: float
+    """Seconds, on the clock of `Job.arrival_s`."""
+    jobs: tuple[Job, ...]
+    steps_per_s: Callable[[Job], float]
+    """Speed of a job at its GPU-proportional share on the GPU type where it is fastest; 0 where it is not known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """A line: job names, each once, the first in line first."""
+
+    names: tuple[str, ...]
+
+
+def ranked(queue: Queue, key: Callable[[Job], Any]) -> Ranking:
+    """The jobs by `key`, the smallest first, then by arrival and name."""
+    return Ranking(tuple(job.name for job in sorted(queue.jobs, key=lambda job: (key(job), job.arrival_s, job.name))))

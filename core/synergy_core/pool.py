@@ -1,0 +1,127 @@
+"""The nodes of one GPU type, what they have for us, and what of it is promised to whom."""
+
+from collections.abc import Iterable, Sequence
+from itertools import starmap
+
+import numpy as np
+from numpy.typing import NDArray
+
+from synergy_core.model import Node
+from synergy_core.placement import Rooms
+from synergy_core.resources import DIMENSIONS, Vector, larger, left_on, smaller, whole
+
+Booking = tuple[tuple[int, int, Vector], ...]
+"""(index of a node, GPUs, amounts of the other resources there), each node once."""
+
+
+class Pool:
+    """The nodes of one GPU type, sorted by name. Never changed.
+
+    `share[i]` is what one GPU's share of node i is (Synergy, appendix A: C_i / G_i), rounded down so that all shares
+    together never exceed the node. Where pods of others hold so much of the node that the GPUs left for us could not
+    all have that, it is what is left divided by the GPUs that are left: every free GPU can always be used. A node that
+    has less than one unit of a resource per GPU left, and a cordoned one, take nothing new (`open`).
+    """
+
+    def __init__(self, gpu_type: str, nodes: Sequence[Node]) -> None:
+        self.gpu_type = gpu_type
+        self.nodes = sorted(nodes, key=lambda node: node.name)
+        self.index = {node.name: index for index, node in enumerate(self.nodes)}
+        self.gpus = [max(0, node.gpus - node.gpus_used) for node in self.nodes]
+        self.capacity = [left_on(node) for node in self.nodes]
+        self.share = list(starmap(_share, zip(self.nodes, self.gpus, self.capacity, strict=True)))
+        self.usable = [gpus > 0 and all(share) for gpus, share in zip(self.gpus, self.share, strict=True)]
+        self.open = np.array([u and n.schedulable for u, n in zip(self.usable, self.nodes, strict=True)], dtype=bool)
+        open_shares = [share for share, is_open in zip(self.share, self.open, strict=True) if is_open]
+        self.best_share = larger(*(open_shares or self.share))
+        self.least_share = smaller(*(open_shares or self.share))
+        self.shares = np.array(self.share, dtype=np.int64)
+        self.weight = 1.0 / ((len(DIMENSIONS) + 1) * np.maximum(1, np.array(self.capacity, dtype=np.int64).max(axis=0)))
+        """Makes what is free of a node, all resources together, a number below 1."""
+
+    def share_on(self, nodes: Iterable[int]) -> Vector:
+        """The GPU-proportional share of a job on these nodes: the least of theirs, beside each GPU alike."""
+        return smaller(*(self.share[node] for node in nodes))
+
+    def most_per_gpu(self, gpus: int) -> Vector:
+        """What each GPU of a job of `gpus` could have at the most: a whole node if it fits one, else its share."""
+        largest = max(self.gpus)
+        rooms = [
+            tuple(amount // (gpus if gpus <= largest else max(1, own)) for amount in capacity)
+            for capacity, own in zip(self.capacity, self.gpus, strict=True)
+            if own >= min(gpus, largest)
+        ]
+        return larger(*rooms)
+
+
+def _share(node: Node, gpus_left: int, left: Vector) -> Vector:
+    if gpus_left == 0:
+        return (0,) * len(left)
+    return tuple(min(all_ // node.gpus, rest // gpus_left) for all_, rest in zip(whole(node), left, strict=True))
+
+
+class Reservations:
+    """What is promised on a pool's nodes: GPUs, and beside them at least the GPU-proportional share.
+
+    Mechanisms may give a job more than its promise, but can always take that back; so a job whose promise fits can
+    run. `slots[i]` is the number of GPUs of node i that can still be promised with their share. `floating` counts the
+    GPUs of jobs that are promised room in the pool without a node chosen yet.
+    """
+
+    def __init__(self, pool: Pool) -> None:
+        self.pool = pool
+        self.free_gpus = list(pool.gpus)
+        self.free = [list(capacity) for capacity in pool.capacity]
+        self.floating = 0
+        self.slots: Rooms = np.array([self._slots_of(index) for index in range(len(pool.nodes))], dtype=np.int64)
+        self.total = int(self.slots.sum())
+
+    @property
+    def idle(self) -> int:
+        """GPUs that can still be promised."""
+        return self.total - self.floating
+
+    def fits(self, booking: Booking) -> bool:
+        """Whether the booking's nodes have what it takes; cordoned nodes count as well."""
+        return all(
+            gpus <= self.free_gpus[node]
+            and all(amount <= free for amount, free in zip(amounts, self.free[node], strict=True))
+            for node, gpus, amounts in booking
+        )
+
+    def take(self, booking: Booking) -> None:
+        """Promise the booking, whether or not it fits."""
+        self._change(booking, 1)
+
+    def give_back(self, booking: Booking) -> None:
+        """Undo `take`."""
+        self._change(booking, -1)
+
+    def room(self, per_gpu: NDArray[np.int64]) -> Rooms:
+        """GPUs that each open node can still promise at `per_gpu[i]` (nodes x dimensions) of the other resources."""
+        afforded = (np.array(self.free, dtype=np.int64) // np.maximum(1, per_gpu)).min(axis=1)
+        room: Rooms = np.where(self.pool.open, np.minimum(self.free_gpus, afforded), 0)
+        return room
+
+    def stranded(self, per_gpu: NDArray[np.int64], gpus: int) -> Rooms:
+        """GPUs of each node that nothing is left beside, once `gpus` at `per_gpu[i]` are promised there."""
+        left = np.array(self.free, dtype=np.int64) - per_gpu * gpus
+        after = np.minimum(np.array(self.free_gpus) - gpus, (left // np.maximum(1, self.pool.shares)).min(axis=1))
+        stranded: Rooms = self.slots - gpus - np.maximum(0, after)
+        return stranded
+
+    def _change(self, booking: Booking, sign: int) -> None:
+        for node, gpus, amounts in booking:
+            self.free_gpus[node] -= sign * gpus
+            free = self.free[node]
+            for dimension, amount in enumerate(amounts):
+                free[dimension] -= sign * amount
+            before, after = int(self.slots[node]), self._slots_of(node)
+            self.slots[node] = after
+            self.total += after - before
+
+    def _slots_of(self, node: int) -> int:
+        if not self.pool.open[node]:
+            return 0
+        afforded = min(free // share for free, share in zip(self.free[node], self.pool.share[node], strict=True))
+        return max(0, min(self.free_gpus[node], afforded))

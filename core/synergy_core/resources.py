@@ -1,0 +1,72 @@
+"""Resources beside GPUs as a vector: the one place that knows their names.
+
+A vector has an entry per DIMENSIONS, integers in the unit that the field's name gives. Everything that packs resources
+works on vectors; a further dimension (storage bandwidth, network) is a further name here and fields of that name in
+Node, NodeShare and Job.
+"""
+
+from synergy_core.model import Job, Node, NodeShare
+
+Vector = tuple[int, ...]
+
+DIMENSIONS = ("cpu_millis", "memory_bytes")
+
+
+def left_on(node: Node) -> Vector:
+    """What pods of others leave on the node."""
+    return tuple(max(0, getattr(node, name) - getattr(node, f"{name}_used")) for name in DIMENSIONS)
+
+
+def whole(node: Node) -> Vector:
+    """All that the node has."""
+    return tuple(getattr(node, name) for name in DIMENSIONS)
+
+
+def minimum(job: Job) -> Vector:
+    """The least that the whole job asks for."""
+    return tuple(getattr(job, f"{name}_min") for name in DIMENSIONS)
+
+
+def maximum(job: Job) -> tuple[int | None, ...]:
+    """The most that the whole job may get; None where there is no bound."""
+    return tuple(getattr(job, f"{name}_max") for name in DIMENSIONS)
+
+
+def held_in(share: NodeShare) -> Vector:
+    """What a share holds beside its GPUs."""
+    return tuple(getattr(share, name) for name in DIMENSIONS)
+
+
+def node_share(node: str, gpus: int, amounts: Vector) -> NodeShare:
+    """The share that gives `gpus` and `amounts` of the node."""
+    return NodeShare(node=node, gpus=gpus, **dict(zip(DIMENSIONS, amounts, strict=True)))
+
+
+def times(vector: Vector, factor: int) -> Vector:
+    """Each entry multiplied."""
+    return tuple(entry * factor for entry in vector)
+
+
+def split_up(vector: Vector, parts: int) -> Vector:
+    """Each entry divided, rounded up: the parts together are at least the whole."""
+    return tuple(-(-entry // parts) for entry in vector)
+
+
+def split_down(vector: Vector, parts: int) -> Vector:
+    """Each entry divided, rounded down: the parts together are at most the whole."""
+    return tuple(entry // parts for entry in vector)
+
+
+def smaller(*vectors: Vector) -> Vector:
+    """The smallest entry of each dimension."""
+    return tuple(min(column) for column in zip(*vectors, strict=True))
+
+
+def larger(*vectors: Vector) -> Vector:
+    """The largest entry of each dimension."""
+    return tuple(max(column) for column in zip(*vectors, strict=True))
+
+
+def within(a: Vector, b: Vector) -> bool:
+    """Whether `a` is at most `b` in each dimension."""
+    return all(x <= y for x, y in zip(a, b, strict=True))

@@ -1,0 +1,265 @@
+"""Who runs in this round: which running jobs stay, which leave, which waiting jobs enter (Synergy, section 4.2).
+
+The line is walked from its head, and each job whose GPU demand can be met is promised its GPUs with the
+GPU-proportional share of the other resources; those that cannot be met are skipped. Nothing is asked about what the job
+would like beyond that: CPU and memory are fungible, and the mechanism deals them out later.
+
+* A running job stays on its nodes when its turn comes, unless a job ahead of it needed them.
+* A newcomer takes GPUs that nobody holds. Only when these do not suffice are running jobs behind it displaced, from
+  the end of the line on, and never more than needed. A displaced job may still find room elsewhere: then it moves.
+* A job that may run on several GPU types takes the one on which it is fastest at its proportional share, among those
+  where it fits without displacing anyone; only if there is none, among those where it fits by displacing.
+* A job that may lie on any nodes floats: it is promised a number of GPUs, the mechanism finds the nodes. One that is
+  bound to one node, to certain nodes or to more than its share of CPU or memory is seated here.
+
+Jobs that may not be preempted and profile runs keep their places before anyone is asked. In fill mode every running job
+does, and nobody is displaced.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from synergy_core.contender import Contender
+from synergy_core.diagnosis import never, not_now, open_to, promise_room
+from synergy_core.model import Mode
+from synergy_core.placement import Seats, choose
+from synergy_core.pool import Booking, Pool, Reservations
+from synergy_core.reasons import Reason
+
+
+@dataclass(slots=True)
+class PoolSelection:
+    """Who runs on one pool."""
+
+    reservations: Reservations
+    staying: list[Contender] = field(default_factory=list)
+    """Running jobs that stay where they are."""
+    seated: dict[Contender, Seats] = field(default_factory=dict)
+    """Newcomers with their nodes."""
+    floating: list[Contender] = field(default_factory=list)
+    """Newcomers for whom there is room somewhere in the pool."""
+
+
+@dataclass(slots=True)
+class Selection:
+    """Who runs in this round, by GPU type, and why the others wait, in the order of the line."""
+
+    pools: dict[str, PoolSelection]
+    waiting: list[tuple[Contender, Reason]] = field(default_factory=list)
+
+
+def select(line: Sequence[Contender], pools: Sequence[Pool], *, mode: Mode, profile_gpus: int) -> Selection:
+    """Walk the line. `profile_gpus` is what all profile runs together may hold; one may run in any case."""
+    walk = _Walk(line, pools, profile_gpus, nobody_leaves=mode == "fill")
+    walk.hold_places()
+    for contender in line:
+        if not walk.stays(contender):
+            walk.admit(contender)
+    return walk.selection
+
+
+class _Walk:
+    def __init__(
+        self, line: Sequence[Contender], pools: Sequence[Pool], profile_gpus: int, *, nobody_leaves: bool
+    ) -> None:
+        self._nobody_leaves = nobody_leaves
+        self._line = line
+        self._pools = pools
+        self._profile_gpus = profile_gpus
+        self._profile_gpus_held = 0
+        self.selection = Selection({pool.gpu_type: PoolSelection(Reservations(pool)) for pool in pools})
+        self._held: dict[Contender, Booking] = {}
+        """What is kept for running jobs whose turn has not come."""
+        self._displaceable: dict[str, list[Contender]] = {pool.gpu_type: [] for pool in pools}
+        """Running jobs that may be displaced, in the order of the line; those no longer in `_held` are past."""
+        self._releasable = {pool.gpu_type: np.zeros(len(pool.nodes), dtype=np.int64) for pool in pools}
+        """GPUs of each node that they hold."""
+
+    # Places of running jobs
+
+    def hold_places(self) -> None:
+        """Keep the places of running jobs: all of them in fill mode, those that still fit in round mode."""
+        running = [contender for contender in self._line if contender.held is not None]
+        for contender in sorted(running, key=lambda contender: not contender.keeps_its_gpus):
+            if self._nobody_leaves:
+                self._hold(contender, _booking_as_held(contender))
+            elif self._may_stay(contender):
+                self._hold(contender, _booking_in_place(contender))
+                if not contender.keeps_its_gpus:
+                    self._displaceable[_pool_of(contender).gpu_type].append(contender)
+                    self._count_releasable(contender, 1)
+        held = [contender.gpus for contender in self._held if contender.is_profile_run]
+        self._profile_gpus_held = sum(held)
+
+    def stays(self, contender: Contender) -> bool:
+        """Confirm the place of a running job for which it is still kept."""
+        if contender not in self._held:
+            return False
+        if not (self._nobody_leaves or contender.keeps_its_gpus):
+            self._count_releasable(contender, -1)
+        del self._held[contender]
+        self._pool_selection(_pool_of(contender)).staying.append(contender)
+        return True
+
+    def _may_stay(self, contender: Contender) -> bool:
+        held, running = contender.held, contender.job.running
+        if held is None or running is None or len(held.booking) != len(running.workers):
+            return False
+        return (
+            contender.may_use(held.pool)
+            and all(held.pool.usable[node] for node, _ in held.seats)
+            and self._has_room(held.pool, _booking_in_place(contender))
+        )
+
+    def _has_room(self, pool: Pool, booking: Booking) -> bool:
+        reservations = self._pool_selection(pool).reservations
+        if not reservations.fits(booking):
+            return False
+        reservations.take(booking)
+        enough = reservations.idle >= 0
+        reservations.give_back(booking)
+        return enough
+
+    def _hold(self, contender: Contender, booking: Booking) -> None:
+        self._pool_selection(_pool_of(contender)).reservations.take(booking)
+        self._held[contender] = booking
+
+    def _count_releasable(self, contender: Contender, sign: int) -> None:
+        pool = _pool_of(contender)
+        for node, gpus, _ in self._held[contender]:
+            self._releasable[pool.gpu_type][node] += sign * gpus * int(pool.open[node])
+
+    def _pool_selection(self, pool: Pool) -> PoolSelection:
+        return self.selection.pools[pool.gpu_type]
+
+    # Newcomers
+
+    def admit(self, contender: Contender) -> None:
+        """Promise a newcomer its GPUs, or note why it waits."""
+        reason = self._try(contender)
+        if reason is not None:
+            self.selection.waiting.append((contender, never(contender, self._pools) or reason))
+        elif contender.is_profile_run:
+            self._profile_gpus_held += contender.gpus
+
+    def _try(self, contender: Contender) -> Reason | None:
+        profile_gpus = self._profile_gpus_held + contender.gpus
+        if contender.is_profile_run and self._profile_gpus_held > 0 and profile_gpus > self._profile_gpus:
+            return Reason.PROFILE_SHARE_USED
+        pools = _fastest_first(contender, self._pools)
+        if any(self._place(contender, pool) for pool in pools):
+            return None
+        if not self._nobody_leaves and any(self._displace(contender, pool) for pool in pools):
+            return None
+        return not_now(contender, [one.reservations for one in self.selection.pools.values()])
+
+    def _place(self, contender: Contender, pool: Pool) -> bool:
+        chosen = self._pool_selection(pool)
+        reservations = chosen.reservations
+        if contender.held is not None and contender.held.pool is pool and self._may_stay(contender):
+            reservations.take(_booking_in_place(contender))
+            chosen.staying.append(contender)
+            return True
+        if reservations.idle < contender.gpus:
+            return False
+        if _floats(contender, pool):
+            reservations.floating += contender.gpus
+            chosen.floating.append(contender)
+            return True
+        seats = choose(contender.place(pool), contender.gpus, *promise_room(contender, reservations))
+        if seats is None or not self._has_room(pool, contender.on(pool).booking(seats)):
+            return False
+        reservations.take(contender.on(pool).booking(seats))
+        chosen.seated[contender] = seats
+        return True
+
+    # Displacing
+
+    def _displace(self, contender: Contender, pool: Pool) -> bool:
+        """Take the places of running jobs behind the contender, from the end of the line, until it fits."""
+        if not self._could_fit(contender, pool):
+            return False
+        released: list[Contender] = []
+        placed = False
+        for victim in self._behind(contender, pool):
+            self._release(victim)
+            released.append(victim)
+            if self._may_fit_after(contender, victim, pool) and self._place(contender, pool):
+                placed = True
+                break
+        for victim in reversed(released):
+            if not placed or self._has_room(pool, _booking_in_place(victim)):
+                self._hold(victim, _booking_in_place(victim))
+                self._count_releasable(victim, 1)
+        line = self._displaceable[pool.gpu_type]
+        while line and line[-1] not in self._held:
+            line.pop()
+        return placed
+
+    def _behind(self, contender: Contender, pool: Pool) -> Iterable[Contender]:
+        for victim in reversed(self._displaceable[pool.gpu_type]):
+            if victim.rank < contender.rank:
+                return
+            if victim in self._held and any(pool.open[node] for node, _, _ in self._held[victim]):
+                yield victim
+
+    def _release(self, victim: Contender) -> None:
+        self._count_releasable(victim, -1)
+        self._pool_selection(_pool_of(victim)).reservations.give_back(self._held.pop(victim))
+
+    def _could_fit(self, contender: Contender, pool: Pool) -> bool:
+        """Whether there are enough GPUs at all once every job that may be displaced is: a cheap no for most."""
+        reservations = self._pool_selection(pool).reservations
+        releasable = self._releasable[pool.gpu_type]
+        if reservations.idle + int(releasable.sum()) < contender.gpus:
+            return False
+        rooms = np.where(open_to(contender, pool), np.array(reservations.free_gpus) + releasable, 0)
+        needs_one = contender.place(pool) == "consolidate"
+        return bool((rooms.max() if needs_one else rooms.sum()) >= contender.gpus)
+
+    def _may_fit_after(self, contender: Contender, victim: Contender, pool: Pool) -> bool:
+        """Whether the GPUs that a victim gave back can have made the difference."""
+        reservations = self._pool_selection(pool).reservations
+        if reservations.idle < contender.gpus:
+            return False
+        if _floats(contender, pool) or contender.place(pool) != "consolidate":
+            return True
+        held = victim.held.seats if victim.held is not None else ()
+        return any(reservations.free_gpus[node] >= contender.gpus for node, _ in held)
+
+
+def _pool_of(contender: Contender) -> Pool:
+    if contender.held is None:
+        raise LookupError(f"{contender.name} holds nothing")
+    return contender.held.pool
+
+
+def _booking_in_place(contender: Contender) -> Booking:
+    """The promise of a running job on its own nodes; a profile run keeps exactly what it has."""
+    if contender.held is None:
+        return ()
+    if contender.is_profile_run:
+        return contender.held.booking
+    return contender.on(contender.held.pool).booking(contender.held.seats)
+
+
+def _booking_as_held(contender: Contender) -> Booking:
+    """What a running job keeps in fill mode: its promise where the mechanism could shrink it to that, else all."""
+    if contender.held is None:
+        return ()
+    return _booking_in_place(contender) if contender.can_shrink else contender.held.booking
+
+
+def _floats(contender: Contender, pool: Pool) -> bool:
+    anywhere = contender.job.nodes is None and not contender.on(pool).hard
+    return anywhere and (contender.gpus == 1 or contender.place(pool) != "consolidate")
+
+
+def _fastest_first(contender: Contender, pools: Sequence[Pool]) -> list[Pool]:
+    """The pools it may use, the one where it is fastest at its share first; where that is not known, by name."""
+    allowed = [pool for pool in pools if contender.may_use(pool)]
+    if len(allowed) > 1:
+        allowed.sort(key=lambda pool: (-contender.on(pool).proportional_steps_per_s(), pool.gpu_type))
+    return allowed
