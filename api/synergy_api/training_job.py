@@ -99,6 +99,12 @@ _SPEC_RULES: list[Any] = [
         "message": "gpusPerWorker must divide gpus",
         "fieldPath": ".gpusPerWorker",
     },
+    {
+        "rule": "has(self.gpusPerWorker) == has(oldSelf.gpusPerWorker) && "
+        "(!has(self.gpusPerWorker) || self.gpusPerWorker == oldSelf.gpusPerWorker)",
+        "message": "gpusPerWorker is fixed for the life of the job",
+        "fieldPath": ".gpusPerWorker",
+    },
 ]
 
 
