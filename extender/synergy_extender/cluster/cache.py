@@ -12,7 +12,7 @@ from synergy_api.scheduling_policy import DEFAULT_POLICY_NAME
 from synergy_extender.cluster.pod_index import PodIndex
 from synergy_extender.cluster.state import ClusterState
 from synergy_extender.cluster.views import JobView, Key, PodView, read_job, read_pod
-from synergy_extender.ledger import AssumedBindings
+from synergy_extender.ledger import AssumedBindings, Ledger
 from synergy_kube import Change, KubeClient, Reflector
 from synergy_kube.resources import GPU_POOLS, NODES, PODS, SCHEDULING_POLICIES, TRAINING_JOBS
 
@@ -71,14 +71,17 @@ class ClusterCache:
 
     def state(self) -> ClusterState:
         """The cluster now. It is not copied: use it before the next await."""
-        nodes = self._reflectors["nodes"].items
         return ClusterState(
             jobs=self.jobs,
             capacities=self.capacities(),
-            nodes={name: node for (_, name), node in nodes.items()},
+            nodes={name: node for (_, name), node in self._reflectors["nodes"].items.items()},
             allocatable=self._allocatable,
             pods=self.pods,
         )
+
+    def ledger(self) -> Ledger:
+        """What is free on each node now."""
+        return Ledger(self._allocatable, self.pods, self.assumed)
 
     def capacities(self) -> list[NodeCapacity]:
         """What each GPU node offers. A taint that somebody chose keeps away only the jobs that do not tolerate it; one

@@ -3,23 +3,24 @@
 import asyncio
 import logging
 from collections.abc import Callable
+from weakref import WeakValueDictionary
 
 import aiohttp
 
 from synergy_api.names import ROLE_WORKER, TOKEN_AUDIENCE, worker_pod_name
-from synergy_api.training_job import Progress
 from synergy_extender.cluster.cache import ClusterCache
-from synergy_extender.cluster.views import JobView, Key, PodView
+from synergy_extender.cluster.views import Key, PodView
+from synergy_extender.leases.progress_writer import ProgressWriter
 from synergy_extender.leases.reports import Report, Reported, due, progress_after
 from synergy_extender.leases.tokens import Identity, Reviewer
 from synergy_extender.leases.verdict import Verdict, verdict
 from synergy_extender.metrics import Metrics
 from synergy_extender.planning.standing import service_of
-from synergy_extender.planning.writer import apply_progress
 from synergy_extender.rounds import Rounds
-from synergy_kube import ApiError, KubeClient
+from synergy_kube import ApiError, Conflict
 
 _LOG = logging.getLogger(__name__)
+_TRIES = 4
 
 
 class TokenRefusedError(Exception):
@@ -35,25 +36,25 @@ class NotReadyError(Exception):
 
 
 class LeaseDesk:
-    """Answers reports. The job, run and rank are those of the pod that the token is bound to, whatever is in the body."""
+    """Answers reports. Job, run and rank are those of the pod that the token is bound to, whatever is in the body."""
 
     def __init__(
         self,
-        client: KubeClient,
         cache: ClusterCache,
         reviewer: Reviewer,
+        writer: ProgressWriter,
         metrics: Metrics,
         *,
         rounds: Callable[[], Rounds],
         clock: Callable[[], float],
     ) -> None:
-        self._client = client
         self._cache = cache
+        self._writer = writer
         self._reviewer = reviewer
         self._metrics = metrics
         self._rounds = rounds
         self._clock = clock
-        self._writing: dict[Key, asyncio.Lock] = {}
+        self._writing: WeakValueDictionary[Key, asyncio.Lock] = WeakValueDictionary()
 
     async def report(self, token: str, report: Report) -> Verdict:
         """Take a report. Raises TokenRefusedError, NoWorkerError or NotReadyError with a text for the worker's log."""
@@ -86,9 +87,17 @@ class LeaseDesk:
         return pod
 
     async def _record(self, key: Key, reported: Reported, *, last: bool) -> None:
-        """Write the progress if it is due. The worker's answer does not hang on it."""
+        """Write the progress if it is due. The worker's answer does not hang on its success."""
         lock = self._writing.setdefault(key, asyncio.Lock())
         async with lock:
+            try:
+                await self._write(key, reported, last=last)
+            except (ApiError, aiohttp.ClientError, TimeoutError, OSError) as error:
+                _LOG.warning("progress of %s is not written: %s", key, error or type(error).__name__)
+
+    async def _write(self, key: Key, reported: Reported, *, last: bool) -> None:
+        """Guarded by the resource version, so that a write that was held up cannot undo a later replica's."""
+        for _ in range(_TRIES):
             job = self._cache.jobs.get(key)
             if job is None:
                 return
@@ -96,12 +105,9 @@ class LeaseDesk:
             progress = progress_after(job, reported, now)
             if not due(job.status.progress, progress, now, last=last):
                 return
-            await self._write(job, progress)
-        if not lock.locked():
-            self._writing.pop(key, None)
-
-    async def _write(self, job: JobView, progress: Progress) -> None:
-        try:
-            await apply_progress(self._client, job, progress, self._cache.observe)
-        except (ApiError, aiohttp.ClientError, TimeoutError, OSError) as error:
-            _LOG.warning("progress of %s is not written: %s", job.key, error or type(error).__name__)
+            try:
+                await self._writer.apply(job, progress)
+            except Conflict:
+                await self._writer.look(job)
+            else:
+                return

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from enum import IntEnum
 
-from synergy_api.training_job import Allocation, Progress, QueueStatus
+from synergy_api.training_job import Allocation, QueueStatus
 from synergy_extender.cluster.views import JobView
 
 
@@ -32,14 +32,6 @@ class StatusChange:
     kind: Kind
     allocation: Allocation | None
     queue: QueueStatus | None
-
-
-@dataclass(frozen=True)
-class ProgressChange:
-    """The status's progress as it shall be."""
-
-    job: JobView
-    progress: Progress
 
 
 @dataclass

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,9 +13,10 @@ from synergy_api.timestamps import parse_time
 from synergy_core import model as core
 from synergy_extender.cluster.cache import ClusterCache
 from synergy_extender.cluster.views import Key
+from synergy_extender.leases.progress_writer import ProgressWriter
 from synergy_extender.leases.reports import repaired
 from synergy_extender.metrics import Metrics
-from synergy_extender.planning.changes import Kind, ProgressChange, StatusChange
+from synergy_extender.planning.changes import Kind, StatusChange
 from synergy_extender.planning.decide import NOT_ADMITTED_SECONDS, Moment, PlanResult, decide, stance
 from synergy_extender.planning.planner_process import Planned
 from synergy_extender.planning.policy import PolicyInForce, plan_config, policy_in_force
@@ -24,7 +26,7 @@ from synergy_extender.planning.standing import Standing, service_of, standing
 from synergy_extender.planning.worker import PlanFailed, PlanWorker
 from synergy_extender.planning.writer import LeadLostError, StatusWriter
 from synergy_extender.rounds import Rounds
-from synergy_kube import ApiError, KubeClient
+from synergy_kube import ApiError, Conflict, KubeClient
 
 _LOG = logging.getLogger(__name__)
 _DEBOUNCE_S = 0.1
@@ -65,6 +67,7 @@ class PlanningLoop:
         self._leading = leading
         self._clock = clock
         self._writer = StatusWriter(client, leading=leading, observe=cache.observe, metrics=metrics, clock=clock)
+        self._progress = ProgressWriter(client, cache.observe)
         self._publisher = Publisher(client, cache, metrics, leading=leading)
         self._dirty = asyncio.Event()
         self._policy = PolicyInForce()
@@ -212,10 +215,11 @@ class PlanningLoop:
         now, state = self._clock(), self._cache.state()
         unadmitted = [key for key, job in state.jobs.items() if _unadmitted(job.status.allocation)]
         self._granted_since = {key: self._granted_since.get(key, now) for key in unadmitted}
-        repairs = [(job, repaired(job)) for job in state.jobs.values()]
-        await self._writer.write_progress(
-            [ProgressChange(job, progress) for job, progress in repairs if progress is not None]
-        )
+        for job in list(state.jobs.values()):
+            progress = repaired(job)
+            if progress is not None and self._leading():
+                with suppress(Conflict):  # somebody wrote to it just now: the next pass looks again
+                    await self._progress.apply(job, progress)
         await self._publisher.publish(state, self._policy, now)
 
 

@@ -55,8 +55,9 @@ def build_snapshot(
             continue
         if wish is not None:
             jobs.append(wish)
-    planned = {job.name for job in jobs}
-    used = _used(state, mode, now, planned, kept)
+    used = _used(state, mode, now, {job.name for job in jobs}, kept)
+    if mode == "fill":
+        jobs = [job for job in jobs if job.purpose == "train" or job.running or _has_full_room(job, state, used)]
     nodes = tuple(
         _node(capacity, used.get(capacity.name, NOTHING)) for capacity in state.capacities if capacity.gpu_type
     )
@@ -136,6 +137,19 @@ def _fitting(request: ProfileRequest, state: ClusterState, nodes: tuple[str, ...
     if best is None:
         return request
     return request.model_copy(update={"cpu_millis": best.cpu_millis, "memory_bytes": best.memory_bytes})
+
+
+def _has_full_room(job: core.Job, state: ClusterState, used: Mapping[str, Amounts]) -> bool:
+    """Whether a node can give a profile series all that it asks for. The planner would cut it to what is left beside
+    those that are about to leave, and the series would measure only up to that."""
+    ask = Amounts(job.gpus, job.cpu_millis_min, job.memory_bytes_min)
+    fitting = (
+        capacity.gpu_type in job.gpu_types
+        and (job.nodes is None or capacity.name in job.nodes)
+        and ask.fits(_capacity(capacity).minus(used.get(capacity.name, NOTHING)))
+        for capacity in state.capacities
+    )
+    return any(fitting)
 
 
 def _foreign(state: ClusterState, node: str) -> Amounts:

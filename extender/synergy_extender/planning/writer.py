@@ -6,11 +6,10 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
 from typing import Any
 
-from synergy_api.names import MANAGER_PLAN, MANAGER_PROGRESS
-from synergy_api.training_job import Progress
+from synergy_api.names import MANAGER_PLAN
 from synergy_extender.cluster.views import JobView, Key, read_job
 from synergy_extender.metrics import Metrics
-from synergy_extender.planning.changes import Kind, ProgressChange, StatusChange
+from synergy_extender.planning.changes import Kind, StatusChange
 from synergy_extender.planning.decide import stance
 from synergy_kube import Conflict, KubeClient, NotFound
 from synergy_kube.client import Object
@@ -60,11 +59,6 @@ class StatusWriter:
             dropped += [change.job.key for change, written in zip(batch, done, strict=True) if not written]
         return dropped
 
-    async def write_progress(self, changes: Iterable[ProgressChange]) -> None:
-        """Write repaired progress."""
-        for change in changes:
-            await apply_progress(self._client, change.job, change.progress, self._observe)
-
     async def _write(self, change: StatusChange, slots: asyncio.Semaphore) -> bool:
         async with slots:
             kind = change.kind.name.lower()
@@ -105,20 +99,6 @@ class StatusWriter:
             return read_job(item)
         except ValueError:
             return None
-
-
-async def apply_progress(
-    client: KubeClient, job: JobView, progress: Progress, observe: Callable[[Object], None]
-) -> None:
-    """Write a job's progress; one that is gone, or has given its name to another, has none."""
-    body = {"metadata": {"uid": job.uid}, "status": {"progress": progress.to_wire()}}
-    try:
-        answer = await client.apply(
-            TRAINING_JOBS, job.key.name, body, job.key.namespace, manager=MANAGER_PROGRESS, subresource="status"
-        )
-    except (NotFound, Conflict):
-        return
-    observe(answer)
 
 
 def _body(job: JobView, change: StatusChange) -> dict[str, Any]:

@@ -1,0 +1,29 @@
+"""`python3 -m synergy_extender`: one replica of the extender, configured by environment variables."""
+
+import asyncio
+import logging
+import sys
+
+from synergy_extender.app import serve
+from synergy_extender.config import ConfigError, read_settings
+from synergy_extender.logs import configure
+
+
+def main() -> int:
+    """Exit code 0 after a signal, 2 for bad settings or unusable files."""
+    try:
+        settings = read_settings()
+    except ConfigError as error:
+        sys.stderr.write(f"{error}\n")
+        return 2
+    configure(settings.log_level)
+    try:
+        asyncio.run(serve(settings))
+    except OSError as error:
+        logging.getLogger(__name__).error("cannot start: %s", error)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

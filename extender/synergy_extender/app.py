@@ -1,0 +1,136 @@
+"""All parts of the extender, put together and run."""
+
+import asyncio
+import logging
+import os
+import signal
+import time
+from contextlib import suppress
+
+import aiohttp
+
+from synergy_extender.cluster.cache import ClusterCache
+from synergy_extender.config import Settings
+from synergy_extender.leader import LeaderElection
+from synergy_extender.leases.desk import LeaseDesk
+from synergy_extender.leases.progress_writer import ProgressWriter
+from synergy_extender.leases.tokens import Reviewer
+from synergy_extender.metrics import Metrics
+from synergy_extender.planning.loop import PlanningLoop
+from synergy_extender.planning.worker import PlanWorker
+from synergy_extender.verbs.bind import Binder
+from synergy_extender.verbs.placements import ClusterPlacements
+from synergy_extender.web.api_app import ApiDesk, api_app
+from synergy_extender.web.ops_app import ops_app
+from synergy_extender.web.scheduler_app import SchedulerVerbs, scheduler_app
+from synergy_extender.web.servers import Endpoint, Servers
+from synergy_extender.web.tls import TlsFiles, follow
+from synergy_kube import ApiError, KubeClient
+
+_LOG = logging.getLogger(__name__)
+LEASE_NAME = "kube-synergy-extender"
+_LEAVING_SECONDS = 2.0
+"""Between being not ready and closing: until then the Service may still send requests here."""
+
+
+class Extender:
+    """One replica. Construct it in a running event loop, then `run`."""
+
+    def __init__(self, settings: Settings, client: KubeClient) -> None:
+        clock = time.time
+        self.metrics = Metrics()
+        self.cache = ClusterCache(client, self._notify)
+        identity = f"{settings.pod_name}_{os.urandom(4).hex()}"
+        place = (settings.pod_namespace, LEASE_NAME)
+        self.election = LeaderElection(client, place, identity, settings.leader, on_change=self._lead_changed)
+        self.loop = PlanningLoop(
+            client,
+            self.cache,
+            PlanWorker(settings.plan_timeout_s),
+            self.metrics,
+            leading=lambda: self.election.leading,
+            clock=clock,
+        )
+        self._files = TlsFiles(settings.tls_dir)
+        self._contexts = [
+            self._files.context(client_certificate=True),
+            self._files.context(client_certificate=False),
+        ]
+        self._stopping = asyncio.Event()
+        placements = ClusterPlacements(client, self.cache)
+        verbs = SchedulerVerbs(
+            placements, Binder(placements, self.cache.assumed, clock), self.metrics, lambda: self.cache.synced
+        )
+        reviewer = Reviewer(client, time.monotonic)
+        leases = LeaseDesk(
+            self.cache,
+            reviewer,
+            ProgressWriter(client, self.cache.observe),
+            self.metrics,
+            rounds=lambda: self.loop.rounds,
+            clock=clock,
+        )
+        desk = ApiDesk(
+            self.cache,
+            leases,
+            reviewer,
+            self.metrics,
+            rounds=lambda: self.loop.rounds,
+            last_plan=lambda: self.loop.last,
+            leader=lambda: self.election.holder,
+            clock=clock,
+        )
+        self.servers = Servers(
+            settings.host,
+            [
+                Endpoint(scheduler_app(verbs, self.metrics), settings.scheduler_port, self._contexts[0]),
+                Endpoint(api_app(desk), settings.api_port, self._contexts[1]),
+                Endpoint(ops_app(self.metrics, self._missing), settings.ops_port),
+            ],
+        )
+
+    def stop(self) -> None:
+        """Leave in good order: `run` returns when all is closed."""
+        self._stopping.set()
+
+    async def run(self) -> None:
+        """Run until `stop`. An error that no part can live with ends all parts and is raised."""
+        async with asyncio.TaskGroup() as group:
+            parts = [
+                group.create_task(self.cache.run(), name="watches"),
+                group.create_task(self.election.run(), name="leader election"),
+                group.create_task(self.loop.run(), name="planning"),
+                group.create_task(follow(self._files, self._contexts), name="certificates"),
+            ]
+            serving = group.create_task(self.servers.run(), name="servers")
+            await self._stopping.wait()
+            with suppress(ApiError, aiohttp.ClientError, TimeoutError, OSError):
+                await self.election.release()
+            await asyncio.sleep(_LEAVING_SECONDS)
+            self.servers.stop()
+            await serving
+            for part in parts:
+                part.cancel()
+
+    def _missing(self) -> str:
+        if self._stopping.is_set():
+            return "shutting down"
+        return "" if self.cache.synced else "the cluster has not been read yet"
+
+    def _notify(self) -> None:
+        self.loop.notify()
+
+    def _lead_changed(self, leading: bool) -> None:
+        self.metrics.leader.set(1 if leading else 0)
+        self.loop.notify()
+
+
+async def serve(settings: Settings) -> None:
+    """Run one replica until SIGTERM or SIGINT."""
+    async with await KubeClient.connect(settings.kubeconfig) as client:
+        extender = Extender(settings, client)
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, extender.stop)
+        _LOG.info("listening on ports %s", extender.servers.ports)
+        await extender.run()

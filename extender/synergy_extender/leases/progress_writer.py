@@ -1,0 +1,42 @@
+"""Writes a job's progress."""
+
+from collections.abc import Callable
+
+from synergy_api.names import MANAGER_PROGRESS
+from synergy_api.training_job import Progress
+from synergy_extender.cluster.views import JobView
+from synergy_kube import KubeClient, NotFound
+from synergy_kube.client import Object
+from synergy_kube.resources import TRAINING_JOBS
+
+
+class ProgressWriter:
+    """Server-side applies of status.progress. `observe` is told of each object as it stands."""
+
+    def __init__(self, client: KubeClient, observe: Callable[[Object], None]) -> None:
+        self._client = client
+        self._observe = observe
+
+    async def apply(self, job: JobView, progress: Progress) -> None:
+        """Write it if nobody wrote to the job since `job` was read; a job that is gone has none.
+
+        Raises Conflict if somebody did, other ApiErrors, aiohttp.ClientError, TimeoutError.
+        """
+        body = {
+            "metadata": {"uid": job.uid, "resourceVersion": job.resource_version},
+            "status": {"progress": progress.to_wire()},
+        }
+        try:
+            answer = await self._client.apply(
+                TRAINING_JOBS, job.key.name, body, job.key.namespace, manager=MANAGER_PROGRESS, subresource="status"
+            )
+        except NotFound:
+            return
+        self._observe(answer)
+
+    async def look(self, job: JobView) -> None:
+        """Read the job anew. Raises like `apply`."""
+        try:
+            self._observe(await self._client.get(TRAINING_JOBS, job.key.name, job.key.namespace))
+        except NotFound:
+            return

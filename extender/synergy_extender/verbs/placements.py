@@ -1,0 +1,71 @@
+"""What the verbs look up: from the watch, and from the API server where the watch may be behind."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from synergy_extender.cluster.cache import ClusterCache
+from synergy_extender.cluster.views import JobView, Member, PodView, read_pod
+from synergy_extender.ledger import Ledger
+from synergy_extender.verbs.place import Refusal, place_of
+from synergy_extender.wire.verbs import BindingArgs
+from synergy_kube import KubeClient, NotFound
+from synergy_kube.resources import PODS, TRAINING_JOBS
+
+
+class ClusterPlacements:
+    """Pods, jobs and room of the real cluster."""
+
+    def __init__(self, client: KubeClient, cache: ClusterCache) -> None:
+        self._client = client
+        self._cache = cache
+
+    async def place(self, name: str, member: Member | None, planned_node: str) -> tuple[str | Refusal, JobView | None]:
+        """Where the plan wants the pod. The API server is asked before a refusal that a watch a moment behind would also
+        give. Raises ApiError, aiohttp.ClientError or TimeoutError."""
+        job = self._cache.jobs.get(member.job) if member is not None else None
+        place = place_of(name, member, planned_node, job)
+        if member is None or not isinstance(place, Refusal) or not place.may_be_behind:
+            return place, job
+        try:
+            self._cache.observe(await self._client.get(TRAINING_JOBS, member.job.name, member.job.namespace))
+        except NotFound:
+            return place, job
+        job = self._cache.jobs.get(member.job)
+        return place_of(name, member, planned_node, job), job
+
+    async def place_now(self, pod: PodView) -> tuple[str | Refusal, JobView | None]:
+        """`place` of a pod that is known."""
+        return await self.place(pod.name, pod.member, pod.planned_node)
+
+    async def pod_now(self, args: BindingArgs) -> PodView | None:
+        """The pod of the request; None if it is gone or another has taken its name."""
+        pod = self._cache.pods.get(args.pod_namespace, args.pod_name)
+        if pod is None or pod.uid != args.pod_uid:
+            pod = await self._read(args.pod_namespace, args.pod_name)
+        return pod if pod is not None and pod.uid == args.pod_uid and not pod.terminal else None
+
+    def members(self, pod: PodView) -> list[PodView]:
+        """The pods of the pod's run that have not ended, itself included."""
+        if pod.member is None:
+            return [pod]
+        known = self._cache.pods.of_run(pod.member.job, pod.member.run)
+        return known if any(member.uid == pod.uid for member in known) else [*known, pod]
+
+    def ledger(self) -> Ledger:
+        """What is free now."""
+        return self._cache.ledger()
+
+    async def post_binding(self, pod: PodView, body: Mapping[str, Any]) -> None:
+        """Create the pod's binding."""
+        await self._client.create_subresource(PODS, pod.name, "binding", body, pod.namespace)
+
+    async def bound_node(self, pod: PodView) -> str:
+        """Where the API server has the pod bound; empty if nowhere, or if it is not the same pod any more."""
+        now = await self._read(pod.namespace, pod.name)
+        return now.node if now is not None and now.uid == pod.uid else ""
+
+    async def _read(self, namespace: str, name: str) -> PodView | None:
+        try:
+            return read_pod(await self._client.get(PODS, name, namespace))
+        except NotFound:
+            return None

@@ -1,0 +1,156 @@
+"""The API for workers (leases) and for people (snapshot, plan), with its OpenAPI page under /docs."""
+
+from collections.abc import Callable
+from typing import Annotated, Any, Literal
+
+import aiohttp
+from fastapi import Depends, FastAPI, Header, HTTPException
+from fastapi.responses import JSONResponse
+from pydantic import BaseModel
+
+from synergy_api.timestamps import format_time
+from synergy_core.snapshot_format import plan_document, snapshot_document
+from synergy_extender.cluster.cache import ClusterCache
+from synergy_extender.leases.desk import LeaseDesk, NotReadyError, NoWorkerError, TokenRefusedError
+from synergy_extender.leases.reports import Report
+from synergy_extender.leases.tokens import Reviewer
+from synergy_extender.metrics import Metrics
+from synergy_extender.planning.loop import LastPlan
+from synergy_extender.planning.snapshot import build_snapshot
+from synergy_extender.rounds import Rounds
+from synergy_extender.web.limits import App, LimitBody
+from synergy_kube import ApiError
+
+_MOST_BYTES = 64 << 10
+
+
+class VerdictAnswer(BaseModel):
+    """What the worker shall do. Times in seconds from now; CPU and memory are what the worker may use now."""
+
+    verdict: Literal["continue", "yield"]
+    yield_in_s: float | None
+    lease_remaining_s: float
+    next_report_s: float
+    cpu_millis: int
+    memory_bytes: int
+
+
+class Problem(BaseModel):
+    """Why a request was refused."""
+
+    detail: str
+
+
+class ApiDesk:
+    """What the endpoints need."""
+
+    def __init__(
+        self,
+        cache: ClusterCache,
+        leases: LeaseDesk,
+        reviewer: Reviewer,
+        metrics: Metrics,
+        *,
+        rounds: Callable[[], Rounds],
+        last_plan: Callable[[], LastPlan | None],
+        leader: Callable[[], str],
+        clock: Callable[[], float],
+    ) -> None:
+        self.cache = cache
+        self.leases = leases
+        self.reviewer = reviewer
+        self.metrics = metrics
+        self.rounds = rounds
+        self.last_plan = last_plan
+        self.leader = leader
+        self.clock = clock
+
+
+def api_app(desk: ApiDesk) -> App:
+    """The ASGI application."""
+    app = FastAPI(title="kube-synergy extender", version="v1", redoc_url=None)
+    app.post("/v1/lease", responses=_REFUSALS, summary="A worker reports and hears whether to train on")(_lease(desk))
+    person = Depends(_person(desk))
+    app.get(
+        "/v1/snapshot",
+        responses=_REFUSALS,
+        dependencies=[person],
+        summary="The cluster as the planner sees it, for `kube-synergy plan`",
+    )(_snapshot(desk))
+    app.get("/v1/plan", responses=_REFUSALS, dependencies=[person], summary="The newest plan of this replica")(
+        _plan(desk)
+    )
+    return LimitBody(app, _MOST_BYTES)
+
+
+_REFUSALS: dict[int | str, dict[str, Any]] = {
+    401: {"model": Problem, "description": "No token, or one that the API server refuses."},
+    403: {"model": Problem, "description": "The token's owner may not do this."},
+    503: {"model": Problem, "description": "This replica cannot answer now."},
+}
+
+Authorization = Annotated[str, Header(description="`Bearer` and a token.")]
+
+
+def _lease(desk: ApiDesk) -> Callable[..., Any]:
+    async def lease(report: Report, authorization: Authorization = "") -> VerdictAnswer:
+        token = _token(authorization)
+        with desk.metrics.report_seconds.time():
+            try:
+                answer = await desk.leases.report(token, report)
+            except TokenRefusedError as error:
+                raise HTTPException(401, str(error)) from None
+            except NoWorkerError as error:
+                raise HTTPException(403, str(error)) from None
+            except NotReadyError as error:
+                raise HTTPException(503, str(error)) from None
+        return VerdictAnswer(**vars(answer))
+
+    return lease
+
+
+def _person(desk: ApiDesk) -> Callable[..., Any]:
+    async def person(authorization: Authorization = "") -> None:
+        token = _token(authorization)
+        try:
+            identity = await desk.reviewer.identify(token, None)
+            if identity is None:
+                raise HTTPException(401, "the API server refuses the token")
+            allowed = await desk.reviewer.may_read_jobs(identity)
+        except (ApiError, aiohttp.ClientError, TimeoutError, OSError) as error:
+            raise HTTPException(
+                503, f"the API server cannot review the token: {error or type(error).__name__}"
+            ) from error
+        if not allowed:
+            raise HTTPException(403, f"{identity.username} may not get trainingjobs.kube-synergy.dev in all namespaces")
+
+    return person
+
+
+def _snapshot(desk: ApiDesk) -> Callable[..., Any]:
+    async def snapshot(mode: Literal["round", "fill"] = "round") -> JSONResponse:
+        if not desk.cache.synced:
+            raise HTTPException(503, "this replica has not read the cluster yet")
+        built = build_snapshot(desk.cache.state(), mode=mode, now=desk.clock(), round_s=desk.rounds().seconds)
+        return JSONResponse(snapshot_document(built.snapshot))
+
+    return snapshot
+
+
+def _plan(desk: ApiDesk) -> Callable[..., Any]:
+    async def plan() -> JSONResponse:
+        last = desk.last_plan()
+        if last is None:
+            raise HTTPException(503, f"this replica has not planned; the leader is {desk.leader() or 'not known'}")
+        document = plan_document(last.planned.plan, seconds=last.planned.seconds)
+        about = {"mode": last.mode, "round": last.round_index, "planned_at": format_time(last.at)}
+        return JSONResponse({**about, "plan": document})
+
+    return plan
+
+
+def _token(authorization: str) -> str:
+    scheme, _, token = authorization.partition(" ")
+    if scheme.lower() != "bearer" or not token.strip():
+        raise HTTPException(401, "send the header Authorization: Bearer TOKEN", {"WWW-Authenticate": "Bearer"})
+    return token.strip()

@@ -1,0 +1,27 @@
+"""Metrics and probes, without TLS."""
+
+from collections.abc import Callable
+
+from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
+
+from synergy_extender.metrics import Metrics
+
+
+def ops_app(metrics: Metrics, ready: Callable[[], str]) -> Starlette:
+    """`ready` answers with what is missing, or with an empty text."""
+
+    async def show_metrics(request: Request) -> Response:
+        return Response(generate_latest(metrics.registry), media_type=CONTENT_TYPE_LATEST)
+
+    async def healthz(request: Request) -> Response:
+        return PlainTextResponse("ok")
+
+    async def readyz(request: Request) -> Response:
+        missing = ready()
+        return PlainTextResponse(missing or "ok", status_code=503 if missing else 200)
+
+    return Starlette(routes=[Route("/metrics", show_metrics), Route("/healthz", healthz), Route("/readyz", readyz)])

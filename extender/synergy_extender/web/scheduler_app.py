@@ -1,0 +1,134 @@
+"""The scheduler verbs over HTTP, for kube-scheduler alone (the server asks for its client certificate).
+
+Every answer has status 200: with another one the kube-scheduler hides the reason from the user. Plain Starlette and
+msgspec, because filter runs inside the scheduler's serial loop.
+"""
+
+import logging
+import time
+from collections.abc import Awaitable, Callable
+
+import aiohttp
+import msgspec
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from synergy_api.names import ANNOTATION_PLANNED_NODE
+from synergy_extender.cluster.views import Member, member_of
+from synergy_extender.metrics import Metrics
+from synergy_extender.verbs.bind import Binder, BindRefused
+from synergy_extender.verbs.place import Refusal
+from synergy_extender.verbs.placements import ClusterPlacements
+from synergy_extender.verbs.scheduling import filter_nodes, prioritize_nodes, refuse_preemption
+from synergy_extender.web.limits import App, LimitBody
+from synergy_extender.wire.verbs import BindingArgs, BindingResult, ExtenderArgs, FilterResult, PodMetadata
+from synergy_kube import ApiError
+
+_LOG = logging.getLogger(__name__)
+_MOST_BYTES = 64 << 20
+"""Room for a few thousand whole nodes."""
+
+_ARGS = msgspec.json.Decoder(ExtenderArgs)
+_BINDING = msgspec.json.Decoder(BindingArgs)
+_ENCODER = msgspec.json.Encoder()
+
+NOT_SYNCED = "the extender has not read the cluster yet"
+
+
+class SchedulerVerbs:
+    """Handlers of the four verbs."""
+
+    def __init__(
+        self,
+        placements: ClusterPlacements,
+        binder: Binder,
+        metrics: Metrics,
+        synced: Callable[[], bool],
+    ) -> None:
+        self._placements = placements
+        self._binder = binder
+        self._metrics = metrics
+        self._synced = synced
+
+    async def filter(self, body: bytes) -> object:
+        """Lets the planned node pass."""
+        try:
+            args = _ARGS.decode(body)
+            if not self._synced():
+                return FilterResult(error=NOT_SYNCED)
+            place = await self._place(args.pod.metadata)
+            if isinstance(place, Refusal):
+                self._metrics.verb_refusals.labels("filter").inc()
+            return filter_nodes(args, place)
+        except msgspec.DecodeError as error:
+            return FilterResult(error=f"not a filter request: {error}")
+        except (ApiError, aiohttp.ClientError, TimeoutError, OSError) as error:
+            return FilterResult(error=f"the API server did not answer: {error or type(error).__name__}")
+
+    async def prioritize(self, body: bytes) -> object:
+        """Prefers the planned node. There is no field for an error: what cannot be judged gets no score."""
+        try:
+            args = _ARGS.decode(body)
+            return prioritize_nodes(args, await self._place(args.pod.metadata))
+        except (msgspec.DecodeError, ApiError, aiohttp.ClientError, TimeoutError, OSError) as error:
+            _LOG.warning("prioritize: %s", error or type(error).__name__)
+            return []
+
+    async def bind(self, body: bytes) -> object:
+        """Binds, or says why not."""
+        try:
+            args = _BINDING.decode(body)
+        except msgspec.DecodeError as error:
+            return BindingResult(error=f"not a bind request: {error}")
+        if not self._synced():
+            return BindingResult(error=NOT_SYNCED)
+        try:
+            await self._binder.bind(args)
+        except BindRefused as refusal:
+            self._metrics.verb_refusals.labels("bind").inc()
+            if refusal.by_ledger:
+                self._metrics.ledger_refusals.inc()
+            _LOG.info("bind of %s/%s to %s refused: %s", args.pod_namespace, args.pod_name, args.node, refusal)
+            return BindingResult(error=str(refusal))
+        return BindingResult()
+
+    async def preempt(self, body: bytes) -> object:
+        """Never evicts anybody."""
+        _LOG.info("preempt: no victims; who leaves is decided by the plan at a round's end")
+        return refuse_preemption()
+
+    async def _place(self, pod: PodMetadata) -> str | Refusal:
+        place, _ = await self._placements.place(
+            pod.name, _member(pod), (pod.annotations or {}).get(ANNOTATION_PLANNED_NODE, "")
+        )
+        return place
+
+
+def scheduler_app(verbs: SchedulerVerbs, metrics: Metrics) -> App:
+    """The ASGI application."""
+
+    def route(verb: str, handler: Callable[[bytes], Awaitable[object]]) -> Route:
+        seconds = metrics.verb_seconds.labels(verb)
+
+        async def endpoint(request: Request) -> Response:
+            started = time.perf_counter()
+            answer = await handler(await request.body())
+            response = Response(_ENCODER.encode(answer), media_type="application/json")
+            seconds.observe(time.perf_counter() - started)
+            return response
+
+        return Route(f"/{verb}", endpoint, methods=["POST"])
+
+    routes = [
+        route("filter", verbs.filter),
+        route("prioritize", verbs.prioritize),
+        route("bind", verbs.bind),
+        route("preempt", verbs.preempt),
+    ]
+    return LimitBody(Starlette(routes=routes), _MOST_BYTES)
+
+
+def _member(pod: PodMetadata) -> Member | None:
+    return member_of({"metadata": {"namespace": pod.namespace, "labels": pod.labels or {}}})

@@ -1,0 +1,80 @@
+"""Several uvicorn servers on one event loop."""
+
+import asyncio
+import socket
+import ssl
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import uvicorn
+
+_DRAIN_SECONDS = 5
+_KEEP_ALIVE_SECONDS = 75
+_BACKLOG = 512
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """One port: what answers there, and its TLS if any. Port 0 takes any that is free."""
+
+    app: Any
+    port: int
+    tls: ssl.SSLContext | None = None
+
+
+class _Server(uvicorn.Server):
+    """A server that leaves signals to the process."""
+
+    @contextmanager
+    def capture_signals(self) -> Generator[None, None, None]:
+        """Nothing: several servers share the process."""
+        yield
+
+
+class Servers:
+    """Binds at once, so that a port that is taken is an OSError here; serves in `run`."""
+
+    def __init__(self, host: str, endpoints: Sequence[Endpoint]) -> None:
+        self._sockets = [_listen(host, endpoint.port) for endpoint in endpoints]
+        self._servers = [_server(endpoint) for endpoint in endpoints]
+
+    @property
+    def ports(self) -> list[int]:
+        """The bound ports, in the order of the endpoints."""
+        return [int(listening.getsockname()[1]) for listening in self._sockets]
+
+    async def run(self) -> None:
+        """Serve until `stop`."""
+        async with asyncio.TaskGroup() as group:
+            for server, listening in zip(self._servers, self._sockets, strict=True):
+                group.create_task(server.serve(sockets=[listening]))
+
+    def stop(self) -> None:
+        """Take no new connections; requests that are being answered get a few seconds."""
+        for server in self._servers:
+            server.should_exit = True
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    listening = socket.create_server((host, port), backlog=_BACKLOG)
+    listening.setblocking(False)
+    return listening
+
+
+def _server(endpoint: Endpoint) -> _Server:
+    tls = endpoint.tls
+    return _Server(
+        uvicorn.Config(
+            endpoint.app,
+            lifespan="off",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            proxy_headers=False,
+            timeout_keep_alive=_KEEP_ALIVE_SECONDS,
+            timeout_graceful_shutdown=_DRAIN_SECONDS,
+            ssl_context_factory=None if tls is None else lambda _config, _default: tls,
+        )
+    )
