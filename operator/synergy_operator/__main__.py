@@ -1,0 +1,34 @@
+"""`python3 -m synergy_operator`: the operator as a process, configured by its environment."""
+
+import asyncio
+import logging
+import os
+import sys
+
+import kopf
+
+from synergy_operator.config import Environment, read_environment
+from synergy_operator.handlers import Operator
+
+
+def main() -> int:
+    """Run until told to stop. Returns 2 with one line on stderr if the environment does not suffice."""
+    try:
+        environment = read_environment(os.environ)
+        environment.settings()
+    except (ValueError, OSError) as error:
+        print(f"kube-synergy-operator: {error}", file=sys.stderr)  # noqa: T201 - before any logging
+        return 2
+    kopf.configure(log_format=kopf.LogFormat.JSON)
+    logging.getLogger().setLevel(environment.log_level)
+    logging.getLogger("kopf").setLevel(max(logging.getLogger().level, logging.INFO))
+    asyncio.run(_serve(environment))
+    return 0
+
+
+async def _serve(environment: Environment) -> None:
+    await Operator(environment).serve()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,47 @@
+"""The cluster as validation and profile series see it: GPU types, their nodes, what profile runs may cost."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from synergy_api.nodes import Object, is_ready
+from synergy_api.pools import NodeCapacity, node_capacities, read_pools
+from synergy_api.scheduling_policy import Profiling
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """`nodes` have GPUs of a known type. `unready` names all nodes that are there but do not report as ready;
+    `names` all nodes that are there."""
+
+    nodes: tuple[NodeCapacity, ...] = ()
+    unready: frozenset[str] = frozenset()
+    names: frozenset[str] = frozenset()
+    profiling: Profiling = field(default_factory=Profiling)
+
+    @cached_property
+    def by_type(self) -> Mapping[str, tuple[NodeCapacity, ...]]:
+        """The nodes of each GPU type, types and nodes in order of name."""
+        kinds = sorted({node.gpu_type for node in self.nodes})
+        return {kind: tuple(node for node in self.nodes if node.gpu_type == kind) for kind in kinds}
+
+    def allowed_types(self, wanted: Iterable[str]) -> tuple[str, ...]:
+        """The types that are there and that a job with these `spec.gpuTypes` may use; empty means any."""
+        allowed = frozenset(wanted)
+        return tuple(kind for kind in self.by_type if not allowed or kind in allowed)
+
+    def lost(self, node: str) -> bool:
+        """The node is gone or does not report: what runs there cannot be seen to end."""
+        return node not in self.names or node in self.unready
+
+
+def read_cluster(nodes: Iterable[Object], pools: Iterable[Object], profiling: Profiling) -> Cluster:
+    """The cluster from Node and GPUPool objects; pools that do not parse are left to the extender to report."""
+    listed = list(nodes)
+    found = node_capacities(listed, read_pools(pools)[0])
+    return Cluster(
+        nodes=tuple(node for node in found if node.gpu_type and node.gpus > 0),
+        unready=frozenset(str(node["metadata"]["name"]) for node in listed if not is_ready(node)),
+        names=frozenset(str(node["metadata"]["name"]) for node in listed),
+        profiling=profiling,
+    )

@@ -1,0 +1,69 @@
+"""Conditions as the Kubernetes API conventions define them."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from synergy_api.base import Condition
+from synergy_api.timestamps import format_time
+from synergy_operator.reasons import Finding
+
+VALID: Final = "Valid"
+PROFILED: Final = "Profiled"
+RUNNING: Final = "Running"
+RESOURCES: Final = "ResourcesAsPlanned"
+FINISHED: Final = "Finished"
+ORDER: Final = (VALID, PROFILED, RUNNING, RESOURCES, FINISHED)
+
+_LONGEST_MESSAGE: Final = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a condition shall say."""
+
+    status: Literal["True", "False", "Unknown"]
+    finding: Finding
+
+
+def yes(finding: Finding) -> Verdict:
+    """The condition holds."""
+    return Verdict("True", finding)
+
+
+def no(finding: Finding) -> Verdict:
+    """The condition does not hold."""
+    return Verdict("False", finding)
+
+
+def find(conditions: Iterable[Condition], kind: str) -> Condition | None:
+    """The condition of a type."""
+    return next((c for c in conditions if c.type == kind), None)
+
+
+def write(
+    old: Iterable[Condition], verdicts: Mapping[str, Verdict | None], generation: int, now: float
+) -> list[Condition]:
+    """The conditions after `verdicts`: `lastTransitionTime` moves only when a status flips; None leaves a condition as
+    it was."""
+    before = {condition.type: condition for condition in old}
+    after: list[Condition] = []
+    for kind in ORDER:
+        verdict, previous = verdicts.get(kind), before.get(kind)
+        if verdict is not None:
+            after.append(_next(kind, verdict, previous, generation, now))
+        elif previous is not None:
+            after.append(previous)
+    return after
+
+
+def _next(kind: str, verdict: Verdict, previous: Condition | None, generation: int, now: float) -> Condition:
+    flipped = previous is None or previous.status != verdict.status
+    return Condition(
+        type=kind,
+        status=verdict.status,
+        reason=verdict.finding.reason.value,
+        message=verdict.finding.message[:_LONGEST_MESSAGE],
+        last_transition_time=format_time(now) if flipped or previous is None else previous.last_transition_time,
+        observed_generation=generation,
+    )

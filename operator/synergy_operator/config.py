@@ -1,0 +1,57 @@
+"""The operator's settings, from the environment (docs/architecture.md, Images)."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a worker pod is given beside its template. `ca_cert` is PEM; `priority_class` empty means the cluster's
+    default."""
+
+    profiler_image: str
+    extender_url: str
+    ca_cert: str
+    priority_class: str = ""
+
+
+@dataclass
+class Environment:
+    """Settings as the environment gives them; the CA certificate is read anew whenever its file changes."""
+
+    profiler_image: str
+    extender_url: str
+    ca_file: Path
+    priority_class: str = ""
+    log_level: str = "INFO"
+    health_port: int = 8080
+    _cached: tuple[float, Settings] | None = field(default=None, repr=False)
+
+    def settings(self) -> Settings:
+        """The settings now. Raises OSError if the CA's file cannot be read."""
+        changed = self.ca_file.stat().st_mtime
+        if self._cached is None or self._cached[0] != changed:
+            pem = self.ca_file.read_text(encoding="ascii")
+            found = Settings(self.profiler_image, self.extender_url, pem, self.priority_class)
+            self._cached = (changed, found)
+        return self._cached[1]
+
+
+def read_environment(environ: Mapping[str, str]) -> Environment:
+    """Raises ValueError naming each variable that is missing, or the one that does not parse."""
+    required = ("SYNERGY_PROFILER_IMAGE", "SYNERGY_EXTENDER_URL", "SYNERGY_CA_FILE")
+    missing = [name for name in required if not environ.get(name)]
+    if missing:
+        raise ValueError(f"set {', '.join(missing)} in the environment")
+    port = environ.get("SYNERGY_HEALTH_PORT", "8080")
+    if not port.isdecimal() or not 0 < int(port) < 65536:
+        raise ValueError(f"SYNERGY_HEALTH_PORT: {port!r} is not a port number")
+    return Environment(
+        profiler_image=environ["SYNERGY_PROFILER_IMAGE"],
+        extender_url=environ["SYNERGY_EXTENDER_URL"],
+        ca_file=Path(environ["SYNERGY_CA_FILE"]),
+        priority_class=environ.get("SYNERGY_PRIORITY_CLASS", ""),
+        log_level=environ.get("SYNERGY_LOG_LEVEL", "INFO").upper(),
+        health_port=int(port),
+    )

@@ -1,0 +1,210 @@
+"""The edge around the reconcile: caches that follow the API server, a queue of jobs to look at, an executor.
+
+kopf delivers the TrainingJobs' events (`handlers.py`); reflectors follow what belongs to them, because a reflector also
+tells of objects that went while its watch was down, which a run's end depends on.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from pydantic import ValidationError
+
+from synergy_api.names import LABEL_JOB
+from synergy_api.scheduling_policy import DEFAULT_POLICY_NAME, Profiling, SchedulingPolicySpec
+from synergy_api.throughput_profile import ThroughputProfileSpec
+from synergy_api.training_job import FINISHED
+from synergy_kube import Change, KubeClient, Reflector
+from synergy_kube.resources import GPU_POOLS, JOBS, NODES, PODS, SCHEDULING_POLICIES, THROUGHPUT_PROFILES
+from synergy_operator.cache import Cache, Key, Owned, OwnedCache
+from synergy_operator.cluster import Cluster, read_cluster
+from synergy_operator.config import Environment
+from synergy_operator.executor import Executor
+from synergy_operator.observed import Observed
+from synergy_operator.reconcile import reconcile
+from synergy_operator.refusal_log import RefusalLog
+from synergy_operator.views import BatchJobView, JobView, PodView, read_batch_job, read_job, read_pod
+from synergy_operator.work_queue import WorkQueue
+
+_LOG = logging.getLogger(__name__)
+_VIEW: Final = "view"
+_SETTLE_SECONDS: Final = 0.05
+"""How long to wait for more changes of nodes and pools before the jobs are looked at anew."""
+
+Object = dict[str, Any]
+
+
+class Controller:
+    """Everything between the API server and the pure reconcile. `clock` gives Unix time."""
+
+    def __init__(self, client: KubeClient, environment: Environment, clock: Callable[[], float]) -> None:
+        self._environment = environment
+        self._clock = clock
+        self._jobs: Cache[JobView] = Cache()
+        self._pods: OwnedCache[PodView] = OwnedCache()
+        self._batch_jobs: OwnedCache[BatchJobView] = OwnedCache()
+        self._refusals = RefusalLog()
+        self._profiles: dict[str, ThroughputProfileSpec] = {}
+        self._cluster = Cluster()
+        self._settling: asyncio.TimerHandle | None = None
+        self._queue: WorkQueue[Key] = WorkQueue(self._look_at)
+        self._executor = Executor(
+            client,
+            jobs=self._jobs,
+            pods=self._pods,
+            batch_jobs=self._batch_jobs,
+            refusals=self._refusals,
+            clock=clock,
+        )
+        ours = {"label_selector": LABEL_JOB}
+        self._nodes = Reflector(client, NODES, trim=_trim_node, on_change=self._on_node)
+        self._pools = Reflector(client, GPU_POOLS, on_change=self._on_cluster)
+        self._policies = Reflector(client, SCHEDULING_POLICIES, on_change=self._on_cluster)
+        self._reflectors = (
+            self._nodes,
+            self._pools,
+            self._policies,
+            Reflector(client, THROUGHPUT_PROFILES, on_change=self._on_profile),
+            Reflector(client, PODS, trim=_trimmed(read_pod), on_change=self._on_owned(self._pods), **ours),
+            Reflector(client, JOBS, trim=_trimmed(read_batch_job), on_change=self._on_owned(self._batch_jobs), **ours),
+        )
+
+    async def run(self, ready: asyncio.Event) -> None:
+        """Follow the cluster and work until cancelled; `ready` is set once the caches are whole. A run whose pods are not
+        all in the cache would look as if it had lost them, so nothing is looked at before."""
+        async with asyncio.TaskGroup() as group:
+            for reflector in self._reflectors:
+                group.create_task(reflector.run())
+            for reflector in self._reflectors:
+                await reflector.synced.wait()
+            self._settle()
+            ready.set()
+            group.create_task(self._queue.run())
+
+    @property
+    def stuck(self) -> bool:
+        """Work on some job does not end."""
+        return self._queue.stuck
+
+    def take_job(self, kind: str | None, item: Mapping[str, Any]) -> None:
+        """A TrainingJob's event: `kind` is ADDED, MODIFIED, DELETED, or None from a listing."""
+        key = (item["metadata"]["namespace"], item["metadata"]["name"])
+        if kind == "DELETED":
+            self._jobs.drop(key, item["metadata"]["uid"])
+            self._refusals.forget(key)
+        elif self._jobs.keep(read_job(item)):
+            self._queue.add(key)
+
+    async def _look_at(self, key: Key) -> float | None:
+        job = self._jobs.get(key)
+        if job is None:
+            return None
+        observed = Observed(
+            job=job,
+            cluster=self._cluster,
+            settings=self._environment.settings(),
+            pods=tuple(pod for pod in self._pods.of_job(key) if pod.owner == job.uid),
+            batch_jobs=tuple(batch for batch in self._batch_jobs.of_job(key) if batch.owner == job.uid),
+            profiles=self._profiles,
+            refusals=self._refusals.of(key),
+        )
+        actions = reconcile(observed, self._clock())
+        await self._executor.carry_out(job, actions.todo)
+        return 0.0 if actions.todo else actions.look_again_in
+
+    def _on_owned(self, cache: OwnedCache[Any]) -> Callable[[Change], None]:
+        def on_change(change: Change) -> None:
+            view: Owned | None = (change.new or change.old or {}).get(_VIEW)
+            if view is None:
+                return
+            if change.new is None:
+                cache.drop(change.key)
+                self._refusals.forget_pod((view.namespace, view.job), view.uid)
+            else:
+                cache.keep(view)
+            self._queue.add((view.namespace, view.job))
+
+        return on_change
+
+    def _on_node(self, change: Change) -> None:
+        if change.old is None or change.new is None or _said(change.old) != _said(change.new):
+            self._on_cluster(change)
+
+    def _on_cluster(self, _: Change) -> None:
+        if self._settling is None:
+            self._settling = asyncio.get_running_loop().call_later(_SETTLE_SECONDS, self._settle)
+
+    def _settle(self) -> None:
+        """The cluster's view anew; all jobs that are not finished are looked at if it has changed."""
+        self._settling = None
+        cluster = read_cluster(self._nodes, self._pools, self._profiling())
+        if cluster != self._cluster:
+            self._cluster = cluster
+            self._look_at_all()
+
+    def _profiling(self) -> Profiling:
+        policy = self._policies.get("", DEFAULT_POLICY_NAME)
+        try:
+            return SchedulingPolicySpec.model_validate((policy or {}).get("spec") or {}).profiling
+        except ValidationError as error:
+            _LOG.warning("SchedulingPolicy %s does not parse, defaults hold: %s", DEFAULT_POLICY_NAME, error)
+            return Profiling()
+
+    def _on_profile(self, change: Change) -> None:
+        name = change.key[1]
+        self._profiles.pop(name, None)
+        if change.new is None:
+            return
+        try:
+            profile = ThroughputProfileSpec.model_validate(change.new.get("spec") or {})
+        except ValidationError as error:
+            _LOG.warning("ThroughputProfile %s is not used: %s", name, error)
+            return
+        if profile.fingerprint == name:
+            self._profiles[name] = profile
+            self._look_at_all(profile.fingerprint)
+
+    def _look_at_all(self, fingerprint: str | None = None) -> None:
+        """Look at all jobs that are not finished, or at those of one fingerprint."""
+        for job in self._jobs:
+            mark = job.status.profile.fingerprint if job.status.profile else ""
+            if job.status.phase not in FINISHED and fingerprint in (None, mark):
+                self._queue.add(job.key)
+
+
+def _trimmed(read: Callable[[Mapping[str, Any]], Any]) -> Callable[[Object], Object]:
+    """Keep the small view of an object instead of its JSON."""
+
+    def trim(item: Object) -> Object:
+        metadata = item["metadata"]
+        kept = {key: metadata[key] for key in ("namespace", "name", "resourceVersion")}
+        try:
+            return {"metadata": kept, _VIEW: read(item)}
+        except (KeyError, IndexError, TypeError, ValueError) as error:
+            _LOG.warning("%s/%s carries our label but is none of ours: %r", kept["namespace"], kept["name"], error)
+            return {"metadata": kept}
+
+    return trim
+
+
+def _trim_node(node: Object) -> Object:
+    metadata, spec, status = node["metadata"], node.get("spec") or {}, node.get("status") or {}
+    ready = [
+        {"type": c["type"], "status": c.get("status")}
+        for c in status.get("conditions") or []
+        if c.get("type") == "Ready"
+    ]
+    return {
+        "metadata": {
+            key: metadata[key] for key in ("name", "resourceVersion", "labels", "deletionTimestamp") if key in metadata
+        },
+        "spec": {key: spec[key] for key in ("taints", "unschedulable") if key in spec},
+        "status": {"allocatable": status.get("allocatable") or {}, "conditions": ready},
+    }
+
+
+def _said(node: Object) -> tuple[Any, ...]:
+    """What a trimmed node says, without its version."""
+    metadata = {key: value for key, value in node["metadata"].items() if key != "resourceVersion"}
+    return metadata, node["spec"], node["status"]

@@ -1,0 +1,209 @@
+"""Carries out what a reconcile decided. What the API server answers goes into the caches at once."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from itertools import groupby
+from typing import Any, Final
+
+from synergy_api.names import MANAGER_OPERATOR
+from synergy_api.quantity import format_bytes, format_cpu
+from synergy_api.timestamps import format_time
+from synergy_kube import ApiError, Conflict, KubeClient, NotFound
+from synergy_kube.resources import JOBS, PODS, SERVICES, THROUGHPUT_PROFILES, TRAINING_JOBS
+from synergy_operator.actions import (
+    Action,
+    ApplyStatus,
+    CreateJob,
+    CreatePod,
+    DeleteJob,
+    DeletePod,
+    DeleteTrainingJob,
+    EnsureService,
+    PostEvent,
+    PublishProfile,
+    ResizePod,
+    UngatePod,
+)
+from synergy_operator.cache import Cache, OwnedCache
+from synergy_operator.event_poster import post_event
+from synergy_operator.refusal_log import RefusalLog
+from synergy_operator.views import (
+    ANNOTATION_UNGATED_AT,
+    BatchJobView,
+    JobView,
+    PodView,
+    read_batch_job,
+    read_job,
+    read_pod,
+)
+from synergy_operator.work_queue import TryAgain
+
+_LOG = logging.getLogger(__name__)
+_REFUSED: Final = (400, 403, 422)
+"""What the API server answers to a request that it will refuse again: not valid, not allowed, over quota."""
+
+
+class Executor:
+    """Does the actions of one job in their order; actions of one kind that stand together are done at the same time."""
+
+    def __init__(
+        self,
+        client: KubeClient,
+        *,
+        jobs: Cache[JobView],
+        pods: OwnedCache[PodView],
+        batch_jobs: OwnedCache[BatchJobView],
+        refusals: RefusalLog,
+        clock: Callable[[], float],
+    ) -> None:
+        self._client = client
+        self._jobs = jobs
+        self._pods = pods
+        self._batch_jobs = batch_jobs
+        self._refusals = refusals
+        self._clock = clock
+
+    async def carry_out(self, job: JobView, actions: Iterable[Action]) -> None:
+        """Raises TryAgain where what was known turned out to be old, ApiError and the client's errors as they come: then
+        nothing after the failed action is done."""
+        for _, alike in groupby(actions, key=type):
+            results = await asyncio.gather(*(self._do(job, action) for action in alike), return_exceptions=True)
+            for result in results:
+                if isinstance(result, BaseException):
+                    raise result
+
+    def _do(self, job: JobView, action: Action) -> Awaitable[None]:
+        match action:
+            case ApplyStatus():
+                return self._apply_status(job, action)
+            case PostEvent():
+                return post_event(self._client, job, action, self._clock())
+            case EnsureService():
+                return self._ensure_service(job, action)
+            case CreatePod():
+                return self._create_pod(job, action)
+            case UngatePod():
+                return self._ungate(job, action)
+            case ResizePod():
+                return self._resize(job, action)
+            case DeletePod():
+                return self._delete_pod(job, action)
+            case CreateJob():
+                return self._create_job(job, action)
+            case DeleteJob():
+                return self._delete_job(job, action)
+            case PublishProfile():
+                return self._publish(action)
+            case DeleteTrainingJob():
+                return self._delete_training_job(job)
+
+    async def _apply_status(self, job: JobView, action: ApplyStatus) -> None:
+        body = {"metadata": {"resourceVersion": job.resource_version}, "status": action.status.to_wire()}
+        try:
+            answer = await self._client.apply(
+                TRAINING_JOBS, job.name, body, job.namespace, manager=MANAGER_OPERATOR, subresource="status"
+            )
+        except Conflict as error:
+            raise TryAgain("the job has changed since it was read") from error
+        except NotFound as error:
+            self._jobs.drop(job.key, job.uid)
+            raise TryAgain("the job is gone") from error
+        self._jobs.keep(read_job(answer))
+
+    async def _ensure_service(self, job: JobView, action: EnsureService) -> None:
+        name = action.manifest["metadata"]["name"]
+        await self._client.apply(SERVICES, name, action.manifest, job.namespace, manager=MANAGER_OPERATOR)
+
+    async def _create_pod(self, job: JobView, action: CreatePod) -> None:
+        try:
+            answer = await self._client.create(PODS, action.manifest, job.namespace)
+        except Conflict:
+            answer = await self._client.get(PODS, action.manifest["metadata"]["name"], job.namespace)
+            if read_pod(answer).owner != job.uid:
+                raise TryAgain(f"pod {answer['metadata']['name']} of an earlier job is still there") from None
+        except ApiError as error:
+            self._refuse_run(job, action.run, error)
+            return
+        self._pods.keep(read_pod(answer))
+
+    async def _create_job(self, job: JobView, action: CreateJob) -> None:
+        try:
+            answer = await self._client.create(JOBS, action.manifest, job.namespace)
+        except Conflict:
+            answer = await self._client.get(JOBS, action.manifest["metadata"]["name"], job.namespace)
+            if read_batch_job(answer).owner != job.uid:
+                raise TryAgain(f"Job {answer['metadata']['name']} of an earlier job is still there") from None
+        except ApiError as error:
+            self._refuse_run(job, action.run, error)
+            return
+        self._batch_jobs.keep(read_batch_job(answer))
+
+    async def _ungate(self, job: JobView, action: UngatePod) -> None:
+        body = {
+            "metadata": {"uid": action.uid, "annotations": {ANNOTATION_UNGATED_AT: format_time(action.at)}},
+            "spec": {"schedulingGates": [{"name": gate} for gate in action.gates]},
+        }
+        await self._patched(
+            job, action.name, action.uid, self._client.merge_patch(PODS, action.name, body, job.namespace)
+        )
+
+    async def _resize(self, job: JobView, action: ResizePod) -> None:
+        amounts = {"cpu": format_cpu(action.cpu_millis), "memory": format_bytes(action.memory_bytes)}
+        sizes = {"name": action.container, "resources": {"requests": amounts, "limits": amounts}}
+        body = {"metadata": {"uid": action.uid}, "spec": {"containers": [sizes]}}
+        patch = self._client.strategic_patch(PODS, action.name, body, job.namespace, subresource="resize")
+        try:
+            await self._patched(job, action.name, action.uid, patch)
+        except ApiError as error:
+            if error.code not in (*_REFUSED, 404):
+                raise
+            size = (action.cpu_millis, action.memory_bytes, error.message)
+            self._refusals.refuse_resize(job.key, action.uid, size)
+            _LOG.warning("%s/%s: resize refused: %s", job.namespace, action.name, error)
+
+    async def _patched(self, job: JobView, name: str, uid: str, patch: Awaitable[Mapping[str, Any]]) -> None:
+        """A pod that is gone is dropped from the cache. NotFound without the pod's name means the subresource."""
+        try:
+            answer = await patch
+        except NotFound as error:
+            if name not in error.message:
+                raise
+            self._pods.drop((job.namespace, name), uid)
+        except Conflict as error:
+            raise TryAgain(f"pod {name} has changed since it was read") from error
+        else:
+            self._pods.keep(read_pod(answer))
+
+    async def _delete_pod(self, job: JobView, action: DeletePod) -> None:
+        try:
+            answer = await self._client.delete(
+                PODS, action.name, job.namespace, uid=action.uid, grace_seconds=action.grace_seconds
+            )
+        except (NotFound, Conflict):
+            self._pods.drop((job.namespace, action.name), action.uid)
+            return
+        if answer.get("kind") == "Pod" and "deletionTimestamp" in answer["metadata"]:
+            self._pods.keep(read_pod(answer))
+
+    async def _delete_job(self, job: JobView, action: DeleteJob) -> None:
+        try:
+            await self._client.delete(JOBS, action.name, job.namespace, uid=action.uid)
+        except (NotFound, Conflict):
+            self._batch_jobs.drop((job.namespace, action.name), action.uid)
+
+    async def _publish(self, action: PublishProfile) -> None:
+        body = {"spec": action.spec}
+        await self._client.apply(THROUGHPUT_PROFILES, action.name, body, manager=MANAGER_OPERATOR)
+
+    async def _delete_training_job(self, job: JobView) -> None:
+        try:
+            await self._client.delete(TRAINING_JOBS, job.name, job.namespace, uid=job.uid)
+        except (NotFound, Conflict):
+            self._jobs.drop(job.key, job.uid)
+
+    def _refuse_run(self, job: JobView, run: int, error: ApiError) -> None:
+        if error.code not in _REFUSED:
+            raise error
+        self._refusals.refuse_run(job.key, run, error.message)
+        raise TryAgain(f"run {run}: {error.message}") from error

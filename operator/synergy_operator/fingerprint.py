@@ -1,0 +1,34 @@
+"""What identical jobs have in common: the name under which their profile is shared."""
+
+import hashlib
+import json
+from typing import Any, Final
+
+from synergy_api.training_job import TrainingJobSpec
+
+_LENGTH: Final = 32
+
+
+def fingerprint(spec: TrainingJobSpec) -> str:
+    """Hash of everything in the spec that a job's matrix depends on: what runs (image, command, arguments,
+    environment), how much at once (GPUs, batch size), and what bounds the matrix (data set, resource maximum, CPU step,
+    or the matrices that were provided)."""
+    container: dict[str, Any] = spec.template["spec"]["containers"][0]
+    profile = spec.profile
+    parts = {
+        "image": container.get("image"),
+        "command": container.get("command") or [],
+        "args": container.get("args") or [],
+        "env": container.get("env") or [],
+        "envFrom": container.get("envFrom") or [],
+        "gpus": spec.gpus,
+        "gpusPerWorker": spec.gpus_per_worker,
+        "batchSize": spec.batch_size,
+        "dataset": spec.dataset.to_wire() if spec.dataset else None,
+        "max": spec.resources.max.to_wire(),
+        "cpuStep": profile.cpu_step,
+        "mode": profile.mode,
+        "matrices": [matrix.to_wire() for matrix in profile.matrices] if profile.mode == "Provided" else [],
+    }
+    text = json.dumps(parts, sort_keys=True, separators=(",", ":"), default=str)
+    return hashlib.sha256(text.encode()).hexdigest()[:_LENGTH]

@@ -1,0 +1,42 @@
+"""All that one reconcile looks at."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from synergy_api.throughput_profile import ThroughputProfileSpec
+from synergy_operator.cluster import Cluster
+from synergy_operator.config import Settings
+from synergy_operator.views import BatchJobView, JobView, PodView
+
+
+@dataclass(frozen=True, slots=True)
+class Refusals:
+    """What the API server refused since the operator started: nothing here has to survive a restart, since the same
+    request is refused again. `run` is the run whose pod or Job was refused, with the server's words; `resizes` are
+    sizes by pod uid that a pod could not be given."""
+
+    run: int = 0
+    message: str = ""
+    resizes: Mapping[str, tuple[int, int, str]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Observed:
+    """One TrainingJob with what belongs to it: `pods` and `batch_jobs` are owned by it, of any run; `profiles` are all
+    known profiles by fingerprint."""
+
+    job: JobView
+    cluster: Cluster
+    settings: Settings
+    pods: tuple[PodView, ...] = ()
+    batch_jobs: tuple[BatchJobView, ...] = ()
+    profiles: Mapping[str, ThroughputProfileSpec] = field(default_factory=dict)
+    refusals: Refusals = field(default_factory=Refusals)
+
+    def pods_of(self, run: int) -> tuple[PodView, ...]:
+        """The pods of a run, by rank."""
+        return tuple(sorted((pod for pod in self.pods if pod.run == run), key=lambda pod: (pod.rank, pod.name)))
+
+    def batch_jobs_of(self, run: int) -> tuple[BatchJobView, ...]:
+        """The profile Jobs of a run, by name."""
+        return tuple(sorted((job for job in self.batch_jobs if job.run == run), key=lambda job: job.name))

@@ -1,0 +1,369 @@
+"""One step of an open profile run: one batch Job after another on the granted node, each for one CPU point.
+
+The points stand in the status and in the finished Jobs' pods; the next point follows from them alone, so that a series
+goes on where it was after a crash of the operator or the loss of its place.
+"""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Final, Literal
+
+from synergy_api.profile import ProfilePoint
+from synergy_api.quantity import format_bytes, format_cpu
+from synergy_api.timestamps import format_time, parse_time
+from synergy_api.training_job import Allocation, NodeShare, ProfileStatus, RunOutcome, ServiceStatus, TrainingJobSpec
+from synergy_operator.actions import Action, CreateJob, DeleteJob
+from synergy_operator.conditions import Verdict, no
+from synergy_operator.observed import Observed
+from synergy_operator.profile_curve import job_matrix, next_point
+from synergy_operator.profile_job import ATTEMPTS, profile_job
+from synergy_operator.profile_result import Measurement, Shortfall, read_result
+from synergy_operator.profile_series import (
+    Standing,
+    asking,
+    completed,
+    finished_series,
+    missing_types,
+    points_on,
+    publication,
+)
+from synergy_operator.profile_size import ProfileSize, profile_size
+from synergy_operator.reasons import Finding, Reason, say
+from synergy_operator.run_end import close
+from synergy_operator.run_step import RunStep, decided, reason_of, reason_text, sooner
+from synergy_operator.template import Place, first_container_share
+from synergy_operator.training_run import BIND_SECONDS, START_SECONDS, deletions_of
+from synergy_operator.views import BatchJobView, PodView
+from synergy_operator.worker_state import WorkerState, worker_state
+
+POD_SECONDS: Final = 60.0
+"""How long the pod of a profile Job may take to be made."""
+
+Ending = Literal["Yielded", "Failed", "Evicted", "Profiled"]
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileStep:
+    """The run's step with the profile after it, and what the condition Profiled says: None leaves it as it was."""
+
+    run: RunStep
+    profile: ProfileStatus
+    profiled: Verdict | None
+
+
+@dataclass(frozen=True)
+class _Series:
+    observed: Observed
+    spec: TrainingJobSpec
+    allocation: Allocation
+    standing: Standing
+    now: float
+    wanted: bool
+
+    @property
+    def number(self) -> int:
+        return self.allocation.run
+
+    @cached_property
+    def service(self) -> ServiceStatus:
+        return self.observed.job.status.service or ServiceStatus()
+
+    @cached_property
+    def pods(self) -> tuple[PodView, ...]:
+        return self.observed.pods_of(self.number)
+
+    @cached_property
+    def jobs(self) -> tuple[BatchJobView, ...]:
+        return self.observed.batch_jobs_of(self.number)
+
+    @cached_property
+    def share(self) -> NodeShare | None:
+        return self.allocation.workers[0] if self.allocation.workers else None
+
+    @cached_property
+    def size(self) -> ProfileSize | None:
+        nodes = self.observed.cluster.by_type.get(self.allocation.gpu_type, ())
+        if self.share is None or not nodes:
+            return None
+        return profile_size(self.spec, nodes, self.observed.cluster.profiling, self.share)
+
+    def pod_of(self, job: BatchJobView) -> PodView | None:
+        return next((pod for pod in self.pods if pod.batch_job == job.name), None)
+
+    @cached_property
+    def holding(self) -> tuple[PodView, ...]:
+        return tuple(pod for pod in self.pods if not pod.terminal)
+
+    @cached_property
+    def active(self) -> tuple[BatchJobView, ...]:
+        """Jobs that have or may still get a pod without a result."""
+        return tuple(job for job in self.jobs if not job.finished and _result(job, self.pod_of(job)) is None)
+
+
+def follow(
+    observed: Observed, spec: TrainingJobSpec, allocation: Allocation, standing: Standing, now: float, *, wanted: bool
+) -> ProfileStep:
+    """The next step of the open profile run; `standing` is the profile's before it. `wanted` is false when the job must
+    not be measured now (suspended)."""
+    series = _Series(observed, spec, allocation, standing, now, wanted)
+    old = observed.job.status.profile
+    changed = old is not None and old.fingerprint != standing.profile.fingerprint and bool(series.jobs)
+    if not changed:
+        series = _with_new_points(series)
+    outcome = decided(series.service, series.number)
+    if outcome is not None:
+        return _take_down(series, outcome)
+    if changed:
+        return _end(series, "Yielded", say(Reason.SPEC_CHANGED, run=series.number))
+    if standing.usable or allocation.gpu_type in {matrix.gpu_type for matrix in standing.profile.matrices}:
+        return _end(series, "Profiled", _done(series))
+    return _measure(series)
+
+
+def give_up(
+    observed: Observed, spec: TrainingJobSpec, allocation: Allocation, standing: Standing, now: float
+) -> ProfileStep:
+    """The open profile run of a job that is no longer valid: it ends at once."""
+    series = _Series(observed, spec, allocation, standing, now, wanted=False)
+    outcome = decided(series.service, series.number)
+    if outcome is not None:
+        return _take_down(series, outcome)
+    return _end(series, "Yielded", say(Reason.SPEC_CHANGED, run=series.number))
+
+
+def _measure(series: _Series) -> ProfileStep:
+    ended = _forced_end(series)
+    if ended is not None:
+        return ended
+    if series.active or series.holding:
+        return _wait(series)
+    size, share = series.size, series.share
+    if series.allocation.state != "Granted" or not series.wanted or size is None or share is None:
+        return _end(series, "Yielded", say(Reason.NOT_STARTED, run=series.number))
+    point = next_point(size, tuple(series.standing.profile.points), series.observed.cluster.profiling)
+    if point is None:
+        return _complete(series, size)
+    return _create(series, Place(share.node, size.gpus, point, size.memory_bytes))
+
+
+def _forced_end(series: _Series) -> ProfileStep | None:
+    """What ends the run before its series is done: the profile has failed, or a pod could not start or was lost."""
+    failure = _failure(series)
+    if failure is not None:
+        return _end(_failed(series, failure), "Failed", failure)
+    stuck = _stuck(series)
+    if stuck is not None:
+        return _end(series, "Failed", stuck)
+    lost = _lost(series)
+    return _end(series, "Evicted", lost) if lost is not None else None
+
+
+def _create(series: _Series, place: Place) -> ProfileStep:
+    refusals = series.observed.refusals
+    if refusals.run == series.number:
+        return _end(series, "Evicted", say(Reason.POD_REFUSED, run=series.number, problem=refusals.message))
+    small = _too_small(series, place)
+    if small is not None:
+        return _end(_failed(series, small), "Failed", small)
+    if not series.allocation.admitted:
+        return _step(series, no(say(Reason.WAITING_FOR_ROOM, run=series.number)))
+    attempt = sum(job.point == place.cpu_millis for job in series.jobs)
+    settings = series.observed.settings
+    job = profile_job(series.observed.job, series.spec, series.number, place, attempt=attempt, settings=settings)
+    books = series.service.model_copy(update={"run": series.number})
+    return _step(series, _measuring(series, place.cpu_millis), books, CreateJob(series.number, job))
+
+
+def _wait(series: _Series) -> ProfileStep:
+    """A Job is under way, or its pod must go before the next."""
+    lease = series.allocation.lease_until
+    until = parse_time(lease) if lease else series.now
+    if series.allocation.state != "Granted" and series.now >= until:
+        return _end(series, "Yielded", say(Reason.LEASE_OVER, run=series.number))
+    after: list[Action] = []
+    waits = [until - series.now] if series.allocation.state != "Granted" else []
+    for job in series.jobs:
+        pod = series.pod_of(job)
+        if pod is not None and not pod.terminal and _result(job, pod) is not None:
+            after.append(DeleteJob(job.name, job.uid))  # sidecars keep the pod although the measurement is over
+    for pod in series.holding:
+        if not pod.node:
+            waits.append(pod.created_at + BIND_SECONDS - series.now)
+        elif pod.stuck:
+            waits.append(pod.created_at + START_SECONDS - series.now)
+    waits += [job.created_at + POD_SECONDS - series.now for job in series.active if series.pod_of(job) is None]
+    finding = _waiting(series)
+    return _step(series, finding, None, *after, look_again_in=sooner(*waits))
+
+
+def _complete(series: _Series, size: ProfileSize) -> ProfileStep:
+    """The series on this GPU type is done; so is the profile if no other type is to be measured."""
+    old = series.standing.profile
+    matrix = job_matrix(series.spec, size, tuple(old.points))
+    profile = old.model_copy(update={"matrices": [*old.matrices, matrix], "request": None})
+    published = publication(profile, series.spec, series.now)
+    missing = missing_types(profile, series.spec, series.observed.cluster)
+    if missing:
+        after = asking(profile, missing[0], series.spec, series.observed.cluster)
+    else:
+        after = finished_series(completed(profile, profile.matrices, series.spec.gpus))
+    step = _end(replace(series, standing=after), "Profiled", _done(series))
+    return replace(step, run=replace(step.run, before=(published,)))
+
+
+def _with_new_points(series: _Series) -> _Series:
+    """The series with what finished Jobs have measured and the status does not have yet."""
+    if series.size is None:
+        return series
+    profile, size = series.standing.profile, series.size
+    have = {point.cpu_millis for point in points_on(profile, size.gpu_type)}
+    new: list[ProfilePoint] = []
+    for job in series.jobs:
+        pod = series.pod_of(job)
+        result = _result(job, pod)
+        if isinstance(result, Measurement) and pod is not None and job.point > 0 and job.point not in have:
+            have.add(job.point)
+            new.append(_point(size, job, pod, result, series.now))
+    if not new:
+        return series
+    profile = profile.model_copy(update={"points": [*profile.points, *new]})
+    return replace(series, standing=Standing(profile, series.standing.verdict))
+
+
+def _point(size: ProfileSize, job: BatchJobView, pod: PodView, result: Measurement, now: float) -> ProfilePoint:
+    return ProfilePoint(
+        gpu_type=size.gpu_type,
+        cpu_millis=job.point,
+        memory_bytes=pod.memory_bytes + pod.beside_memory_bytes,
+        steps_per_second=float(f"{result.steps_per_second:.6g}"),
+        relative_error=float(f"{result.relative_error:.3g}"),
+        max_rss_bytes=result.max_rss_bytes,
+        job=job.name,
+        measured_at=format_time(pod.main.finished_at if pod.main.finished_at is not None else now),
+    )
+
+
+def _result(job: BatchJobView, pod: PodView | None) -> Measurement | Shortfall | None:
+    """What the Job found; None while it runs, and where its pod was lost instead of ending."""
+    if pod is not None and worker_state(pod) in (WorkerState.SUCCEEDED, WorkerState.FAILED, WorkerState.YIELDED):
+        if pod.main.exit_code is None:
+            return Shortfall(Reason.PROFILE_BAD_COMMAND, pod.init_failure or pod.main.message or "it did not start")
+        return read_result(pod.main)
+    if job.failed_reason == "DeadlineExceeded":
+        return Shortfall(Reason.PROFILE_TIMEOUT, "it did not end in time")
+    return None
+
+
+def _failure(series: _Series) -> Finding | None:
+    """Why the profile has failed: a point that came to nothing as often as it may be tried."""
+    attempts: dict[int, list[tuple[BatchJobView, Shortfall]]] = {}
+    for job in series.jobs:
+        result = _result(job, series.pod_of(job))
+        if isinstance(result, Shortfall):
+            attempts.setdefault(job.point, []).append((job, result))
+    for point, shortfalls in sorted(attempts.items()):
+        if len(shortfalls) >= ATTEMPTS:
+            job, shortfall = shortfalls[-1]
+            memory = format_bytes(series.share.memory_bytes) if series.share else "its limit"
+            facts = {"job": job.name, "cpu": format_cpu(point), "problem": shortfall.problem, "memory": memory}
+            return say(shortfall.reason, **facts)
+    return None
+
+
+def _lost(series: _Series) -> Finding | None:
+    """Why the place is given back before the series is done."""
+    number, now = series.number, series.now
+    for job in series.jobs:
+        pod = series.pod_of(job)
+        if _result(job, pod) is not None:
+            continue
+        if pod is None and (job.finished or job.deleting):
+            return say(Reason.WORKER_LOST, run=number, rank=0, problem=f"the pod of profile run {job.name} is gone")
+        if pod is None and now >= job.created_at + POD_SECONDS:
+            return say(Reason.PROFILE_POD_MISSING, run=number, job=job.name, seconds=int(POD_SECONDS))
+        if pod is not None and (problem := _pod_loss(pod, now)):
+            return say(Reason.WORKER_LOST, run=number, rank=0, problem=problem)
+    return None
+
+
+def _pod_loss(pod: PodView, now: float) -> str:
+    if worker_state(pod) in (WorkerState.LOST, WorkerState.REFUSED):
+        return pod.disruption or pod.message or pod.reason or f"pod {pod.name} was deleted"
+    if not pod.node and now >= pod.created_at + BIND_SECONDS:
+        return pod.unschedulable or f"pod {pod.name} was not bound within {int(BIND_SECONDS)} s"
+    return ""
+
+
+def _stuck(series: _Series) -> Finding | None:
+    for pod in series.holding:
+        if pod.stuck and pod.node and series.now >= pod.created_at + START_SECONDS:
+            return say(Reason.WORKER_NOT_STARTED, run=series.number, rank=0, problem=pod.stuck)
+    return None
+
+
+def _end(series: _Series, outcome: Ending, finding: Finding) -> ProfileStep:
+    return _take_down(series, RunOutcome(run=series.number, outcome=outcome, reason=reason_text(finding)))
+
+
+def _take_down(series: _Series, outcome: RunOutcome) -> ProfileStep:
+    running = no(reason_of(outcome))
+    profile, verdict = series.standing.profile, series.standing.verdict
+    unfinished = [job for job in series.jobs if not job.finished]
+    if not series.holding and not unfinished:
+        books = close(
+            series.service, series.allocation, outcome, ended=series.now, gpus=series.spec.gpus, now=series.now
+        )
+        return ProfileStep(RunStep("Closed", books, running), profile, verdict)
+    books = series.service.model_copy(update={"last": outcome})
+    jobs = tuple(DeleteJob(job.name, job.uid) for job in unfinished if not job.deleting)
+    pods, wait = deletions_of(series.holding, series.observed, series.now)
+    return ProfileStep(RunStep("Leaving", books, running, after=(*jobs, *pods), look_again_in=wait), profile, verdict)
+
+
+def _failed(series: _Series, finding: Finding) -> _Series:
+    profile = series.standing.profile.model_copy(update={"state": "Failed", "request": None})
+    return replace(series, standing=Standing(profile, no(finding)))
+
+
+def _step(
+    series: _Series,
+    running: Verdict,
+    books: ServiceStatus | None = None,
+    *after: Action,
+    look_again_in: float | None = None,
+) -> ProfileStep:
+    profile = series.standing.profile.model_copy(update={"state": "Measuring"})
+    step = RunStep("Starting", books or series.service, running, after=after, look_again_in=look_again_in)
+    return ProfileStep(step, profile, running)
+
+
+def _measuring(series: _Series, point: int) -> Verdict:
+    facts = {"run": series.number, "cpu": format_cpu(point), "gpu_type": series.allocation.gpu_type}
+    points = len(points_on(series.standing.profile, series.allocation.gpu_type))
+    return no(say(Reason.PROFILE_MEASURING, points=points, **facts))
+
+
+def _waiting(series: _Series) -> Verdict:
+    for pod in series.holding:
+        problem = pod.stuck or pod.unschedulable
+        if problem:
+            return no(say(Reason.WORKER_WAITING, run=series.number, rank=0, problem=problem))
+    measured = (series.active or series.jobs)[-1]
+    return _measuring(series, measured.point)
+
+
+def _done(series: _Series) -> Finding:
+    return say(Reason.SERIES_ENDED, run=series.number, gpu_type=series.allocation.gpu_type)
+
+
+def _too_small(series: _Series, place: Place) -> Finding | None:
+    share = first_container_share(series.spec.template, place)
+    if share.cpu_millis > 0 and share.memory_bytes > 0:
+        return None
+    return say(
+        Reason.SIDECARS_TOO_LARGE,
+        cpu=format_cpu(place.cpu_millis - share.cpu_millis),
+        memory=format_bytes(place.memory_bytes - share.memory_bytes),
+        share_cpu=format_cpu(place.cpu_millis),
+        share_memory=format_bytes(place.memory_bytes),
+    )

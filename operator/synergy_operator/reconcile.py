@@ -1,0 +1,225 @@
+"""One TrainingJob, looked at once: from all there is to see to what is to be done next.
+
+Pure and level-based: it asks what is, not what happened, so that events may be lost, doubled or out of order.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+from synergy_api.names import ROLE_WORKER
+from synergy_api.timestamps import format_time
+from synergy_api.training_job import (
+    FINISHED as FINISHED_PHASES,
+)
+from synergy_api.training_job import (
+    Allocation,
+    Phase,
+    ProfileStatus,
+    ServiceStatus,
+    TrainingJobSpec,
+    TrainingJobStatus,
+    WorkerStatus,
+)
+from synergy_operator import profile_run, training_run
+from synergy_operator.actions import Action, Actions, ApplyStatus, DeleteTrainingJob
+from synergy_operator.cleanup import leftovers
+from synergy_operator.conditions import FINISHED, PROFILED, RESOURCES, RUNNING, VALID, Verdict, no, write, yes
+from synergy_operator.events import events
+from synergy_operator.observed import Observed
+from synergy_operator.phases import phase_between_runs, phase_in_run
+from synergy_operator.profile_series import Standing, standing
+from synergy_operator.reasons import Finding, Reason, say
+from synergy_operator.run_step import RunStep, reason_of, sooner
+from synergy_operator.ttl import seconds_left
+from synergy_operator.validation import refusal
+from synergy_operator.worker_state import shown_state
+
+_MOST_WORKERS: Final = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class _End:
+    phase: Phase
+    finding: Finding
+
+
+@dataclass(frozen=True, slots=True)
+class _Next:
+    """What the status shall be, and what is done before and after it is written."""
+
+    phase: Phase
+    profile: ProfileStatus
+    profiled: Verdict | None
+    running: Verdict
+    service: ServiceStatus
+    step: RunStep | None = None
+    end: _End | None = None
+    problem: Finding | None = None
+
+
+def reconcile(observed: Observed, now: float) -> Actions:
+    """What to do now for one job; `now` is Unix time."""
+    job = observed.job
+    if job.deleting:
+        return Actions()
+    if job.status.phase in FINISHED_PHASES:
+        return _after_the_end(observed, now)
+    problem = refusal(job, observed.cluster)
+    if job.spec is None:
+        return _unreadable(observed, problem, now)
+    return _act(observed, _decide(observed, job.spec, problem, now), now)
+
+
+def open_allocation(status: TrainingJobStatus) -> Allocation | None:
+    """The allocation whose run has not been closed."""
+    ended = status.service.ended_run if status.service else 0
+    return status.allocation if status.allocation is not None and status.allocation.run > ended else None
+
+
+def operator_part(status: TrainingJobStatus) -> TrainingJobStatus:
+    """The fields of the status that the operator owns."""
+    return status.model_copy(update={"allocation": None, "queue": None, "progress": None})
+
+
+def _decide(observed: Observed, spec: TrainingJobSpec, problem: Finding | None, now: float) -> _Next:
+    status = observed.job.status
+    held = Standing(status.profile or ProfileStatus(state="Waiting"), None)
+    stands = standing(observed, spec) if problem is None else held
+    allocation = open_allocation(status)
+    service = status.service or ServiceStatus()
+    wanted = problem is None and not spec.suspend
+    if allocation is None:
+        return _between_runs(spec, problem, stands, service, None)
+    if allocation.purpose == "Profile":
+        if problem is None:
+            measured = profile_run.follow(observed, spec, allocation, stands, now, wanted=wanted)
+        else:
+            measured = profile_run.give_up(observed, spec, allocation, stands, now)
+        step, stands = measured.run, Standing(measured.profile, measured.profiled)
+    else:
+        step = training_run.follow(observed, spec, allocation, now, wanted=wanted and stands.usable)
+        if step.stage != "Closed" and service.run == allocation.run:
+            stands = held  # what is running goes on as it was planned, whatever the spec says by now
+    if step.stage == "Closed":
+        return _between_runs(spec, problem, stands, step.service, step)
+    phase = phase_in_run(step.stage, profiling=allocation.purpose == "Profile")
+    return _Next(phase, stands.profile, stands.verdict, step.running, step.service, step, problem=problem)
+
+
+def _between_runs(
+    spec: TrainingJobSpec, problem: Finding | None, stands: Standing, service: ServiceStatus, step: RunStep | None
+) -> _Next:
+    end = _end(spec, stands.profile, service)
+    if end is not None:
+        running = no(say(Reason.FINISHED))
+        return _Next(end.phase, stands.profile, stands.verdict, running, service, step, end, problem)
+    phase = phase_between_runs(valid=problem is None, suspended=spec.suspend, profile=stands.profile)
+    running = no(_waiting(phase, service))
+    return _Next(phase, stands.profile, stands.verdict, running, service, step, None, problem)
+
+
+def _end(spec: TrainingJobSpec, profile: ProfileStatus, service: ServiceStatus) -> _End | None:
+    last = service.last
+    if last is not None and last.outcome == "Succeeded":
+        return _End("Succeeded", say(Reason.JOB_SUCCEEDED, run=last.run))
+    if profile.state == "Failed":
+        return _End("Failed", say(Reason.PROFILE_FAILED))
+    if last is not None and service.failures > spec.backoff_limit:
+        facts = {"failures": service.failures, "limit": spec.backoff_limit, "problem": reason_of(last).message}
+        return _End("Failed", say(Reason.BACKOFF_LIMIT_EXCEEDED, **facts))
+    return None
+
+
+def _waiting(phase: Phase, service: ServiceStatus) -> Finding:
+    """Why no worker runs; after a run that went wrong, what went wrong."""
+    if phase == "Suspended":
+        return say(Reason.SUSPENDED)
+    if service.last is not None and service.last.outcome in ("Failed", "Evicted") and phase != "Pending":
+        return reason_of(service.last)
+    if phase == "Queued":
+        return say(Reason.WAITING_FOR_PLAN)
+    return say(Reason.WAITING_FOR_PROFILE if phase == "Profiling" else Reason.NOT_VALID)
+
+
+def _act(observed: Observed, following: _Next, now: float) -> Actions:
+    job, step, end = observed.job, following.step, following.end
+    still_open = step is not None and step.stage != "Closed"
+    allocation = open_allocation(job.status)
+    open_run = allocation.run if allocation is not None and still_open else None
+    verdicts: dict[str, Verdict | None] = {
+        VALID: yes(say(Reason.ACCEPTED)) if following.problem is None else no(following.problem),
+        PROFILED: following.profiled,
+        RUNNING: following.running,
+        FINISHED: yes(end.finding) if end is not None else no(say(Reason.NOT_FINISHED)),
+        **(step.verdicts if step is not None else {}),
+    }
+    old = [c for c in job.status.conditions if c.type != RESOURCES or RESOURCES in verdicts]
+    status = TrainingJobStatus(
+        observed_generation=job.generation,
+        phase=following.phase,
+        conditions=write(old, verdicts, job.generation, now),
+        profile=following.profile,
+        workers=_workers(observed, following.service, open_run),
+        service=following.service,
+        start_time=job.status.start_time or following.service.running_since or (step.started if step else None),
+        completion_time=format_time(now) if end is not None else None,
+    )
+    tidy, tidy_wait = leftovers(observed, following.service, open_run, now)
+    before = step.before if step is not None else ()
+    after = step.after if step is not None else ()
+    wait = sooner(step.look_again_in if step is not None else None, tidy_wait)
+    return Actions((*before, *_written(job.status, status), *after, *tidy), wait)
+
+
+def _written(old: TrainingJobStatus, new: TrainingJobStatus) -> tuple[Action, ...]:
+    """The status write and its events; nothing where it stands so already."""
+    return (ApplyStatus(new), *events(old, new)) if operator_part(old) != new else ()
+
+
+def _workers(observed: Observed, service: ServiceStatus, open_run: int | None) -> list[WorkerStatus]:
+    pods = observed.pods_of(open_run if open_run is not None else service.run)
+    return [
+        WorkerStatus(
+            name=pod.name,
+            rank=pod.rank,
+            node=pod.node or pod.planned_node,
+            gpus=pod.gpus,
+            cpu_millis=pod.cpu_millis + pod.beside_cpu_millis,
+            memory_bytes=pod.memory_bytes + pod.beside_memory_bytes,
+            state=shown_state(pod),
+        )
+        for pod in pods
+        if pod.role == ROLE_WORKER and pod.rank >= 0 and pod.gpus > 0
+    ][:_MOST_WORKERS]
+
+
+def _after_the_end(observed: Observed, now: float) -> Actions:
+    """A finished job keeps its last pods, gives back what the plan may still have given it, and goes when its time is
+    over."""
+    job = observed.job
+    left = seconds_left(job, now)
+    if left == 0.0:
+        return Actions((DeleteTrainingJob(),))
+    service = job.status.service or ServiceStatus()
+    allocation = open_allocation(job.status)
+    if allocation is not None:
+        service = service.model_copy(update={"ended_run": allocation.run})
+    status = operator_part(job.status).model_copy(
+        update={"service": service, "workers": _workers(observed, service, None)}
+    )
+    tidy, wait = leftovers(observed, service, None, now)
+    return Actions((*_written(job.status, status), *tidy), sooner(left, wait))
+
+
+def _unreadable(observed: Observed, problem: Finding | None, now: float) -> Actions:
+    """The spec does not parse, as after a downgrade: say so and touch nothing else."""
+    job = observed.job
+    verdicts: dict[str, Verdict | None] = {VALID: no(problem) if problem is not None else None}
+    status = operator_part(job.status).model_copy(
+        update={
+            "observed_generation": job.generation,
+            "phase": job.status.phase or "Pending",
+            "conditions": write(job.status.conditions, verdicts, job.generation, now),
+        }
+    )
+    return Actions(_written(job.status, status))

@@ -1,0 +1,62 @@
+"""The books of a run that has ended: attained service, counts, and when the job may run again.
+
+A run is closed in one status write, which is refused if the job has changed since: either all of it counts or none, so
+that no crash between two writes loses service or counts it twice.
+"""
+
+from collections.abc import Iterable
+
+from synergy_api.timestamps import format_time, parse_time
+from synergy_api.training_job import Allocation, RunOutcome, ServiceStatus
+from synergy_operator.retries import backoff_seconds, evicted_seconds
+from synergy_operator.views import PodView
+
+
+def started_at(pods: Iterable[PodView], workers: int) -> float | None:
+    """When the last of all workers started; None while one has not. From the pods, so that it is the same whoever looks
+    and whenever."""
+    starts = [pod.main.started_at for pod in pods]
+    return max(s for s in starts if s is not None) if len(starts) >= workers and None not in starts else None
+
+
+def ended_at(pods: Iterable[PodView], now: float) -> float:
+    """When the last worker ended, `now` where one of them took that knowledge with it."""
+    ends = [pod.main.finished_at for pod in pods]
+    return max((end for end in ends if end is not None), default=now) if None not in ends else now
+
+
+def close(
+    service: ServiceStatus, allocation: Allocation, outcome: RunOutcome, *, ended: float, gpus: int, now: float
+) -> ServiceStatus:
+    """The books after the run: `ended` is when its last worker stopped (Unix seconds), `gpus` what the job held."""
+    run = allocation.run
+    if service.ended_run >= run:
+        return service
+    seconds, received = 0.0, dict(service.received_seconds)
+    ran = service.running_since is not None
+    if service.running_since is not None:
+        seconds = max(0.0, ended - parse_time(service.running_since))
+        kind = service.running_gpu_type or allocation.gpu_type
+        received[kind] = round(received.get(kind, 0.0) + seconds, 3)
+    failures = service.failures + (outcome.outcome == "Failed")
+    preempted = ran and outcome.outcome == "Yielded" and allocation.state == "Revoked"
+    return service.model_copy(
+        update={
+            "run": max(service.run, run),
+            "ended_run": run,
+            "running_since": None,
+            "running_gpu_type": None,
+            "attained_gpu_seconds": round(service.attained_gpu_seconds + seconds * gpus, 3),
+            "received_seconds": received,
+            "preemptions": service.preemptions + preempted,
+            "failures": failures,
+            "retry_at": _retry_at(outcome, failures, now),
+            "last": outcome,
+        }
+    )
+
+
+def _retry_at(outcome: RunOutcome, failures: int, now: float) -> str | None:
+    if outcome.outcome == "Failed":
+        return format_time(now + backoff_seconds(failures))
+    return format_time(now + evicted_seconds()) if outcome.outcome == "Evicted" else None

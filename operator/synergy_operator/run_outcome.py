@@ -1,0 +1,126 @@
+"""How a training run ends, told from its pods: by itself, through a failure, or because something was lost."""
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from synergy_api.quantity import format_bytes
+from synergy_api.training_job import RunOutcome
+from synergy_operator.cluster import Cluster
+from synergy_operator.gang import Member
+from synergy_operator.reasons import Finding, Reason, say
+from synergy_operator.run_step import reason_text
+from synergy_operator.views import PodView
+from synergy_operator.worker_state import WorkerState, worker_state
+
+STRAGGLER_SECONDS: Final = 30.0
+"""How long the others of a gang may take to leave once one has left."""
+
+_NEVER_RAN: Final = ("StartError", "ContainerCannotRun")
+
+
+def natural_end(
+    run: int, gang: Iterable[Member], pods: Iterable[PodView], cluster: Cluster, now: float
+) -> RunOutcome | None:
+    """The outcome of a run whose pods nobody of ours has told to go; None while it goes on.
+
+    A worker's own failure counts before the loss of another, unless that other's node is lost: then the failure is most
+    likely what its peers make of the loss.
+    """
+    found = {pod.rank: pod for pod in pods}
+    states = {rank: worker_state(pod) for rank, pod in found.items()}
+    missing = [member.rank for member in gang if member.rank not in found]
+    failed = _first(states, WorkerState.FAILED)
+    if failed is not None:
+        return _lost_with_node(run, found, states, cluster) or _failed(run, found[failed])
+    refused = _first(states, WorkerState.REFUSED)
+    if refused is not None:
+        problem = found[refused].message or found[refused].reason
+        return _outcome(run, "Evicted", say(Reason.WORKER_REFUSED, run=run, rank=refused, problem=problem))
+    lost = _first(states, WorkerState.LOST)
+    if lost is not None or missing:
+        rank = missing[0] if lost is None else lost
+        problem = _loss(found[rank]) if rank in found else "its pod was deleted"
+        return _outcome(run, "Evicted", say(Reason.WORKER_LOST, run=run, rank=rank, problem=problem))
+    return _left(run, found, states, now)
+
+
+def straggler_wait(pods: Iterable[PodView], now: float) -> float | None:
+    """Seconds until those that have not left are told to; None if none has left yet."""
+    ends = [pod.main.finished_at for pod in pods if worker_state(pod) is WorkerState.YIELDED]
+    first = min((end for end in ends if end is not None), default=None)
+    return None if first is None else max(0.0, first + STRAGGLER_SECONDS - now)
+
+
+def outcome_at_step(outcome: RunOutcome, pods: Iterable[PodView]) -> RunOutcome:
+    """The outcome with the step that rank 0 left at, once its pod says so."""
+    if outcome.step is not None:
+        return outcome
+    step = next((reported_step(pod) for pod in pods if pod.rank == 0), None)
+    return outcome if step is None else outcome.model_copy(update={"step": step})
+
+
+def reported_step(pod: PodView) -> int | None:
+    """The step in the library's termination message; None where there is no such message."""
+    try:
+        message = json.loads(pod.main.message or "null")
+    except ValueError:
+        return None
+    step = message.get("step") if isinstance(message, dict) else None
+    return step if isinstance(step, int) and not isinstance(step, bool) and step >= 0 else None
+
+
+def _left(run: int, found: Mapping[int, PodView], states: Mapping[int, WorkerState], now: float) -> RunOutcome | None:
+    if not states:
+        return None
+    if all(state is WorkerState.SUCCEEDED for state in states.values()):
+        return _outcome(run, "Succeeded", say(Reason.WORKERS_SUCCEEDED, run=run), exit_code=0)
+    wait = straggler_wait(found.values(), now)
+    if all(state.left for state in states.values()) or wait == 0.0:
+        step = reported_step(found[0])
+        text = f" after step {step}" if step is not None else ""
+        return _outcome(run, "Yielded", say(Reason.WORKERS_LEFT, run=run, step=text), found[0].main.exit_code)
+    return None
+
+
+def _lost_with_node(
+    run: int, found: Mapping[int, PodView], states: Mapping[int, WorkerState], cluster: Cluster
+) -> RunOutcome | None:
+    for rank, pod in sorted(found.items()):
+        if states[rank] is not WorkerState.FAILED and pod.node and cluster.lost(pod.node):
+            problem = f"node {pod.node} does not report"
+            return _outcome(run, "Evicted", say(Reason.WORKER_LOST, run=run, rank=rank, problem=problem))
+    return None
+
+
+def _failed(run: int, pod: PodView) -> RunOutcome:
+    main = pod.main
+    if main.reason == "OOMKilled":
+        memory = format_bytes(pod.memory_bytes)
+        finding = say(Reason.OUT_OF_MEMORY, run=run, rank=pod.rank, memory=memory)
+    elif main.reason in _NEVER_RAN or main.exit_code is None:
+        problem = pod.init_failure or main.message or main.reason
+        finding = say(Reason.WORKER_NOT_STARTED, run=run, rank=pod.rank, problem=problem)
+    else:
+        problem = f" ({main.reason})" if main.reason not in ("", "Error") else ""
+        facts = {"exit_code": main.exit_code, "problem": problem, "pod": pod.name}
+        finding = say(Reason.WORKER_FAILED, run=run, rank=pod.rank, **facts)
+    return _outcome(run, "Failed", finding, main.exit_code)
+
+
+def _loss(pod: PodView) -> str:
+    if pod.disruption:
+        return pod.disruption
+    if pod.deleting:
+        return "its pod was deleted"
+    return pod.message or pod.reason or pod.main.reason or "its end is not known"
+
+
+def _first(states: Mapping[int, WorkerState], wanted: WorkerState) -> int | None:
+    return min((rank for rank, state in states.items() if state is wanted), default=None)
+
+
+def _outcome(run: int, outcome: str, finding: Finding, exit_code: int | None = None) -> RunOutcome:
+    return RunOutcome.model_validate(
+        {"run": run, "outcome": outcome, "exit_code": exit_code, "reason": reason_text(finding)}
+    )

@@ -1,0 +1,50 @@
+"""What following an open run for one step comes to."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from synergy_api.training_job import RunOutcome, ServiceStatus
+from synergy_operator.actions import Action
+from synergy_operator.conditions import Verdict
+from synergy_operator.reasons import Finding, Reason
+
+Stage = Literal["Starting", "Running", "Leaving", "Closed"]
+
+
+@dataclass(frozen=True, slots=True)
+class RunStep:
+    """`before` is done before the status is written, `after` once it is: what can be found again by looking comes
+    before, what rests on a recorded decision comes after. `look_again_in` is in seconds; `started` is when the closed
+    run had begun to run."""
+
+    stage: Stage
+    service: ServiceStatus
+    running: Verdict
+    before: tuple[Action, ...] = ()
+    after: tuple[Action, ...] = ()
+    look_again_in: float | None = None
+    started: str | None = None
+    verdicts: Mapping[str, Verdict] = field(default_factory=dict)
+
+
+def decided(service: ServiceStatus, run: int) -> RunOutcome | None:
+    """How the open run is to end, once that is recorded: it is taken down until it holds nothing."""
+    return service.last if service.last is not None and service.last.run == run else None
+
+
+def reason_text(finding: Finding) -> str:
+    """A finding as it stands in `service.last.reason`."""
+    return f"{finding.reason.value}: {finding.message}"
+
+
+def reason_of(outcome: RunOutcome) -> Finding:
+    """The finding that `reason_text` wrote."""
+    word, _, message = outcome.reason.partition(": ")
+    return Finding(Reason(word), message)
+
+
+def sooner(*moments: float | None) -> float | None:
+    """The earliest of several waits, in seconds."""
+    given = [moment for moment in moments if moment is not None]
+    return min(given) if given else None

@@ -1,0 +1,73 @@
+"""Whether the parts of a pod template that the operator builds on have the shape they must have.
+
+The API server checks all the rest when the pods are made; it cannot check these earlier, because a TrainingJob's
+template may hold any field of any Kubernetes version.
+"""
+
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="ignore", strict=True)
+
+
+class _Resources(_Part):
+    requests: dict[str, str | int | float] | None = None
+    limits: dict[str, str | int | float] | None = None
+
+
+class _Named(_Part):
+    name: str
+
+
+class _Container(_Named):
+    image: str | None = None
+    command: list[str] | None = None
+    args: list[str] | None = None
+    env: list[_Named] | None = None
+    volumeMounts: list[dict[str, Any]] | None = None  # noqa: N815 - the wire's own names
+    resources: _Resources | None = None
+
+
+class _Terms(_Part):
+    nodeSelectorTerms: list[dict[str, Any]] | None = None  # noqa: N815
+
+
+class _NodeAffinity(_Part):
+    requiredDuringSchedulingIgnoredDuringExecution: _Terms | None = None  # noqa: N815
+
+
+class _Affinity(_Part):
+    nodeAffinity: _NodeAffinity | None = None  # noqa: N815
+
+
+class _Spec(_Part):
+    containers: list[_Container]
+    initContainers: list[_Container] | None = None  # noqa: N815
+    volumes: list[_Named] | None = None
+    tolerations: list[dict[str, Any]] | None = None
+    affinity: _Affinity | None = None
+    schedulingGates: list[_Named] | None = None  # noqa: N815
+
+
+class _Metadata(_Part):
+    labels: dict[str, str] | None = None
+    annotations: dict[str, str] | None = None
+
+
+class _Template(_Part):
+    metadata: _Metadata | None = None
+    spec: _Spec
+
+
+def template_problem(template: dict[str, Any]) -> str:
+    """The first field of the wrong shape with what is wrong, empty if there is none."""
+    try:
+        _Template.model_validate(template)
+    except ValidationError as error:
+        first = error.errors()[0]
+        field = ".".join(str(part) for part in ("spec.template", *first["loc"]))
+        return f"{field}: {first['msg']}"
+    return ""

@@ -1,0 +1,231 @@
+"""One step of an open training run: make its pods, let them start together, keep them as planned, see how it ends.
+
+Every decision is taken from what is there, never from what happened before, except one: that the run is to end. It is
+recorded (`service.last`) before any pod is deleted, because the deletions themselves change what there is to see.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
+
+from synergy_api.names import GATE
+from synergy_api.quantity import format_bytes, format_cpu
+from synergy_api.timestamps import format_time, parse_time
+from synergy_api.training_job import Allocation, RunOutcome, ServiceStatus, TrainingJobSpec
+from synergy_operator.actions import Action, CreatePod, DeletePod, EnsureService, UngatePod
+from synergy_operator.conditions import RESOURCES, no, yes
+from synergy_operator.gang import Member, headless_service, members, worker_pod
+from synergy_operator.observed import Observed
+from synergy_operator.reasons import Finding, Reason, say
+from synergy_operator.resize import resizes
+from synergy_operator.run_end import close, ended_at, started_at
+from synergy_operator.run_outcome import natural_end, outcome_at_step, straggler_wait
+from synergy_operator.run_step import RunStep, decided, reason_of, reason_text, sooner
+from synergy_operator.template import first_container_share
+from synergy_operator.views import PodView
+from synergy_operator.worker_state import WorkerState, worker_state
+
+LEAVE_SECONDS: Final = 30.0
+"""How long after its lease a worker with the library may take to checkpoint before its pod is deleted."""
+BIND_SECONDS: Final = 30.0
+"""How long a gang may be partly bound."""
+START_SECONDS: Final = 120.0
+"""How long a bound worker may be unable to start (image, volume, configuration) before the run has failed."""
+FORCE_SECONDS: Final = 30.0
+"""How long after its grace period a pod on a lost node is waited for."""
+EVICTED: Final = "Evicted"
+
+
+@dataclass(frozen=True)
+class _Run:
+    observed: Observed
+    spec: TrainingJobSpec
+    allocation: Allocation
+    now: float
+    wanted: bool
+
+    @property
+    def number(self) -> int:
+        return self.allocation.run
+
+    @cached_property
+    def pods(self) -> tuple[PodView, ...]:
+        return self.observed.pods_of(self.number)
+
+    @cached_property
+    def gang(self) -> tuple[Member, ...]:
+        return members(self.observed.job.name, self.allocation, self.spec.gpus_per_worker)
+
+    @cached_property
+    def service(self) -> ServiceStatus:
+        """The books, with the run's start once its workers show it."""
+        books = self.observed.job.status.service or ServiceStatus()
+        if books.running_since is not None or books.run != self.number:
+            return books
+        since = started_at(self.pods, len(self.gang))
+        if since is None:
+            return books
+        update = {"running_since": format_time(since), "running_gpu_type": self.allocation.gpu_type}
+        return books.model_copy(update=update)
+
+
+def follow(observed: Observed, spec: TrainingJobSpec, allocation: Allocation, now: float, *, wanted: bool) -> RunStep:
+    """The next step of the open run. `wanted` is false when the job must not start (suspended, finished, not valid)."""
+    run = _Run(observed, spec, allocation, now, wanted)
+    outcome = decided(run.service, run.number)
+    if outcome is not None:
+        return _take_down(run, outcome)
+    if not run.gang and not run.pods:
+        return _end(run, "Yielded", say(Reason.NOT_STARTED, run=run.number))
+    return _start(run) if run.service.run < run.number else _watch(run)
+
+
+def _start(run: _Run) -> RunStep:
+    if run.allocation.state != "Granted" or not run.wanted:
+        return _end(run, "Yielded", say(Reason.NOT_STARTED, run=run.number))
+    refusals = run.observed.refusals
+    if refusals.run == run.number:
+        return _end(run, EVICTED, say(Reason.POD_REFUSED, run=run.number, problem=refusals.message))
+    small = _too_small(run)
+    if small is not None:
+        return _end(run, "Failed", small)
+    if any(pod.run < run.number and not pod.terminal for pod in run.observed.pods):
+        return RunStep("Starting", run.service, no(say(Reason.WAITING_FOR_ROOM, run=run.number)))
+    names = {pod.name for pod in run.pods}
+    missing = [member for member in run.gang if member.name not in names]
+    if not missing:
+        return RunStep("Starting", run.service.model_copy(update={"run": run.number}), no(_starting(run)))
+    job, size = run.observed.job, len(run.gang)
+    pods = (
+        worker_pod(job, run.spec, run.number, member, size=size, settings=run.observed.settings) for member in missing
+    )
+    before: tuple[Action, ...] = (EnsureService(headless_service(job)), *(CreatePod(run.number, pod) for pod in pods))
+    return RunStep("Starting", run.service, no(_starting(run)), before=before)
+
+
+def _watch(run: _Run) -> RunStep:
+    outcome = natural_end(run.number, run.gang, run.pods, run.observed.cluster, run.now)
+    if outcome is not None:
+        return _take_down(run, outcome)
+    if run.allocation.state != "Granted":
+        return _leave(run)
+    if not run.wanted and all(pod.gated for pod in run.pods):
+        return _end(run, "Yielded", say(Reason.NOT_STARTED, run=run.number))
+    gated = [pod for pod in run.pods if pod.gated]
+    if gated:
+        after = tuple(_ungate(pod, run.now) for pod in gated) if run.allocation.admitted else ()
+        return RunStep("Starting", run.service, no(_starting(run)), after=after)
+    return _bring_up(run)
+
+
+def _bring_up(run: _Run) -> RunStep:
+    """All gates have fallen: the gang is to be bound soon and to run eventually."""
+    unbound = [pod for pod in run.pods if not pod.node]
+    stopped = [pod for pod in run.pods if pod.stuck]
+    bind_wait = min((BIND_SECONDS - (run.now - _ungated_at(pod)) for pod in unbound), default=None)
+    start_wait = min((START_SECONDS - (run.now - _ungated_at(pod)) for pod in stopped), default=None)
+    half = [pod for pod in unbound if pod.unschedulable] or (unbound if len(unbound) < len(run.pods) else [])
+    if half and bind_wait is not None and bind_wait <= 0:
+        problem = half[0].unschedulable or "kube-scheduler has not bound it"
+        facts = {"rank": half[0].rank, "seconds": int(BIND_SECONDS), "problem": problem}
+        return _end(run, EVICTED, say(Reason.GANG_NOT_BOUND, run=run.number, **facts))
+    if stopped and start_wait is not None and start_wait <= 0:
+        facts = {"rank": stopped[0].rank, "problem": stopped[0].stuck}
+        return _end(run, "Failed", say(Reason.WORKER_NOT_STARTED, run=run.number, **facts))
+    wait = sooner(bind_wait if half else None, start_wait, straggler_wait(run.pods, run.now))
+    sizes = resizes(run.gang, run.pods, run.observed.refusals)
+    up = run.service.running_since is not None
+    facts = {"workers": len(run.gang), "gpu_type": run.allocation.gpu_type}
+    return RunStep(
+        "Running" if up else "Starting",
+        run.service,
+        yes(say(Reason.WORKERS_RUNNING, run=run.number, **facts)) if up else no(_starting(run)),
+        after=sizes.actions,
+        look_again_in=wait,
+        verdicts={RESOURCES: sizes.verdict},
+    )
+
+
+def _leave(run: _Run) -> RunStep:
+    """The lease is not renewed: the workers leave by themselves at its end, later they are made to."""
+    if not any(pod.node for pod in run.pods):
+        return _end(run, "Yielded", say(Reason.NOT_STARTED, run=run.number))
+    until = parse_time(run.allocation.lease_until) if run.allocation.lease_until else run.now
+    grace = LEAVE_SECONDS if run.spec.preemption == "Checkpoint" else 0.0
+    if run.now >= until + grace:
+        return _end(run, "Yielded", say(Reason.LEASE_OVER, run=run.number))
+    why = run.allocation.reason or "its lease was not renewed"
+    finding = say(Reason.YIELDING, run=run.number, until=format_time(until), why=why)
+    wait = sooner(until + grace - run.now, straggler_wait(run.pods, run.now))
+    return RunStep("Leaving", run.service, no(finding), look_again_in=wait)
+
+
+def _end(run: _Run, outcome: str, finding: Finding) -> RunStep:
+    found = {"run": run.number, "outcome": outcome, "reason": reason_text(finding)}
+    return _take_down(run, RunOutcome.model_validate(found))
+
+
+def _take_down(run: _Run, outcome: RunOutcome) -> RunStep:
+    """The run is to end so: close its books once no pod of it holds anything, else record it and delete those pods."""
+    outcome = outcome_at_step(outcome, run.pods)
+    running = no(reason_of(outcome))
+    holding = [pod for pod in run.pods if not pod.terminal]
+    if not holding:
+        ended = ended_at(run.pods, run.now) if run.pods else run.now
+        books = close(run.service, run.allocation, outcome, ended=ended, gpus=run.spec.gpus, now=run.now)
+        return RunStep("Closed", books, running, started=run.service.running_since)
+    books = run.service.model_copy(update={"last": outcome})
+    deletions, wait = deletions_of(holding, run.observed, run.now)
+    return RunStep("Leaving", books, running, after=deletions, look_again_in=wait)
+
+
+def deletions_of(pods: Iterable[PodView], observed: Observed, now: float) -> tuple[tuple[DeletePod, ...], float | None]:
+    """What deletes the pods, and when to look again. A pod on a lost node, whose kubelet cannot confirm its end, is
+    deleted for good once its grace period is long over."""
+    deletions: list[DeletePod] = []
+    waits: list[float] = []
+    for pod in pods:
+        if pod.deleting_until is None:
+            deletions.append(DeletePod(pod.name, pod.uid))
+        elif pod.node and observed.cluster.lost(pod.node):
+            wait = pod.deleting_until + FORCE_SECONDS - now
+            if wait <= 0:
+                deletions.append(DeletePod(pod.name, pod.uid, grace_seconds=0))
+            else:
+                waits.append(wait)
+    return tuple(deletions), sooner(*waits)
+
+
+def _too_small(run: _Run) -> Finding | None:
+    for member in run.gang:
+        share = first_container_share(run.spec.template, member.place)
+        if share.cpu_millis <= 0 or share.memory_bytes <= 0:
+            place = member.place
+            return say(
+                Reason.SIDECARS_TOO_LARGE,
+                cpu=format_cpu(place.cpu_millis - share.cpu_millis),
+                memory=format_bytes(place.memory_bytes - share.memory_bytes),
+                share_cpu=format_cpu(place.cpu_millis),
+                share_memory=format_bytes(place.memory_bytes),
+            )
+    return None
+
+
+def _starting(run: _Run) -> Finding:
+    if not run.allocation.admitted:
+        return say(Reason.WAITING_FOR_ROOM, run=run.number)
+    for pod in run.pods:
+        problem = pod.stuck or pod.unschedulable
+        if problem:
+            return say(Reason.WORKER_WAITING, run=run.number, rank=pod.rank, problem=problem)
+    running = sum(worker_state(pod) is WorkerState.RUNNING for pod in run.pods)
+    return say(Reason.WORKERS_STARTING, run=run.number, running=running, workers=len(run.gang))
+
+
+def _ungate(pod: PodView, now: float) -> UngatePod:
+    return UngatePod(pod.name, pod.uid, tuple(gate for gate in pod.gates if gate != GATE), now)
+
+
+def _ungated_at(pod: PodView) -> float:
+    return pod.ungated_at if pod.ungated_at is not None else pod.created_at

@@ -1,0 +1,168 @@
+"""Whether a job can be planned on this cluster at all. What passes here may still have to wait; what fails here waits
+for a change of the job or of the nodes, and is looked at again when either changes."""
+
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from itertools import pairwise
+
+from synergy_api.names import RESOURCE_GPU
+from synergy_api.pods import Amounts
+from synergy_api.pools import NodeCapacity
+from synergy_api.profile import SensitivityMatrix
+from synergy_api.quantity import byte_count, cpu_millis, format_bytes, format_cpu
+from synergy_api.training_job import TrainingJobSpec
+from synergy_operator.cluster import Cluster
+from synergy_operator.reasons import Finding, Reason, say
+from synergy_operator.template_check import template_problem
+from synergy_operator.views import JobView, sidecar_requests
+
+Nodes = tuple[NodeCapacity, ...]
+
+
+def refusal(job: JobView, cluster: Cluster) -> Finding | None:
+    """Why the job cannot be planned; None if it can."""
+    if job.spec is None:
+        return say(Reason.INVALID_SPEC, problem=job.spec_error)
+    spec = job.spec
+    checks: tuple[Callable[[], Finding | None], ...] = (
+        partial(_template, spec),
+        partial(_sidecars, spec),
+        partial(_matrices_ascend, spec.profile.matrices),
+        partial(_types, spec, cluster),
+        partial(_worker, spec, cluster),
+        partial(_gpus, spec, cluster),
+        partial(_minima, spec, cluster),
+        partial(_room_for_sidecars, spec, cluster),
+        partial(_matrix_for_some_type, spec, cluster),
+    )
+    return next((finding for check in checks if (finding := check()) is not None), None)
+
+
+def _template(spec: TrainingJobSpec) -> Finding | None:
+    problem = template_problem(spec.template)
+    if problem:
+        return say(Reason.INVALID_SPEC, problem=problem)
+    pod = spec.template["spec"]
+    if not pod["containers"]:
+        return say(Reason.NO_CONTAINER)
+    first = pod["containers"][0]
+    if not first.get("image"):
+        return say(Reason.NO_IMAGE)
+    if not first.get("command"):
+        return say(Reason.NO_COMMAND)
+    return say(Reason.NODE_NAME_SET) if pod.get("nodeName") else None
+
+
+def _sidecars(spec: TrainingJobSpec) -> Finding | None:
+    pod = spec.template["spec"]
+    try:
+        sidecar_requests(spec.template["spec"])
+    except ValueError as error:
+        return say(Reason.INVALID_SPEC, problem=f"spec.template.spec: resources of a container: {error}")
+    for container in [*pod["containers"][1:], *(pod.get("initContainers") or [])]:
+        resources = container.get("resources") or {}
+        if RESOURCE_GPU in {**(resources.get("requests") or {}), **(resources.get("limits") or {})}:
+            return say(Reason.SIDECAR_WANTS_GPU, container=container["name"])
+    return None
+
+
+def _matrices_ascend(matrices: Iterable[SensitivityMatrix]) -> Finding | None:
+    for index, matrix in enumerate(matrices):
+        rows = matrix.steps_per_second
+        columns = [list(column) for column in zip(*rows, strict=True)]
+        for lines, axis in ((columns, "CPU"), (rows, "memory")):
+            for number, line in enumerate(lines):
+                for place, (before, after) in enumerate(pairwise(line), start=1):
+                    if after < before:
+                        row, column = (place, number) if axis == "CPU" else (number, place)
+                        facts = {"row": row, "column": column, "before": before, "after": after}
+                        return say(Reason.MATRIX_FALLS, index=index, axis=axis, **facts)
+    return None
+
+
+def _types(spec: TrainingJobSpec, cluster: Cluster) -> Finding | None:
+    if not cluster.by_type:
+        return say(Reason.NO_GPU_NODES)
+    if not cluster.allowed_types(spec.gpu_types):
+        return say(Reason.UNKNOWN_GPU_TYPE, wanted=", ".join(spec.gpu_types), present=", ".join(cluster.by_type))
+    return None
+
+
+def _worker(spec: TrainingJobSpec, cluster: Cluster) -> Finding | None:
+    if spec.gpus_per_worker is None:
+        return None
+    kind, most = _largest(spec, cluster, lambda nodes: max(node.gpus for node in nodes))
+    if most >= spec.gpus_per_worker:
+        return None
+    return say(Reason.WORKER_TOO_LARGE, wanted=spec.gpus_per_worker, most=most, gpu_type=kind)
+
+
+def _gpus(spec: TrainingJobSpec, cluster: Cluster) -> Finding | None:
+    """All GPUs of a job are of one type; with `gpusPerWorker` a node holds whole workers only."""
+    size = spec.gpus_per_worker or 1
+    on_one_node = spec.placement == "Consolidate"
+
+    def held(nodes: Nodes) -> int:
+        counts = [node.gpus // size * size for node in nodes]
+        return max(counts) if on_one_node else sum(counts)
+
+    kind, most = _largest(spec, cluster, held)
+    if most >= spec.gpus:
+        return None
+    where = "one node (spec.placement is Consolidate)" if on_one_node else "all nodes of one GPU type"
+    return say(Reason.TOO_MANY_GPUS, wanted=spec.gpus, most=most, gpu_type=kind, where=where)
+
+
+def _minima(spec: TrainingJobSpec, cluster: Cluster) -> Finding | None:
+    least = spec.resources.min
+    if least.cpu is not None:
+        kind, most = _largest(spec, cluster, lambda nodes: sum(node.cpu_millis for node in nodes))
+        if cpu_millis(least.cpu) > most:
+            return say(Reason.MIN_TOO_LARGE, resource="cpu", wanted=least.cpu, most=format_cpu(most), gpu_type=kind)
+    if least.memory is not None:
+        kind, most = _largest(spec, cluster, lambda nodes: sum(node.memory_bytes for node in nodes))
+        if byte_count(least.memory) > most:
+            facts: Mapping[str, object] = {"wanted": least.memory, "most": format_bytes(most), "gpu_type": kind}
+            return say(Reason.MIN_TOO_LARGE, resource="memory", **facts)
+    return None
+
+
+def _room_for_sidecars(spec: TrainingJobSpec, cluster: Cluster) -> Finding | None:
+    """Some node must leave the first container something of a worker's proportional share."""
+    beside = sidecar_requests(spec.template["spec"])
+    share = Amounts()
+    for nodes in _allowed(spec, cluster).values():
+        for node in nodes:
+            gpus = min(spec.gpus, spec.gpus_per_worker or spec.gpus, node.gpus)
+            own = Amounts(gpus, node.cpu_millis * gpus // node.gpus, node.memory_bytes * gpus // node.gpus)
+            if own.cpu_millis > beside.cpu_millis and own.memory_bytes > beside.memory_bytes:
+                return None
+            share = share.at_least(own)
+    return say(
+        Reason.SIDECARS_TOO_LARGE,
+        cpu=format_cpu(beside.cpu_millis),
+        memory=format_bytes(beside.memory_bytes),
+        share_cpu=format_cpu(share.cpu_millis),
+        share_memory=format_bytes(share.memory_bytes),
+    )
+
+
+def _matrix_for_some_type(spec: TrainingJobSpec, cluster: Cluster) -> Finding | None:
+    """On a type without a matrix a job gets its proportional share; without any matrix that counts it is a mistake."""
+    if spec.profile.mode != "Provided":
+        return None
+    present = cluster.allowed_types(spec.gpu_types)
+    if any(matrix.gpu_type in present for matrix in spec.profile.matrices):
+        return None
+    return say(Reason.MATRIX_MISSING, present=", ".join(present))
+
+
+def _allowed(spec: TrainingJobSpec, cluster: Cluster) -> dict[str, Nodes]:
+    return {kind: cluster.by_type[kind] for kind in cluster.allowed_types(spec.gpu_types)}
+
+
+def _largest(spec: TrainingJobSpec, cluster: Cluster, measure: Callable[[Nodes], int]) -> tuple[str, int]:
+    """The allowed type with the greatest measure, the first name among equals."""
+    amounts = {kind: measure(nodes) for kind, nodes in _allowed(spec, cluster).items()}
+    kind = min(amounts, key=lambda name: (-amounts[name], name))
+    return kind, amounts[kind]

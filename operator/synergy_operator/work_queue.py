@@ -1,0 +1,110 @@
+"""Work by key: each key by one worker at a time, many events for a key worked off at once, failures tried again later."""
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Awaitable, Callable
+from typing import Final, Generic, TypeVar
+
+import aiohttp
+
+from synergy_kube import ApiError
+
+_LOG = logging.getLogger(__name__)
+_FIRST_RETRY_SECONDS: Final = 0.1
+_MOST_RETRY_SECONDS: Final = 30.0
+_STUCK_SECONDS: Final = 180.0
+
+Key = TypeVar("Key")
+
+
+class TryAgain(Exception):  # noqa: N818 - a request, not an error
+    """The work could not be done on what was known; it is done again shortly."""
+
+
+class WorkQueue(Generic[Key]):
+    """Calls `work(key)` for each key that was added. It returns after how many seconds to look at the key again, or None.
+
+    A key that is added while it is worked on is worked on again afterwards; waiting twice is waiting once.
+    """
+
+    def __init__(self, work: Callable[[Key], Awaitable[float | None]], *, workers: int = 16) -> None:
+        self._work = work
+        self._workers = workers
+        self._waiting: deque[Key] = deque()
+        self._queued: set[Key] = set()
+        self._running: dict[Key, float] = {}
+        self._again: set[Key] = set()
+        self._timers: dict[Key, asyncio.TimerHandle] = {}
+        self._failures: dict[Key, int] = {}
+        self._wakeup = asyncio.Semaphore(0)
+
+    def add(self, key: Key) -> None:
+        """Work on the key as soon as may be."""
+        timer = self._timers.pop(key, None)
+        if timer is not None:
+            timer.cancel()
+        if key in self._running:
+            self._again.add(key)
+        elif key not in self._queued:
+            self._queued.add(key)
+            self._waiting.append(key)
+            self._wakeup.release()
+
+    def add_after(self, key: Key, seconds: float) -> None:
+        """Work on the key then; the earliest of several moments counts."""
+        loop = asyncio.get_running_loop()
+        timer = self._timers.get(key)
+        if timer is not None and timer.when() <= loop.time() + seconds:
+            return
+        if timer is not None:
+            timer.cancel()
+        self._timers[key] = loop.call_later(seconds, self.add, key)
+
+    async def run(self) -> None:
+        """Work until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            for _ in range(self._workers):
+                group.create_task(self._worker())
+
+    @property
+    def stuck(self) -> bool:
+        """Some key has been worked on for longer than any work may take."""
+        now = asyncio.get_running_loop().time()
+        return any(now - began > _STUCK_SECONDS for began in self._running.values())
+
+    async def _worker(self) -> None:
+        while True:
+            await self._wakeup.acquire()
+            key = self._waiting.popleft()
+            self._queued.discard(key)
+            self._running[key] = asyncio.get_running_loop().time()
+            try:
+                await self._once(key)
+            finally:
+                del self._running[key]
+            if key in self._again:
+                self._again.discard(key)
+                self.add(key)
+
+    async def _once(self, key: Key) -> None:
+        try:
+            wait = await self._work(key)
+        except Exception as error:  # noqa: BLE001 - one key's failure must never stop the others
+            self._failed(key, error)
+            return
+        self._failures.pop(key, None)
+        if wait is not None:
+            self.add_after(key, wait)
+
+    def _failed(self, key: Key, error: Exception) -> None:
+        failures = self._failures.get(key, 0) + 1
+        self._failures[key] = failures
+        wait = min(_MOST_RETRY_SECONDS, _FIRST_RETRY_SECONDS * float(1 << min(failures - 1, 16)))
+        if isinstance(error, TryAgain):
+            _LOG.debug("%s: %s; again in %.1f s", key, error, wait)
+        elif isinstance(error, ApiError | aiohttp.ClientError | TimeoutError | OSError):
+            _LOG.warning("%s: %s; again in %.1f s", key, error, wait)
+        else:
+            _LOG.error("%s: again in %.1f s", key, wait, exc_info=error)
+        self.add_after(key, wait)

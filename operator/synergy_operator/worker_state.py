@@ -1,0 +1,65 @@
+"""What has become of one worker pod, told from the pod alone."""
+
+from enum import StrEnum
+from typing import Final
+
+from synergy_api.names import EXIT_YIELDED
+from synergy_operator.views import PodView
+
+
+class WorkerState(StrEnum):
+    """How far a worker is. A worker is LOST if somebody else ended it or its end cannot be known, REFUSED if its node
+    never let it start."""
+
+    GATED = "Gated"
+    WAITING = "Waiting"
+    RUNNING = "Running"
+    SUCCEEDED = "Succeeded"
+    YIELDED = "Yielded"
+    FAILED = "Failed"
+    LOST = "Lost"
+    REFUSED = "Refused"
+
+    @property
+    def left(self) -> bool:
+        """It ended of itself and well."""
+        return self in (WorkerState.SUCCEEDED, WorkerState.YIELDED)
+
+
+_LEFT: Final[dict[int | None, WorkerState]] = {0: WorkerState.SUCCEEDED, EXIT_YIELDED: WorkerState.YIELDED}
+_UNKNOWN_END: Final = "ContainerStatusUnknown"
+
+
+def worker_state(pod: PodView) -> WorkerState:
+    """The state of a worker that the operator itself has not told to go."""
+    code = pod.main.exit_code
+    if code in _LEFT:
+        return _LEFT[code]
+    if pod.deleting or pod.disruption or pod.main.reason == _UNKNOWN_END:
+        return WorkerState.LOST
+    if code is not None or pod.init_failure:
+        return WorkerState.FAILED
+    return _without_exit_code(pod)
+
+
+def _without_exit_code(pod: PodView) -> WorkerState:
+    started = pod.main.started_at is not None
+    match pod.phase:
+        case "Succeeded":
+            return WorkerState.SUCCEEDED
+        case "Failed":
+            return WorkerState.LOST if started else WorkerState.REFUSED
+        case _ if started:
+            return WorkerState.RUNNING
+        case _:
+            return WorkerState.GATED if pod.gated else WorkerState.WAITING
+
+
+def shown_state(pod: PodView) -> str:
+    """The state as `status.workers` names it."""
+    state = worker_state(pod)
+    if state.left:
+        return WorkerState.SUCCEEDED.value
+    if state is WorkerState.LOST and not pod.terminal:
+        state = WorkerState.RUNNING if pod.main.running else WorkerState.WAITING
+    return WorkerState.FAILED.value if state in (WorkerState.LOST, WorkerState.REFUSED) else state.value
