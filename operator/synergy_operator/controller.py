@@ -17,6 +17,7 @@ from synergy_api.throughput_profile import ThroughputProfileSpec
 from synergy_api.training_job import FINISHED
 from synergy_kube import Change, KubeClient, Reflector
 from synergy_kube.resources import GPU_POOLS, JOBS, NODES, PODS, SCHEDULING_POLICIES, THROUGHPUT_PROFILES
+from synergy_operator.actions import Action
 from synergy_operator.cache import Cache, Key, Owned, OwnedCache
 from synergy_operator.cluster import Cluster, read_cluster
 from synergy_operator.config import Environment
@@ -31,6 +32,8 @@ _LOG = logging.getLogger(__name__)
 _VIEW: Final = "view"
 _SETTLE_SECONDS: Final = 0.05
 """How long to wait for more changes of nodes and pools before the jobs are looked at anew."""
+_REPEAT_SECONDS: Final = 1.0
+"""How long to wait for the watch to show the effect of what was done, when it would otherwise be done again at once."""
 
 Object = dict[str, Any]
 
@@ -47,6 +50,7 @@ class Controller:
         self._refusals = RefusalLog()
         self._profiles: dict[str, ThroughputProfileSpec] = {}
         self._cluster = Cluster()
+        self._done: dict[Key, tuple[Action, ...]] = {}
         self._settling: asyncio.TimerHandle | None = None
         self._queue: WorkQueue[Key] = WorkQueue(self._look_at)
         self._executor = Executor(
@@ -71,8 +75,8 @@ class Controller:
         )
 
     async def run(self, ready: asyncio.Event) -> None:
-        """Follow the cluster and work until cancelled; `ready` is set once the caches are whole. A run whose pods are not
-        all in the cache would look as if it had lost them, so nothing is looked at before."""
+        """Follow the cluster and work until cancelled; `ready` is set once the caches are whole. A run whose pods are
+        not all in the cache would look as if it had lost them, so nothing is looked at before."""
         async with asyncio.TaskGroup() as group:
             for reflector in self._reflectors:
                 group.create_task(reflector.run())
@@ -93,12 +97,14 @@ class Controller:
         if kind == "DELETED":
             self._jobs.drop(key, item["metadata"]["uid"])
             self._refusals.forget(key)
+            self._queue.add(key)
         elif self._jobs.keep(read_job(item)):
             self._queue.add(key)
 
     async def _look_at(self, key: Key) -> float | None:
         job = self._jobs.get(key)
         if job is None:
+            self._done.pop(key, None)
             return None
         observed = Observed(
             job=job,
@@ -111,7 +117,11 @@ class Controller:
         )
         actions = reconcile(observed, self._clock())
         await self._executor.carry_out(job, actions.todo)
-        return 0.0 if actions.todo else actions.look_again_in
+        repeated = actions.todo == self._done.get(key)
+        self._done[key] = actions.todo
+        if not actions.todo:
+            return actions.look_again_in
+        return _REPEAT_SECONDS if repeated else 0.0
 
     def _on_owned(self, cache: OwnedCache[Any]) -> Callable[[Change], None]:
         def on_change(change: Change) -> None:
@@ -190,11 +200,8 @@ def _trimmed(read: Callable[[Mapping[str, Any]], Any]) -> Callable[[Object], Obj
 
 def _trim_node(node: Object) -> Object:
     metadata, spec, status = node["metadata"], node.get("spec") or {}, node.get("status") or {}
-    ready = [
-        {"type": c["type"], "status": c.get("status")}
-        for c in status.get("conditions") or []
-        if c.get("type") == "Ready"
-    ]
+    conditions = status.get("conditions") or []
+    ready = [{"type": c["type"], "status": c.get("status")} for c in conditions if c.get("type") == "Ready"]
     return {
         "metadata": {
             key: metadata[key] for key in ("name", "resourceVersion", "labels", "deletionTimestamp") if key in metadata

@@ -63,40 +63,32 @@ class Executor:
         self._batch_jobs = batch_jobs
         self._refusals = refusals
         self._clock = clock
+        self._how: Mapping[type[Action], Callable[[JobView, Any], Awaitable[None]]] = {
+            ApplyStatus: self._apply_status,
+            PostEvent: self._post_event,
+            EnsureService: self._ensure_service,
+            CreatePod: self._create_pod,
+            UngatePod: self._ungate,
+            ResizePod: self._resize,
+            DeletePod: self._delete_pod,
+            CreateJob: self._create_job,
+            DeleteJob: self._delete_job,
+            PublishProfile: self._publish,
+            DeleteTrainingJob: self._delete_training_job,
+        }
 
     async def carry_out(self, job: JobView, actions: Iterable[Action]) -> None:
-        """Raises TryAgain where what was known turned out to be old, ApiError and the client's errors as they come: then
-        nothing after the failed action is done."""
-        for _, alike in groupby(actions, key=type):
-            results = await asyncio.gather(*(self._do(job, action) for action in alike), return_exceptions=True)
+        """Do all of it. Raises TryAgain where what was known turned out to be old, ApiError and the client's errors as
+        they come: then nothing after the failed action is done."""
+        for kind, alike in groupby(actions, key=type):
+            do = self._how[kind]
+            results = await asyncio.gather(*(do(job, action) for action in alike), return_exceptions=True)
             for result in results:
                 if isinstance(result, BaseException):
                     raise result
 
-    def _do(self, job: JobView, action: Action) -> Awaitable[None]:
-        match action:
-            case ApplyStatus():
-                return self._apply_status(job, action)
-            case PostEvent():
-                return post_event(self._client, job, action, self._clock())
-            case EnsureService():
-                return self._ensure_service(job, action)
-            case CreatePod():
-                return self._create_pod(job, action)
-            case UngatePod():
-                return self._ungate(job, action)
-            case ResizePod():
-                return self._resize(job, action)
-            case DeletePod():
-                return self._delete_pod(job, action)
-            case CreateJob():
-                return self._create_job(job, action)
-            case DeleteJob():
-                return self._delete_job(job, action)
-            case PublishProfile():
-                return self._publish(action)
-            case DeleteTrainingJob():
-                return self._delete_training_job(job)
+    async def _post_event(self, job: JobView, action: PostEvent) -> None:
+        await post_event(self._client, job, action, self._clock())
 
     async def _apply_status(self, job: JobView, action: ApplyStatus) -> None:
         body = {"metadata": {"resourceVersion": job.resource_version}, "status": action.status.to_wire()}
@@ -144,9 +136,8 @@ class Executor:
             "metadata": {"uid": action.uid, "annotations": {ANNOTATION_UNGATED_AT: format_time(action.at)}},
             "spec": {"schedulingGates": [{"name": gate} for gate in action.gates]},
         }
-        await self._patched(
-            job, action.name, action.uid, self._client.merge_patch(PODS, action.name, body, job.namespace)
-        )
+        patch = self._client.merge_patch(PODS, action.name, body, job.namespace)
+        await self._patched(job, action.name, action.uid, patch)
 
     async def _resize(self, job: JobView, action: ResizePod) -> None:
         amounts = {"cpu": format_cpu(action.cpu_millis), "memory": format_bytes(action.memory_bytes)}
@@ -183,20 +174,26 @@ class Executor:
         except (NotFound, Conflict):
             self._pods.drop((job.namespace, action.name), action.uid)
             return
-        if answer.get("kind") == "Pod" and "deletionTimestamp" in answer["metadata"]:
+        if "deletionTimestamp" in answer["metadata"]:
             self._pods.keep(read_pod(answer))
+        else:
+            self._pods.drop((job.namespace, action.name), action.uid)
 
     async def _delete_job(self, job: JobView, action: DeleteJob) -> None:
         try:
-            await self._client.delete(JOBS, action.name, job.namespace, uid=action.uid)
+            answer = await self._client.delete(JOBS, action.name, job.namespace, uid=action.uid)
         except (NotFound, Conflict):
+            answer = {}
+        if "deletionTimestamp" in answer.get("metadata", {}):
+            self._batch_jobs.keep(read_batch_job(answer))
+        else:
             self._batch_jobs.drop((job.namespace, action.name), action.uid)
 
-    async def _publish(self, action: PublishProfile) -> None:
+    async def _publish(self, _: JobView, action: PublishProfile) -> None:
         body = {"spec": action.spec}
         await self._client.apply(THROUGHPUT_PROFILES, action.name, body, manager=MANAGER_OPERATOR)
 
-    async def _delete_training_job(self, job: JobView) -> None:
+    async def _delete_training_job(self, job: JobView, _: DeleteTrainingJob) -> None:
         try:
             await self._client.delete(TRAINING_JOBS, job.name, job.namespace, uid=job.uid)
         except (NotFound, Conflict):

@@ -1,7 +1,7 @@
 """kopf's part: it runs the process, follows the TrainingJobs and answers the liveness probe.
 
-It writes nothing: no finalizers, no annotations, no peering, no events of its own. Everything that is decided and done is
-behind the controller.
+It writes nothing: no finalizers, no annotations, no peering, no events of its own. Everything that is decided and done
+is behind the controller.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""Work by key: each key by one worker at a time, many events for a key worked off at once, failures tried again later."""
+"""Work by key: each key by one worker at a time, many events worked off at once, failures tried again later."""
 
 import asyncio
 import logging
@@ -23,7 +23,8 @@ class TryAgain(Exception):  # noqa: N818 - a request, not an error
 
 
 class WorkQueue(Generic[Key]):
-    """Calls `work(key)` for each key that was added. It returns after how many seconds to look at the key again, or None.
+    """Calls `work(key)` for each key that was added. It returns after how many seconds to look at the key again, if at
+    all.
 
     A key that is added while it is worked on is worked on again afterwards; waiting twice is waiting once.
     """
