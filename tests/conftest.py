@@ -1,8 +1,9 @@
 """Fixtures of the suites that need a cluster: one devcluster for all of them, a namespace for each test."""
 
 import uuid
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import pytest_asyncio
@@ -10,9 +11,10 @@ import yaml
 
 import synergy_devcluster
 from support.waiting import eventually
+from synergy_cli.product import install
 from synergy_kube import KubeClient
 from synergy_kube.errors import NotFound
-from synergy_kube.resources import CONFIG_MAPS, CUSTOM_RESOURCE_DEFINITIONS, NAMESPACES
+from synergy_kube.resources import CONFIG_MAPS, CUSTOM_RESOURCE_DEFINITIONS, GPU_POOLS, NAMESPACES, SCHEDULING_POLICIES
 
 REPOSITORY = Path(__file__).parent.parent
 FAKE_NODES = "V100=25x8,T4=25x8"
@@ -78,3 +80,33 @@ async def namespace(kube: KubeClient) -> AsyncIterator[str]:
     await eventually(usable, seconds=60, what=f"namespace {name} to be usable")
     yield name
     await kube.delete(NAMESPACES, name)
+
+
+@pytest.fixture(scope="session")
+def product(devcluster: synergy_devcluster.Cluster) -> None:
+    """kube-synergy itself, installed by its chart, its pods running from its images."""
+    install(devcluster, report=print)
+
+
+@pytest_asyncio.fixture
+async def policy(kube: KubeClient, product: None) -> AsyncIterator[Callable[..., Awaitable[None]]]:
+    """Set fields of the SchedulingPolicy in force; what stood before is put back after the test."""
+    before = (await kube.get(SCHEDULING_POLICIES, "default"))["spec"]
+
+    async def change(**spec: Any) -> None:
+        await kube.merge_patch(SCHEDULING_POLICIES, "default", {"spec": spec})
+
+    yield change
+    await kube.merge_patch(SCHEDULING_POLICIES, "default", {"spec": before})
+
+
+@pytest_asyncio.fixture
+async def pools(kube: KubeClient, product: None) -> AsyncIterator[None]:
+    """GPUPools with short names for the devcluster's GPU types."""
+    products = {"V100": "Tesla-V100-SXM2-16GB", "T4": "Tesla-T4", "A100": "NVIDIA-A100-SXM4-40GB"}
+    for gpu_type, label in products.items():
+        spec = {"gpuType": gpu_type, "nodeSelector": {"nvidia.com/gpu.product": label}}
+        await kube.apply(GPU_POOLS, gpu_type.lower(), {"spec": spec}, manager="tests")
+    yield
+    for gpu_type in products:
+        await kube.delete(GPU_POOLS, gpu_type.lower())

@@ -1,0 +1,33 @@
+"""The main job: every phase, profiling, tuning, preemption at a round's end, resuming, finishing."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+import synergy_devcluster
+from synergy_cli.demo import story
+from synergy_cli.demo.checks import shortcomings
+from synergy_kube import KubeClient
+from synergy_kube.resources import GPU_POOLS, NAMESPACES
+
+pytestmark = pytest.mark.e2e
+
+
+@pytest.mark.timeout(900)
+async def test_the_demo_shows_all_it_is_to_show(
+    kube: KubeClient, product: None, repository: Path, devcluster: synergy_devcluster.Cluster
+) -> None:
+    told: list[str] = []
+    begun = asyncio.get_running_loop().time()
+
+    def tell(name: str, text: str) -> None:
+        told.append(f"{asyncio.get_running_loop().time() - begun:6.1f} {name}: {text}")
+
+    try:
+        seen = await story.run(kube, repository / "examples" / "demo", seconds=800, tell=tell)
+    finally:
+        print("\n".join(told))
+        await kube.delete(GPU_POOLS, "a100")
+    assert shortcomings(seen) == []
+    await kube.delete(NAMESPACES, story.NAMESPACE)

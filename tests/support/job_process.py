@@ -1,0 +1,73 @@
+"""Processes of a training job on this machine, as a worker's environment makes them."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("", 0))
+        return int(probe.getsockname()[1])
+
+
+@dataclass
+class Job:
+    """Runs of one job on this machine: its environment and the files it leaves."""
+
+    script: Path
+    folder: Path
+    environ: dict[str, str]
+    running: list[subprocess.Popen[str]] = field(default_factory=list)
+
+    def start(self, *arguments: str, rank: int = 0, **environ: str) -> subprocess.Popen[str]:
+        """One process of a run; its termination message goes to a file of its rank."""
+        own = {"RANK": str(rank), "SYNERGY_TERMINATION_LOG": str(self.folder / f"termination-{rank}")}
+        process = subprocess.Popen(
+            [sys.executable, str(self.script), "--folder", str(self.folder), *arguments],
+            env={**os.environ, **self.environ, **own, **environ},
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+        )
+        self.running.append(process)
+        return process
+
+    def run(self, *arguments: str, **environ: str) -> tuple[int, str]:
+        """A whole run of one process: exit code and output."""
+        return self.end(self.start(*arguments, **environ))
+
+    def end(self, process: subprocess.Popen[str], timeout: float = 60) -> tuple[int, str]:
+        """Wait for a process: exit code and output."""
+        output, _ = process.communicate(timeout=timeout)
+        return process.returncode, output
+
+    def termination(self, rank: int = 0) -> Any:
+        return json.loads((self.folder / f"termination-{rank}").read_text())
+
+    def trained(self, rank: int = 0) -> list[int]:
+        """The batches that the state of the newest checkpoint has been trained on, in order."""
+        return list(json.loads((self.folder / f"state-{rank}.json").read_text())["batches"])
+
+    def bodies(self, rank: int = 0) -> list[int]:
+        """The steps whose loop body ended, over all runs, in order."""
+        return [int(line) for line in (self.folder / f"bodies-{rank}").read_text().split()]
+
+    def wait_for_body(self, step: int, rank: int = 0) -> None:
+        """Until the loop body of `step` has ended."""
+        file = self.folder / f"bodies-{rank}"
+        wait_until(lambda: file.exists() and str(step) in file.read_text().split(), f"step {step}")
+
+
+def wait_until(condition: Callable[[], bool], what: str, patience_s: float = 30) -> None:
+    deadline = time.monotonic() + patience_s
+    while not condition():
+        assert time.monotonic() < deadline, f"never happened: {what}"
+        time.sleep(0.01)
