@@ -8,7 +8,6 @@ in step with the others anyway (an all-reduce each step) finds the next step gra
 
 from __future__ import annotations
 
-import logging
 import os
 import sys
 import threading
@@ -42,8 +41,6 @@ if TYPE_CHECKING:
         def close(self) -> None:
             """Leave, at once and without a word if `depart` was not called."""
 
-
-log = logging.getLogger("synergy_job")
 
 AHEAD = 2
 """Steps that a process may be ahead of the slowest. With one, each step would wait for a message there and back."""

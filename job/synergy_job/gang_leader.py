@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import selectors
 import socket
 import threading
@@ -18,8 +17,6 @@ if TYPE_CHECKING:
     from synergy_job.departure import Departure
     from synergy_job.environment import Worker
     from synergy_job.gang import Watchdog
-
-log = logging.getLogger("synergy_job")
 
 
 class Leader:
@@ -81,6 +78,7 @@ class Leader:
                     missing = sorted(set(range(1, self._worker.world_size)) - set(self._members))
                     self._fail(f"ranks {missing} did not come within {JOIN_TIMEOUT_S:.0f} s")
                 self._changed.wait(POLL_S)
+            self._compare_steps()
             self._raise_failure()
             self._complete = True
             self._advance()
@@ -120,6 +118,17 @@ class Leader:
         self._watchdog.close()
         if self._thread.is_alive():
             self._thread.join(SEND_TIMEOUT_S)
+
+    def _compare_steps(self) -> None:
+        """When all are there, so that all hear of it."""
+        step = self._done[0]
+        for rank, other in sorted(self._done.items()):
+            if other != step:
+                self._fail(
+                    f"rank {rank} begins after step {other} and rank 0 after step {step}: every rank's load() must "
+                    "return the same step; keep checkpoints where all workers can read them, or send them on from "
+                    "rank 0"
+                )
 
     def _decide(self) -> None:
         if self._stop_at is None and self._departure.due(self._step_seconds()):
@@ -220,11 +229,6 @@ class Leader:
         self._members[rank] = connection
         self._done[rank] = step
         self._uuids[rank] = tuple(str(uuid) for uuid in hello["gpu_uuids"])
-        if step != self._done[0]:
-            self._fail(
-                f"rank {rank} begins after step {step} and rank 0 after step {self._done[0]}: every rank's load() must "
-                "return the same step; keep checkpoints where all workers can read them, or send them on from rank 0"
-            )
         self._changed.notify_all()
 
     def _refusal(self, hello: dict[str, Any]) -> str | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import random
 import socket
 import threading
@@ -16,8 +15,6 @@ if TYPE_CHECKING:
     from synergy_job.departure import Departure
     from synergy_job.environment import Worker
     from synergy_job.gang import Watchdog
-
-log = logging.getLogger("synergy_job")
 
 CONNECT_TIMEOUT_S = 5.0
 RETRY_S = 0.5
