@@ -23,7 +23,7 @@ CMD ["python3"]
 
 def base_fingerprint() -> str:
     """Return a short hash of what decides the base image's content."""
-    return hashlib.sha256(repr((SUITE, PACKAGES, _DOCKERFILE, "like-a-python-image")).encode()).hexdigest()[:12]
+    return hashlib.sha256(repr((SUITE, PACKAGES, _DOCKERFILE, "like-a-python-image, 2")).encode()).hexdigest()[:12]
 
 
 @dataclass(frozen=True)
@@ -74,6 +74,8 @@ def ensure_base(paths: Paths, store: Buildah, report: Report) -> None:
 def _like_a_python_image(root: Path) -> None:
     """Let ``python`` and a plain ``pip install`` work, as they do in the images of the Python project."""
     (root / "usr/local/bin/python").symlink_to("/usr/bin/python3")
+    # where a build mounts the machine's pip settings
+    (root / "etc/pip.conf").touch()
     for marker in (root / "usr/lib").glob("python3*/EXTERNALLY-MANAGED"):
         marker.unlink()
 

@@ -13,12 +13,14 @@ from synergy_devcluster import cluster as clusters
 from synergy_devcluster import gpus, prerequisites
 from synergy_devcluster.errors import BadInputError, DevclusterError
 from synergy_devcluster.options import Options, parse_fake_nodes
+from synergy_devcluster.paths import DEFAULT_NAME, Paths
 from synergy_devcluster.status_report import Status, status
 
 Command = Callable[..., None]
+FAKE_NODES_HELP = "kwok nodes: TYPE=NODESxGPUS[:cpu=24][:mem=500Gi],... for example V100=25x8,T4=25x8"
 
 
-def _one_line_errors(command: Command) -> Command:
+def one_line_errors(command: Command) -> Command:
     """Turn the devcluster's errors into one line on stderr: exit 2 for bad input, 1 for the rest."""
 
     @functools.wraps(command)
@@ -33,42 +35,45 @@ def _one_line_errors(command: Command) -> Command:
 
 
 @click.group()
-def devcluster() -> None:
+@click.option("--name", default=DEFAULT_NAME, help="Name; a second devcluster needs its own network namespace.")
+@click.pass_context
+@one_line_errors
+def devcluster(context: click.Context, name: str) -> None:
     """A real Kubernetes on this Linux machine, without Docker."""
+    context.obj = Paths.of(name)
 
 
 @devcluster.command()
 @click.option("--gpus", "gpu_count", type=int, default=2, show_default=True, help="Fake GPUs of the real node.")
-@click.option(
-    "--gpu-type", default="A100", show_default=True, help="A100, H100, K80, P100, T4, V100 or a product name."
-)
-@click.option("--fake-nodes", default="", help="kwok nodes, TYPE=NODESxGPUS[:cpu=24][:mem=500Gi],...")
-@click.option(
-    "--volumes", type=int, default=64, show_default=True, help="Persistent volumes of 1 GiB that wait for a claim."
-)
+@click.option("--gpu-type", default="A100", show_default=True, help="A100, H100, K80, P100, T4, V100 or a product.")
+@click.option("--fake-nodes", default="", help=FAKE_NODES_HELP)
+@click.option("--volumes", type=int, default=64, show_default=True, help="Persistent volumes of 1 GiB.")
 @click.option("--bin-dir", type=click.Path(path_type=Path), help="Folder with programs of the pinned versions.")
-@_one_line_errors
-def up(gpu_count: int, gpu_type: str, fake_nodes: str, volumes: int, bin_dir: Path | None) -> None:
+@click.pass_obj
+@one_line_errors
+def up(paths: Paths, *, gpu_count: int, gpu_type: str, fake_nodes: str, volumes: int, bin_dir: Path | None) -> None:
     """Start the devcluster; nothing is done when it runs."""
     options = Options(gpu_count, gpu_type, parse_fake_nodes(fake_nodes), volumes, bin_dir)
-    cluster = clusters.up(options, report=click.echo)
+    cluster = clusters.up(options, report=click.echo, paths=paths)
     click.echo(f"export KUBECONFIG={cluster.kubeconfig}")
 
 
 @devcluster.command()
-@_one_line_errors
-def down() -> None:
+@click.pass_obj
+@one_line_errors
+def down(paths: Paths) -> None:
     """End and remove everything that up started and made."""
-    if not clusters.down(report=click.echo):
+    if not clusters.down(report=click.echo, paths=paths):
         click.echo("no devcluster is here")
 
 
 @devcluster.command("status")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
-@_one_line_errors
-def show_status(as_json: bool) -> None:
+@click.pass_obj
+@one_line_errors
+def show_status(paths: Paths, as_json: bool) -> None:
     """Say whether every component runs and nothing can leave the machine; exit 1 if not."""
-    current = status()
+    current = status(paths)
     click.echo(json.dumps(current.to_json()) if as_json else _in_words(current))
     if not current.healthy:
         sys.exit(1)
@@ -93,42 +98,47 @@ def _in_words(current: Status) -> str:
 
 @devcluster.command("load-image")
 @click.argument("archive", type=click.Path(path_type=Path))
-@_one_line_errors
-def load_image(archive: Path) -> None:
+@click.pass_obj
+@one_line_errors
+def load_image(paths: Paths, archive: Path) -> None:
     """Import an image ARCHIVE (docker or OCI) into the real node."""
-    clusters.connect().load_image(archive)
+    clusters.connect(paths).load_image(archive)
 
 
 @devcluster.command()
-@_one_line_errors
-def kubeconfig() -> None:
+@click.pass_obj
+@one_line_errors
+def kubeconfig(paths: Paths) -> None:
     """Print the path of the administrator's kubeconfig."""
-    click.echo(clusters.connect().kubeconfig)
+    click.echo(clusters.connect(paths).kubeconfig)
 
 
 @devcluster.command("add-nodes")
 @click.argument("groups")
-@_one_line_errors
-def add_nodes(groups: str) -> None:
+@click.pass_obj
+@one_line_errors
+def add_nodes(paths: Paths, groups: str) -> None:
     """Add fake nodes to the running cluster: TYPE=NODESxGPUS[:cpu=24][:mem=500Gi],..."""
-    clusters.connect().add_nodes(parse_fake_nodes(groups))
+    clusters.connect(paths).add_nodes(parse_fake_nodes(groups))
 
 
 @devcluster.command()
 @click.argument("name")
-@_one_line_errors
-def program(name: str) -> None:
+@click.pass_obj
+@one_line_errors
+def program(paths: Paths, name: str) -> None:
     """Print the path of one of the cluster's programs, such as kubectl or helm."""
-    click.echo(clusters.connect().program(name))
+    click.echo(clusters.connect(paths).program(name))
 
 
 @devcluster.command()
 @click.argument("action", type=click.Choice(["start", "stop", "kill", "pause", "resume", "restart"]))
 @click.argument("name")
-@_one_line_errors
-def component(action: str, name: str) -> None:
+@click.pass_obj
+@one_line_errors
+def component(paths: Paths, action: str, name: str) -> None:
     """Start, stop, kill, pause, resume or restart one component on its data."""
-    getattr(clusters.connect().component(name), action)()
+    getattr(clusters.connect(paths).component(name), action)()
 
 
 @devcluster.group("gpu")
@@ -138,35 +148,39 @@ def gpu() -> None:
 
 @gpu.command("list")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
-@_one_line_errors
-def list_gpus(as_json: bool) -> None:
+@click.pass_obj
+@one_line_errors
+def list_gpus(paths: Paths, as_json: bool) -> None:
     """List the UUIDs and their health."""
-    listed = gpus.listed(clusters.connect())
+    listed = gpus.listed(clusters.connect(paths))
     if as_json:
         click.echo(json.dumps({"gpus": [{"uuid": uuid, "healthy": healthy} for uuid, healthy in listed.items()]}))
-    else:
-        click.echo("\n".join(f"{uuid}  {'healthy' if healthy else 'unhealthy'}" for uuid, healthy in listed.items()))
+        return
+    for uuid, healthy in listed.items():
+        click.echo(f"{uuid}  {'healthy' if healthy else 'unhealthy'}")
 
 
-@gpu.command()
+@gpu.command("unhealthy")
 @click.argument("uuid")
-@_one_line_errors
-def unhealthy(uuid: str) -> None:
+@click.pass_obj
+@one_line_errors
+def make_unhealthy(paths: Paths, uuid: str) -> None:
     """Make the GPU with this UUID unhealthy."""
-    gpus.set_health(clusters.connect(), uuid, healthy=False)
+    gpus.set_health(clusters.connect(paths), uuid, healthy=False)
 
 
-@gpu.command()
+@gpu.command("healthy")
 @click.argument("uuid")
-@_one_line_errors
-def healthy(uuid: str) -> None:
+@click.pass_obj
+@one_line_errors
+def make_healthy(paths: Paths, uuid: str) -> None:
     """Make the GPU with this UUID healthy again."""
-    gpus.set_health(clusters.connect(), uuid, healthy=True)
+    gpus.set_health(clusters.connect(paths), uuid, healthy=True)
 
 
 @devcluster.command("prerequisites")
 @click.option("--install", is_flag=True, help="Install the missing Debian packages with apt-get.")
-@_one_line_errors
+@one_line_errors
 def show_prerequisites(install: bool) -> None:
     """Say what this machine lacks for a devcluster, and how to get it."""
     if install:
@@ -176,7 +190,8 @@ def show_prerequisites(install: bool) -> None:
 
 
 @devcluster.command("build")
-@_one_line_errors
-def build() -> None:
+@click.pass_obj
+@one_line_errors
+def build(paths: Paths) -> None:
     """Build the programs and the base image now, so that the next up is fast."""
-    clusters.prepare(click.echo)
+    clusters.prepare(click.echo, paths)

@@ -98,7 +98,7 @@ def up(options: Options | None = None, *, report: Report = silent, paths: Paths 
         DevclusterError: the machine lacks something, something on it is in the way, or a component does not
             come up; a half-started cluster is taken down again.
     """
-    wanted, places = options or Options(), paths or Paths.default()
+    wanted, places = options or Options(), paths or Paths.of()
     steps = Steps(report)
     with _locked(places):
         state = StateFile.of(places).load()
@@ -112,7 +112,7 @@ def up(options: Options | None = None, *, report: Report = silent, paths: Paths 
 
 def down(*, report: Report = silent, paths: Paths | None = None) -> bool:
     """Take the devcluster down; return False when there was none."""
-    places = paths or Paths.default()
+    places = paths or Paths.of()
     with _locked(places):
         state = StateFile.of(places).load()
         if state is None:
@@ -127,7 +127,7 @@ def connect(paths: Paths | None = None) -> Cluster:
     Raises:
         DevclusterError: there is none, or it is half started.
     """
-    places = paths or Paths.default()
+    places = paths or Paths.of()
     state = StateFile.of(places).load()
     if state is None or not state.usable():
         raise DevclusterError("no devcluster is running: start one with 'kube-synergy devcluster up'")
@@ -136,12 +136,12 @@ def connect(paths: Paths | None = None) -> Cluster:
 
 def programs(report: Report = silent, bin_dir: Path | None = None, paths: Paths | None = None) -> dict[str, Path]:
     """Return the path of every pinned program by name, building what is not there. No cluster is needed."""
-    return toolchain.locate(paths or Paths.default(), report, bin_dir)
+    return toolchain.locate(paths or Paths.of(), report, bin_dir)
 
 
 def prepare(report: Report = silent, paths: Paths | None = None) -> None:
     """Build everything that is cached: the programs, the pause image and the base image."""
-    places = paths or Paths.default()
+    places = paths or Paths.of()
     images.pause_image(programs(report, paths=places)["pause"], node.PAUSE_IMAGE, places, report)
     ensure_base(places, Buildah(places.images / "store"), report)
 

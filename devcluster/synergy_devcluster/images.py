@@ -45,7 +45,7 @@ def build_image(
         BadInputError: the Dockerfile, the context or the tag is wrong.
         DevclusterError: the build failed.
     """
-    places, arguments = paths or Paths.default(), dict(build_args or {})
+    places, arguments = paths or Paths.of(), dict(build_args or {})
     _check_inputs(dockerfile, context, tag)
     parsed = parse(dockerfile.read_text(encoding="utf-8"), arguments)
     store = Buildah(places.images / "store")
@@ -122,7 +122,7 @@ def _known_base(store: Buildah, base: str) -> str:
 
 def _buildah_build(dockerfile: Path, context: Path, tag: str, arguments: Mapping[str, str], store: Buildah) -> None:
     with pip_settings() as mounts:
-        options = ["--isolation=chroot", "--network=host", "--pull=never", "--layers=false"]
+        options = ["--isolation=chroot", "--network=host", "--pull=never", "--layers=true"]
         options += [f"--volume={source}:{target}:ro" for source, target in mounts]
         options += [f"--build-arg={name}={value}" for name, value in arguments.items()]
         store.run(["build", *options, f"--file={dockerfile}", f"--tag={tag}", context], timeout_s=1800)

@@ -32,7 +32,7 @@ class Launch:
 
     def node(self, pause_archive: Path) -> None:
         """Start the node's mount namespace and containerd, and give it the sandbox image."""
-        node.make_cgroups()
+        node.make_cgroups(self._paths.cgroup)
         self._hold_namespace()
         containerd = self._add("containerd", self._inside(node.containerd(self._node)))
         if not processes.wait_for(self._node.containerd_socket.exists, 15):
@@ -58,7 +58,7 @@ class Launch:
         self._add("kube-proxy", control_plane.kube_proxy(programs["kube-proxy"], ids, paths))
         self._add("coredns", control_plane.coredns(programs["coredns"], ids, paths))
         self._add("kwok", kwok.kwok(programs["kwok"], ids, paths))
-        self._add("volume-recycler", [sys.executable, "-m", "synergy_devcluster.volumes", f"--state={paths.state}"])
+        self._add("volume-recycler", [sys.executable, "-m", "synergy_devcluster.volumes", f"--name={paths.state.name}"])
 
     def _gpu_plugin(self) -> list[str]:
         flags = [f"--node={REAL_NODE}", f"--gpus={self._options.gpus}", f"--health-file={self._node.gpu_health}"]

@@ -76,11 +76,11 @@ def check_free() -> None:
                         f"interface {link['ifname']} has {address['local']}, inside {ours} that the devcluster needs"
                     )
     for port in PORTS:
-        if holder := _listener(port):
+        if holder := listener(port):
             raise DevclusterError(f"port {port} is in use by {holder}: the devcluster needs it, stop that program")
 
 
-def _listener(port: int) -> str | None:
+def listener(port: int) -> str | None:
     """Return in words who listens on a port of loopback or of every address; None when nobody does."""
     for connection in psutil.net_connections("tcp"):
         if connection.status != psutil.CONN_LISTEN or not connection.laddr or connection.laddr.port != port:

@@ -16,7 +16,6 @@ from synergy_devcluster.gpu_types import gpu_type, node_labels
 from synergy_devcluster.options import Options
 from synergy_devcluster.paths import Paths
 
-CGROUP_ROOT = "/kube-synergy-devcluster"
 PAUSE_IMAGE = "localhost/kube-synergy-pause:1"
 CGROUP_MOUNTS = Path("/sys/fs/cgroup")
 FIXED_FOLDERS = ("/var/lib/kubelet", "/var/lib/cni", "/run/containerd", "/var/log/pods", "/var/log/containers")
@@ -63,17 +62,17 @@ def inside(holder_pid: int, argv: Argv) -> Argv:
     return ["nsenter", f"--mount=/proc/{holder_pid}/ns/mnt", "--", *argv]
 
 
-def cgroup_folders() -> list[Path]:
+def cgroup_folders(cgroup: str) -> list[Path]:
     """Return the node's cgroup: one folder on cgroup v2, one in every mounted hierarchy on v1."""
     if (CGROUP_MOUNTS / "cgroup.controllers").exists():
-        return [CGROUP_MOUNTS / CGROUP_ROOT.strip("/")]
+        return [CGROUP_MOUNTS / cgroup.strip("/")]
     hierarchies = [path for path in CGROUP_MOUNTS.iterdir() if path.is_dir() and not path.is_symlink()]
-    return [path / CGROUP_ROOT.strip("/") for path in sorted(hierarchies) if (path / "cgroup.procs").exists()]
+    return [path / cgroup.strip("/") for path in sorted(hierarchies) if (path / "cgroup.procs").exists()]
 
 
-def make_cgroups() -> None:
+def make_cgroups(cgroup: str) -> None:
     """Make the node's cgroups; a new cpuset has to be told which cores and memory nodes it may use."""
-    for folder in cgroup_folders():
+    for folder in cgroup_folders(cgroup):
         folder.mkdir(exist_ok=True)
         for name in ("cpuset.cpus", "cpuset.mems"):
             if (folder / name).exists():
@@ -170,7 +169,7 @@ def kubelet(program: str, ids: Identities, paths: Paths, options: Options) -> Ar
         "tlsPrivateKeyFile": str(ids.kubelet_server.key),
         "containerRuntimeEndpoint": f"unix://{node.containerd_socket}",
         "cgroupDriver": "cgroupfs",
-        "cgroupRoot": CGROUP_ROOT,
+        "cgroupRoot": paths.cgroup,
         "failCgroupV1": False,
         "failSwapOn": False,
         "oomScoreAdj": 0,

@@ -1,30 +1,42 @@
 """Where the devcluster keeps its files."""
 
 import os
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
-STATE_ROOT = Path("/var/lib/kube-synergy-devcluster")
-RUN_ROOT = Path("/run/kube-synergy-devcluster")
+from synergy_devcluster.errors import BadInputError
+
+DEFAULT_NAME = "kube-synergy-devcluster"
+_NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,40}[a-z0-9])?")
 
 
 @dataclass(frozen=True)
 class Paths:
     """The folders of one devcluster.
 
-    ``state`` holds everything one cluster writes (deleted by ``down``), ``run`` its sockets,
-    ``cache`` what outlives a cluster: built programs and images.
+    ``state`` holds everything one cluster writes (deleted by ``down``), ``run`` its sockets, ``cgroup`` is
+    the control group of its pods, and ``cache`` keeps what outlives a cluster: built programs and images.
     """
 
-    state: Path = STATE_ROOT
-    run: Path = RUN_ROOT
-    cache: Path = Path()
+    state: Path
+    run: Path
+    cgroup: str
+    cache: Path
 
     @classmethod
-    def default(cls) -> "Paths":
-        """Return the folders used on this machine; the cache follows the XDG rules."""
+    def of(cls, name: str = DEFAULT_NAME) -> "Paths":
+        """Return the folders of the devcluster of this name; the cache follows the XDG rules.
+
+        One machine runs one devcluster, but for those in network namespaces of their own, each with its name.
+
+        Raises:
+            BadInputError: the name cannot be a folder's.
+        """
+        if not _NAME.fullmatch(name):
+            raise BadInputError(f"--name: {name!r}: use small letters, digits and dashes")
         home = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
-        return cls(cache=Path(home) / "kube-synergy")
+        return cls(Path("/var/lib") / name, Path("/run") / name, f"/{name}", Path(home) / "kube-synergy")
 
     @property
     def state_file(self) -> Path:

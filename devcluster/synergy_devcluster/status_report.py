@@ -47,7 +47,7 @@ class Status:
 
 def status(paths: Paths | None = None) -> Status:
     """Look at the devcluster of this machine."""
-    places = paths or Paths.default()
+    places = paths or Paths.of()
     file = StateFile.of(places)
     state = file.load()
     if state is None or not state.this_boot():

@@ -6,6 +6,8 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
+import psutil
+
 from synergy_devcluster import network, node, processes
 from synergy_devcluster.paths import Paths
 from synergy_devcluster.processes import ProcessId
@@ -32,11 +34,11 @@ def tear_down(paths: Paths, state: State, steps: Steps) -> None:
         with steps.step("components stopped"):
             _end_components(state)
         with steps.step("containers and mounts gone"):
-            _end_rest(state)
+            _end_rest(paths, state)
         with steps.step("network removed"):
             network.tear_down(state.sysctls)
     with steps.step("files removed"):
-        _remove_cgroups()
+        _remove_cgroups(paths)
         _remove_files(paths, state)
 
 
@@ -46,14 +48,14 @@ def _end_components(state: State) -> None:
     processes.end([recorded[name] for name in FIRST if name in recorded], 3)
 
 
-def _end_rest(state: State) -> None:
+def _end_rest(paths: Paths, state: State) -> None:
     """Kill containers, their shims, and every process that carries this cluster's mark.
 
     The mark finds what a killed ``up`` started but had no time to record. The node's mounts go with
     the last process of its mount namespace.
     """
     for _ in range(5):
-        left = [*processes.in_cgroup(node.CGROUP_ROOT), *processes.marked(state.instance), *_recorded(state)]
+        left = [*processes.in_cgroup(paths.cgroup), *processes.marked(state.instance), *_recorded(state)]
         if not left:
             return
         processes.end(set(left), 0)
@@ -64,8 +66,8 @@ def _recorded(state: State) -> list[ProcessId]:
     return [process for process in found if process.alive()]
 
 
-def _remove_cgroups() -> None:
-    for top in node.cgroup_folders():
+def _remove_cgroups(paths: Paths) -> None:
+    for top in node.cgroup_folders(paths.cgroup):
         for folder, _, _ in os.walk(top, topdown=False):
             processes.wait_for(partial(_removed, folder), 3, 0.02)
 
@@ -82,7 +84,7 @@ def _removed(folder: str) -> bool:
 
 def _remove_files(paths: Paths, state: State) -> None:
     shutil.rmtree(paths.run, ignore_errors=True)
-    for folder in reversed(state.made_folders):
+    for folder in set(state.made_folders) - _mount_points_anywhere():
         with suppress(OSError):
             Path(folder).rmdir()
     # the state file goes last: while it is there, the next up or down knows that there is work left
@@ -93,12 +95,26 @@ def _remove_files(paths: Paths, state: State) -> None:
     paths.state.rmdir()
 
 
+def _mount_points_anywhere() -> set[str]:
+    """Return the mount points of every mount namespace: removing such a folder would unmount it there."""
+    seen: set[str] = set()
+    points: set[str] = set()
+    for process in psutil.pids():
+        with suppress(OSError):
+            namespace = os.readlink(f"/proc/{process}/ns/mnt")
+            if namespace not in seen:
+                lines = Path(f"/proc/{process}/mountinfo").read_text(encoding="utf-8").splitlines()
+                points |= {line.split()[4] for line in lines}
+                seen.add(namespace)
+    return points
+
+
 def leftovers(paths: Paths) -> list[str]:
     """Return what is on the machine that a ``down`` should have removed, in words."""
     found = network.leftovers()
     found += [f"folder {folder}" for folder in (paths.state, paths.run) if folder.exists()]
-    found += [f"cgroup {folder}" for folder in node.cgroup_folders() if folder.exists()]
-    found += [f"process {process.pid} in {node.CGROUP_ROOT}" for process in processes.in_cgroup(node.CGROUP_ROOT)]
+    found += [f"cgroup {folder}" for folder in node.cgroup_folders(paths.cgroup) if folder.exists()]
+    found += [f"process {process.pid} in {paths.cgroup}" for process in processes.in_cgroup(paths.cgroup)]
     mounts = Path("/proc/self/mounts").read_text(encoding="utf-8").splitlines()
     found += [f"mount {line.split()[1]}" for line in mounts if str(paths.state) in line or str(paths.run) in line]
     return found

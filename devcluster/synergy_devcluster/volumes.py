@@ -1,7 +1,7 @@
 """Give released volumes back: what a static local provisioner does on a real cluster.
 
 A volume whose claim was deleted is emptied and made anew, so that the next claim binds to it. Runs as a
-component of its own: ``python -m synergy_devcluster.volumes --state FOLDER``.
+component of its own: ``python -m synergy_devcluster.volumes --name NAME``.
 """
 
 import argparse
@@ -24,17 +24,20 @@ _VOLUMES = "/api/v1/persistentvolumes"
 
 
 def recycle(api: Api, folder: Path) -> list[str]:
-    """Empty and make anew every released volume of ours; return their names."""
-    released = [
-        item["metadata"]["name"]
-        for item in api.get(_VOLUMES)["items"]
-        if item["spec"].get("storageClassName") == STORAGE_CLASS and item["status"].get("phase") == "Released"
-    ]
-    for name in released:
-        api.delete(f"{_VOLUMES}/{name}")
-        _empty(folder / name)
+    """Empty and delete every released volume, and make anew every one that is gone; return the names made anew.
+
+    A deleted volume takes a moment to go, so the two halves of one volume fall into different calls.
+    """
+    volumes = {item["metadata"]["name"]: item for item in api.get(_VOLUMES)["items"]}
+    for name, item in volumes.items():
+        ours = item["spec"].get("storageClassName") == STORAGE_CLASS and (folder / name).is_dir()
+        if ours and item["status"].get("phase") == "Released" and "deletionTimestamp" not in item["metadata"]:
+            _empty(folder / name)
+            api.delete(f"{_VOLUMES}/{name}")
+    gone = sorted(path.name for path in folder.iterdir() if path.name not in volumes)
+    for name in gone:
         api.apply(volume(folder, int(name.rpartition("-")[2])))
-    return released
+    return gone
 
 
 def _empty(folder: Path) -> None:
@@ -45,8 +48,8 @@ def _empty(folder: Path) -> None:
 def main(arguments: list[str] | None = None) -> None:
     """Recycle until SIGTERM; an API server that is away is waited for."""
     parser = argparse.ArgumentParser(prog="volume-recycler", description="give released volumes back")
-    parser.add_argument("--state", type=Path, required=True, help="the devcluster's state folder")
-    paths = Paths(state=parser.parse_args(arguments).state)
+    parser.add_argument("--name", required=True, help="the devcluster's name")
+    paths = Paths.of(parser.parse_args(arguments).name)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s", stream=sys.stderr)
     stop = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
