@@ -14,6 +14,7 @@ from synergy_devcluster import gpus, prerequisites
 from synergy_devcluster.errors import BadInputError, DevclusterError
 from synergy_devcluster.options import Options, parse_fake_nodes
 from synergy_devcluster.paths import DEFAULT_NAME, Paths
+from synergy_devcluster.project_images import SOURCE, build_images, load_images
 from synergy_devcluster.status_report import Status, status
 
 Command = Callable[..., None]
@@ -103,6 +104,22 @@ def _in_words(current: Status) -> str:
 def load_image(paths: Paths, archive: Path) -> None:
     """Import an image ARCHIVE (docker or OCI) into the real node."""
     clusters.connect(paths).load_image(archive)
+
+
+@devcluster.command("images")
+@click.argument("rooms", nargs=-1)
+@click.option("--source", type=click.Path(path_type=Path), default=SOURCE, help="The project's source tree.")
+@click.option("--build-only", is_flag=True, help="Load nothing; no devcluster need run.")
+@click.pass_obj
+@one_line_errors
+def project_images(paths: Paths, rooms: tuple[str, ...], source: Path, build_only: bool) -> None:
+    """Build the project's own images (all, or those of ROOMS such as operator) and load what the node lacks."""
+    if build_only:
+        for archive in build_images(source, only=rooms, paths=paths, report=click.echo).values():
+            click.echo(archive)
+        return
+    given = load_images(clusters.connect(paths), source, only=rooms, report=click.echo)
+    click.echo(f"{len(given)} images loaded" if given else "the node has them all")
 
 
 @devcluster.command()
