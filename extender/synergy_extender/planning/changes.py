@@ -54,8 +54,8 @@ class Draft:
         return self.allocation if self.allocation is not None and self.allocation.state == "Granted" else None
 
     def put(self, kind: Kind, allocation: Allocation) -> None:
-        """Another allocation; of two kinds the one that is written first counts."""
-        self.kind = min(self.kind, kind)
+        """Another allocation. Of two kinds the one that is written first counts, but nobody enters before others leave."""
+        self.kind = kind if kind is Kind.ENTER else min(self.kind, kind)
         self.allocation = allocation
 
     def change(self) -> StatusChange | None:

@@ -10,9 +10,8 @@ import time
 from dataclasses import dataclass
 from typing import BinaryIO
 
-from synergy_core.plan import plan
-
 from synergy_core import model as core
+from synergy_core.plan import plan
 
 LENGTH = struct.Struct("!Q")
 

@@ -20,8 +20,8 @@ class ClusterPlacements:
         self._cache = cache
 
     async def place(self, name: str, member: Member | None, planned_node: str) -> tuple[str | Refusal, JobView | None]:
-        """Where the plan wants the pod. The API server is asked before a refusal that a watch a moment behind would also
-        give. Raises ApiError, aiohttp.ClientError or TimeoutError."""
+        """Where the plan wants the pod. The API server is asked before a refusal that a late watch would give
+        too. Raises ApiError, aiohttp.ClientError or TimeoutError."""
         job = self._cache.jobs.get(member.job) if member is not None else None
         place = place_of(name, member, planned_node, job)
         if member is None or not isinstance(place, Refusal) or not place.may_be_behind:

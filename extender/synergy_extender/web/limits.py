@@ -13,7 +13,7 @@ _BODY_SECONDS = 10.0
 
 
 class LimitBody:
-    """ASGI middleware that reads the whole body first: 413 if it is larger than `most` bytes, 408 if it takes too long."""
+    """ASGI middleware that reads the body first: 413 if it is larger than `most` bytes, 408 if it takes too long."""
 
     def __init__(self, app: App, most: int, seconds: float = _BODY_SECONDS) -> None:
         self._app = app

@@ -53,7 +53,7 @@ class TlsFiles:
 
 
 async def follow(files: TlsFiles, contexts: list[ssl.SSLContext], every_s: float = _CHECK_SECONDS) -> None:
-    """Load the files again whenever they changed, until cancelled. New files that do not fit together are left alone."""
+    """Load the files again whenever they changed, until cancelled. Files that do not fit together are left alone."""
     version = files.version()
     while True:
         await asyncio.sleep(every_s)

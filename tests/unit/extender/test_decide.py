@@ -1,0 +1,294 @@
+"""From a plan to changes of status."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from support.cluster import GI, NOW, allocation, cluster, foreign, job, key, node_object, share, worker
+from synergy_api.timestamps import format_time
+from synergy_api.training_job import Allocation
+from synergy_core import model as core
+from synergy_extender.cluster.state import ClusterState
+from synergy_extender.cluster.views import Key
+from synergy_extender.ledger import AssumedBindings
+from synergy_extender.planning import decide as rules
+from synergy_extender.planning.changes import Kind, StatusChange
+from synergy_extender.planning.decide import Decision, Moment, PlanResult, decide, stance
+from synergy_extender.rounds import Rounds
+
+ROUNDS = Rounds(20)
+THIS = ROUNDS.at(NOW)
+BOUNDARY = ROUNDS.end(THIS)
+AT_PLAN = Moment(BOUNDARY - 1.9, ROUNDS, THIS + 1)
+"""Shortly after the plan of the next round was begun."""
+MID_ROUND = Moment(NOW + 5, ROUNDS, THIS)
+NODES = (node_object("n1"), node_object("n2"))
+
+
+def place(name: str, *workers: tuple[str, int, int], speed: float = 2.0) -> core.Allocation:
+    """(node, GPUs, milli-CPU) for each node."""
+    return core.Allocation(
+        job=f"team/{name}",
+        gpu_type="V100",
+        workers=tuple(core.NodeShare(node=n, gpus=g, cpu_millis=c, memory_bytes=GI) for n, g, c in workers),
+        steps_per_s=speed,
+        proportional_steps_per_s=1.0,
+    )
+
+
+def plan(*places: core.Allocation, waiting: tuple[str, ...] = ()) -> core.Plan:
+    told = tuple(core.Waiting(job=f"team/{name}", reason="NoFreeGPU", message="waits") for name in waiting)
+    return core.Plan(allocations=places, waiting=told, preempted=(), resized=(), policy="las", mechanism="tune")
+
+
+def decided(
+    state: ClusterState, moment: Moment, made: core.Plan | None = None, mode: core.Mode = "round", **more: Any
+) -> Decision:
+    result = None
+    if made is not None:
+        stances = {k: stance(j, moment.now) for k, j in state.jobs.items()}
+        result = PlanResult(made, mode, stances, more.pop("refused", {}))
+    return decide(state, moment, result, AssumedBindings(), **more)
+
+
+def only(decision: Decision) -> StatusChange:
+    assert len(decision.changes) == 1, decision.changes
+    return decision.changes[0]
+
+
+def allocated(change: StatusChange) -> Allocation:
+    assert change.allocation is not None
+    return change.allocation
+
+
+def test_a_waiting_job_that_the_plan_chose_is_granted_and_at_once_admitted_where_the_room_is_free() -> None:
+    state = cluster(NODES, [job("j", status={"service": {"run": 2, "endedRun": 2}})])
+    change = only(decided(state, AT_PLAN, plan(place("j", ("n1", 1, 3000)))))
+    assert change.kind is Kind.ENTER
+    assert change.queue is None
+    granted = allocated(change)
+    assert (granted.run, granted.purpose, granted.state, granted.admitted) == (3, "Train", "Granted", True)
+    assert (granted.round, granted.lease_until) == (THIS + 1, format_time(BOUNDARY + 20))
+    assert (granted.gpu_type, granted.steps_per_second, granted.proportional_steps_per_second) == ("V100", 2.0, 1.0)
+    assert [(s.node, s.gpus, s.cpu_millis, s.memory_bytes) for s in granted.workers] == [("n1", 1, 3000, GI)]
+
+
+def test_a_grant_on_room_that_others_still_hold_waits_for_admission() -> None:
+    old = job("old", status={"allocation": allocation(share("n1", gpus=8))}, gpus=8)
+    state = cluster(NODES[:1], [old, job("new")], [worker("old", node="n1", gpus=8)])
+    leave, enter = decided(state, AT_PLAN, plan(place("new", ("n1", 1, 1000)), waiting=("old",))).changes
+    assert (leave.kind, leave.job.key.name, allocated(leave).state) == (Kind.LEAVE, "old", "Revoked")
+    assert allocated(leave).lease_until == format_time(BOUNDARY)
+    assert allocated(leave).reason == rules.YIELDS
+    assert (enter.kind, allocated(enter).admitted) == (Kind.ENTER, False)
+
+
+def test_a_job_that_stays_gets_a_longer_lease_and_nothing_else() -> None:
+    state = cluster(NODES, [job("j", status={"allocation": allocation(share("n1", cpu_millis=3000))})])
+    change = only(decided(state, AT_PLAN, plan(place("j", ("n1", 1, 3000), speed=0.0))))
+    before = state.jobs[key("j")].status.allocation
+    assert before is not None
+    assert change.kind is Kind.STAY
+    assert allocated(change) == before.model_copy(
+        update={
+            "round": THIS + 1,
+            "lease_until": format_time(BOUNDARY + 20),
+            "proportional_steps_per_second": 1.0,
+        }
+    )
+
+
+def test_less_cpu_counts_at_once_and_more_when_the_room_is_there() -> None:
+    jobs = [
+        job("small", status={"allocation": allocation(share("n1", cpu_millis=2000))}),
+        job("large", status={"allocation": allocation(share("n1", cpu_millis=10_000))}),
+    ]
+    pods = [worker("small", node="n1", gpus=1, cpu="2"), worker("large", node="n1", gpus=1, cpu="10")]
+    state = cluster([node_object("n1", cpu=12)], jobs, pods)
+    made = plan(place("small", ("n1", 1, 9000)), place("large", ("n1", 1, 3000)))
+    changes = {c.job.key.name: allocated(c) for c in decided(state, AT_PLAN, made).changes}
+    assert changes["large"].workers[0].cpu_millis == 3000
+    assert changes["large"].planned == []
+    assert changes["small"].workers[0].cpu_millis == 2000
+    assert changes["small"].planned[0].cpu_millis == 9000
+
+
+def test_growth_with_room_to_spare_is_in_force_at_once() -> None:
+    state = cluster(
+        NODES,
+        [job("j", status={"allocation": allocation(share("n1", cpu_millis=2000))})],
+        [worker("j", node="n1", gpus=1, cpu="2")],
+    )
+    change = only(decided(state, AT_PLAN, plan(place("j", ("n1", 1, 9000)))))
+    assert allocated(change).workers[0].cpu_millis == 9000
+    assert allocated(change).planned == []
+
+
+def test_a_job_that_moves_leaves_first_and_its_new_place_is_kept() -> None:
+    held = {"allocation": allocation(share("n1"))}
+    state = cluster(NODES, [job("j", status=held)])
+    there = place("j", ("n2", 1, 1000))
+    decision = decided(state, AT_PLAN, plan(there))
+    assert allocated(only(decision)).state == "Revoked"
+    assert allocated(only(decision)).reason == rules.MOVES
+    assert decision.reserved == {key("j"): there}
+    left = cluster(NODES, [job("j", status={"allocation": allocation(state="Revoked"), "service": {"endedRun": 1}})])
+    back = decided(left, MID_ROUND, plan(there), "fill", reserved=decision.reserved)
+    assert (allocated(only(back)).state, allocated(only(back)).run) == ("Granted", 2)
+    assert back.reserved == {}
+
+
+def test_a_place_kept_on_a_node_that_takes_no_pods_any_more_is_given_up() -> None:
+    state = cluster([node_object("n2", unschedulable=True)], [job("j")])
+    there = place("j", ("n2", 1, 1000))
+    decision = decided(state, MID_ROUND, plan(there), "fill", reserved={key("j"): there})
+    assert (decision.changes, decision.reserved) == ([], {})
+
+
+def test_in_fill_mode_nobody_who_runs_is_touched() -> None:
+    state = cluster(NODES, [job("j", status={"allocation": allocation(share("n1"))})])
+    assert decided(state, MID_ROUND, plan(waiting=()), "fill").changes == []
+
+
+def test_a_lease_that_was_not_renewed_for_want_of_a_leader_is_renewed_first() -> None:
+    late = allocation(share("n1"), until=NOW - 40, round=THIS - 3)
+    change = only(decided(cluster(NODES, [job("j", status={"allocation": late})]), MID_ROUND))
+    assert change.kind is Kind.STAY
+    assert (allocated(change).round, allocated(change).lease_until) == (THIS, format_time(BOUNDARY))
+
+
+def test_a_plan_that_comes_after_the_boundary_leaves_time_to_hear_of_it() -> None:
+    late = Moment(BOUNDARY + 3, ROUNDS, THIS + 1)
+    state = cluster(NODES, [job("j", status={"allocation": allocation(share("n1"))})])
+    change = only(decided(state, late, plan(waiting=("j",))))
+    assert allocated(change).lease_until == format_time(BOUNDARY + 4)
+
+
+def test_an_ended_run_is_released_and_planned_again_in_the_same_pass() -> None:
+    status = {"allocation": allocation(share("n1"), state="Revoked"), "service": {"run": 1, "endedRun": 1}}
+    done = {"allocation": allocation(share("n1")), "service": {"run": 1, "endedRun": 1}, "phase": "Succeeded"}
+    state = cluster(NODES, [job("again", status=status), job("done", status=done)])
+    changes = {
+        c.job.key.name: c for c in decided(state, MID_ROUND, plan(place("again", ("n1", 1, 1000))), "fill").changes
+    }
+    assert (changes["again"].kind, allocated(changes["again"]).run) == (Kind.LEAVE, 2)
+    released = allocated(changes["done"])
+    assert (released.state, released.workers, released.lease_until, released.run) == ("Released", [], None, 1)
+
+
+@pytest.mark.parametrize("mode", ["round", "fill", None])
+def test_a_suspended_job_leaves_at_once_in_every_kind_of_pass(mode: core.Mode | None) -> None:
+    held = {"allocation": allocation(share("n1")), "phase": "Running"}
+    state = cluster(NODES, [job("j", status=held, spec={"suspend": True})])
+    made = None if mode is None else plan(place("j", ("n1", 1, 1000)))
+    change = only(decided(state, MID_ROUND, made, mode or "fill"))
+    assert (allocated(change).state, allocated(change).reason) == ("Revoked", rules.SUSPENDED)
+    assert allocated(change).lease_until == format_time(MID_ROUND.now)
+
+
+def test_a_run_that_is_not_admitted_gives_back_a_place_on_a_lost_node() -> None:
+    held = {"allocation": allocation(share("n1"), admitted=False)}
+    state = cluster([node_object("n1", ready=False)], [job("j", status=held)])
+    assert allocated(only(decided(state, MID_ROUND))).reason == rules.NODE_UNUSABLE
+    running = cluster([node_object("n1", ready=False)], [job("j", status={"allocation": allocation(share("n1"))})])
+    assert decided(running, MID_ROUND).changes == []
+
+
+def test_a_run_whose_room_never_comes_free_gives_its_place_back() -> None:
+    held = {"allocation": allocation(share("n1", gpus=8), admitted=False)}
+    state = cluster(NODES, [job("j", gpus=8, status=held)], [foreign("x", node="n1", gpus=1)])
+    patience = rules.NOT_ADMITTED_SECONDS
+    assert decided(state, MID_ROUND, granted_since={key("j"): MID_ROUND.now - patience}).changes == []
+    tired = decided(state, MID_ROUND, granted_since={key("j"): MID_ROUND.now - patience - 1})
+    assert allocated(only(tired)).reason == rules.ROOM_NOT_FREED
+
+
+def test_a_profile_series_is_granted_for_that_purpose_and_keeps_its_numbers() -> None:
+    request = {"gpuType": "V100", "gpus": 1, "cpuMillis": 4000, "memoryBytes": GI}
+    profiling = {"phase": "Profiling", "profile": {"state": "Waiting", "request": request}}
+    asks = cluster(NODES, [job("p", status=profiling)])
+    assert allocated(only(decided(asks, MID_ROUND, plan(place("p", ("n1", 1, 4000))), "fill"))).purpose == "Profile"
+    holds = allocation(share("n1", cpu_millis=4000), purpose="Profile")
+    held = cluster(NODES, [job("p", status={**profiling, "allocation": holds})])
+    renewed = allocated(only(decided(held, AT_PLAN, plan(place("p", ("n1", 1, 2000))))))
+    assert renewed.workers[0].cpu_millis == 4000
+
+
+def test_a_job_that_changed_while_the_plan_was_made_is_left_to_the_next_pass() -> None:
+    state = cluster(NODES, [job("j", spec={"suspend": True}), job("k")])
+    before = {k: stance(j, AT_PLAN.now) for k, j in cluster(NODES, [job("j"), job("k")]).jobs.items()}
+    result = PlanResult(plan(place("j", ("n1", 1, 1000)), place("k", ("n1", 1, 1000))), "round", before)
+    changes = decide(state, AT_PLAN, result, AssumedBindings()).changes
+    assert [c.job.key.name for c in changes] == ["k"]
+
+
+def queue(decision: Decision) -> Mapping[str, tuple[int, str] | None]:
+    return {
+        c.job.key.name: (c.queue.position, c.queue.reason) if c.queue is not None else None for c in decision.changes
+    }
+
+
+def test_each_waiting_job_hears_its_place_in_line_and_why() -> None:
+    jobs = [
+        job("a"),
+        job("b"),
+        job("retries", status={"service": {"failures": 1, "retryAt": format_time(AT_PLAN.now + 30)}}),
+        job("bad"),
+        job("off", spec={"suspend": True}),
+    ]
+    refused: dict[Key, str] = {key("bad"): "cpu_millis_min: 4000 is above cpu_millis_max 1000; lower it"}
+    decision = decided(cluster(NODES, jobs), AT_PLAN, plan(waiting=("b", "a")), refused=refused)
+    assert queue(decision) == {
+        "b": (1, "NoFreeGPU"),
+        "a": (2, "NoFreeGPU"),
+        "retries": (3, "BackingOff"),
+        "bad": (4, "CannotBePlanned"),
+    }
+    messages = {c.job.key.name: c.queue.message for c in decision.changes if c.queue is not None}
+    assert format_time(AT_PLAN.now + 30) in messages["retries"]
+    assert "failure 1 of 3" in messages["retries"]
+    assert "cpu_millis_min" in messages["bad"]
+
+
+def test_what_was_said_already_is_not_written_again_and_a_mere_move_up_may_be_late() -> None:
+    told = {"queue": {"position": 1, "reason": "NoFreeGPU", "message": "waits"}}
+    same = cluster(NODES, [job("a", status=told)])
+    assert decided(same, AT_PLAN, plan(waiting=("a",))).changes == []
+    second = {"queue": {"position": 2, "reason": "NoFreeGPU", "message": "waits"}}
+    assert only(decided(cluster(NODES, [job("a", status=second)]), AT_PLAN, plan(waiting=("a",)))).kind is Kind.POSITION
+    other = {"queue": {"position": 1, "reason": "NoFreeNode", "message": "waits"}}
+    assert only(decided(cluster(NODES, [job("a", status=other)]), AT_PLAN, plan(waiting=("a",)))).kind is Kind.QUEUE
+
+
+def test_who_no_longer_waits_is_told_nothing_more() -> None:
+    told = {"queue": {"position": 1, "reason": "NoFreeGPU"}}
+    state = cluster(NODES, [job("a", status={**told, "allocation": allocation(share("n1"))})])
+    assert queue(decided(state, MID_ROUND)) == {"a": None}
+    off = cluster(NODES, [job("a", status=told, spec={"suspend": True})])
+    assert queue(decided(off, MID_ROUND)) == {"a": None}
+    waits = cluster(NODES, [job("a", status=told)])
+    assert decided(waits, MID_ROUND).changes == []
+
+
+def test_who_leaves_is_written_before_who_stays_and_who_enters_last() -> None:
+    jobs = [
+        job("a-enters"),
+        job("b-stays", status={"allocation": allocation(share("n1"))}),
+        job("c-leaves", status={"allocation": allocation(share("n2"))}),
+        job("d-waits"),
+    ]
+    made = plan(place("a-enters", ("n1", 1, 1000)), place("b-stays", ("n1", 1, 500)), waiting=("c-leaves", "d-waits"))
+    kinds = [c.kind for c in decided(cluster(NODES, jobs), AT_PLAN, made).changes]
+    assert kinds == [Kind.LEAVE, Kind.STAY, Kind.ENTER, Kind.QUEUE]
+
+
+def test_a_decision_that_was_written_leaves_nothing_more_to_decide() -> None:
+    state = cluster(NODES, [job("a"), job("b", status={"allocation": allocation(share("n2", cpu_millis=500))})])
+    made = plan(place("a", ("n1", 1, 3000)), place("b", ("n2", 1, 700)))
+    written = {}
+    for change in decided(state, AT_PLAN, made).changes:
+        status = {"phase": "Queued", "allocation": allocated(change).to_wire()}
+        written[change.job.key.name] = status
+    after = cluster(NODES, [job(name, status=status) for name, status in written.items()])
+    assert decided(after, AT_PLAN, made).changes == []

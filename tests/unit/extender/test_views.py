@@ -1,0 +1,56 @@
+"""Kubernetes objects reduced to what decisions need."""
+
+import pytest
+
+from support.cluster import NOW, foreign, job, job_object, pod_object, worker, worker_labels
+from synergy_api.pods import Amounts
+from synergy_extender.cluster.views import Key, Member, member_of, read_job
+
+
+def test_a_worker_pod_is_a_member_of_its_run() -> None:
+    pod = worker("j", run=3, rank=2, node="n1", gpus=2, cpu="1500m", memory="2Gi", planned="n1")
+    assert pod.member == Member(Key("team", "j"), 3, 2, "worker")
+    assert (pod.node, pod.planned_node, pod.requests) == ("n1", "n1", Amounts(2, 1500, 2 << 30))
+    assert pod.holds
+
+
+def test_a_terminal_pod_holds_nothing_and_a_gated_one_is_seen() -> None:
+    assert not foreign("p", node="n1", gpus=1, phase="Succeeded").holds
+    assert foreign("p", schedulingGates=[{"name": "x"}]).gated
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        {},
+        {**worker_labels("j"), "kube-synergy.dev/run": "two"},
+        {**worker_labels("j"), "kube-synergy.dev/rank": ""},
+        {**worker_labels("j"), "kube-synergy.dev/role": "boss"},
+        {k: v for k, v in worker_labels("j").items() if k != "kube-synergy.dev/run"},
+    ],
+)
+def test_labels_that_name_no_place_in_a_run_make_no_member(labels: dict[str, str]) -> None:
+    assert member_of(pod_object("p", labels=labels)) is None
+
+
+def test_half_a_gpu_does_not_stop_the_watch() -> None:
+    odd = pod_object("p")
+    odd["spec"]["containers"][0]["resources"]["requests"]["nvidia.com/gpu"] = "500m"
+    from synergy_extender.cluster.views import read_pod
+
+    assert read_pod(odd).requests == Amounts()
+
+
+def test_of_the_template_only_what_picks_nodes_is_kept() -> None:
+    view = job("j", template={"nodeSelector": {"a": "b"}, "tolerations": [], "hostNetwork": True})
+    assert view.constraints == {"nodeSelector": {"a": "b"}}
+    assert (view.created, view.deleting, view.spec.template) == (NOW - 100, False, {})
+
+
+@pytest.mark.parametrize(
+    ("broken", "names"),
+    [({"spec": {"gpus": 0}}, "gpus"), ({"status": {"phase": "Dreaming"}}, "phase")],
+)
+def test_a_job_that_does_not_parse_names_the_field(broken: dict[str, dict[str, object]], names: str) -> None:
+    with pytest.raises(ValueError, match=names):
+        read_job(job_object("j", **broken))
