@@ -62,7 +62,7 @@ class _Watch:
         self._receiver = receiver
         self._options = options
         self._cgroup = Cgroup.of_this_process()
-        self._step = -1
+        self._last = Sample(-1, -1.0)
         self._measured: list[Sample] = []
         self._cpu_marks: list[tuple[float, float | None]] = []
         self._memory = 0
@@ -98,9 +98,9 @@ class _Watch:
         return Measured(measurement, self._options.warmup_steps, self._cpu_millis(), max(self._memory, biggest))
 
     def _take(self, sample: Sample) -> None:
-        if sample.step <= self._step or (self._measured and sample.at <= self._measured[-1].at):
+        if sample.step <= self._last.step or sample.at <= self._last.at:
             return  # of a second process that trains, or of a second loop
-        self._step = sample.step
+        self._last = sample
         if sample.step >= self._options.warmup_steps:
             if not self._measured:
                 self._mark_cpu()
@@ -122,7 +122,7 @@ class _Watch:
                 f"the command ended with exit code {exit_code} before step {self._needed()}{self._seen()}",
                 exit_code,
             )
-        if self._step < 1:
+        if self._last.step < 1:
             hint = "; the training script must take its batches from synergy_job.iterate(...)"
             return Failed("NoSteps", f"the command ended without a training step{self._garbage()}{hint}", 0)
         hint = "; let synergy_job.iterate end the training"
@@ -130,14 +130,14 @@ class _Watch:
 
     def _timed_out(self) -> Failed:
         seconds = f"{self._options.timeout_s:g} s"
-        if self._step < 1:
+        if self._last.step < 1:
             hint = "; does it take its batches from synergy_job.iterate(...), or is profile.timeoutSeconds too small?"
             return Failed("Timeout", f"the command made no training step within {seconds}{self._garbage()}{hint}")
         hint = "; raise profile.timeoutSeconds or lower profile.steps"
         return Failed("Timeout", f"step {self._needed()} was not reached within {seconds}{self._seen()}{hint}")
 
     def _seen(self) -> str:
-        return f" (last seen: step {max(self._step, 0)}){self._garbage()}"
+        return f" (last seen: step {max(self._last.step, 0)}){self._garbage()}"
 
     def _garbage(self) -> str:
         count = self._receiver.unreadable
