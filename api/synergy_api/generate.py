@@ -4,6 +4,7 @@ Needs PyYAML, as every development environment has it; nothing that runs in a cl
 """
 
 import argparse
+import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,11 @@ import yaml
 from synergy_api.crd import KINDS, Kind, custom_resource_definition
 from synergy_api.names import GROUP
 from synergy_api.reference import markdown
+from synergy_api.scheduling_policy import SchedulingPolicySpec
+from synergy_api.schema import Schema, structural_schema
 
+CHART = Path("helm/kube-synergy")
+_POLICY = "schedulingPolicySpec"
 _HEADER = "# Generated from the models in api/ by `make crds`; change those, not this file.\n"
 
 
@@ -33,21 +38,37 @@ def crd_yaml(kind: Kind) -> str:
     return f"{_HEADER}{document}"
 
 
-def generated_files() -> dict[Path, str]:
-    """Every generated file, by its path under the repository's root, with its text."""
+def closed(schema: Schema) -> Schema:
+    """A structural schema as plain JSON schema that refuses unknown fields, for what is checked outside a cluster."""
+    plain = {key: value for key, value in schema.items() if key != "format" and not key.startswith("x-kubernetes-")}
+    if "properties" in plain:
+        plain["properties"] = {name: closed(field) for name, field in plain["properties"].items()}
+        plain["additionalProperties"] = False
+    return plain
+
+
+def values_schema(text: str) -> str:
+    """The schema of the chart's values with the SchedulingPolicy's spec in it brought up to date."""
+    document = json.loads(text)
+    document["definitions"][_POLICY] = closed(structural_schema(SchedulingPolicySpec))
+    return json.dumps(document, indent=2) + "\n"
+
+
+def generated_files(root: Path) -> dict[Path, str]:
+    """Every generated file, by its path under the repository's `root`, with its text."""
     files = {Path("docs/api.md"): markdown(KINDS)}
     for kind in KINDS:
-        for folder in (Path("crds"), Path("helm/kube-synergy/crds")):
+        for folder in (Path("crds"), CHART / "crds"):
             files[folder / f"{GROUP}_{kind.plural}.yaml"] = crd_yaml(kind)
+    values = CHART / "values.schema.json"
+    files[values] = values_schema((root / values).read_text("utf-8"))
     return files
 
 
 def stale_files(root: Path) -> list[str]:
     """What under `root` is not as the models say: files that differ, are missing, or belong to no kind any more."""
-    wanted = generated_files()
-    found = {
-        path.relative_to(root) for folder in ("crds", "helm/kube-synergy/crds") for path in (root / folder).glob("*")
-    }
+    wanted = generated_files(root)
+    found = {path.relative_to(root) for folder in (Path("crds"), CHART / "crds") for path in (root / folder).glob("*")}
     differing = {
         path for path, text in wanted.items() if not (root / path).is_file() or (root / path).read_text("utf-8") != text
     }
@@ -57,7 +78,7 @@ def stale_files(root: Path) -> list[str]:
 def write(root: Path) -> list[str]:
     """Bring the generated files under `root` up to date; returns the paths that changed."""
     changed = stale_files(root)
-    wanted = generated_files()
+    wanted = generated_files(root)
     for name in changed:
         path = root / name
         text = wanted.get(Path(name))

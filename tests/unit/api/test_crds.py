@@ -43,25 +43,35 @@ def test_nothing_generated_is_stale() -> None:
     assert generate.stale_files(ROOT) == [], "run make crds"
 
 
-def test_a_change_a_missing_file_and_a_file_of_no_kind_are_each_found_and_put_right(tmp_path: Path) -> None:
-    generate.write(tmp_path)
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    """A source tree in which everything is up to date."""
+    values = tmp_path / generate.CHART / "values.schema.json"
+    values.parent.mkdir(parents=True)
+    values.write_text('{"definitions": {}}')
+    assert str(values.relative_to(tmp_path)) in generate.write(tmp_path)
     assert generate.stale_files(tmp_path) == []
-    changed, missing = tmp_path / "docs/api.md", tmp_path / f"crds/{GROUP}_gpupools.yaml"
+    return tmp_path
+
+
+def test_a_change_a_missing_file_and_a_file_of_no_kind_are_each_found_and_put_right(tree: Path) -> None:
+    changed, missing = tree / "docs/api.md", tree / f"crds/{GROUP}_gpupools.yaml"
     changed.write_text(changed.read_text() + "by hand\n")
     missing.unlink()
-    (tmp_path / "crds/kube-synergy.dev_gone.yaml").write_text("")
+    (tree / "crds/kube-synergy.dev_gone.yaml").write_text("")
     stale = ["crds/kube-synergy.dev_gone.yaml", f"crds/{GROUP}_gpupools.yaml", "docs/api.md"]
-    assert generate.stale_files(tmp_path) == stale
-    assert generate.write(tmp_path) == stale
-    assert generate.stale_files(tmp_path) == []
+    assert generate.stale_files(tree) == stale
+    assert generate.write(tree) == stale
+    assert generate.stale_files(tree) == []
 
 
-def test_the_check_exits_1_and_names_what_is_stale(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert generate.main(["--root", str(tmp_path)]) == 0
-    assert generate.main(["--root", str(tmp_path), "--check"]) == 0
-    (tmp_path / "docs/api.md").unlink()
-    assert generate.main(["--root", str(tmp_path), "--check"]) == 1
+def test_the_check_exits_1_and_names_what_is_stale(tree: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert generate.main(["--root", str(tree), "--check"]) == 0
+    (tree / "docs/api.md").unlink()
+    assert generate.main(["--root", str(tree), "--check"]) == 1
     assert capsys.readouterr().err == "stale: docs/api.md: run make crds\n"
+    assert generate.main(["--root", str(tree)]) == 0
+    assert generate.main(["--root", str(tree), "--check"]) == 0
 
 
 def test_the_yaml_reads_back_as_the_definition() -> None:

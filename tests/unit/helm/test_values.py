@@ -1,0 +1,107 @@
+"""The values: each is in the schema and in the README, and a wrong one is refused by its name."""
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+pytestmark = pytest.mark.timeout(1800)
+
+
+def _leaves(prefix: str, value: Any) -> Iterator[str]:
+    """Dotted paths of what a user would set; amounts, selectors and the like count as one value."""
+    if isinstance(value, dict) and value and not prefix.endswith(("requests", "limits", "Policy.spec")):
+        for name, inner in value.items():
+            yield from _leaves(f"{prefix}.{name}" if prefix else name, inner)
+    else:
+        yield prefix
+
+
+def _declared(schema: dict[str, Any], root: dict[str, Any], path: list[str]) -> bool:
+    schema = root["definitions"][schema["$ref"].rsplit("/", 1)[1]] if "$ref" in schema else schema
+    if not path:
+        return "description" in schema
+    return path[0] in schema.get("properties", {}) and _declared(schema["properties"][path[0]], root, path[1:])
+
+
+def test_every_value_is_in_the_schema_with_a_description(chart: Path) -> None:
+    schema = json.loads((chart / "values.schema.json").read_text())
+    values = yaml.safe_load((chart / "values.yaml").read_text())
+    missing = [path for path in _leaves("", values) if not _declared(schema, schema, path.split("."))]
+    assert missing == []
+
+
+def test_every_value_is_explained_in_the_readme(chart: Path) -> None:
+    readme = (chart / "README.md").read_text()
+    values = yaml.safe_load((chart / "values.yaml").read_text())
+    missing = [
+        path
+        for path in _leaves("", values)
+        if f"`{path}`" not in readme and f"`*.{path.split('.', 1)[-1]}`" not in readme
+    ]
+    assert missing == []
+
+
+def test_the_readme_explains_no_value_that_is_not_there(chart: Path) -> None:
+    values = yaml.safe_load((chart / "values.yaml").read_text())
+    known = set(_leaves("", values))
+    known |= {f"*.{path.split('.', 1)[1]}" for path in known if "." in path}
+    rows = [line for line in (chart / "README.md").read_text().splitlines() if line.startswith("| `")]
+    assert rows
+    assert [row for row in rows if row.split("`")[1] not in known] == []
+
+
+def test_every_object_in_the_schema_is_closed(chart: Path) -> None:
+    schema = json.loads((chart / "values.schema.json").read_text())
+
+    def closed(path: str, node: Any) -> Iterator[str]:
+        if isinstance(node, dict):
+            if "properties" in node and node.get("additionalProperties") is not False:
+                yield path
+            for name, inner in node.items():
+                yield from closed(f"{path}.{name}", inner)
+
+    assert list(closed("", schema)) == []
+
+
+@pytest.mark.parametrize(
+    ("value", "named", "words"),
+    [
+        ("extender.replicas=0", "/extender/replicas", "minimum"),
+        ("extender.replicas=two", "/extender/replicas", "want integer"),
+        ("extender.replica=2", "/extender", "'replica' not allowed"),
+        ("operator.replicas=2", "/operator", "'replicas' not allowed"),
+        ("replicas=2", "", "'replicas' not allowed"),
+        ("image.pullPolicy=Sometimes", "/image/pullPolicy", "one of 'Always', 'IfNotPresent', 'Never'"),
+        ("image.registry=https://registry.example.com", "/image/registry", "does not match"),
+        ("image.registry=registry.example.com/", "/image/registry", "does not match"),
+        ("image.tag=a b", "/image/tag", "does not match"),
+        ("operator.logLevel=loud", "/operator/logLevel", "one of 'DEBUG'"),
+        ("scheduler.extenderTimeout=soon", "/scheduler/extenderTimeout", "does not match"),
+        ("scheduler.clientQPS=0", "/scheduler/clientQPS", "minimum"),
+        ("operator.resources.requests.cpu=lots", "/operator/resources/requests/cpu", "does not match"),
+        ("operator.resources.request.cpu=1", "/operator/resources", "'request' not allowed"),
+        ("extender.tolerations[0].effect=Never", "/extender/tolerations/0/effect", "one of"),
+        ("tls.validityDays=0", "/tls/validityDays", "minimum"),
+        ("rbac.aggregateToUserRoles=maybe", "/rbac/aggregateToUserRoles", "want boolean"),
+        ("schedulingPolicy.spec=las", "/schedulingPolicy/spec", "want object"),
+        ("schedulingPolicy.spec.policies=las", "/schedulingPolicy/spec", "'policies' not allowed"),
+        ("schedulingPolicy.spec.policy=best", "/schedulingPolicy/spec/policy", "one of"),
+        ("workerPriority=2000000000", "/workerPriority", "maximum"),
+        ("metrics.serviceMonitor.interval=often", "/metrics/serviceMonitor/interval", "does not match"),
+    ],
+)
+def test_a_wrong_value_is_refused_by_its_name(
+    helm: Callable[..., Any], chart: Path, value: str, named: str, words: str
+) -> None:
+    result = helm("template", "x", str(chart), f"--set={value}")
+    assert result.returncode != 0
+    assert f"at '{named}'" in result.stderr
+    assert words in result.stderr
+
+
+def test_no_value_names_a_registry(chart: Path) -> None:
+    assert yaml.safe_load((chart / "values.yaml").read_text())["image"]["registry"] == ""
