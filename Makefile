@@ -2,9 +2,11 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 PY := .venv/bin/python
+REGISTRY ?= localhost/
+TAG ?= dev
 BIN := .venv/bin
 
-.PHONY: help setup lock format lint types imports check crds unit prerequisites integration test-e2e test demo
+.PHONY: help setup lock format lint types imports check crds images images-docker unit prerequisites integration test-e2e test demo
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "%-14s %s\n", $$1, $$2}'
@@ -21,6 +23,8 @@ lock: ## resolve requirements/*.txt anew from pyproject.toml (needs uv)
 	for extra in dev operator extender; do \
 	  uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header \
 	    --quiet --extra $$extra pyproject.toml -o requirements/$$extra.txt; done
+	echo 'hatchling>=1.27' | uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
+	  --no-emit-find-links --no-header --no-annotate --quiet - -o requirements/build.txt
 
 format: setup ## rewrite the code in the house format
 	$(BIN)/ruff format . && $(BIN)/ruff check --fix .
@@ -36,6 +40,14 @@ imports: setup ## which room may import which
 
 crds: setup ## write crds/, the chart's copy and docs/api.md from the models in api/
 	$(PY) -m synergy_api.generate
+
+images: setup ## build the images without Docker and load them into the running devcluster
+	$(BIN)/kube-synergy devcluster images
+
+images-docker: ## the project's images with Docker: REGISTRY=registry.example.com/team/ TAG=0.1.0
+	for room in operator extender profiler-job examples; do \
+	  docker build --file $$room/Dockerfile --tag $(REGISTRY)kube-synergy-$${room%-job}:$(TAG) .; done
+	docker build --file images/scheduler/Dockerfile --tag $(REGISTRY)kube-synergy-scheduler:$(TAG) .
 
 unit: setup ## fast, pure tests
 	$(BIN)/pytest tests/unit

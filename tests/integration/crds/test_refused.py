@@ -177,3 +177,15 @@ async def test_gpus_cannot_be_changed_but_the_rest_can(kube: KubeClient, namespa
     with pytest.raises(ApiError, match=r"spec\.gpus: Invalid value: .*gpus is fixed for the life of the job"):
         await kube.merge_patch(TRAINING_JOBS, "small", {"spec": {"gpus": 2}}, namespace)
     assert (await kube.get(TRAINING_JOBS, "small", namespace))["spec"]["gpus"] == 1
+
+
+@pytest.mark.parametrize(("before", "after"), [(2, 4), (None, 2), (2, None)])
+async def test_the_size_of_workers_cannot_be_changed_set_or_unset(
+    kube: KubeClient, namespace: str, before: int | None, after: int | None
+) -> None:
+    job = samples.changed(samples.SMALL_JOB, "spec.gpus", 4)
+    if before is not None:
+        job = samples.changed(job, "spec.gpusPerWorker", before)
+    await kube.create(TRAINING_JOBS, job, namespace)
+    with pytest.raises(ApiError, match=r"spec\.gpusPerWorker: .*gpusPerWorker is fixed for the life of the job"):
+        await kube.merge_patch(TRAINING_JOBS, "small", {"spec": {"gpusPerWorker": after}}, namespace)

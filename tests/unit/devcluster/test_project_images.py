@@ -1,0 +1,105 @@
+"""The project's own images: the list, what their Dockerfiles copy, and what is refused."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+from synergy_devcluster.dockerfile import input_files, parse
+from synergy_devcluster.errors import BadInputError
+from synergy_devcluster.paths import Paths
+from synergy_devcluster.project_images import PROJECT_IMAGES, SCHEDULER, SOURCE, ProjectImage, build_images
+from synergy_devcluster.versions import pinned
+
+PYTHON_ROOMS = ("operator", "extender")
+PACKAGE_FOLDERS = {path.name: path for path in SOURCE.glob("*/synergy_*") if path.is_dir()}
+
+
+def _text(image: ProjectImage) -> str:
+    return (SOURCE / image.dockerfile).read_text()
+
+
+def _image(room: str) -> ProjectImage:
+    return next(image for image in PROJECT_IMAGES if image.room == room)
+
+
+def _last_stage(text: str) -> str:
+    return text[text.rindex("\nFROM") :]
+
+
+def _imported(package: str) -> set[str]:
+    """The project's packages that one package needs, by what its files import, and what those import in turn."""
+    needed, waiting = set[str](), [package]
+    while waiting:
+        name = waiting.pop()
+        needed.add(name)
+        for file in PACKAGE_FOLDERS[name].rglob("*.py"):
+            for node in ast.walk(ast.parse(file.read_text())):
+                names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+                names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+                roots = {name.partition(".")[0] for name in names}
+                waiting += sorted(root for root in roots & PACKAGE_FOLDERS.keys() if root not in needed)
+    return needed
+
+
+@pytest.mark.parametrize("room", PYTHON_ROOMS)
+def test_an_image_has_every_package_of_the_project_that_it_imports_and_no_other(room: str) -> None:
+    sources = parse(_text(_image(room)), {}).sources
+    copied = {Path(source).name for source in sources if Path(source).name in PACKAGE_FOLDERS}
+    assert copied == _imported(f"synergy_{room}")
+
+
+@pytest.mark.parametrize("image", PROJECT_IMAGES, ids=lambda image: image.room)
+def test_whatever_a_dockerfile_copies_is_in_the_source_tree(image: ProjectImage) -> None:
+    for source in parse(_text(image), {}).sources:
+        assert input_files(SOURCE, (source,)), source
+
+
+@pytest.mark.parametrize("image", PROJECT_IMAGES, ids=lambda image: image.room)
+def test_no_image_runs_as_root(image: ProjectImage) -> None:
+    assert re.findall(r"(?m)^USER (.*)$", _last_stage(_text(image))) == ["65532:65532"]
+
+
+@pytest.mark.parametrize(
+    "image", [image for image in PROJECT_IMAGES if image != SCHEDULER], ids=lambda image: image.room
+)
+def test_the_base_is_an_argument_and_by_default_dockers_python(image: ProjectImage) -> None:
+    assert set(parse(_text(image), {}).bases) == {"python:3.11-slim-bookworm"}
+    assert set(parse(_text(image), {"BASE": "localhost/base:1"}).bases) == {"localhost/base:1"}
+
+
+def test_requirements_are_checked_against_their_hashes() -> None:
+    for room in PYTHON_ROOMS:
+        installs = re.findall(r"install .*", _text(_image(room)))
+        assert installs
+        assert all("--require-hashes" in install or "--no-deps" in install for install in installs)
+
+
+def test_the_scheduler_is_built_at_the_pinned_version_with_the_pinned_go() -> None:
+    text = _text(SCHEDULER)
+    assert f"\nARG KUBERNETES_VERSION={pinned().kubernetes}\n" in text
+    assert f"ARG GO=golang:{pinned().go_minimum}-" in text
+
+
+def test_both_ways_to_the_schedulers_image_end_in_the_same_image() -> None:
+    built = (SOURCE / f"{SCHEDULER.dockerfile}.built").read_text()
+    expected = _last_stage(_text(SCHEDULER)).replace("--from=build /kube-scheduler", "kube-scheduler")
+    assert _last_stage(built) == expected
+
+
+def test_docker_builds_the_same_list() -> None:
+    recipe = (SOURCE / "Makefile").read_text().split("\nimages-docker:")[1].split("\n\n")[0]
+    rooms = re.findall(r"for room in (.*);", recipe)[0].split()
+    files = {f"{room}/Dockerfile" for room in rooms} | set(re.findall(r"--file (images/\S+)", recipe))
+    assert files == {str(image.dockerfile) for image in PROJECT_IMAGES}
+
+
+def test_an_unknown_room_is_refused_with_the_known_ones(tmp_path: Path) -> None:
+    with pytest.raises(BadInputError, match="image 'simulator': write one of operator, extender, profiler, scheduler"):
+        build_images(only=("simulator",), paths=Paths(tmp_path, tmp_path, "/unused", tmp_path))
+
+
+def test_a_folder_that_is_no_source_tree_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(BadInputError, match="is not the project's source tree: operator/Dockerfile is not in it"):
+        build_images(tmp_path, paths=Paths(tmp_path, tmp_path, "/unused", tmp_path))
