@@ -6,9 +6,17 @@ import subprocess
 import sys
 import textwrap
 import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+import pytest
+
+CPU_CONTROLLER = Path("/sys/fs/cgroup/cpu")
+ACCOUNTING = Path("/sys/fs/cgroup/cpuacct")
+PERIOD_US = 100_000
 
 
 @dataclass
@@ -58,3 +66,28 @@ class Harness:
             preexec_fn=enter_groups,
         )
         return Run(done.returncode, done.stdout, json.loads((self.folder / "termination-log").read_text()))
+
+
+@contextmanager
+def cpu_groups(harness: Harness) -> Iterator[Callable[[int], None]]:
+    """A function that puts what the harness starts from then on under a limit in milli-CPU, as the kubelet does.
+
+    Skips the test where this machine does not let it make a cgroup of version 1.
+    """
+    name = f"kube-synergy-test-{uuid.uuid4().hex[:8]}"
+    quota, accounting = CPU_CONTROLLER / name, ACCOUNTING / name
+    try:
+        quota.mkdir()
+        accounting.mkdir()
+    except OSError as error:
+        pytest.skip(f"no right to make a cgroup of version 1 here: {error}")
+    harness.groups.extend([quota, accounting])
+
+    def limit(millis: int) -> None:
+        (quota / "cpu.shares").write_text("200000")  # before whatever else this machine is doing
+        (quota / "cpu.cfs_period_us").write_text(str(PERIOD_US))
+        (quota / "cpu.cfs_quota_us").write_text(str(millis * PERIOD_US // 1000))
+
+    yield limit
+    for group in harness.groups:
+        group.rmdir()
