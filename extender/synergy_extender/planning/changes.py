@@ -54,7 +54,7 @@ class Draft:
         return self.allocation if self.allocation is not None and self.allocation.state == "Granted" else None
 
     def put(self, kind: Kind, allocation: Allocation) -> None:
-        """Another allocation. Of two kinds the one that is written first counts, but nobody enters before others leave."""
+        """Another allocation. Of two kinds the one written first counts, but nobody enters before others leave."""
         self.kind = kind if kind is Kind.ENTER else min(self.kind, kind)
         self.allocation = allocation
 

@@ -25,6 +25,11 @@ class PlanWorker:
         self._child: Process | None = None
         self._turn = asyncio.Lock()
 
+    @property
+    def pid(self) -> int | None:
+        """Process id of the child, if one was started."""
+        return self._child.pid if self._child is not None else None
+
     async def plan(self, snapshot: core.Snapshot, config: core.PlanConfig) -> Planned:
         """The plan. Raises PlanFailed; after a timeout the child is killed and the next call starts another."""
         async with self._turn:

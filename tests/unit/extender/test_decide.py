@@ -172,7 +172,7 @@ def test_an_ended_run_is_released_and_planned_again_in_the_same_pass() -> None:
     changes = {
         c.job.key.name: c for c in decided(state, MID_ROUND, plan(place("again", ("n1", 1, 1000))), "fill").changes
     }
-    assert (changes["again"].kind, allocated(changes["again"]).run) == (Kind.LEAVE, 2)
+    assert (changes["again"].kind, allocated(changes["again"]).run) == (Kind.ENTER, 2)
     released = allocated(changes["done"])
     assert (released.state, released.workers, released.lease_until, released.run) == ("Released", [], None, 1)
 

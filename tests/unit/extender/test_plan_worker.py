@@ -1,0 +1,78 @@
+"""The planner's own process: answers, errors, death, patience."""
+
+import asyncio
+import os
+import signal
+from contextlib import suppress
+
+import pytest
+
+from support.cluster import cluster, job, node_object
+from synergy_core import model as core
+from synergy_core.plan import plan
+from synergy_extender.planning.snapshot import build_snapshot
+from synergy_extender.planning.worker import PlanFailed, PlanWorker
+
+SNAPSHOT = build_snapshot(
+    cluster([node_object("n1")], [job("a", gpus=8), job("b")]), mode="round", now=1e6, round_s=20
+).snapshot
+CONFIG = core.PlanConfig(policy="fifo", mechanism="tune")
+
+
+async def test_the_child_plans_as_the_planner_does() -> None:
+    worker = PlanWorker(timeout_s=60)
+    try:
+        planned = await worker.plan(SNAPSHOT, CONFIG)
+        assert planned.plan == plan(SNAPSHOT, CONFIG)
+        assert planned.seconds > 0
+    finally:
+        await worker.close()
+
+
+async def test_an_error_of_the_planner_is_told_and_the_child_lives_on() -> None:
+    worker = PlanWorker(timeout_s=60)
+    try:
+        with pytest.raises(PlanFailed, match="policy: 'whim' is not there"):
+            await worker.plan(SNAPSHOT, core.PlanConfig(policy="whim"))
+        assert (await worker.plan(SNAPSHOT, CONFIG)).plan.policy == "fifo"
+    finally:
+        await worker.close()
+
+
+async def test_after_the_child_was_killed_another_is_started() -> None:
+    worker = PlanWorker(timeout_s=60)
+    try:
+        await worker.plan(SNAPSHOT, CONFIG)
+        first = worker.pid
+        assert first is not None
+        os.kill(first, signal.SIGKILL)
+        with suppress(PlanFailed):  # if it is called before the death is known
+            await worker.plan(SNAPSHOT, CONFIG)
+        assert (await worker.plan(SNAPSHOT, CONFIG)).plan == plan(SNAPSHOT, CONFIG)
+        assert worker.pid != first
+    finally:
+        await worker.close()
+
+
+async def test_a_plan_that_takes_too_long_is_given_up() -> None:
+    worker = PlanWorker(timeout_s=0.01)  # no child starts in that time
+    with pytest.raises(PlanFailed, match=r"more than 0\.01 s"):
+        await worker.plan(SNAPSHOT, CONFIG)
+    assert worker.pid is None
+
+
+async def test_the_answer_of_a_call_that_was_given_up_is_never_taken_for_the_next_ones() -> None:
+    worker = PlanWorker(timeout_s=60)
+    try:
+        await worker.plan(SNAPSHOT, CONFIG)
+        assert worker.pid is not None
+        os.kill(worker.pid, signal.SIGSTOP)
+        given_up = asyncio.create_task(worker.plan(SNAPSHOT, CONFIG))
+        await asyncio.sleep(0)
+        given_up.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await given_up
+        other = core.PlanConfig(policy="las", mechanism="proportional")
+        assert (await worker.plan(SNAPSHOT, other)).plan == plan(SNAPSHOT, other)
+    finally:
+        await worker.close()

@@ -1,0 +1,94 @@
+"""The policy in force, and what pools and policy say of themselves."""
+
+from typing import Any
+
+from support.cluster import NOW, node_object
+from synergy_api.pools import node_capacities, pool_problems, read_pools
+from synergy_api.scheduling_policy import SchedulingPolicySpec
+from synergy_api.timestamps import format_time
+from synergy_extender.planning.conditions import policy_status, pool_statuses
+from synergy_extender.planning.policy import PolicyInForce, plan_config, policy_in_force
+
+GOOD = {"metadata": {"name": "default", "generation": 2}, "spec": {"policy": "fifo", "roundSeconds": 20}}
+BAD = {"metadata": {"name": "default", "generation": 3}, "spec": {"policy": "whim"}}
+
+
+def test_without_a_policy_the_defaults_hold() -> None:
+    assert policy_in_force(None, PolicyInForce(SchedulingPolicySpec(policy="fifo"))).spec == SchedulingPolicySpec()
+
+
+def test_an_invalid_policy_leaves_the_last_good_one_in_force_and_says_so() -> None:
+    good = policy_in_force(GOOD, PolicyInForce())
+    assert (good.spec.policy, good.spec.round_seconds, good.problem) == ("fifo", 20, "")
+    bad = policy_in_force(BAD, good)
+    assert bad.spec == good.spec
+    assert bad.problem.startswith("spec.policy: ")
+    assert "last valid policy stays in force" in bad.problem
+
+
+def test_the_planner_gets_the_policy() -> None:
+    spec = SchedulingPolicySpec.model_validate(
+        {"policy": "srtf", "mechanism": "proportional", "profiling": {"maxGpuPercent": 40}}
+    )
+    config = plan_config(spec, "fill")
+    assert (config.policy, config.mechanism, config.mode, config.profile_gpu_percent) == (
+        "srtf",
+        "proportional",
+        "fill",
+        40,
+    )
+
+
+def written(item: dict[str, Any], policy: PolicyInForce, now: float = NOW) -> dict[str, Any]:
+    status = policy_status(item, policy, now)
+    assert status is not None
+    return {**item, "status": status.to_wire()}
+
+
+def test_the_policys_condition_is_written_once_and_its_time_moves_when_it_flips() -> None:
+    good = policy_in_force(GOOD, PolicyInForce())
+    first = written(GOOD, good)
+    (condition,) = first["status"]["conditions"]
+    assert (condition["type"], condition["status"], condition["reason"]) == ("Valid", "True", "InForce")
+    assert condition["observedGeneration"] == 2
+    assert policy_status(first, good, NOW + 60) is None
+    bad = policy_in_force(BAD, good)
+    second = written({**BAD, "status": first["status"]}, bad, NOW + 60)
+    (condition,) = second["status"]["conditions"]
+    assert (condition["status"], condition["reason"]) == ("False", "Invalid")
+    assert condition["lastTransitionTime"] == format_time(NOW + 60)
+    worse = policy_in_force({**BAD, "spec": {"mechanism": "magic"}}, bad)
+    (condition,) = written(second, worse, NOW + 90)["status"]["conditions"]
+    assert condition["lastTransitionTime"] == format_time(NOW + 60)
+
+
+def test_pools_say_how_many_gpus_they_have_and_what_contradicts() -> None:
+    def pool(name: str, selector: dict[str, str]) -> dict[str, Any]:
+        spec = {"nodeSelector": selector, "gpuType": "V100"}
+        return {"metadata": {"name": name, "generation": 1}, "spec": spec}
+
+    product = {"nvidia.com/gpu.product": "V100"}
+    objects = [pool("a", product), pool("b", product), pool("idle", {"x": "y"}), {"metadata": {"name": "broken"}}]
+    pools, unreadable = read_pools(objects)
+    capacities = node_capacities([node_object("n1"), node_object("n2")], pools)
+    problems = [*unreadable, *pool_problems(pools, capacities)]
+    statuses = pool_statuses(objects, capacities, problems, NOW)
+    assert {
+        name: (s.nodes, s.gpus, s.conditions[0].status, s.conditions[0].reason) for name, s in statuses.items()
+    } == {
+        "a": (2, 16, "False", "AmbiguousPool"),
+        "b": (0, 0, "False", "AmbiguousPool"),
+        "idle": (0, 0, "False", "NoNodes"),
+        "broken": (0, 0, "False", "InvalidPool"),
+    }
+    fine = [pool("a", product)]
+    capacities = node_capacities([node_object("n1")], read_pools(fine)[0])
+    (status,) = pool_statuses(fine, capacities, [], NOW).values()
+    assert (status.nodes, status.gpus, status.conditions[0].reason) == (1, 8, "NodesFound")
+    assert pool_statuses([{**fine[0], "status": status.to_wire()}], capacities, [], NOW + 9) == {}
+
+
+def test_a_condition_that_somebody_spoilt_is_written_anew() -> None:
+    good = policy_in_force(GOOD, PolicyInForce())
+    spoilt = {**GOOD, "status": {"conditions": [{"type": "Valid"}, {"type": "Other"}]}}
+    assert written(spoilt, good)["status"]["conditions"][0]["lastTransitionTime"] == format_time(NOW)

@@ -1,0 +1,104 @@
+"""Reports become progress that never falls within a run."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from support.cluster import NOW, job
+from synergy_api.timestamps import format_time
+from synergy_api.training_job import Progress
+from synergy_extender.leases.reports import Report, Reported, due, progress_after, repaired
+
+
+def progress(run: int, steps: int, checkpoint: int = 0, at: float = NOW - 10) -> dict[str, Any]:
+    return {"run": run, "steps": steps, "checkpointSteps": checkpoint, "updatedAt": format_time(at)}
+
+
+def test_a_report_is_written_as_it_is() -> None:
+    report = Report(step=250, checkpoint_step=200, steps_per_second=2.5)
+    assert progress_after(job("j"), Reported(3, report), NOW) == Progress(
+        run=3,
+        steps=250,
+        checkpoint_steps=200,
+        steps_per_second=2.5,
+        percent=25,
+        updated_at=format_time(NOW),
+    )
+
+
+@given(st.lists(st.tuples(st.integers(0, 2000), st.integers(0, 2000)), min_size=1))
+def test_within_one_run_steps_never_fall(reports: list[tuple[int, int]]) -> None:
+    view, steps = job("j"), 0
+    for step, checkpoint in reports:
+        after = progress_after(view, Reported(1, Report(step=step, checkpoint_step=checkpoint)), NOW)
+        assert after.steps == max(steps, step)
+        assert after.percent <= 100
+        steps = after.steps
+        view = job("j", status={"progress": after.to_wire()})
+
+
+def test_a_new_run_may_begin_below_where_a_failed_one_was() -> None:
+    view = job("j", status={"progress": progress(1, 500, 400)})
+    assert progress_after(view, Reported(2, Report(step=401)), NOW).steps == 401
+
+
+@pytest.mark.parametrize(
+    ("before", "after_s", "last", "want"),
+    [
+        (None, 0, False, True),
+        (progress(1, 5, at=NOW), 1.9, False, False),
+        (progress(1, 5, at=NOW), 2.0, False, True),
+        (progress(2, 5, at=NOW), 0.1, False, True),
+        (progress(1, 5, at=NOW), 0.1, True, True),
+        (progress(1, 9, at=NOW), 0.1, True, False),
+    ],
+    ids=["first", "too soon", "time", "other run", "last", "last with nothing new"],
+)
+def test_progress_is_written_every_two_seconds_and_at_the_end(
+    before: dict[str, Any] | None, after_s: float, last: bool, want: bool
+) -> None:
+    view = job("j", status={"progress": before} if before else {})
+    now = NOW + after_s
+    after = progress_after(view, Reported(1, Report(step=9)), now)
+    assert due(view.status.progress, after, now, last=last) is want
+
+
+def left(run: int, outcome: str, step: int | None = None, ended: int | None = None) -> dict[str, Any]:
+    last = {"run": run, "outcome": outcome} | ({} if step is None else {"step": step})
+    return {"service": {"run": run, "endedRun": run if ended is None else ended, "last": last}}
+
+
+@pytest.mark.parametrize(
+    ("status", "want"),
+    [
+        ({}, None),
+        ({**left(1, "Yielded", 300), "progress": progress(1, 280)}, (1, 300)),
+        ({**left(1, "Yielded", 300), "progress": progress(1, 300)}, None),
+        ({**left(2, "Yielded", 300), "progress": progress(1, 280)}, (2, 300)),
+        ({**left(1, "Yielded", 300), "progress": progress(2, 320)}, None),
+        ({**left(1, "Yielded", 300)}, (1, 300)),
+        ({**left(1, "Failed"), "progress": progress(1, 280, 250)}, (1, 250)),
+        ({**left(1, "Evicted"), "progress": progress(1, 250, 250)}, None),
+        ({**left(1, "Failed")}, None),
+        ({**left(1, "Succeeded"), "progress": progress(1, 990, 900)}, (1, 1000)),
+        ({**left(1, "Profiled", 55)}, None),
+        ({**left(1, "Yielded", 300, ended=0), "progress": progress(1, 280)}, None),
+    ],
+)
+def test_what_the_newest_ended_run_said_on_leaving_counts(status: dict[str, Any], want: tuple[int, int] | None) -> None:
+    fixed = repaired(job("j", status=status))
+    assert (None if fixed is None else (fixed.run, fixed.steps)) == want
+    if fixed is not None:
+        assert fixed.checkpoint_steps >= 0
+        assert repaired(job("j", status={**status, "progress": fixed.to_wire()})) is None
+
+
+@pytest.mark.parametrize(
+    "body", [{}, {"step": -1}, {"step": 1, "job": "other"}, {"step": 1, "steps_per_second": float("nan")}]
+)
+def test_a_bad_report_is_refused(body: dict[str, Any]) -> None:
+    with pytest.raises(ValidationError):
+        Report.model_validate(body)

@@ -1,0 +1,72 @@
+"""What a worker hears when it reports."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from support.cluster import GI, NOW, allocation, job, share, worker
+from synergy_extender.leases.verdict import LEAST_SECONDS, MOST_SECONDS, Verdict, next_report_s, verdict
+from synergy_extender.rounds import Rounds
+
+ROUNDS = Rounds(20)
+POD = worker("j", node="n1", gpus=2, cpu="1", memory="1Gi")
+
+
+def heard(held: dict[str, object] | None, now: float = NOW + 5, **service: object) -> Verdict:
+    status = {"allocation": held} if held is not None else {}
+    return verdict(job("j", gpus=4, status={**status, "service": service}).status, POD, now, ROUNDS)
+
+
+def test_a_granted_run_trains_on_and_hears_its_part_of_the_nodes_share() -> None:
+    held = allocation(share("n1", gpus=4, cpu_millis=6000, memory_bytes=8 * GI))
+    assert heard(held) == Verdict("continue", None, 15.0, 5.0, 3000, 4 * GI)
+
+
+def test_a_revoked_run_hears_how_long_it_may_go_on() -> None:
+    held = allocation(share("n1", gpus=2, cpu_millis=1500), state="Revoked", until=NOW + 7.4)
+    assert heard(held) == Verdict("yield", 2.4, 2.4, 2.4, 1500, GI)
+    assert heard(held, NOW + 30).yield_in_s == 0.0
+
+
+@pytest.mark.parametrize("held", [None, allocation(share("n1"), run=2), allocation(run=1, state="Released")])
+def test_a_pod_of_no_current_run_leaves_at_once(held: dict[str, object] | None) -> None:
+    assert heard(held) == Verdict("yield", 0.0, 0.0, 0.0, 1000, GI)
+
+
+def test_a_pod_whose_run_has_ended_leaves_at_once() -> None:
+    assert heard(allocation(share("n1", gpus=2)), endedRun=1).verdict == "yield"
+
+
+def test_a_lease_that_is_over_without_a_plan_is_no_reason_to_leave() -> None:
+    late = heard(allocation(share("n1", gpus=2), until=NOW - 300, round=1))
+    assert (late.verdict, late.lease_remaining_s) == ("continue", 0.0)
+
+
+def test_a_pod_elsewhere_hears_what_it_asked_for() -> None:
+    assert heard(allocation(share("n9", gpus=2))).cpu_millis == 1000
+
+
+@given(
+    st.integers(5, 3600),
+    st.floats(0, 0.999),
+    st.floats(0, 1),
+)
+def test_while_the_round_is_undecided_a_report_falls_between_plan_and_boundary(
+    seconds: int, phase: float, spread: float
+) -> None:
+    rounds = Rounds(seconds)
+    now = start = rounds.start(7) + phase * seconds
+    boundary = rounds.end(7)
+    reports = []
+    while now < boundary:
+        step = next_report_s(now, rounds, decided=False, spread=spread)
+        assert LEAST_SECONDS - 1e-3 <= step <= MOST_SECONDS + LEAST_SECONDS
+        now += step
+        reports.append(now)
+    if start < boundary - rounds.lead_s:
+        assert any(rounds.plan_time(8) < at < boundary for at in reports)
+
+
+def test_once_the_round_is_decided_reports_come_at_their_usual_pace() -> None:
+    assert next_report_s(NOW + 19, ROUNDS, decided=True, spread=0.0) == 5.0
+    assert next_report_s(NOW + 290, Rounds(300), decided=True, spread=0.0) == 10.0
