@@ -40,6 +40,8 @@ class Operator:
         """Run until a signal comes or something fails for good; raises what failed."""
         await kopf.operator(
             registry=self.registry,
+            # kopf's own way to find a name asks for the user's, and the container's user has none
+            identity="kube-synergy-operator",  # type: ignore[arg-type]  # a NewType of str that kopf does not export
             standalone=True,
             clusterwide=True,
             liveness_endpoint=f"http://0.0.0.0:{self._environment.health_port}/healthz",
