@@ -1,29 +1,15 @@
 """What people see through kubectl: columns, short names, categories, explanations."""
 
-import asyncio
-
 import pytest
 
 from support import manifests as samples
+from support.programs import run
 from synergy_api.crd import KINDS, Kind
 from synergy_devcluster import Cluster
 from synergy_kube import KubeClient
 from synergy_kube.resources import TRAINING_JOBS
 
 pytestmark = [pytest.mark.integration, pytest.mark.usefixtures("custom_resources")]
-
-
-async def _kubectl(devcluster: Cluster, *arguments: str) -> str:
-    process = await asyncio.create_subprocess_exec(
-        devcluster.program("kubectl"),
-        f"--kubeconfig={devcluster.kubeconfig}",
-        *arguments,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-    )
-    output, errors = await process.communicate()
-    assert process.returncode == 0, errors.decode()
-    return output.decode()
 
 
 async def _job_with_status(kube: KubeClient, namespace: str) -> None:
@@ -51,7 +37,7 @@ def _cells(table: str) -> dict[str, str]:
 
 async def test_the_columns_of_a_training_job_show(devcluster: Cluster, kube: KubeClient, namespace: str) -> None:
     await _job_with_status(kube, namespace)
-    cells = _cells(await _kubectl(devcluster, "-n", namespace, "get", "tj", "small"))
+    cells = _cells(await run(devcluster, "kubectl", "-n", namespace, "get", "tj", "small"))
     assert list(cells) == ["NAME", "PHASE", "GPUS", "TYPE", "PROGRESS", "THROUGHPUT", "AGE"]
     del cells["PHASE"], cells["AGE"]
     assert cells == {"NAME": "small", "GPUS": "1", "TYPE": "V100", "PROGRESS": "40", "THROUGHPUT": "2.5"}
@@ -61,33 +47,33 @@ async def test_the_wide_columns_show_reason_run_and_nodes(
     devcluster: Cluster, kube: KubeClient, namespace: str
 ) -> None:
     await _job_with_status(kube, namespace)
-    cells = _cells(await _kubectl(devcluster, "-n", namespace, "get", "tj", "small", "-o", "wide"))
+    cells = _cells(await run(devcluster, "kubectl", "-n", namespace, "get", "tj", "small", "-o", "wide"))
     assert list(cells)[-3:] == ["REASON", "RUN", "NODES"]
     assert (cells["RUN"], cells["NODES"]) == ("3", "2")
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
 async def test_each_kind_is_explained_down_to_its_fields(devcluster: Cluster, kind: Kind) -> None:
-    text = " ".join((await _kubectl(devcluster, "explain", kind.plural)).split())
+    text = " ".join((await run(devcluster, "kubectl", "explain", kind.plural)).split())
     assert kind.description in text
-    recursive = await _kubectl(devcluster, "explain", f"{kind.plural}.spec", "--recursive")
+    recursive = await run(devcluster, "kubectl", "explain", f"{kind.plural}.spec", "--recursive")
     for field in kind.spec.model_fields.values():
         assert str(field.alias) in recursive
 
 
 async def test_a_deep_field_is_explained(devcluster: Cluster) -> None:
-    text = await _kubectl(devcluster, "explain", "tj.spec.profile.matrices.cpuMillis")
+    text = await run(devcluster, "kubectl", "explain", "tj.spec.profile.matrices.cpuMillis")
     assert "CPU axis in milli-CPU, ascending." in text
 
 
 async def test_training_jobs_are_among_all(devcluster: Cluster, kube: KubeClient, namespace: str) -> None:
     await kube.create(TRAINING_JOBS, samples.SMALL_JOB, namespace)
-    listed = await _kubectl(devcluster, "-n", namespace, "get", "all", "-o", "name")
+    listed = await run(devcluster, "kubectl", "-n", namespace, "get", "all", "-o", "name")
     assert "trainingjob.kube-synergy.dev/small" in listed.split()
 
 
 async def test_every_kind_has_its_short_name_and_the_common_category(devcluster: Cluster) -> None:
-    listed = await _kubectl(devcluster, "api-resources", "--api-group=kube-synergy.dev", "-o", "wide")
+    listed = await run(devcluster, "kubectl", "api-resources", "--api-group=kube-synergy.dev", "-o", "wide")
     rows = {line.split()[0]: line for line in listed.splitlines()[1:]}
     for kind in KINDS:
         assert kind.short_name in rows[kind.plural].split()

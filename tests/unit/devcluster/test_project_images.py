@@ -32,14 +32,15 @@ def _imported(package: str) -> set[str]:
     """The project's packages that one package needs, by what its files import, and what those import in turn."""
     needed, waiting = set[str](), [package]
     while waiting:
-        name = waiting.pop()
+        if (name := waiting.pop()) in needed:
+            continue
         needed.add(name)
         for file in PACKAGE_FOLDERS[name].rglob("*.py"):
             for node in ast.walk(ast.parse(file.read_text())):
                 names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
                 names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
                 roots = {name.partition(".")[0] for name in names}
-                waiting += sorted(root for root in roots & PACKAGE_FOLDERS.keys() if root not in needed)
+                waiting += roots & PACKAGE_FOLDERS.keys()
     return needed
 
 

@@ -1,0 +1,89 @@
+"""Everything the chart renders is what the API server takes, for a matrix of values."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from support.programs import attempt, run
+from synergy_devcluster import Cluster
+from synergy_kube import KubeClient
+from synergy_kube.resources import NAMESPACES
+
+pytestmark = [pytest.mark.integration, pytest.mark.usefixtures("custom_resources")]
+
+VALUES = {
+    "defaults": (),
+    "devcluster": ("--values=values-devcluster.yaml",),
+    "one of each, own certificates": (
+        "--set=extender.replicas=1,rbac.aggregateToUserRoles=false",
+        "--set=tls.extenderSecret=one,tls.schedulerSecret=two",
+    ),
+    "everything set": (
+        "--set=image.registry=registry.example.com/team,image.tag=v1,image.pullPolicy=Always,imagePullSecrets[0]=puller",
+        "--set=podAnnotations.note=x,podLabels.team=ml,priorityClassName=system-cluster-critical,workerPriority=100",
+        "--set=operator.nodeSelector.zone=a,operator.tolerations[0].operator=Exists,operator.logLevel=DEBUG",
+        "--set=extender.replicas=3,extender.resources.limits.cpu=2",
+        "--set=scheduler.replicas=2,scheduler.image=registry.example.com/kube-scheduler:v1.36.0",
+        "--set=schedulingPolicy.spec.policy=srtf,schedulingPolicy.spec.profiling.maxPoints=4",
+    ),
+}
+
+
+async def _rendered(cluster: Cluster, repository: Path, namespace: str, values: tuple[str, ...]) -> str:
+    chart = repository / "helm" / "kube-synergy"
+    placed = [value.replace("--values=", f"--values={chart}/") for value in values]
+    version = await run(cluster, "kubectl", "version", "-o", "json")
+    return await run(
+        cluster,
+        "helm",
+        "template",
+        "anything",
+        str(chart),
+        f"--namespace={namespace}",
+        f"--kube-version={yaml.safe_load(version)['serverVersion']['gitVersion']}",
+        *placed,
+    )
+
+
+@pytest.mark.parametrize("case", VALUES)
+async def test_every_object_passes_strict_validation_and_the_restricted_standard(
+    devcluster: Cluster, kube: KubeClient, repository: Path, namespace: str, case: str
+) -> None:
+    restricted = {"pod-security.kubernetes.io/warn": "restricted", "pod-security.kubernetes.io/enforce": "restricted"}
+    await kube.merge_patch(NAMESPACES, namespace, {"metadata": {"labels": restricted}})
+    objects = await _rendered(devcluster, repository, namespace, VALUES[case])
+
+    code, output, errors = await attempt(
+        devcluster,
+        "kubectl",
+        *("apply", "--server-side", "--dry-run=server", "--validate=strict", "--force-conflicts"),
+        *("--field-manager=test", "-f", "-"),
+        text_in=objects,
+    )
+
+    assert code == 0, errors
+    assert "Warning" not in errors
+    assert len(output.splitlines()) == len([item for item in yaml.safe_load_all(objects) if item])
+
+
+async def test_a_pod_that_breaks_the_standard_would_have_been_noticed(
+    devcluster: Cluster, kube: KubeClient, repository: Path, namespace: str
+) -> None:
+    await kube.merge_patch(
+        NAMESPACES, namespace, {"metadata": {"labels": {"pod-security.kubernetes.io/warn": "restricted"}}}
+    )
+    objects = await _rendered(devcluster, repository, namespace, ())
+    loosened = objects.replace("runAsNonRoot: true", "runAsNonRoot: false")
+    _, _, errors = await attempt(
+        devcluster,
+        "kubectl",
+        "apply",
+        "--server-side",
+        "--dry-run=server",
+        "--force-conflicts",
+        "-f",
+        "-",
+        text_in=loosened,
+    )
+    assert "would violate PodSecurity" in errors
