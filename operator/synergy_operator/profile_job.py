@@ -6,9 +6,10 @@ from synergy_api import names
 from synergy_api.training_job import TrainingJobSpec
 from synergy_operator.actions import Manifest
 from synergy_operator.config import Settings
+from synergy_operator.fingerprint import fingerprint
 from synergy_operator.gang import identity, rendezvous
 from synergy_operator.template import Additions, Place, owner_reference, pod_metadata, pod_spec
-from synergy_operator.views import ANNOTATION_JOB_UID, ANNOTATION_POINT, JobView
+from synergy_operator.views import ANNOTATION_FINGERPRINT, ANNOTATION_JOB_UID, ANNOTATION_POINT, JobView
 
 ATTEMPTS: Final = 2
 """How often a point is tried before the profile has failed."""
@@ -51,7 +52,7 @@ def profile_job(
             "name": profile_job_name(job.name, run, place.cpu_millis, attempt),
             "namespace": job.namespace,
             "labels": labels,
-            "annotations": {ANNOTATION_POINT: str(place.cpu_millis)},
+            "annotations": {ANNOTATION_POINT: str(place.cpu_millis), ANNOTATION_FINGERPRINT: fingerprint(spec)},
             "ownerReferences": [owner_reference(job)],
         },
         "spec": {

@@ -106,14 +106,11 @@ def follow(
     """The next step of the open profile run; `standing` is the profile's before it. `wanted` is false when the job must
     not be measured now (suspended)."""
     series = _Series(observed, spec, allocation, standing, now, wanted)
-    old = observed.job.status.profile
-    changed = old is not None and old.fingerprint != standing.profile.fingerprint and bool(series.jobs)
-    if not changed:
-        series = _with_new_points(series)
+    series = _with_new_points(series)
     outcome = decided(series.service, series.number)
     if outcome is not None:
         return _take_down(series, outcome)
-    if changed:
+    if any(job.fingerprint != standing.profile.fingerprint for job in series.jobs):
         return _end(series, "Yielded", say(Reason.SPEC_CHANGED, run=series.number))
     if standing.usable or allocation.gpu_type in {matrix.gpu_type for matrix in standing.profile.matrices}:
         return _end(series, "Profiled", _done(series))
@@ -221,7 +218,8 @@ def _with_new_points(series: _Series) -> _Series:
     for job in series.jobs:
         pod = series.pod_of(job)
         result = _result(job, pod)
-        if isinstance(result, Measurement) and pod is not None and job.point > 0 and job.point not in have:
+        ours = job.fingerprint == profile.fingerprint and job.point > 0 and job.point not in have
+        if isinstance(result, Measurement) and pod is not None and ours:
             have.add(job.point)
             new.append(_point(size, job, pod, result, series.now))
     if not new:

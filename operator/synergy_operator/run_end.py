@@ -30,8 +30,6 @@ def close(
 ) -> ServiceStatus:
     """The books after the run: `ended` is when its last worker stopped (Unix seconds), `gpus` what the job held."""
     run = allocation.run
-    if service.ended_run >= run:
-        return service
     seconds, received = 0.0, dict(service.received_seconds)
     ran = service.running_since is not None
     if service.running_since is not None:

@@ -19,6 +19,8 @@ ANNOTATION_JOB_UID: Final = f"{names.GROUP}/job-uid"
 """On profile pods, whose controller is a batch Job: the TrainingJob's uid."""
 ANNOTATION_POINT: Final = f"{names.GROUP}/cpu-millis"
 """On profile Jobs: the CPU point that is measured."""
+ANNOTATION_FINGERPRINT: Final = f"{names.GROUP}/fingerprint"
+"""On profile Jobs: the fingerprint of the spec that they measure."""
 
 _LABEL_BATCH_JOB: Final = "batch.kubernetes.io/job-name"
 
@@ -132,6 +134,7 @@ class BatchJobView:
     job: str
     run: int
     point: int
+    fingerprint: str
     created_at: float
     deleting: bool
     failed_reason: str
@@ -216,7 +219,7 @@ def read_pod(item: Object) -> PodView:
 def read_batch_job(item: Object) -> BatchJobView:
     """A batch/v1 Job with our label from its JSON."""
     metadata, status = item["metadata"], item.get("status") or {}
-    labels = metadata.get("labels") or {}
+    labels, annotations = metadata.get("labels") or {}, metadata.get("annotations") or {}
     true = {c["type"]: c for c in status.get("conditions") or [] if c.get("status") == "True"}
     failed = true.get("Failed", {})
     return BatchJobView(
@@ -227,7 +230,8 @@ def read_batch_job(item: Object) -> BatchJobView:
         owner=_controller(metadata),
         job=labels.get(names.LABEL_JOB, ""),
         run=_number(labels.get(names.LABEL_RUN)),
-        point=_number((metadata.get("annotations") or {}).get(ANNOTATION_POINT)),
+        point=_number(annotations.get(ANNOTATION_POINT)),
+        fingerprint=annotations.get(ANNOTATION_FINGERPRINT, ""),
         created_at=parse_time(metadata["creationTimestamp"]),
         deleting="deletionTimestamp" in metadata,
         failed_reason=(failed.get("reason") or "Failed") if failed else "",
