@@ -7,6 +7,7 @@ was measured, exit code 1 and the reason there when it was not.
 from __future__ import annotations
 
 import argparse
+import os
 import signal
 import sys
 from typing import TYPE_CHECKING
@@ -40,7 +41,8 @@ def _arguments(argv: Sequence[str]) -> argparse.Namespace:
         "--max-relative-error", type=_number(float, 0), default=Options.max_relative_error, metavar="FRACTION"
     )
     parser.add_argument("--grace", type=_number(float, 0), default=Options.grace_s, metavar="SECONDS")
-    parser.add_argument("--termination-log", default="/dev/termination-log", metavar="FILE")
+    log = os.environ.get("SYNERGY_TERMINATION_LOG", "/dev/termination-log")
+    parser.add_argument("--termination-log", default=log, metavar="FILE")
     parser.add_argument("command", nargs="*", metavar="COMMAND", help="after --: the command and its arguments")
     return parser.parse_args(argv)
 

@@ -301,21 +301,12 @@ def test_the_command_ends_when_the_harness_is_killed(harness: Harness) -> None:
 
 
 def test_a_termination_log_that_cannot_be_written_is_told(harness: Harness) -> None:
-    script = harness.script("pass")
     done = subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            "synergy_profiler",
-            "--termination-log",
-            "/nowhere/log",
-            "--",
-            sys.executable,
-            str(script),
-        ],
+        [sys.executable, "-m", "synergy_profiler", "--", sys.executable, str(harness.script("pass"))],
         check=False,
         capture_output=True,
         text=True,
+        env={**os.environ, "SYNERGY_TERMINATION_LOG": "/nowhere/log"},
     )
     assert done.returncode == 1
     assert "cannot write the termination message: " in done.stderr
