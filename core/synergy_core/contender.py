@@ -4,7 +4,7 @@ All amounts are per GPU and integers, so that a job that is split over nodes has
 each of its GPUs (Synergy, section 4.2), and never more in total than was counted.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,6 +20,7 @@ from synergy_core.resources import (
     maximum,
     minimum,
     smaller,
+    split_down,
     split_up,
     times,
     within,
@@ -70,13 +71,17 @@ class Contender:
         """Whether it may not be preempted once it runs."""
         return self.is_profile_run or not self.job.preemptible
 
-    @property
-    def can_shrink(self) -> bool:
-        """Whether what it holds may be cut down to its promise while it runs."""
+    def cut_down(self) -> Booking:
+        """The least of what it holds that is as fast as its proportional share; all where that is not certain."""
         held, running = self.held, self.job.running
-        if held is None or running is None or self.is_profile_run:
-            return False
-        return len(held.booking) == len(running.workers) and all(held.pool.usable[node] for node, _ in held.seats)
+        if held is None or running is None:
+            return ()
+        whole = len(held.booking) == len(running.workers) and all(held.pool.usable[node] for node, _ in held.seats)
+        per_gpu = {split_down(amounts, gpus) for _, gpus, amounts in held.booking}
+        if self.is_profile_run or not whole or len(per_gpu) != 1:
+            return held.booking
+        least = self.on(held.pool).least_of(per_gpu.pop(), [node for node, _ in held.seats])
+        return tuple((node, gpus, times(least, gpus)) for node, gpus, _ in held.booking)
 
     def may_use(self, pool: Pool) -> bool:
         """Whether the pool's GPU type is one of those it allows."""
@@ -167,6 +172,18 @@ class Terms:
             return share
         lean = larger(smaller(self.lean, share), self._contender.low)
         return lean if self.steps_per_s(lean) >= self.steps_per_s(share) else share
+
+    def least_of(self, held: Vector, nodes: Sequence[int]) -> Vector:
+        """The least within `held` (per GPU) that is as fast as the proportional share; `held` where that is slower."""
+        share = self.proportional(nodes)
+        both = smaller(held, share)
+        if self.speed is None:
+            return both
+        usual = self.steps_per_s(share)
+        within_both = self.steps_per_s(both) >= usual
+        gpus = self._contender.gpus
+        least = split_up(self.speed.smallest(usual, times(both if within_both else held, gpus)), gpus)
+        return smaller(larger(least, self._contender.low), held)
 
     @property
     def lean(self) -> Vector:

@@ -9,12 +9,12 @@ from itertools import groupby
 from synergy_core.contender import Contender
 from synergy_core.mechanisms import MECHANISMS
 from synergy_core.mechanisms.statement import Packing
-from synergy_core.model import Allocation, FieldError, Job, Plan, PlanConfig, Snapshot, Waiting
+from synergy_core.model import Allocation, FieldError, Job, Node, Plan, PlanConfig, Snapshot, Waiting
 from synergy_core.policies import POLICIES, Policy, line_of
 from synergy_core.policies.queue import Queue
 from synergy_core.pool import Pool
 from synergy_core.reasons import waiting
-from synergy_core.resources import node_share
+from synergy_core.resources import node_share, with_more_used
 from synergy_core.rounds import Selection, select
 
 
@@ -25,7 +25,7 @@ def plan(snapshot: Snapshot, config: PlanConfig) -> Plan:
     configuration names a policy or mechanism that there is not, or a value is out of range.
     """
     _check(config)
-    pools = _pools(snapshot)
+    pools = _pools(_with_strangers(snapshot) if config.mode == "fill" else snapshot.nodes)
     contenders = {job.name: Contender(job, pools, config.demand_tolerance) for job in snapshot.jobs}
     kept = _out_of_reach(contenders.values(), config)
     line = _line(snapshot, pools, contenders, POLICIES[config.policy], without=kept)
@@ -59,9 +59,20 @@ def _check(config: PlanConfig) -> None:
         raise FieldError("demand_tolerance", f"must be at least 0 and below 1, is {config.demand_tolerance}")
 
 
-def _pools(snapshot: Snapshot) -> list[Pool]:
-    nodes = sorted(snapshot.nodes, key=lambda node: (node.gpu_type, node.name))
-    return [Pool(gpu_type, list(group)) for gpu_type, group in groupby(nodes, key=lambda node: node.gpu_type)]
+def _pools(nodes: Iterable[Node]) -> list[Pool]:
+    by_type = sorted(nodes, key=lambda node: (node.gpu_type, node.name))
+    return [Pool(gpu_type, list(group)) for gpu_type, group in groupby(by_type, key=lambda node: node.gpu_type)]
+
+
+def _with_strangers(snapshot: Snapshot) -> Iterable[Node]:
+    """The nodes; what jobs hold that started when a node had another GPU type counts as held by others."""
+    nodes = {node.name: node for node in snapshot.nodes}
+    for job in snapshot.jobs:
+        for share in job.running.workers if job.running is not None else ():
+            node = nodes.get(share.node)
+            if job.running is not None and node is not None and node.gpu_type != job.running.gpu_type:
+                nodes[share.node] = with_more_used(node, share)
+    return nodes.values()
 
 
 def _out_of_reach(contenders: Iterable[Contender], config: PlanConfig) -> dict[str, Allocation]:

@@ -38,6 +38,7 @@ class Pool:
         self.shares = np.array(self.share, dtype=np.int64)
         self.weight = 1.0 / ((len(DIMENSIONS) + 1) * np.maximum(1, np.array(self.capacity, dtype=np.int64).max(axis=0)))
         """Makes what is free of a node, all resources together, a number below 1."""
+        self._most_per_gpu: dict[int, Vector] = {}
 
     def share_on(self, nodes: Iterable[int]) -> Vector:
         """The GPU-proportional share of a job on these nodes: the least of theirs, beside each GPU alike."""
@@ -45,6 +46,11 @@ class Pool:
 
     def most_per_gpu(self, gpus: int) -> Vector:
         """What each GPU of a job of `gpus` could have at the most: a whole node if it fits one, else its share."""
+        if gpus not in self._most_per_gpu:
+            self._most_per_gpu[gpus] = self._find_most_per_gpu(gpus)
+        return self._most_per_gpu[gpus]
+
+    def _find_most_per_gpu(self, gpus: int) -> Vector:
         largest = max(self.gpus)
         rooms = [
             tuple(amount // (gpus if gpus <= largest else max(1, own)) for amount in capacity)

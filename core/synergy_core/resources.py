@@ -5,6 +5,8 @@ works on vectors; a further dimension (storage bandwidth, network) is a further 
 Node, NodeShare and Job.
 """
 
+from dataclasses import replace
+
 from synergy_core.model import Job, Node, NodeShare
 
 Vector = tuple[int, ...]
@@ -40,6 +42,12 @@ def held_in(share: NodeShare) -> Vector:
 def node_share(node: str, gpus: int, amounts: Vector) -> NodeShare:
     """The share that gives `gpus` and `amounts` of the node."""
     return NodeShare(node=node, gpus=gpus, **dict(zip(DIMENSIONS, amounts, strict=True)))
+
+
+def with_more_used(node: Node, share: NodeShare) -> Node:
+    """The node with a share more held by others."""
+    used = {f"{name}_used": getattr(node, f"{name}_used") + getattr(share, name) for name in DIMENSIONS}
+    return replace(node, gpus_used=node.gpus_used + share.gpus, **used)
 
 
 def times(vector: Vector, factor: int) -> Vector:

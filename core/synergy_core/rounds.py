@@ -27,6 +27,7 @@ from synergy_core.model import Mode
 from synergy_core.placement import Seats, choose
 from synergy_core.pool import Booking, Pool, Reservations
 from synergy_core.reasons import Reason
+from synergy_core.resources import larger
 
 
 @dataclass(slots=True)
@@ -40,6 +41,8 @@ class PoolSelection:
     """Newcomers with their nodes."""
     floating: list[Contender] = field(default_factory=list)
     """Newcomers for whom there is room somewhere in the pool."""
+    turned_away: list[Contender] = field(default_factory=list)
+    """Jobs that wait because the nodes which they are bound to are full."""
 
 
 @dataclass(slots=True)
@@ -153,6 +156,9 @@ class _Walk:
             return None
         if not self._nobody_leaves and any(self._displace(contender, pool) for pool in pools):
             return None
+        for pool in pools:
+            if not _floats(contender, pool):
+                self._pool_selection(pool).turned_away.append(contender)
         return not_now(contender, [one.reservations for one in self.selection.pools.values()])
 
     def _place(self, contender: Contender, pool: Pool) -> bool:
@@ -246,10 +252,15 @@ def _booking_in_place(contender: Contender) -> Booking:
 
 
 def _booking_as_held(contender: Contender) -> Booking:
-    """What a running job keeps in fill mode: its promise where the mechanism could shrink it to that, else all."""
-    if contender.held is None:
-        return ()
-    return _booking_in_place(contender) if contender.can_shrink else contender.held.booking
+    """The promise of a running job in fill mode: in place, and never less than what it cannot be cut down from."""
+    held = contender.cut_down()
+    if contender.is_profile_run or contender.held is None:
+        return held
+    promised = contender.on(contender.held.pool).booking(contender.held.seats)
+    return tuple(
+        (node, gpus, larger(amounts, promise))
+        for (node, gpus, amounts), (_, _, promise) in zip(held, promised, strict=True)
+    )
 
 
 def _floats(contender: Contender, pool: Pool) -> bool:

@@ -50,11 +50,11 @@ def nodes(draw, *, foreign: bool = True) -> tuple[Node, ...]:
 
 
 @st.composite
-def profiles(draw, gpus: int) -> Profile:
-    """Mostly what the memory model gives (the slower of CPU and storage sets the pace), at times any numbers."""
+def profiles(draw, gpus: int, *, plain: bool = False) -> Profile:
+    """What the memory model gives (the slower of CPU and storage sets the pace); where not plain also any numbers."""
     cpu = sorted(draw(st.sets(st.integers(1, gpus * 48).map(lambda n: n * 250), min_size=1, max_size=5)))
     memory = sorted(draw(st.sets(st.integers(1, gpus * 80).map(lambda n: n * GIB), min_size=1, max_size=4)))
-    if draw(st.booleans()):
+    if plain or draw(st.booleans()):
         knee, saturated = draw(st.integers(250, gpus * 12000)), draw(st.integers(1, gpus * 80)) * GIB
         speed = [[10.0 * min(1.0, c / knee, 0.2 + 0.8 * m / saturated) for m in memory] for c in cpu]
     else:
@@ -65,7 +65,7 @@ def profiles(draw, gpus: int) -> Profile:
 
 @st.composite
 def jobs(draw, name: str, *, plain: bool = False) -> Job:
-    """A job; a plain one has no bounds on CPU and memory and is no profile run."""
+    """A job; a plain one has no bounds, is no profile run, and its matrix is as the memory model gives it."""
     gpus = draw(st.sampled_from((1, 1, 1, 2, 2, 3, 4, 6, 8, 12)))
     types = draw(st.sampled_from(((), ("A100",), ("V100",), TYPES)))
     bounds = {}
@@ -82,7 +82,7 @@ def jobs(draw, name: str, *, plain: bool = False) -> Job:
         steps_total=draw(st.sampled_from((None, 100, 1000))),
         steps_done=draw(st.integers(0, 100)),
         gpu_types=types,
-        profiles={kind: draw(profiles(gpus)) for kind in draw(st.sets(st.sampled_from(types or TYPES)))},
+        profiles={kind: draw(profiles(gpus, plain=plain)) for kind in draw(st.sets(st.sampled_from(types or TYPES)))},
         preemptible=draw(st.sampled_from((True, True, True, False))),
         placement=draw(st.sampled_from(("auto", "auto", "spread", "consolidate"))),
         nodes=draw(st.sampled_from((None, None, None, ("n0",), ("n0", "n2", "n3")))),
@@ -115,6 +115,9 @@ def snapshots(draw, *, plain: bool = False, foreign: bool = True, disturbed: boo
     aged = tuple(replace(job, attained_gpu_s=float(draw(st.integers(0, 5)))) for job in stayed)
     if disturbed:
         others = {node.name: node for node in draw(nodes())}
-        cluster = tuple(others.get(node.name, node) if draw(st.booleans()) else node for node in cluster)
+        cluster = tuple(
+            replace(others.get(node.name, node), gpu_type=node.gpu_type) if draw(st.booleans()) else node
+            for node in cluster
+        )
         cluster = tuple(node for node in cluster if draw(st.integers(0, 4)) > 0)
     return Snapshot(nodes=cluster, jobs=aged + draw(queues("b", plain=plain)))

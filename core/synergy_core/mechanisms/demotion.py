@@ -3,27 +3,39 @@
 from synergy_core.contender import Contender
 from synergy_core.mechanisms.statement import Packing
 from synergy_core.placement import Seats
-from synergy_core.resources import Vector, within
+from synergy_core.resources import Vector, times, within
 
 
 def demote(packing: Packing, seats: Seats, per_gpu: Vector) -> bool:
     """Cut down just as many jobs on the nodes of `seats` as are needed for `per_gpu` beside each GPU there.
 
-    If even all of them would not do, nothing is changed and the answer is False.
+    A job that had more CPU and less memory than its share takes the memory of its share when it is cut down; where that
+    is too much for a node, others are cut down there too. If even all of them would not do, nothing is changed and the
+    answer is False.
     """
     mark = packing.mark()
-    for node, gpus in seats:
-        while True:
-            free = packing.free[node].tolist()
-            missing = tuple(max(0, amount * gpus - left) for amount, left in zip(per_gpu, free, strict=True))
-            if not any(missing):
-                break
-            victim = _victim(packing, node, missing)
-            if victim is None:
-                packing.undo_to(mark)
-                return False
-            packing.resize(victim, packing.seated[victim].least)
+    wanted = {node: times(per_gpu, gpus) for node, gpus in seats}
+    to_check = [node for node, _ in seats]
+    while to_check:
+        node = to_check[-1]
+        missing = _missing(packing, node, wanted.get(node))
+        if not any(missing):
+            to_check.pop()
+            continue
+        victim = _victim(packing, node, missing)
+        if victim is None:
+            packing.undo_to(mark)
+            return False
+        seat = packing.seated[victim]
+        packing.resize(victim, seat.least)
+        to_check.extend(other for other in seat.nodes if other != node)
     return True
+
+
+def _missing(packing: Packing, node: int, wanted: Vector | None) -> Vector:
+    """What the node lacks for `wanted`; more than that where it already gives more than it has."""
+    free = packing.free[node].tolist()
+    return tuple(max(0, amount - left) for amount, left in zip(wanted or (0,) * len(free), free, strict=True))
 
 
 def _victim(packing: Packing, node: int, missing: Vector) -> Contender | None:
@@ -32,7 +44,7 @@ def _victim(packing: Packing, node: int, missing: Vector) -> Contender | None:
     best: tuple[tuple[bool, float, str], Contender] | None = None
     for contender in packing.on_node[node]:
         released = _released(packing, contender, node)
-        useful = sum(min(r, m) * w for r, m, w in zip(released, missing, weight, strict=True))
+        useful = sum(max(0, min(r, m)) * w for r, m, w in zip(released, missing, weight, strict=True))
         if useful <= 0:
             continue
         enough = within(missing, released)

@@ -6,13 +6,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synergy_core.contender import Contender
-from synergy_core.diagnosis import open_to
+from synergy_core.diagnosis import open_to, promise_room
 from synergy_core.mechanisms.demotion import demote
 from synergy_core.mechanisms.statement import Packing, shares_of
 from synergy_core.model import Mode
 from synergy_core.placement import Rooms, Seats, choose, nodes_needed
 from synergy_core.pool import Booking, Pool
-from synergy_core.resources import Vector, smaller, times
+from synergy_core.resources import Vector, times
 from synergy_core.rounds import PoolSelection
 
 
@@ -43,16 +43,16 @@ class Packer:
         chosen = self._selection
         bound = {contender: seats for contender, seats in chosen.seated.items() if contender.on(self._pool).hard}
         loose = {contender: seats for contender, seats in chosen.seated.items() if contender not in bound}
-        if mode == "fill":
-            for contender in chosen.staying:
+        for contender in chosen.staying:
+            if mode == "fill" or contender.is_profile_run:
                 self._leave(contender)
-        else:
-            bound |= {contender: _seats_held(contender) for contender in chosen.staying}
+            else:
+                bound[contender] = _seats_held(contender)
         self._settle_all(bound)
         mark = self._packing.mark()
         for contender, seats in loose.items():
             self._packing.unbind(contender.on(self._pool).booking(seats))
-        if not self._place_all([*chosen.floating, *loose]):
+        if not self._place_all([*chosen.floating, *loose]) or (loose and self._shuts_out_needlessly()):
             self._packing.undo_to(mark)
             self._settle_all(loose)
             if not self._place_all(chosen.floating):
@@ -69,14 +69,9 @@ class Packer:
     # Jobs whose nodes are given
 
     def _leave(self, contender: Contender) -> None:
-        """Seat a job of fill mode with what it holds; it may be cut down to its least, but gets nothing more."""
+        """Seat a job of fill mode, or a profile run, with what it holds; it gets nothing more."""
         held: Booking = contender.held.booking if contender.held is not None else ()
-        least = held
-        if contender.can_shrink:
-            nodes = tuple(node for node, _, _ in held)
-            per_gpu = self._demands.least(contender, self._pool, nodes)
-            least = tuple((node, gpus, smaller(amounts, times(per_gpu, gpus))) for node, gpus, amounts in held)
-        self._packing.seat(contender, held, least)
+        self._packing.seat(contender, held, contender.cut_down())
 
     def _settle_all(self, bound: dict[Contender, Seats]) -> None:
         for contender in self._in_order(list(bound)):
@@ -100,6 +95,14 @@ class Packer:
 
     def _place_all(self, contenders: list[Contender]) -> bool:
         return all(self._place(contender) for contender in self._in_order(contenders))
+
+    def _shuts_out_needlessly(self) -> bool:
+        """Whether a job waits that would have room beside the nodes which the others ended up on."""
+        reservations = self._packing.reservations
+        return any(
+            choose(contender.place(self._pool), contender.gpus, *promise_room(contender, reservations)) is not None
+            for contender in self._selection.turned_away
+        )
 
     def _place(self, contender: Contender) -> bool:
         """Find nodes: where the wish fits, else where the least fits, else by GPUs alone."""

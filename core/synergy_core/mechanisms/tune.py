@@ -12,8 +12,9 @@ Where the paper leaves room:
 * A job is split only where its GPUs force it, never for more CPU or memory: its matrix holds for a job on one node.
 * Jobs that stay from the last round keep their nodes, and are seated before newcomers.
 * What is left over after packing goes to jobs below their demand (`growth`).
-* Jobs that must lie on one node or on certain nodes are packed like all others. Where they then do not all fit, that is
-  undone, and they get the nodes that were found for them when they were chosen.
+* Jobs that must lie on one node or on certain nodes are packed like all others. Where they then do not all fit, or
+  leave room that another job of this kind waits for, that is undone, and they get the nodes that were found for them
+  when they were chosen.
 """
 
 import numpy as np

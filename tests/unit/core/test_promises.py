@@ -1,0 +1,163 @@
+"""Promises that a plan can break, over random clusters, in both modes, for all policies and mechanisms."""
+
+import random
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+from support import promises
+from support.snapshots import configs, in_mode, later, snapshots
+from synergy_core.model import Job, Node, PlanConfig, Snapshot
+from synergy_core.plan import plan
+
+often = settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+
+
+@often
+@given(snapshots(), configs)
+def test_every_plan_keeps_every_promise(snapshot: Snapshot, config: PlanConfig) -> None:
+    promises.all_promises(snapshot, plan(snapshot, config), fill=config.mode == "fill")
+
+
+@often
+@given(snapshots(disturbed=True), configs)
+def test_promises_hold_after_nodes_were_lost_and_pods_of_others_came(snapshot: Snapshot, config: PlanConfig) -> None:
+    promises.all_promises(snapshot, plan(snapshot, config), fill=config.mode == "fill")
+
+
+@often
+@given(snapshots(disturbed=True), configs, st.randoms(use_true_random=False))
+def test_the_order_of_the_input_does_not_matter(snapshot: Snapshot, config: PlanConfig, rng: random.Random) -> None:
+    nodes, jobs = list(snapshot.nodes), list(snapshot.jobs)
+    rng.shuffle(nodes)
+    rng.shuffle(jobs)
+    shuffled = replace(snapshot, nodes=tuple(nodes), jobs=tuple(jobs))
+    assert plan(shuffled, config) == plan(snapshot, config)
+
+
+@often
+@given(snapshots(disturbed=True), configs)
+def test_fill_never_preempts_moves_or_grows(snapshot: Snapshot, config: PlanConfig) -> None:
+    result = plan(snapshot, in_mode(config, "fill"))
+    given_now = {a.job: a for a in result.allocations}
+    assert result.preempted == ()
+    for job in snapshot.jobs:
+        if job.running is None:
+            continue
+        before = {w.node: w for w in job.running.workers}
+        for worker in given_now[job.name].workers:
+            assert worker.gpus == before[worker.node].gpus
+            assert worker.cpu_millis <= before[worker.node].cpu_millis
+            assert worker.memory_bytes <= before[worker.node].memory_bytes
+        assert (job.name in result.resized) == (given_now[job.name] != job.running)
+
+
+@often
+@given(snapshots(disturbed=True), configs)
+def test_fill_cuts_down_only_for_a_newcomer_on_the_same_node(snapshot: Snapshot, config: PlanConfig) -> None:
+    result = plan(snapshot, in_mode(config, "fill"))
+    given_now = {a.job: a for a in result.allocations}
+    waited = {job.name for job in snapshot.jobs if job.running is None}
+    entered_on = {w.node for a in result.allocations if a.job in waited for w in a.workers}
+    for name in result.resized:
+        assert entered_on & {w.node for w in given_now[name].workers}, name
+
+
+def _idle(snapshot: Snapshot, allocations, gpu_type: str) -> dict[str, int]:
+    """GPUs of each node that may take new jobs which nobody has."""
+    used = promises.per_node(allocations)
+    return {
+        node.name: promises.left(node, "gpus") - used.get(node.name, Counter())["gpus"]
+        for node in snapshot.nodes
+        if node.gpu_type == gpu_type and node.schedulable and promises.usable(node)
+    }
+
+
+def _fits(job: Job, idle: dict[str, int]) -> bool:
+    rooms = [room for node, room in idle.items() if job.nodes is None or node in job.nodes]
+    return (max(rooms, default=0) if job.placement == "consolidate" else sum(rooms)) >= job.gpus
+
+
+def _types(snapshot: Snapshot, job: Job) -> set[str]:
+    present = {node.gpu_type for node in snapshot.nodes}
+    return present & set(job.gpu_types) if job.gpu_types else present
+
+
+@pytest.mark.parametrize("mode", ["round", "fill"])
+@often
+@given(data=st.data())
+def test_no_gpus_stay_idle_that_a_waiting_job_could_use(data: st.DataObject, mode: str) -> None:
+    snapshot = data.draw(snapshots(plain=True))
+    result = plan(snapshot, in_mode(data.draw(configs), mode))
+    waiting = {entry.job for entry in result.waiting}
+    for job in snapshot.jobs:
+        if job.name in waiting:
+            for gpu_type in _types(snapshot, job):
+                assert not _fits(job, _idle(snapshot, result.allocations, gpu_type)), job.name
+
+
+@often
+@given(snapshots(plain=True), configs)
+def test_nobody_waits_for_gpus_that_a_job_behind_it_has(snapshot: Snapshot, config: PlanConfig) -> None:
+    config = replace(in_mode(config, "round"), policy="fifo")
+    result = plan(snapshot, config)
+    waiting = {entry.job for entry in result.waiting}
+    line = sorted(snapshot.jobs, key=lambda job: (job.arrival_s, job.name))
+    for position, job in enumerate(line):
+        if job.name not in waiting or job.placement == "consolidate" or job.nodes is not None:
+            continue
+        behind = {other.name for other in line[position:] if other.running is None or other.preemptible}
+        others = tuple(a for a in result.allocations if a.job not in behind)
+        for gpu_type in _types(snapshot, job):
+            assert not _fits(job, _idle(snapshot, others, gpu_type)), job.name
+
+
+@often
+@given(snapshots(), configs)
+def test_without_newcomers_nobody_leaves(snapshot: Snapshot, config: PlanConfig) -> None:
+    running = replace(snapshot, jobs=tuple(job for job in snapshot.jobs if job.running is not None))
+    result = plan(running, in_mode(config, "round"))
+    assert result.preempted == ()
+    assert result.waiting == ()
+
+
+@often
+@given(snapshots(), configs)
+def test_a_plan_carried_out_is_planned_again_without_a_restart(snapshot: Snapshot, config: PlanConfig) -> None:
+    config = in_mode(config, "round")
+    result = plan(snapshot, config)
+    assume(not any(job.purpose == "profile" for job in snapshot.jobs))
+    again = plan(later(snapshot, result), config)
+    assert again.preempted == ()
+    assert [(a.job, a.gpu_type) for a in again.allocations] == [(a.job, a.gpu_type) for a in result.allocations]
+
+
+@often
+@given(snapshots(disturbed=True), configs)
+def test_profile_runs_keep_within_their_share_and_are_never_preempted(snapshot: Snapshot, config: PlanConfig) -> None:
+    result = plan(snapshot, config)
+    jobs = {job.name: job for job in snapshot.jobs}
+    held = [jobs[a.job] for a in result.allocations if jobs[a.job].purpose == "profile"]
+    new = [job for job in held if job.running is None]
+    share = sum(promises.left(node, "gpus") for node in snapshot.nodes) * config.profile_gpu_percent // 100
+    if new and len(held) > 1:
+        assert sum(job.gpus for job in held) <= share
+
+
+def _lost_its_nodes(job: Job, nodes: dict[str, Node]) -> bool:
+    return job.running is not None and any(
+        worker.node not in nodes or nodes[worker.node].gpu_type != job.running.gpu_type
+        for worker in job.running.workers
+    )
+
+
+@often
+@given(snapshots(), configs)
+def test_jobs_that_may_not_be_preempted_stay(snapshot: Snapshot, config: PlanConfig) -> None:
+    result = plan(snapshot, config)
+    for job in snapshot.jobs:
+        if job.running is not None and (not job.preemptible or job.purpose == "profile"):
+            assert job.name not in result.preempted
