@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -52,6 +53,7 @@ class LeaderElection:
         self._on_change = on_change
         self._clock = clock
         self._renewed_at: float | None = None
+        self._not_before = -math.inf
         self._told = False
         self._seen_version = ""
         self._seen_at = 0.0
@@ -68,11 +70,8 @@ class LeaderElection:
             started = self._clock()
             try:
                 async with asyncio.timeout(self._timing.renew_s / 2):
-                    won = await self._try()
-                if won:
-                    self._renewed_at = started
-                elif self._renewed_at is not None:
-                    self._renewed_at = None
+                    won = started >= self._not_before and await self._try()
+                self._renewed_at = started if won and started >= self._not_before else None
             except (ApiError, aiohttp.ClientError, TimeoutError, OSError) as error:
                 _LOG.warning("leader election: %s", error or type(error).__name__)
             self._tell()
@@ -80,7 +79,8 @@ class LeaderElection:
             self._tell()
 
     async def release(self) -> None:
-        """Give the lead back, so that another need not wait."""
+        """Give the lead back, so that another need not wait, and do not try for it again for the length of a lease."""
+        self._not_before = self._clock() + self._timing.lease_s
         if not self.leading:
             return
         self._renewed_at = None

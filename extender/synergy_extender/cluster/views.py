@@ -19,6 +19,7 @@ from synergy_api.nodes import Object
 from synergy_api.pods import NOTHING, Amounts, is_terminal, pod_requests
 from synergy_api.timestamps import parse_time
 from synergy_api.training_job import TrainingJobSpec, TrainingJobStatus
+from synergy_core import model as core
 
 
 class Key(NamedTuple):
@@ -64,7 +65,8 @@ class PodView:
 
 @dataclass(frozen=True, slots=True)
 class JobView:
-    """One TrainingJob. `created` is Unix time; `constraints` is the part of the template that picks nodes."""
+    """One TrainingJob. `created` is Unix time; `constraints` is the part of the template that picks nodes; `profiles`
+    are the sensitivity matrices that plans go by, by GPU type."""
 
     key: Key
     uid: str
@@ -74,6 +76,7 @@ class JobView:
     spec: TrainingJobSpec
     status: TrainingJobStatus
     constraints: Mapping[str, Any]
+    profiles: Mapping[str, core.Profile]
 
 
 def member_of(pod: Object) -> Member | None:
@@ -134,7 +137,26 @@ def read_job(item: Object) -> JobView:
         spec=spec,
         status=status,
         constraints=constraints,
+        profiles=_profiles(spec, status),
     )
+
+
+def _profiles(spec: TrainingJobSpec, status: TrainingJobStatus) -> Mapping[str, core.Profile]:
+    """The measured matrices; before the operator has copied them, those that the spec provides; none with Skip.
+
+    Raises FieldError, a ValueError, if an axis does not ascend.
+    """
+    if spec.profile.mode == "Skip":
+        return {}
+    measured = status.profile.matrices if status.profile is not None else []
+    return {
+        matrix.gpu_type: core.Profile(
+            cpu_millis=tuple(matrix.cpu_millis),
+            memory_bytes=tuple(matrix.memory_bytes),
+            steps_per_s=tuple(tuple(row) for row in matrix.steps_per_second),
+        )
+        for matrix in measured or spec.profile.matrices
+    }
 
 
 def first_problem(error: ValidationError) -> str:

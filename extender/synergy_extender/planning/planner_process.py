@@ -1,13 +1,14 @@
 """The planner in a process of its own: the side that plans.
 
-It reads a length and a pickled (snapshot, config) from stdin, answers the same way on stdout, and ends when stdin does.
+It reads a length and a pickled Question from stdin, answers the same way on stdout, and ends when stdin does.
 """
 
 import pickle
 import struct
 import sys
 import time
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import BinaryIO
 
 from synergy_core import model as core
@@ -24,22 +25,50 @@ class Planned:
     seconds: float
 
 
+@dataclass(frozen=True)
+class Question:
+    """A snapshot whose jobs come without their profiles: those are most of its size and hardly ever change.
+
+    `profiles` are the new ones by job, `known` the jobs whose earlier ones still hold.
+    """
+
+    snapshot: core.Snapshot
+    config: core.PlanConfig
+    profiles: Mapping[str, Mapping[str, core.Profile]]
+    known: frozenset[str]
+
+
+class Planner:
+    """Answers questions; between them it keeps the jobs' profiles and nothing else."""
+
+    def __init__(self) -> None:
+        self._profiles: dict[str, Mapping[str, core.Profile]] = {}
+
+    def answer(self, request: bytes) -> Planned | str:
+        """The plan; an error of the planner as its text."""
+        try:
+            question: Question = pickle.loads(request)  # noqa: S301 - from our own parent
+            snapshot = self._complete(question)
+            started = time.perf_counter()
+            return Planned(plan(snapshot, question.config), time.perf_counter() - started)
+        except Exception as error:  # noqa: BLE001 - a planner's error must not end the process, it goes to the log
+            return f"{type(error).__name__}: {error}"
+
+    def _complete(self, question: Question) -> core.Snapshot:
+        kept = {name: self._profiles[name] for name in question.known}
+        self._profiles = kept | dict(question.profiles)
+        jobs = tuple(replace(job, profiles=self._profiles.get(job.name, {})) for job in question.snapshot.jobs)
+        return replace(question.snapshot, jobs=jobs)
+
+
 def serve(requests: BinaryIO, answers: BinaryIO) -> None:
-    """Answer requests until there are no more. An error of the planner is answered as its text."""
+    """Answer requests until there are no more."""
+    planner = Planner()
     while len(header := requests.read(LENGTH.size)) == LENGTH.size:
         (length,) = LENGTH.unpack(header)
-        answer = pickle.dumps(_answer(requests.read(length)), protocol=5)
+        answer = pickle.dumps(planner.answer(requests.read(length)), protocol=5)
         answers.write(LENGTH.pack(len(answer)) + answer)
         answers.flush()
-
-
-def _answer(request: bytes) -> Planned | str:
-    try:
-        snapshot, config = pickle.loads(request)  # noqa: S301 - from our own parent
-        started = time.perf_counter()
-        return Planned(plan(snapshot, config), time.perf_counter() - started)
-    except Exception as error:  # noqa: BLE001 - a planner's error must not end the process, it goes to the log
-        return f"{type(error).__name__}: {error}"
 
 
 def main() -> None:

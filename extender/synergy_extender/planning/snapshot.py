@@ -121,7 +121,11 @@ def _admitting(state: ClusterState, job: JobView) -> tuple[str, ...] | None:
 
 
 def _fitting(request: ProfileRequest, state: ClusterState, nodes: tuple[str, ...] | None) -> ProfileRequest:
-    """The request, cut to what the best node has beside pods that are not ours: the series then measures up to that."""
+    """The request, cut to what the best node has beside pods that are not ours: the series then measures up to that.
+
+    Memory is asked for by the node's whole, so the GPUs' part of what those pods hold is taken off: as many series fit
+    side by side as there are GPUs for.
+    """
     best: Amounts | None = None
     for capacity in state.capacities:
         room = _capacity(capacity).minus(_foreign(state, capacity.name))
@@ -129,9 +133,8 @@ def _fitting(request: ProfileRequest, state: ClusterState, nodes: tuple[str, ...
             continue
         if nodes is not None and capacity.name not in nodes:
             continue
-        cut = Amounts(
-            request.gpus, min(request.cpu_millis, room.cpu_millis), min(request.memory_bytes, room.memory_bytes)
-        )
+        memory = _beside_foreign(request.memory_bytes, request.gpus, capacity, room)
+        cut = Amounts(request.gpus, min(request.cpu_millis, room.cpu_millis), memory)
         if min(cut) > 0 and (best is None or cut > best):
             best = cut
     if best is None:
@@ -150,6 +153,13 @@ def _has_full_room(job: core.Job, state: ClusterState, used: Mapping[str, Amount
         for capacity in state.capacities
     )
     return any(fitting)
+
+
+def _beside_foreign(asked: int, gpus: int, capacity: NodeCapacity, room: Amounts) -> int:
+    """Bytes of memory for `gpus` of a node of which `room` is not held by foreign pods."""
+    share = room.memory_bytes * gpus // capacity.gpus
+    held = (capacity.memory_bytes - room.memory_bytes) * gpus // capacity.gpus
+    return min(asked, max(share, asked - held), room.memory_bytes)
 
 
 def _foreign(state: ClusterState, node: str) -> Amounts:

@@ -1,9 +1,9 @@
 """A TrainingJob as the planner's Job."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
-from synergy_api.profile import ProfileRequest, SensitivityMatrix
+from synergy_api.profile import ProfileRequest
 from synergy_api.quantity import byte_count, cpu_millis
 from synergy_api.training_job import Allocation, NodeShare
 from synergy_core import model as core
@@ -26,7 +26,7 @@ def training(job: JobView, now: float, nodes: tuple[str, ...] | None, running: c
         weight=spec.weight,
         tenant=spec.tenant or job.key.namespace,
         gpu_types=tuple(spec.gpu_types),
-        profiles=_profiles(job),
+        profiles=job.profiles,
         steps_total=spec.steps,
         steps_done=steps_done(job),
         attained_gpu_s=attained_gpu_seconds(job, now),
@@ -91,20 +91,4 @@ def core_shares(shares: Sequence[NodeShare]) -> tuple[core.NodeShare, ...]:
     return tuple(
         core.NodeShare(node=s.node, gpus=s.gpus, cpu_millis=s.cpu_millis, memory_bytes=s.memory_bytes)
         for s in sorted(shares, key=lambda share: share.node)
-    )
-
-
-def _profiles(job: JobView) -> Mapping[str, core.Profile]:
-    """The measured matrices; before the operator has copied them, those that the spec provides; none with Skip."""
-    if job.spec.profile.mode == "Skip":
-        return {}
-    measured = job.status.profile.matrices if job.status.profile is not None else []
-    return {matrix.gpu_type: _profile(matrix) for matrix in measured or job.spec.profile.matrices}
-
-
-def _profile(matrix: SensitivityMatrix) -> core.Profile:
-    return core.Profile(
-        cpu_millis=tuple(matrix.cpu_millis),
-        memory_bytes=tuple(matrix.memory_bytes),
-        steps_per_s=tuple(tuple(row) for row in matrix.steps_per_second),
     )

@@ -5,9 +5,11 @@ import logging
 import pickle
 import sys
 from asyncio.subprocess import PIPE, Process
+from collections.abc import Mapping
+from dataclasses import replace
 
 from synergy_core import model as core
-from synergy_extender.planning.planner_process import LENGTH, Planned
+from synergy_extender.planning.planner_process import LENGTH, Planned, Question
 
 _LOG = logging.getLogger(__name__)
 _CHILD = "synergy_extender.planning.planner_process"
@@ -23,6 +25,7 @@ class PlanWorker:
     def __init__(self, timeout_s: float) -> None:
         self._timeout_s = timeout_s
         self._child: Process | None = None
+        self._known: Mapping[str, Mapping[str, core.Profile]] = {}
         self._turn = asyncio.Lock()
 
     @property
@@ -35,7 +38,7 @@ class PlanWorker:
         async with self._turn:
             try:
                 async with asyncio.timeout(self._timeout_s):
-                    answer = await self._ask(pickle.dumps((snapshot, config), protocol=5))
+                    answer = await self._ask(snapshot, config)
             except TimeoutError:
                 await self.close()
                 raise PlanFailed(f"the planner took more than {self._timeout_s:g} s") from None
@@ -57,15 +60,25 @@ class PlanWorker:
                 child.kill()
             await child.wait()
 
-    async def _ask(self, request: bytes) -> Planned | str:
+    async def _ask(self, snapshot: core.Snapshot, config: core.PlanConfig) -> Planned | str:
         child = self._child
         if child is None or child.returncode is not None:
             child = await asyncio.create_subprocess_exec(sys.executable, "-m", _CHILD, stdin=PIPE, stdout=PIPE)
-            self._child = child
+            self._child, self._known = child, {}
         if child.stdin is None or child.stdout is None:
             raise ConnectionError("the planner's process has no pipes")
+        request = pickle.dumps(self._question(snapshot, config), protocol=5)
         child.stdin.write(LENGTH.pack(len(request)) + request)
         await child.stdin.drain()
         (length,) = LENGTH.unpack(await child.stdout.readexactly(LENGTH.size))
         answer: Planned | str = pickle.loads(await child.stdout.readexactly(length))  # noqa: S301 - from our own child
         return answer
+
+    def _question(self, snapshot: core.Snapshot, config: core.PlanConfig) -> Question:
+        """The snapshot without what the child knows: profiles are the same object as long as they are the same."""
+        present = {job.name: job.profiles for job in snapshot.jobs if job.profiles}
+        known = frozenset(name for name, profiles in present.items() if self._known.get(name) is profiles)
+        fresh = {name: profiles for name, profiles in present.items() if name not in known}
+        self._known = present
+        light = replace(snapshot, jobs=tuple(replace(job, profiles={}) for job in snapshot.jobs))
+        return Question(light, config, fresh, known)

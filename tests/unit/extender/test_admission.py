@@ -1,5 +1,7 @@
 """Gates fall, and growth comes into force, only for room that is really free."""
 
+from typing import Any
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -19,7 +21,7 @@ def admitted(state: ClusterState, assumed: AssumedBindings | None = None) -> dic
     return drafts
 
 
-def waits(name: str = "j", *shares: dict[str, object], **more: object) -> JobView:
+def waits(name: str = "j", *shares: dict[str, object], **more: Any) -> JobView:
     return job(name, status={"allocation": allocation(*shares, admitted=False, **more)})
 
 

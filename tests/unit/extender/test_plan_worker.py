@@ -4,10 +4,11 @@ import asyncio
 import os
 import signal
 from contextlib import suppress
+from typing import Any
 
 import pytest
 
-from support.cluster import cluster, job, node_object
+from support.cluster import GI, NOW, cluster, job, node_object
 from synergy_core import model as core
 from synergy_core.plan import plan
 from synergy_extender.planning.snapshot import build_snapshot
@@ -25,6 +26,22 @@ async def test_the_child_plans_as_the_planner_does() -> None:
         planned = await worker.plan(SNAPSHOT, CONFIG)
         assert planned.plan == plan(SNAPSHOT, CONFIG)
         assert planned.seconds > 0
+    finally:
+        await worker.close()
+
+
+async def test_the_child_keeps_profiles_and_plans_with_those_that_hold_now() -> None:
+    def matrix(*speeds: float) -> dict[str, Any]:
+        axis = [1000 * (i + 1) for i in range(len(speeds))]
+        given = {"gpuType": "V100", "cpuMillis": axis, "memoryBytes": [GI], "stepsPerSecond": [[s] for s in speeds]}
+        return {"profile": {"state": "Complete", "matrices": [given]}}
+
+    worker = PlanWorker(timeout_s=60)
+    first, other = job("a", status=matrix(1, 5)), job("b", status=matrix(2))
+    try:
+        for jobs in ([first, other], [first, other], [job("a", status=matrix(1, 2, 9)), other], [other], [first]):
+            snapshot = build_snapshot(cluster([node_object("n1")], jobs), mode="round", now=NOW, round_s=20).snapshot
+            assert (await worker.plan(snapshot, CONFIG)).plan == plan(snapshot, CONFIG)
     finally:
         await worker.close()
 

@@ -1,5 +1,7 @@
 """Kubernetes objects reduced to what decisions need."""
 
+from typing import Any
+
 import pytest
 
 from support.cluster import NOW, foreign, job, job_object, pod_object, worker, worker_labels
@@ -51,6 +53,6 @@ def test_of_the_template_only_what_picks_nodes_is_kept() -> None:
     ("broken", "names"),
     [({"spec": {"gpus": 0}}, "gpus"), ({"status": {"phase": "Dreaming"}}, "phase")],
 )
-def test_a_job_that_does_not_parse_names_the_field(broken: dict[str, dict[str, object]], names: str) -> None:
+def test_a_job_that_does_not_parse_names_the_field(broken: dict[str, Any], names: str) -> None:
     with pytest.raises(ValueError, match=names):
         read_job(job_object("j", **broken))

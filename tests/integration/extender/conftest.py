@@ -1,0 +1,78 @@
+"""One extender and one kube-scheduler for these tests, on the devcluster's API server and fake nodes."""
+
+import uuid
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+
+import synergy_devcluster
+from support.extender_world import Operator, Replica, replica, scheduler, without_the_product
+from synergy_devcluster.pki import Authority
+from synergy_kube import KubeClient, NotFound
+from synergy_kube.resources import NAMESPACES, SCHEDULING_POLICIES
+
+
+@pytest.fixture(scope="package")
+def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
+    """Who signed the certificates of extender and scheduler."""
+    made = Authority(tmp_path_factory.mktemp("tls"))
+    made.server("tls", ("localhost", "127.0.0.1"))
+    return made
+
+
+@pytest_asyncio.fixture(scope="package")
+async def policy_of_5_s(kube: KubeClient, custom_resources: None) -> AsyncIterator[None]:
+    """Rounds of 5 s, first in, first out; what stood before is put back."""
+    spec = {"policy": "fifo", "mechanism": "tune", "roundSeconds": 5}
+    before: dict[str, Any] | None = None
+    try:
+        before = (await kube.get(SCHEDULING_POLICIES, "default"))["spec"]
+        await kube.merge_patch(SCHEDULING_POLICIES, "default", {"spec": spec})
+    except NotFound:
+        await kube.create(SCHEDULING_POLICIES, {"metadata": {"name": "default"}, "spec": spec})
+    yield
+    if before is None:
+        await kube.delete(SCHEDULING_POLICIES, "default")
+    else:
+        await kube.merge_patch(SCHEDULING_POLICIES, "default", {"spec": before})
+
+
+@pytest_asyncio.fixture(scope="package")
+async def home(kube: KubeClient) -> AsyncIterator[str]:
+    """The namespace that the extender calls its own."""
+    name = f"extender-{uuid.uuid4().hex[:8]}"
+    await kube.create(NAMESPACES, {"metadata": {"name": name}})
+    yield name
+    await kube.delete(NAMESPACES, name)
+
+
+@pytest_asyncio.fixture(scope="package")
+async def extender(
+    devcluster: synergy_devcluster.Cluster,
+    kube: KubeClient,
+    policy_of_5_s: None,
+    home: str,
+    authority: Authority,
+) -> AsyncIterator[Replica]:
+    """A replica that leads."""
+    async with without_the_product(kube), replica(devcluster.kubeconfig, home, authority, "extender-0") as running:
+        yield running
+
+
+@pytest_asyncio.fixture(scope="package")
+async def kube_scheduler(
+    devcluster: synergy_devcluster.Cluster, extender: Replica, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[Path]:
+    """A kube-scheduler that asks it; the folder of its log."""
+    folder = tmp_path_factory.mktemp("scheduler")
+    async with scheduler(devcluster.program("kube-scheduler"), devcluster.kubeconfig, extender, folder):
+        yield folder
+
+
+@pytest.fixture
+def operator(kube: KubeClient, namespace: str, extender: Replica) -> Operator:
+    """Somebody who plays the operator in a fresh namespace."""
+    return Operator(kube, namespace)
