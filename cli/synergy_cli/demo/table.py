@@ -2,13 +2,14 @@
 
 from collections.abc import Mapping
 from statistics import median
-from typing import Any
+from typing import Any, Final
 
 from rich.table import Table
 
 from synergy_cli.demo.observation import Observation
 from synergy_cli.demo.story import Story
 
+CLEARLY_MORE: Final = 1.2
 _COLUMNS = (
     "job",
     "phase",
@@ -32,11 +33,12 @@ def summary(story: Story) -> Table:
 
 
 def speed_gained(seen: Observation, proportional_cpu_millis: int | None) -> float | None:
-    """Median measured speed above the proportional CPU share over that at it; None if it never ran at both."""
+    """Median measured speed with clearly more than the proportional CPU share over that at it; None if it never ran
+    with both."""
     if proportional_cpu_millis is None:
         return None
     at = [speed for cpu, speeds in seen.speeds.items() if cpu == proportional_cpu_millis for speed in speeds]
-    above = [speed for cpu, speeds in seen.speeds.items() if cpu > proportional_cpu_millis for speed in speeds]
+    above = [speed for cpu, speeds in seen.speeds.items() if cpu >= CLEARLY_MORE * proportional_cpu_millis for speed in speeds]
     return median(above) / median(at) if at and above else None
 
 

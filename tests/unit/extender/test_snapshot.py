@@ -196,6 +196,15 @@ def test_a_profile_request_is_cut_to_what_the_best_node_has_beside_pods_of_other
     assert wish.cpu_millis_min == 9000
 
 
+@pytest.mark.parametrize(("asked_gib", "want_gib"), [(4, 4), (8, 7), (12, 11)])
+def test_profile_series_leave_memory_for_those_on_the_other_gpus(asked_gib: int, want_gib: int) -> None:
+    """Of 16 GiB on two GPUs foreign pods hold 2: a share is 7, and what is asked beyond a share shrinks by their 1."""
+    status = {"profile": {"state": "Waiting", "request": {**REQUEST, "memoryBytes": asked_gib * GI}}}
+    pods = [foreign("ds", node="n1", memory="2Gi")]
+    (wish,) = built(cluster([node_object("n1", gpus=2, memory_gib=16)], [profiling(**status)], pods)).jobs
+    assert wish.memory_bytes_min == want_gib * GI
+
+
 def test_a_profile_series_waits_for_those_who_leave_rather_than_measure_less() -> None:
     leaving = job("old", status={"allocation": allocation(share("n1", gpus=1), state="Revoked")})
     state = cluster([node_object("n1", cpu=12)], [profiling(), leaving], [worker("old", node="n1", gpus=1, cpu="6")])
