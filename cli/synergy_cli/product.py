@@ -1,11 +1,12 @@
 """Install kube-synergy itself, from the source tree, on a devcluster."""
 
+import hashlib
 import subprocess
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import synergy_devcluster
-from synergy_devcluster.project_images import load_images
+from synergy_devcluster.project_images import build_images, load_images
 
 NAMESPACE = "kube-synergy"
 RELEASE = "kube-synergy"
@@ -34,6 +35,7 @@ def install(
         *("--namespace", NAMESPACE, "--create-namespace"),
         *("--values", str(chart / "values-devcluster.yaml")),
         *("--kubeconfig", str(cluster.kubeconfig)),
+        *("--set-string", f"podAnnotations.image-revision={_revision(cluster)}"),
         *("--wait", "--timeout", _TIMEOUT),
     ]
     for name, value in (values or {}).items():
@@ -41,3 +43,9 @@ def install(
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise synergy_devcluster.DevclusterError(f"helm: {done.stderr.strip()}")
+
+
+def _revision(cluster: synergy_devcluster.Cluster) -> str:
+    """What changes when an image does: the tag stays, and pods with equal specs would go on with the old one."""
+    archives = build_images(paths=cluster.paths).values()
+    return hashlib.sha256("".join(archive.name for archive in archives).encode()).hexdigest()[:12]
