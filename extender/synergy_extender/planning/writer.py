@@ -114,7 +114,8 @@ def _log(change: StatusChange) -> None:
     if change.kind in (Kind.QUEUE, Kind.POSITION) or change.allocation is None:
         return
     allocation = change.allocation
-    _LOG.info(
+    _LOG.log(
+        logging.DEBUG if change.kind is Kind.STAY else logging.INFO,
         "%s run %d of %s",
         change.kind.name.lower(),
         allocation.run,

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import socket
 import ssl
 import time
 from collections.abc import AsyncIterator
@@ -220,6 +221,22 @@ async def test_probes_and_metrics(parts: Parts) -> None:
         assert (await client.get("/readyz")).status_code == 200
         parts.metrics.ledger_refusals.inc()
         assert "kube_synergy_ledger_refusals_total 1.0" in (await client.get("/metrics")).text
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "::1"])
+async def test_answers_do_not_wait_for_acknowledgements(parts: Parts, host: str) -> None:
+    servers = Servers(host, [Endpoint(ops_app(parts.metrics, lambda: ""), 0)])
+    serving = asyncio.create_task(servers.run())
+    reader, writer = await asyncio.open_connection(host, servers.ports[0])
+    writer.write(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+    assert b"200" in await reader.readline()
+    (connection,) = servers._servers[0].server_state.connections
+    accepted = connection.transport.get_extra_info("socket")
+    assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) == 1
+    writer.close()
+    await writer.wait_closed()
+    servers.stop()
+    await serving
 
 
 async def test_a_port_that_is_taken_is_an_error_at_once(parts: Parts) -> None:
