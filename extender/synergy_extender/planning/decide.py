@@ -148,7 +148,7 @@ def _follow(
             case Standing.WAITING:
                 if place is not None:
                     kept.pop(key, None)
-                    if usable.issuperset(share.node for share in place.workers):
+                    if places.is_whole(place) and usable.issuperset(share.node for share in place.workers):
                         _enter(draft, moment, place)
             case _:
                 pass
@@ -160,7 +160,7 @@ def _hold(draft: Draft, moment: Moment, place: core.Allocation | None, kept: dic
     if allocation is None:
         return
     if place is not None and places.same_place(allocation, place):
-        if allocation.purpose == "Train":
+        if allocation.purpose == "Train" and places.is_whole(place):
             tuned = places.retune(allocation, place)
             if tuned != allocation:
                 draft.put(Kind.STAY, tuned)

@@ -122,6 +122,10 @@ class PlanningLoop:
             except (ApiError, aiohttp.ClientError, TimeoutError, OSError) as error:
                 _LOG.warning("planning: %s", error or type(error).__name__)
                 self._again_at = self._clock() + _AFTER_FAILURE_S
+            except Exception:  # noqa: BLE001 - whatever it is, verbs and leases go on, and so does the next pass
+                self._metrics.plan_failures.inc()
+                _LOG.exception("planning failed")
+                self._again_at = self._clock() + _AFTER_FAILURE_S
 
     def _forget(self) -> None:
         self._rounds, self._again_at = None, None

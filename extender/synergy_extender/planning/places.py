@@ -93,6 +93,11 @@ def shares_of(place: core.Allocation) -> list[NodeShare]:
     ]
 
 
+def is_whole(place: core.Allocation) -> bool:
+    """Whether every node gives some of everything: a pod without CPU or memory cannot run."""
+    return all(share.cpu_millis > 0 and share.memory_bytes > 0 for share in place.workers)
+
+
 def nodes_of(shares: Sequence[NodeShare]) -> list[str]:
     """The nodes' names."""
     return [share.node for share in shares]

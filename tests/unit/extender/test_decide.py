@@ -204,6 +204,13 @@ def test_a_run_whose_room_never_comes_free_gives_its_place_back() -> None:
     assert allocated(only(tired)).reason == rules.ROOM_NOT_FREED
 
 
+def test_a_plan_without_cpu_is_never_written() -> None:
+    held = {"allocation": allocation(share("n1", cpu_millis=500), until=BOUNDARY + 20)}
+    state = cluster(NODES, [job("new"), job("old", status=held)])
+    empty = plan(place("new", ("n1", 1, 0)), place("old", ("n1", 1, 0)))
+    assert decided(state, AT_PLAN, empty).changes == []
+
+
 def test_a_profile_series_is_granted_for_that_purpose_and_keeps_its_numbers() -> None:
     request = {"gpuType": "V100", "gpus": 1, "cpuMillis": 4000, "memoryBytes": GI}
     profiling = {"phase": "Profiling", "profile": {"state": "Waiting", "request": request}}
