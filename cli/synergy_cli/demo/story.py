@@ -159,7 +159,7 @@ async def _apply(kube: KubeClient, document: dict[str, Any]) -> None:
 
 
 def _is_job(document: Mapping[str, Any]) -> bool:
-    return document["kind"] == TRAINING_JOBS.kind
+    return bool(document["kind"] == TRAINING_JOBS.kind)
 
 
 def _done(seen: Observation) -> bool:

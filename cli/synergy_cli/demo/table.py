@@ -37,8 +37,9 @@ def speed_gained(seen: Observation, proportional_cpu_millis: int | None) -> floa
     with both."""
     if proportional_cpu_millis is None:
         return None
+    more = CLEARLY_MORE * proportional_cpu_millis
     at = [speed for cpu, speeds in seen.speeds.items() if cpu == proportional_cpu_millis for speed in speeds]
-    above = [speed for cpu, speeds in seen.speeds.items() if cpu >= CLEARLY_MORE * proportional_cpu_millis for speed in speeds]
+    above = [speed for cpu, speeds in seen.speeds.items() if cpu >= more for speed in speeds]
     return median(above) / median(at) if at and above else None
 
 

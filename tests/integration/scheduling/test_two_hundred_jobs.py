@@ -57,10 +57,7 @@ async def test_two_hundred_jobs_are_planned_bound_and_completed(
     runs = [job["status"]["service"]["run"] for job in jobs]
     assert max(runs) == 1, "first in, first out displaces nobody"
     assert observer.bindings >= len(sizes)
-    hungry = [
-        job["status"]["allocation"]
-        for job in jobs
-        if job["spec"]["profile"]["matrices"][0]["stepsPerSecond"][1][0] < job["spec"]["gpus"]
-    ]
-    above = [given for given in hungry if given["stepsPerSecond"] > given["proportionalStepsPerSecond"] * 1.01]
-    assert len(above) > len(hungry) / 2, "most CPU-hungry jobs run faster than at their proportional share"
+    given = [job["status"]["allocation"] for job in jobs]
+    gains = [item["stepsPerSecond"] / item["proportionalStepsPerSecond"] for item in given]
+    assert min(gains) > 1 - 1e-9, "nobody runs slower than at its proportional share"
+    assert sum(gain > 1.01 for gain in gains) > len(jobs.items) / 10, "tune speeds CPU-hungry jobs up"
