@@ -20,10 +20,11 @@ def leftovers(
     the open one is left alone: then this copy of the job is old."""
     over = service.ended_run if open_run is None else max(service.ended_run, open_run - 1)
     kept = _kept_run(service) if open_run is None else None
+    ended = {pod.batch_job for pod in observed.pods if pod.terminal}
     jobs = tuple(
         DeleteJob(job.name, job.uid)
         for job in observed.batch_jobs
-        if job.run <= over and not job.finished and not job.deleting
+        if job.run <= over and not job.finished and not job.deleting and job.name not in ended
     )
     pods, wait = deletions_of(
         (pod for pod in observed.pods if pod.run <= over and not _stays(pod, kept)), observed, now

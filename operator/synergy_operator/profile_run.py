@@ -306,16 +306,21 @@ def _end(series: _Series, outcome: Ending, finding: Finding) -> ProfileStep:
 def _take_down(series: _Series, outcome: RunOutcome) -> ProfileStep:
     running = no(reason_of(outcome))
     profile, verdict = series.standing.profile, series.standing.verdict
-    unfinished = [job for job in series.jobs if not job.finished]
-    if not series.holding and not unfinished:
+    if not series.holding and not series.active:
         books = close(
             series.service, series.allocation, outcome, ended=series.now, gpus=series.spec.gpus, now=series.now
         )
         return ProfileStep(RunStep("Closed", books, running), profile, verdict)
     books = series.service.model_copy(update={"last": outcome})
-    jobs = tuple(DeleteJob(job.name, job.uid) for job in unfinished if not job.deleting)
+    jobs = tuple(DeleteJob(job.name, job.uid) for job in series.jobs if _unfinished(series, job))
     pods, wait = deletions_of(series.holding, series.observed, series.now)
     return ProfileStep(RunStep("Leaving", books, running, after=(*jobs, *pods), look_again_in=wait), profile, verdict)
+
+
+def _unfinished(series: _Series, job: BatchJobView) -> bool:
+    """The Job still runs something. One whose pod has ended stays for its log, seen or not yet seen as finished."""
+    pod = series.pod_of(job)
+    return not job.finished and not job.deleting and (pod is None or not pod.terminal)
 
 
 def _failed(series: _Series, finding: Finding) -> _Series:

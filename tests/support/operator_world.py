@@ -159,6 +159,8 @@ class World:
             self._do(action)
 
     def _do(self, action: Action) -> None:
+        if isinstance(action, UngatePod | ResizePod) and action.name not in self.pods:
+            return  # not found
         match action:
             case ApplyStatus():
                 extender = {

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from support.waiting import eventually
 from synergy_kube import ApiError
 from synergy_operator.cache import Cache, OwnedCache
 from synergy_operator.refusal_log import RefusalLog
@@ -181,9 +182,10 @@ async def test_a_failure_is_tried_again_and_stops_no_other_key(
 
 
 async def _until(holds: Callable[[], bool]) -> None:
-    async with asyncio.timeout(5):
-        while not holds():
-            await asyncio.sleep(0.005)
+    async def probe() -> bool:
+        return holds()
+
+    await eventually(probe, seconds=5, what="the queue to do its work", every=0.005)
 
 
 async def _stop(task: asyncio.Task[None]) -> None:
