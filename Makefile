@@ -25,6 +25,8 @@ lock: ## resolve requirements/*.txt anew from pyproject.toml (needs uv)
 	    --quiet --extra $$extra pyproject.toml -o requirements/$$extra.txt; done
 	echo 'hatchling>=1.27' | uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 	  --no-emit-find-links --no-header --no-annotate --quiet - -o requirements/build.txt
+	uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header \
+	  --quiet examples/requirements.in -o requirements/examples.txt
 
 format: setup ## rewrite the code in the house format
 	$(BIN)/ruff format . && $(BIN)/ruff check --fix .
@@ -34,6 +36,8 @@ lint: setup ## format and lint, changing nothing
 
 types: setup ## mypy, strict
 	$(BIN)/mypy
+	MYPYPATH=examples:job $(BIN)/mypy examples/*.py
+	MYPYPATH=tests:core:api:kube:operator:extender:profiler-job:job:cli:devcluster $(BIN)/mypy tests/support
 
 imports: setup ## which room may import which
 	$(BIN)/lint-imports
