@@ -4,6 +4,7 @@ import functools
 import json
 import sys
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -45,16 +46,17 @@ def devcluster(context: click.Context, name: str) -> None:
 
 
 @devcluster.command()
-@click.option("--gpus", "gpu_count", type=int, default=2, show_default=True, help="Fake GPUs of the real node.")
+@click.option("--gpus", "gpu_count", type=int, default=2, show_default=True, help="Fake GPUs of each real node.")
 @click.option("--gpu-type", default="A100", show_default=True, help="A100, H100, K80, P100, T4, V100 or a product.")
 @click.option("--fake-nodes", default="", help=FAKE_NODES_HELP)
+@click.option("--real-nodes", type=int, default=1, show_default=True, help="Kubelets, which share this machine's CPUs.")
 @click.option("--volumes", type=int, default=64, show_default=True, help="Persistent volumes of 1 GiB.")
 @click.option("--bin-dir", type=click.Path(path_type=Path), help="Folder with programs of the pinned versions.")
 @click.pass_obj
 @one_line_errors
-def up(paths: Paths, *, gpu_count: int, gpu_type: str, fake_nodes: str, volumes: int, bin_dir: Path | None) -> None:
+def up(paths: Paths, *, gpu_count: int, gpu_type: str, fake_nodes: str, **rest: Any) -> None:
     """Start the devcluster; nothing is done when it runs."""
-    options = Options(gpu_count, gpu_type, parse_fake_nodes(fake_nodes), volumes, bin_dir)
+    options = Options(gpus=gpu_count, gpu=gpu_type, fake_nodes=parse_fake_nodes(fake_nodes), **rest)
     cluster = clusters.up(options, report=click.echo, paths=paths)
     click.echo(f"export KUBECONFIG={cluster.kubeconfig}")
 
@@ -160,7 +162,7 @@ def component(paths: Paths, action: str, name: str) -> None:
 
 @devcluster.group("gpu")
 def gpu() -> None:
-    """The real node's fake GPUs."""
+    """The real nodes' fake GPUs."""
 
 
 @gpu.command("list")
@@ -171,10 +173,10 @@ def list_gpus(paths: Paths, as_json: bool) -> None:
     """List the UUIDs and their health."""
     listed = gpus.listed(clusters.connect(paths))
     if as_json:
-        click.echo(json.dumps({"gpus": [{"uuid": uuid, "healthy": healthy} for uuid, healthy in listed.items()]}))
+        click.echo(json.dumps({"gpus": [asdict(item) for item in listed]}))
         return
-    for uuid, healthy in listed.items():
-        click.echo(f"{uuid}  {'healthy' if healthy else 'unhealthy'}")
+    for item in listed:
+        click.echo(f"{item.uuid}  {item.node}  {'healthy' if item.healthy else 'unhealthy'}")
 
 
 @gpu.command("unhealthy")

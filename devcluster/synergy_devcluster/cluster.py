@@ -22,12 +22,11 @@ from synergy_devcluster import (
 from synergy_devcluster.api import Api
 from synergy_devcluster.base_image import Buildah, ensure_base
 from synergy_devcluster.components import Component
-from synergy_devcluster.control_plane import REAL_NODE
 from synergy_devcluster.errors import BadInputError, DevclusterError
 from synergy_devcluster.launch import Launch, not_up
-from synergy_devcluster.node import NodePaths
 from synergy_devcluster.options import FakeNodes, Options
 from synergy_devcluster.paths import Paths
+from synergy_devcluster.real_nodes import RealNode, real_nodes
 from synergy_devcluster.state import State, StateFile, boot_id
 from synergy_devcluster.steps import Report, Steps, silent
 from synergy_devcluster.teardown import tear_down
@@ -77,8 +76,13 @@ class Cluster:
         return component
 
     def load_image(self, archive: Path) -> None:
-        """Import an image archive into the real node."""
-        images.load_archive(archive, NodePaths(self.paths).containerd_socket)
+        """Import an image archive into every real node."""
+        for place in self.real_nodes():
+            images.load_archive(archive, place.containerd_socket)
+
+    def real_nodes(self) -> tuple[RealNode, ...]:
+        """Return its real nodes."""
+        return real_nodes(self.paths, self.options.real_nodes)
 
     def add_nodes(self, groups: tuple[FakeNodes, ...]) -> None:
         """Add fake nodes; nodes of the same names are updated."""
@@ -166,6 +170,7 @@ def _start(paths: Paths, options: Options, steps: Steps) -> Cluster:
         found = {name: str(path) for name, path in toolchain.locate(paths, steps.report, options.bin_dir).items()}
     with steps.step("pause image"):
         pause = images.pause_image(Path(found["pause"]), node.PAUSE_IMAGE, paths, steps.report)
+    network.load_kernel_modules()
     network.check_free()
     state = State(options, found, boot_id(), sysctls=network.read_sysctls())
     state.made_folders = [folder for folder in node.FIXED_FOLDERS if not Path(folder).exists()]
@@ -194,27 +199,30 @@ def _keep_logs(paths: Paths) -> None:
 
 def _start_all(cluster: Cluster, pause: Path, steps: Steps) -> None:
     paths, options = cluster.paths, cluster.options
-    launch = Launch(paths, options, cluster.programs)
+    launch, nodes = Launch(paths, options, cluster.programs), cluster.real_nodes()
     with steps.step("network"):
         for folder in (paths.run, paths.logs, paths.config, *map(Path, node.FIXED_FOLDERS)):
             folder.mkdir(parents=True, exist_ok=True)
-        listed = network.set_up()
+        listed = network.set_up([node.address for node in nodes])
         with StateFile.of(paths).change() as state:
             state.firewall = listed
     with steps.step("certificates"):
-        ids = control_plane.make_identities(paths)
+        ids = control_plane.make_identities(paths, nodes)
     with steps.step("containerd"):
-        launch.node(pause)
+        for place in nodes:
+            launch.containerd(place, pause)
     with steps.step("etcd, API server"):
         launch.api_server(ids)
     api = cluster.api()
     with steps.step("controllers, scheduler, kubelet, proxy, DNS"):
-        launch.rest(ids)
+        launch.clients(ids)
+        for place in nodes:
+            launch.kubelet(place, ids)
         api.apply_all([*manifests.rights(), manifests.storage_class()])
         api.apply_all(manifests.volume(paths.volumes, index) for index in range(options.volumes))
     with steps.step(f"{options.fake_node_count()} fake nodes"):
         cluster.add_nodes(options.fake_nodes)
-    with steps.step(f"all nodes Ready, {REAL_NODE} with {options.gpus} GPUs"):
+    with steps.step(f"all nodes Ready, the real with {options.gpus} GPUs"):
         _wait_ready(cluster, 60 + options.fake_node_count() / 20)
 
 
@@ -222,7 +230,8 @@ def _wait_ready(cluster: Cluster, timeout_s: float) -> None:
     """Wait until every node is Ready, the real one with all its GPUs, and no component has ended."""
     api = cluster.api()
     components = cluster.components()
-    expected = 1 + cluster.options.fake_node_count()
+    real_names = {node.name for node in cluster.real_nodes()}
+    expected = len(real_names) + cluster.options.fake_node_count()
     gpus = str(cluster.options.gpus)
 
     def ready() -> bool:
@@ -230,9 +239,8 @@ def _wait_ready(cluster: Cluster, timeout_s: float) -> None:
             if not component.alive():
                 raise not_up(component, "ended")
         listed = api.get("/api/v1/nodes")["items"]
-        real = [item for item in listed if item["metadata"]["name"] == REAL_NODE]
-        allocatable = real[0]["status"].get("allocatable", {}) if real else {}
-        with_gpus = gpus == "0" or allocatable.get("nvidia.com/gpu") == gpus
+        real = [item["status"].get("allocatable", {}) for item in listed if item["metadata"]["name"] in real_names]
+        with_gpus = all(allocatable.get("nvidia.com/gpu", "0") == gpus for allocatable in real)
         account = _default_account_exists(api)
         return account and with_gpus and len(listed) >= expected and all(map(node_ready, listed))
 

@@ -1,6 +1,6 @@
 """Command lines and configuration of the control plane: etcd, API server, controllers, scheduler, DNS, proxy."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,8 +10,8 @@ from synergy_devcluster import network
 from synergy_devcluster.kubeconfigs import write as write_kubeconfig
 from synergy_devcluster.paths import Paths
 from synergy_devcluster.pki import Authority, KeyPair, signing_key
+from synergy_devcluster.real_nodes import REAL_NODE, RealNode
 
-REAL_NODE = "ksdev-real"
 ETCD_URL = "http://127.0.0.1:2379"
 Argv = list[str]
 
@@ -37,23 +37,24 @@ _USERS = {
     "proxy": ("system:kube-proxy", None),
     "dns": ("system:coredns", None),
     "kwok": ("kwok", "system:masters"),
-    "kubelet": (f"system:node:{REAL_NODE}", "system:nodes"),
 }
 
 
-def make_identities(paths: Paths) -> Identities:
-    """Make the cluster's CA and everything it signs."""
+def make_identities(paths: Paths, nodes: Sequence[RealNode]) -> Identities:
+    """Make the cluster's CA and everything it signs, for these real nodes."""
     authority = Authority(paths.pki)
     names = ["kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local"]
     api_names = [*names, "localhost", "127.0.0.1", network.NODE_ADDRESS, network.API_SERVICE_ADDRESS]
+    users = _USERS | {f"kubelet{node.suffix}": (f"system:node:{node.name}", "system:nodes") for node in nodes}
+    kubelet_names = [name for node in nodes for name in (node.name, node.address)]
     kubeconfigs = {
         name: write_kubeconfig(paths.config / f"{name}.kubeconfig", authority, authority.client(name, user, group))
-        for name, (user, group) in _USERS.items()
+        for name, (user, group) in users.items()
     }
     return Identities(
         authority=authority,
         api_server=authority.server("apiserver", api_names),
-        kubelet_server=authority.server("kubelet-server", [REAL_NODE, network.NODE_ADDRESS]),
+        kubelet_server=authority.server("kubelet-server", kubelet_names),
         kubelet_client=authority.client("apiserver-kubelet", "kube-apiserver-kubelet-client", "system:masters"),
         front_proxy=authority.client("front-proxy", "front-proxy-client"),
         kwok_server=authority.server("kwok-server", ["kwok", network.NODE_ADDRESS]),

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from synergy_devcluster.api import Object
-from synergy_devcluster.control_plane import REAL_NODE
+from synergy_devcluster.node import REAL_LABEL
 
 STORAGE_CLASS = "standard"
 VOLUME_SIZE = "1Gi"
@@ -56,7 +56,8 @@ def volume(volumes: Path, index: int) -> Object:
     folder = volumes / volume_name(index)
     folder.mkdir(parents=True, exist_ok=True)
     folder.chmod(0o777)
-    on_real_node = {"key": "kubernetes.io/hostname", "operator": "In", "values": [REAL_NODE]}
+    # every real node is this machine, so each of them reaches every volume
+    on_real_node = {"key": REAL_LABEL, "operator": "Exists"}
     return {
         "apiVersion": "v1",
         "kind": "PersistentVolume",

@@ -8,6 +8,7 @@ rejects what would leave by another interface and what comes in from one.
 
 import ipaddress
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +22,9 @@ POD_RANGE = "10.244.0.0/16"
 SERVICE_RANGE = "10.96.0.0/16"
 NODE_ADDRESS = "10.244.0.1"
 API_SERVICE_ADDRESS = "10.96.0.1"
-REAL_PODS = ("10.244.1.1", "10.244.1.254")
 FAKE_PODS = "10.244.128.0/17"
 TABLE = "ksdev"
-PORTS = (2379, 2380, 6443, 10247, 10248, 10249, 10250, 10254, 10255, 10256, 10257, 10259)
+PORTS = (2379, 2380, 6443, 10247, 10248, 10249, 10250, 10251, 10252, 10254, 10255, 10256, 10257, 10259)
 KUBERNETES_CHAINS = "KUBE-"
 SYSCTLS = {
     "net/ipv4/ip_forward": "1",
@@ -35,6 +35,7 @@ SYSCTLS = {
     "kernel/panic": None,
     "kernel/panic_on_oops": None,
 }
+_BRIDGE_RULE = ("-i", BRIDGE, "-o", BRIDGE, "-j", "ACCEPT")
 _EVERY_ADDRESS = ("0.0.0.0", "::")  # noqa: S104  compared with, not bound
 _GUARD = f"""
 table inet {TABLE} {{
@@ -90,12 +91,22 @@ def listener(port: int) -> str | None:
     return None
 
 
+def load_kernel_modules() -> None:
+    """Let the kernel filter what crosses a bridge, which services between pods of one node need.
+
+    Raises:
+        DevclusterError: the kernel has no such module.
+    """
+    if not _sysctl("net/bridge/bridge-nf-call-iptables").exists():
+        run(["modprobe", "br_netfilter"])
+
+
 def read_sysctls() -> dict[str, str]:
     """Return the present values of every kernel setting the cluster changes."""
     return {name: _sysctl(name).read_text(encoding="utf-8").strip() for name in SYSCTLS if _sysctl(name).exists()}
 
 
-def set_up() -> str:
+def set_up(node_addresses: Sequence[str]) -> str:
     """Make the firewall table, the bridge and the routes. Nothing of the cluster may start before this is done.
 
     Returns:
@@ -103,9 +114,12 @@ def set_up() -> str:
     """
     run(["nft", "-f", "-"], text_in=_GUARD)
     run(["ip", "link", "add", BRIDGE, "type", "bridge"])
-    run(["ip", "addr", "add", f"{NODE_ADDRESS}/{ipaddress.ip_network(POD_RANGE).prefixlen}", "dev", BRIDGE])
+    for address in node_addresses:
+        run(["ip", "addr", "add", f"{address}/{ipaddress.ip_network(POD_RANGE).prefixlen}", "dev", BRIDGE])
     run(["ip", "link", "set", BRIDGE, "up"])
     run(["ip", "route", "add", SERVICE_RANGE, "dev", BRIDGE])
+    # where another program, such as Docker, has set the policy of FORWARD to DROP
+    run(["iptables", "--wait", "--insert", "FORWARD", "1", *_BRIDGE_RULE])
     for name, value in SYSCTLS.items():
         if value is not None:
             _write_sysctl(name, value)
@@ -116,7 +130,9 @@ def tear_down(sysctls: dict[str, str]) -> None:
     """Delete kube-proxy's chains, the bridge with its routes, the firewall table, and set kernel settings back."""
     for command in ("iptables", "ip6tables"):
         saved = run([f"{command}-save"]).splitlines()
-        kept = [line for line in saved if KUBERNETES_CHAINS not in line]
+        kept = [
+            line for line in saved if KUBERNETES_CHAINS not in line and line != f"-A FORWARD {' '.join(_BRIDGE_RULE)}"
+        ]
         if kept != saved:
             run([f"{command}-restore", "--wait"], text_in="\n".join(kept) + "\n")
     for link in _ip("link"):
@@ -145,6 +161,8 @@ def leftovers() -> list[str]:
     found = [f"interface {link['ifname']}" for link in _ip("link") if link["ifname"] == BRIDGE]
     if _listed_table():
         found.append(f"firewall table inet {TABLE}")
+    if f"-A FORWARD {' '.join(_BRIDGE_RULE)}" in run(["iptables-save"]).splitlines():
+        found.append("the bridge's rule in FORWARD")
     return found + _kubernetes_chains()
 
 

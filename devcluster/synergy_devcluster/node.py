@@ -1,54 +1,29 @@
-"""The real node: containerd and kubelet in a mount namespace of their own.
+"""A real node: containerd and kubelet in a mount namespace of their own.
 
 Their fixed folders (/var/lib/kubelet, /run/containerd, pod logs) are folders of the cluster's state
 there, so that nothing of theirs, mounts included, stays when the last process is gone.
 """
 
 import json
-from dataclasses import dataclass
+import os
 from pathlib import Path
 
 import yaml
 
 from synergy_devcluster import network
-from synergy_devcluster.control_plane import REAL_NODE, Argv, Identities
+from synergy_devcluster.control_plane import Argv, Identities
 from synergy_devcluster.gpu_types import gpu_type, node_labels
 from synergy_devcluster.options import Options
-from synergy_devcluster.paths import Paths
+from synergy_devcluster.real_nodes import RealNode
 
+REAL_LABEL = "devcluster.kube-synergy.dev/real"
 PAUSE_IMAGE = "localhost/kube-synergy-pause:1"
 CGROUP_MOUNTS = Path("/sys/fs/cgroup")
 FIXED_FOLDERS = ("/var/lib/kubelet", "/var/lib/cni", "/run/containerd", "/var/log/pods", "/var/log/containers")
 """What kubelet, containerd and the network plugins use whatever their configuration says."""
 
 
-@dataclass(frozen=True)
-class NodePaths:
-    """The real node's folders and sockets."""
-
-    paths: Paths
-
-    @property
-    def root(self) -> Path:
-        """Everything the node writes."""
-        return self.paths.state / "node"
-
-    @property
-    def containerd_socket(self) -> Path:
-        """containerd's API, reachable from outside the node's mount namespace."""
-        return self.paths.run / "containerd.sock"
-
-    @property
-    def gpu_health(self) -> Path:
-        """The file that lists the UUIDs of unhealthy GPUs."""
-        return self.root / "gpus" / "unhealthy.json"
-
-    def private(self, folder: str) -> Path:
-        """Return the folder that stands behind one of :data:`FIXED_FOLDERS`."""
-        return self.root / "fixed" / folder.strip("/").replace("/", "-")
-
-
-def namespace(node: NodePaths, pause: str) -> Argv:
+def namespace(node: RealNode, pause: str) -> Argv:
     """A process that makes the node's mount namespace and holds it open."""
     for folder in FIXED_FOLDERS:
         node.private(folder).mkdir(parents=True, exist_ok=True)
@@ -63,23 +38,23 @@ def inside(holder_pid: int, argv: Argv) -> Argv:
 
 
 def cgroup_folders(cgroup: str) -> list[Path]:
-    """Return the node's cgroup: one folder on cgroup v2, one in every mounted hierarchy on v1."""
+    """Return the folders of a control group: one on cgroup v2, one in every mounted hierarchy on v1."""
     if (CGROUP_MOUNTS / "cgroup.controllers").exists():
         return [CGROUP_MOUNTS / cgroup.strip("/")]
     hierarchies = [path for path in CGROUP_MOUNTS.iterdir() if path.is_dir() and not path.is_symlink()]
     return [path / cgroup.strip("/") for path in sorted(hierarchies) if (path / "cgroup.procs").exists()]
 
 
-def make_cgroups(cgroup: str) -> None:
-    """Make the node's cgroups; a new cpuset has to be told which cores and memory nodes it may use."""
-    for folder in cgroup_folders(cgroup):
+def make_cgroups(node: RealNode) -> None:
+    """Make the node's control groups; a new cpuset has to be told which cores and memory nodes it may use."""
+    for folder in [*cgroup_folders(node.paths.cgroup), *cgroup_folders(node.cgroup)]:
         folder.mkdir(exist_ok=True)
         for name in ("cpuset.cpus", "cpuset.mems"):
             if (folder / name).exists():
                 (folder / name).write_text((folder.parent / name).read_text(encoding="utf-8"), encoding="utf-8")
 
 
-def containerd(node: NodePaths, program: str = "containerd") -> Argv:
+def containerd(node: RealNode, program: str = "containerd") -> Argv:
     """containerd with no registry to pull from: every image is loaded by hand."""
     settings = node.root / "containerd"
     mirrors = settings / "registries" / "_default"
@@ -119,8 +94,8 @@ disabled_plugins = ["io.containerd.internal.v1.opt", "io.containerd.snapshotter.
     return [program, f"--config={config}", "--log-level=warn"]
 
 
-def _cni(node: NodePaths) -> dict[str, object]:
-    first, last = network.REAL_PODS
+def _cni(node: RealNode) -> dict[str, object]:
+    first, last = node.pod_addresses
     return {
         "cniVersion": "0.4.0",
         "name": "devcluster",
@@ -151,14 +126,14 @@ def _cni(node: NodePaths) -> dict[str, object]:
     }
 
 
-def kubelet(program: str, ids: Identities, paths: Paths, options: Options) -> Argv:
+def kubelet(program: str, ids: Identities, node: RealNode, options: Options) -> Argv:
     """kubelet on cgroup v1, with the settings that a machine without CAP_SYS_RESOURCE needs."""
-    node = NodePaths(paths)
-    config = paths.config / "kubelet.yaml"
+    config = node.paths.config / f"kubelet{node.suffix}.yaml"
     content = {
         "apiVersion": "kubelet.config.k8s.io/v1beta1",
         "kind": "KubeletConfiguration",
-        "address": network.NODE_ADDRESS,
+        "address": node.address,
+        "healthzPort": node.health_port,
         "authentication": {
             "anonymous": {"enabled": False},
             "x509": {"clientCAFile": str(ids.authority.certificate)},
@@ -169,7 +144,7 @@ def kubelet(program: str, ids: Identities, paths: Paths, options: Options) -> Ar
         "tlsPrivateKeyFile": str(ids.kubelet_server.key),
         "containerRuntimeEndpoint": f"unix://{node.containerd_socket}",
         "cgroupDriver": "cgroupfs",
-        "cgroupRoot": paths.cgroup,
+        "cgroupRoot": node.cgroup,
         "failCgroupV1": False,
         "failSwapOn": False,
         "oomScoreAdj": 0,
@@ -177,6 +152,7 @@ def kubelet(program: str, ids: Identities, paths: Paths, options: Options) -> Ar
         "clusterDNS": [network.NODE_ADDRESS],
         "clusterDomain": "cluster.local",
         "enforceNodeAllocatable": ["pods"],
+        "systemReserved": reserved_for_the_others(options.real_nodes),
         # a change of the fake GPUs shows after 2 s instead of 10
         "nodeStatusUpdateFrequency": "2s",
         "maxPods": 200,
@@ -187,12 +163,21 @@ def kubelet(program: str, ids: Identities, paths: Paths, options: Options) -> Ar
         "evictionHard": {"memory.available": "100Mi", "nodefs.available": "1%", "imagefs.available": "1%"},
     }
     config.write_text(yaml.safe_dump(content), encoding="utf-8")
-    labels = node_labels(gpu_type(options.gpu), options.gpus)
+    labels = {REAL_LABEL: "true", **node_labels(gpu_type(options.gpu), options.gpus)}
     return [
         program,
         f"--config={config}",
-        f"--kubeconfig={ids.kubeconfigs['kubelet']}",
-        f"--hostname-override={REAL_NODE}",
-        f"--node-ip={network.NODE_ADDRESS}",
+        f"--kubeconfig={ids.kubeconfigs[f'kubelet{node.suffix}']}",
+        f"--hostname-override={node.name}",
+        f"--node-ip={node.address}",
         "--node-labels=" + ",".join(f"{name}={value}" for name, value in labels.items()),
     ]
+
+
+def reserved_for_the_others(nodes: int) -> dict[str, str]:
+    """Return what a node holds back when several share the machine, so that together they offer what it has."""
+    if nodes == 1:
+        return {}
+    cpu = 1000 * (os.cpu_count() or 1)
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return {"cpu": f"{cpu * (nodes - 1) // nodes}m", "memory": str(memory * (nodes - 1) // nodes)}

@@ -10,6 +10,7 @@ from synergy_devcluster.gpu_types import GpuType, gpu_type
 
 MAX_GPUS_PER_NODE = 64
 MAX_FAKE_NODES = 5000
+MAX_REAL_NODES = 3
 _GROUP = re.compile(r"(?P<type>[A-Za-z0-9][A-Za-z0-9._-]*)=(?P<nodes>\d+)x(?P<gpus>\d+)(?P<rest>(:[a-z]+=[^:,=]+)*)")
 _MEMORY = re.compile(r"(\d+)([KMGT]i)")
 _MEMORY_FACTOR = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40}
@@ -41,7 +42,7 @@ class FakeNodes:
 class Options:
     """What a devcluster consists of.
 
-    ``gpus`` and ``gpu`` describe the real node's fake GPUs; ``fake_nodes`` are made with kwok;
+    ``gpus`` and ``gpu`` describe the fake GPUs of each of the ``real_nodes``; ``fake_nodes`` are made with kwok;
     ``volumes`` is the number of persistent volumes of 1 GiB that wait for a claim.
     """
 
@@ -50,10 +51,13 @@ class Options:
     fake_nodes: tuple[FakeNodes, ...] = ()
     volumes: int = 64
     bin_dir: Path | None = None
+    real_nodes: int = 1
 
     def __post_init__(self) -> None:
         if not 0 <= self.gpus <= MAX_GPUS_PER_NODE:
             raise BadInputError(f"--gpus: {self.gpus} is not between 0 and {MAX_GPUS_PER_NODE}")
+        if not 1 <= self.real_nodes <= MAX_REAL_NODES:
+            raise BadInputError(f"--real-nodes: {self.real_nodes} is not between 1 and {MAX_REAL_NODES}")
         if not 0 <= self.volumes <= 500:
             raise BadInputError(f"--volumes: {self.volumes} is not between 0 and 500")
         if self.bin_dir is not None and not self.bin_dir.is_dir():
@@ -72,6 +76,7 @@ class Options:
         """Return the options as they are written on the command line."""
         fake = ",".join(group.in_words() for group in self.fake_nodes)
         words = f"--gpus {self.gpus} --gpu-type {self.gpu} --volumes {self.volumes}"
+        words += f" --real-nodes {self.real_nodes}" if self.real_nodes > 1 else ""
         return f"{words} --fake-nodes {fake}" if fake else words
 
     def to_json(self) -> dict[str, Any]:

@@ -12,7 +12,6 @@ from synergy_devcluster.cluster import Cluster
 from synergy_devcluster.commands import run
 from synergy_devcluster.errors import BadInputError
 from synergy_devcluster.images import build_image
-from synergy_devcluster.node import NodePaths
 from synergy_devcluster.paths import Paths
 from synergy_devcluster.steps import Report, silent
 
@@ -64,7 +63,7 @@ def build_images(
 def load_images(
     cluster: Cluster, source: Path = SOURCE, *, only: tuple[str, ...] = (), report: Report = silent
 ) -> list[str]:
-    """Build the project's images and give the cluster's real node those that it lacks; return the tags it was given.
+    """Build the project's images and give the real nodes those that they lack; return the tags they were given.
 
     Raises:
         BadInputError, DevclusterError: as :func:`build_images`.
@@ -111,10 +110,10 @@ def _build_scheduler(source: Path, paths: Paths, report: Report) -> Path:
 
 
 class _Loaded:
-    """What the node was given, by tag: the archive, and what containerd made of it, which it may have removed since."""
+    """What the nodes were given, by tag: the archive, and what containerd made of it, which it may remove."""
 
     def __init__(self, cluster: Cluster) -> None:
-        self._socket = NodePaths(cluster.paths).containerd_socket
+        self._socket = cluster.real_nodes()[0].containerd_socket
         self._file = cluster.paths.state / "project-images.json"
         self._record: dict[str, dict[str, str]] = (
             json.loads(self._file.read_text(encoding="utf-8")) if self._file.exists() else {}

@@ -35,14 +35,14 @@ class ComponentRecord:
 
 @dataclass
 class State:
-    """One devcluster on this machine. ``holder`` is the process that holds the node's mount namespace open."""
+    """One devcluster on this machine. ``holders`` are the processes that hold the real nodes' mount namespaces open."""
 
     options: Options
     programs: dict[str, str]
     boot_id: str
     instance: str = field(default_factory=lambda: uuid.uuid4().hex)
     phase: Phase = "starting"
-    holder: ProcessId | None = None
+    holders: dict[str, ProcessId] = field(default_factory=dict)
     components: dict[str, ComponentRecord] = field(default_factory=dict)
     sysctls: dict[str, str] = field(default_factory=dict)
     made_folders: list[str] = field(default_factory=list)
@@ -53,8 +53,9 @@ class State:
         return self.boot_id == boot_id()
 
     def usable(self) -> bool:
-        """Say whether the cluster was brought up whole and its node's mount namespace still stands."""
-        return self.phase == "running" and self.this_boot() and self.holder is not None and self.holder.alive()
+        """Say whether the cluster was brought up whole and its nodes' mount namespaces still stand."""
+        whole = self.phase == "running" and self.this_boot() and bool(self.holders)
+        return whole and all(holder.alive() for holder in self.holders.values())
 
     def to_json(self) -> dict[str, Any]:
         """Return the state as JSON values."""
@@ -64,12 +65,14 @@ class State:
     def from_json(cls, value: dict[str, Any]) -> "State":
         """Read what :meth:`to_json` wrote."""
         options = Options.from_json(value.pop("options"))
-        holder = _process(value.pop("holder"))
+        old = value.pop("holder", None)
+        listed = value.pop("holders", {"ksdev-real": old} if old else {})
+        holders = {name: ProcessId(**holder) for name, holder in listed.items()}
         components = {
             name: ComponentRecord(record["argv"], record["log"], _process(record["process"]))
             for name, record in value.pop("components").items()
         }
-        return cls(options=options, holder=holder, components=components, **value)
+        return cls(options=options, holders=holders, components=components, **value)
 
 
 @dataclass(frozen=True)

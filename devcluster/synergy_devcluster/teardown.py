@@ -14,16 +14,8 @@ from synergy_devcluster.processes import ProcessId
 from synergy_devcluster.state import State, StateFile
 from synergy_devcluster.steps import Steps
 
-FIRST = (
-    "kwok",
-    "kube-controller-manager",
-    "kube-scheduler",
-    "kubelet",
-    "gpu-plugin",
-    "kube-proxy",
-    "coredns",
-    "volume-recycler",
-)
+LAST = ("etcd", "kube-apiserver", "containerd")
+"""What the other components talk to: killed when nobody needs it any more."""
 
 
 def tear_down(paths: Paths, state: State, steps: Steps) -> None:
@@ -44,14 +36,14 @@ def tear_down(paths: Paths, state: State, steps: Steps) -> None:
 
 def _end_components(state: State) -> None:
     """Stop the controllers and the kubelet before what they talk to, so that none restarts anything."""
-    recorded = {name: record.process for name, record in state.components.items() if record.process}
-    processes.end([recorded[name] for name in FIRST if name in recorded], 3)
+    others = [record.process for name, record in state.components.items() if not name.startswith(LAST)]
+    processes.end([process for process in others if process], 3)
 
 
 def _end_rest(paths: Paths, state: State) -> None:
     """Kill containers, their shims, and every process that carries this cluster's mark.
 
-    The mark finds what a killed ``up`` started but had no time to record. The node's mounts go with
+    The mark finds what a killed ``up`` started but had no time to record. A node's mounts go with
     the last process of its mount namespace.
     """
     for _ in range(5):
@@ -62,8 +54,8 @@ def _end_rest(paths: Paths, state: State) -> None:
 
 
 def _recorded(state: State) -> list[ProcessId]:
-    found = [record.process for record in state.components.values() if record.process]
-    return [process for process in found if process.alive()]
+    started = [record.process for record in state.components.values() if record.process]
+    return [process for process in [*started, *state.holders.values()] if process.alive()]
 
 
 def _remove_cgroups(paths: Paths) -> None:

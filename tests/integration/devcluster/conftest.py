@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from synergy_devcluster.real_nodes import REAL_NODE
 
 from synergy_devcluster import BASE_IMAGE, build_image
-from synergy_devcluster.control_plane import REAL_NODE
 from synergy_devcluster.paths import Paths
 from synergy_devcluster.processes import ProcessId, end, start_ticks, wait_for
 from synergy_devcluster.state import State, StateFile

@@ -4,9 +4,9 @@ import json
 from collections.abc import Iterator
 
 import pytest
+from synergy_devcluster.real_nodes import REAL_NODE
 
 from integration.devcluster.conftest import UP, Place
-from synergy_devcluster.control_plane import REAL_NODE
 from synergy_devcluster.processes import wait_for
 
 pytestmark = pytest.mark.integration
@@ -187,6 +187,15 @@ def test_a_fake_pod_runs_until_deleted_and_is_resized(cluster: Place) -> None:
     assert wait_for(lambda: actual() == wanted, 10, 0.2), actual()
     cluster.kubectl("delete", "pod", "fake", "--timeout=10s")
     assert cluster.get("pod", "fake") == {}
+
+
+def test_a_fake_pod_takes_its_time_to_stop(cluster: Place) -> None:
+    annotations = {"kwok.kube-synergy.dev/stop-seconds": "3"}
+    cluster.pod("slow", annotations=annotations, nodeSelector={"type": "kwok"}, terminationGracePeriodSeconds=30)
+    cluster.wait_phase("slow", "Running")
+    cluster.kubectl("delete", "pod", "slow", "--wait=false")
+    assert cluster.get("pod", "slow")["metadata"]["deletionTimestamp"]
+    assert wait_for(lambda: cluster.get("pod", "slow") == {}, 10, 0.2)
 
 
 def test_a_fake_node_fails_and_recovers_on_command(cluster: Place) -> None:

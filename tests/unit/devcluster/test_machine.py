@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from synergy_devcluster.real_nodes import real_nodes
 
 from synergy_devcluster import control_plane, kwok, network, prerequisites
 from synergy_devcluster.cli import devcluster
@@ -62,7 +63,7 @@ def test_a_failing_program_is_told_by_its_last_line() -> None:
 
 
 def test_certificates_are_signed_by_the_clusters_own_ca_and_keys_are_private(paths: Paths) -> None:
-    ids = control_plane.make_identities(paths)
+    ids = control_plane.make_identities(paths, real_nodes(paths, 2))
     openssl = shutil.which("openssl")
     assert openssl
     pairs = (ids.api_server, ids.kubelet_server, ids.kubelet_client, ids.front_proxy)
@@ -78,7 +79,7 @@ def test_certificates_are_signed_by_the_clusters_own_ca_and_keys_are_private(pat
 
 
 def test_the_api_servers_certificate_has_every_name_it_is_called_by(paths: Paths) -> None:
-    ids = control_plane.make_identities(paths)
+    ids = control_plane.make_identities(paths, real_nodes(paths, 2))
     text = run(["openssl", "x509", "-in", ids.api_server.certificate, "-noout", "-ext", "subjectAltName"])
     for name in ("127.0.0.1", network.NODE_ADDRESS, network.API_SERVICE_ADDRESS, "kubernetes.default.svc"):
         assert name in text
@@ -143,3 +144,21 @@ def test_down_without_a_cluster_is_no_error() -> None:
     result = CliRunner().invoke(devcluster, [*ABSENT, "down"])
     assert result.exit_code == 0
     assert result.stdout == "no devcluster is here\n"
+
+
+def test_real_nodes_differ_in_all_that_must_not_clash(paths: Paths) -> None:
+    nodes = real_nodes(paths, 3)
+    for field in (
+        "name",
+        "address",
+        "pod_addresses",
+        "health_port",
+        "root",
+        "cgroup",
+        "containerd_socket",
+        "gpu_health",
+    ):
+        assert len({getattr(node, field) for node in nodes}) == 3, field
+    assert nodes[0].name == "ksdev-real"
+    assert nodes[0].address == network.NODE_ADDRESS
+    assert {node.health_port for node in nodes} <= set(network.PORTS)

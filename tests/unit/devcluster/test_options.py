@@ -66,7 +66,12 @@ def test_options_survive_the_state_file(made: list[FakeNodes], gpus: int, volume
 
 @pytest.mark.parametrize(
     ("change", "field"),
-    [({"gpus": -1}, "--gpus"), ({"volumes": 501}, "--volumes"), ({"gpu": "a b"}, "GPU type")],
+    [
+        ({"gpus": -1}, "--gpus"),
+        ({"real_nodes": 4}, "--real-nodes"),
+        ({"volumes": 501}, "--volumes"),
+        ({"gpu": "a b"}, "GPU type"),
+    ],
 )
 def test_bad_options_name_the_field(change: dict[str, object], field: str) -> None:
     with pytest.raises(BadInputError, match=field):

@@ -38,7 +38,7 @@ def file(paths: Paths) -> Iterator[StateFile]:
 def test_what_is_written_is_read_back(file: StateFile) -> None:
     written = file.load()
     assert written
-    written.holder = ProcessId(1, 2)
+    written.holders["node"] = ProcessId(1, 2)
     written.components["etcd"] = ComponentRecord(["etcd", "--x"], "/log", ProcessId(3, 4))
     file.save(written)
     assert file.load() == written
@@ -83,7 +83,7 @@ def test_a_cluster_is_usable_while_its_holder_lives_in_this_boot(file: StateFile
     assert state
     assert not state.usable(), "it is still starting"
     holder = processes.spawn(["sleep", "60"], tmp_path / "log", {})
-    running = replace(state, phase="running", holder=holder)
+    running = replace(state, phase="running", holders={"node": holder})
     assert running.usable()
     assert not replace(running, boot_id="another boot").usable()
     processes.end([holder], 0)
