@@ -123,13 +123,13 @@ def _held(job: Job, pools: Iterable[Pool]) -> Held | None:
 class Terms:
     """A contender on one pool."""
 
-    __slots__ = ("_contender", "_lean", "_pool", "_wish", "fixed", "hard", "speed")
+    __slots__ = ("_contender", "_lean", "_pool", "_profile", "_speed", "_wish", "fixed", "hard")
 
     def __init__(self, contender: Contender, pool: Pool) -> None:
         self._contender = contender
         self._pool = pool
-        profile = contender.job.profiles.get(pool.gpu_type)
-        self.speed = None if profile is None else Speed(profile)
+        self._profile = contender.job.profiles.get(pool.gpu_type)
+        self._speed: Speed | None = None
         self.fixed = self._fixed_demand() if contender.is_profile_run else None
         self.hard = self.fixed is not None or not within(contender.low, pool.least_share)
         """Whether it must have more than its GPUs' share somewhere, so that it cannot take just any free GPUs."""
@@ -140,6 +140,13 @@ class Terms:
         """A profile run's demand; cut to what a node can give it, where no share of a node is asked the share."""
         asked = tuple(low or share for low, share in zip(self._contender.low, self._pool.best_share, strict=True))
         return larger(smaller(asked, self._pool.most_per_gpu(self._contender.gpus)), (1,) * len(asked))
+
+    @property
+    def speed(self) -> Speed | None:
+        """The job's speed on this pool's GPUs; None where there is no matrix for them."""
+        if self._speed is None and self._profile is not None:
+            self._speed = Speed(self._profile)
+        return self._speed
 
     def proportional_steps_per_s(self, share: Vector | None = None) -> float:
         """Speed at the GPU-proportional share (by default of the pool's best nodes); 0 where it is not known."""

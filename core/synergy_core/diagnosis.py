@@ -44,16 +44,24 @@ def never(contender: Contender, pools: Sequence[Pool]) -> Reason | None:
     allowed = [pool for pool in pools if contender.may_use(pool)]
     if not any(pool.nodes for pool in allowed):
         return Reason.NO_SUCH_GPU_TYPE
-    rooms = [np.where(open_to(contender, pool), pool.gpus, 0) for pool in allowed]
-    if not any(room.any() for room in rooms):
+    rooms = [_gpus_open_to(contender, pool) for pool in allowed]
+    if not any(total for total, _ in rooms):
         return Reason.NO_ALLOWED_NODE
-    if all(room.sum() < contender.gpus for room in rooms):
+    if all(total < contender.gpus for total, _ in rooms):
         return Reason.TOO_MANY_GPUS
-    if contender.job.placement == "consolidate" and all(room.max() < contender.gpus for room in rooms):
+    if contender.job.placement == "consolidate" and all(most < contender.gpus for _, most in rooms):
         return Reason.TOO_MANY_GPUS_FOR_A_NODE
     if not any(_fits_empty(contender, pool) for pool in allowed):
         return Reason.MINIMUM_TOO_LARGE
     return None
+
+
+def _gpus_open_to(contender: Contender, pool: Pool) -> tuple[int, int]:
+    """GPUs of the nodes that the contender may be placed on: all together, and on one node at the most."""
+    if contender.job.nodes is None:
+        return pool.open_gpus
+    rooms = np.where(open_to(contender, pool), pool.gpus, 0)
+    return int(rooms.sum()), int(rooms.max())
 
 
 def _fits_empty(contender: Contender, pool: Pool) -> bool:

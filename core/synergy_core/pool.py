@@ -32,6 +32,9 @@ class Pool:
         self.share = list(starmap(_share, zip(self.nodes, self.gpus, self.capacity, strict=True)))
         self.usable = [gpus > 0 and all(share) for gpus, share in zip(self.gpus, self.share, strict=True)]
         self.open = np.array([u and n.schedulable for u, n in zip(self.usable, self.nodes, strict=True)], dtype=bool)
+        gpus_open = [gpus for gpus, is_open in zip(self.gpus, self.open, strict=True) if is_open]
+        self.open_gpus = (sum(gpus_open), max(gpus_open, default=0))
+        """GPUs of the open nodes: all together, and on one node at the most."""
         open_shares = [share for share, is_open in zip(self.share, self.open, strict=True) if is_open]
         self.best_share = larger(*(open_shares or self.share))
         self.least_share = smaller(*(open_shares or self.share))

@@ -79,6 +79,7 @@ class _Walk:
         """Running jobs that may be displaced, in the order of the line; those no longer in `_held` are past."""
         self._releasable = {pool.gpu_type: np.zeros(len(pool.nodes), dtype=np.int64) for pool in pools}
         """GPUs of each node that they hold."""
+        self._all_releasable = dict.fromkeys(self._releasable, 0)
 
     # Places of running jobs
 
@@ -132,7 +133,9 @@ class _Walk:
     def _count_releasable(self, contender: Contender, sign: int) -> None:
         pool = _pool_of(contender)
         for node, gpus, _ in self._held[contender]:
-            self._releasable[pool.gpu_type][node] += sign * gpus * int(pool.open[node])
+            change = sign * gpus if pool.open[node] else 0
+            self._releasable[pool.gpu_type][node] += change
+            self._all_releasable[pool.gpu_type] += change
 
     def _pool_selection(self, pool: Pool) -> PoolSelection:
         return self.selection.pools[pool.gpu_type]
@@ -218,10 +221,12 @@ class _Walk:
     def _could_fit(self, contender: Contender, pool: Pool) -> bool:
         """Whether there are enough GPUs at all once every job that may be displaced is: a cheap no for most."""
         reservations = self._pool_selection(pool).reservations
-        releasable = self._releasable[pool.gpu_type]
-        if reservations.idle + int(releasable.sum()) < contender.gpus:
+        if reservations.idle + self._all_releasable[pool.gpu_type] < contender.gpus:
             return False
-        rooms = np.where(open_to(contender, pool), np.array(reservations.free_gpus) + releasable, 0)
+        if _floats(contender, pool):
+            return True
+        after = np.array(reservations.free_gpus) + self._releasable[pool.gpu_type]
+        rooms = np.where(open_to(contender, pool), after, 0)
         needs_one = contender.place(pool) == "consolidate"
         return bool((rooms.max() if needs_one else rooms.sum()) >= contender.gpus)
 

@@ -1,0 +1,144 @@
+"""`kube-synergy bench planner`: seconds of one plan, beside a plain first fit and the proportional mechanism."""
+
+import json
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from statistics import median
+
+import click
+
+from synergy_cli.bench.workload import a_round_later, cluster
+from synergy_cli.text_table import text_table
+from synergy_core.model import PlanConfig, Snapshot
+from synergy_core.plan import plan
+
+_SIZES = ((16, 200, 0.05), (64, 1_000, 0.1), (1_280, 5_000, 1.0))
+"""Nodes of 8 GPUs, jobs, seconds that one plan may take."""
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One size. All times in seconds, the median of the repeats; ratios to the references of the same run."""
+
+    gpus: int
+    jobs: int
+    running: int
+    entering: int
+    preempted: int
+    round_s: float
+    fill_s: float
+    proportional_s: float
+    first_fit_s: float
+    ratio_to_proportional: float
+    ratio_to_first_fit: float
+    aim_s: float
+    within_aim: bool
+
+
+@click.command()
+@click.option("--seed", default=0, show_default=True, help="Seed of the random jobs.")
+@click.option("--repeats", default=5, show_default=True, type=click.IntRange(1), help="Plans per figure (median).")
+@click.option("--policy", default="las", show_default=True, help="Policy that is planned with.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout and nothing else there.")
+def planner(seed: int, repeats: int, policy: str, as_json: bool) -> None:
+    """One plan of a cluster in mid-life: two rounds in, all GPUs taken, many jobs waiting."""
+    cases = []
+    for nodes, jobs, aim_s in _SIZES:
+        if not as_json:
+            click.echo(f"{nodes * 8} GPUs, {jobs} jobs ...", err=True)
+        cases.append(_measure(nodes, jobs, aim_s, seed=seed, repeats=repeats, policy=policy))
+    if as_json:
+        report = {"benchmark": "planner", "seed": seed, "repeats": repeats, "policy": policy, "mechanism": "tune"}
+        click.echo(json.dumps({**report, "cases": [asdict(case) for case in cases]}))
+    else:
+        click.echo(_text(cases))
+
+
+def _measure(nodes: int, jobs: int, aim_s: float, *, seed: int, repeats: int, policy: str) -> Case:
+    tune = PlanConfig(policy=policy, mechanism="tune")
+    proportional = PlanConfig(policy=policy, mechanism="proportional")
+    start = cluster(nodes=nodes, jobs=jobs, seed=seed)
+    snapshot = a_round_later(start, plan(start, tune), seed=seed + 1)
+    result = plan(snapshot, tune)
+    was_running = {job.name for job in snapshot.jobs if job.running is not None}
+    round_s = _median_seconds(lambda: plan(snapshot, tune), repeats)
+    proportional_s = _median_seconds(lambda: plan(snapshot, proportional), repeats)
+    first_fit_s = _median_seconds(lambda: first_fit(snapshot), repeats)
+    return Case(
+        gpus=nodes * 8,
+        jobs=jobs,
+        running=len(was_running),
+        entering=sum(1 for a in result.allocations if a.job not in was_running),
+        preempted=len(result.preempted),
+        round_s=round_s,
+        fill_s=_median_seconds(lambda: plan(snapshot, PlanConfig(policy=policy, mode="fill")), repeats),
+        proportional_s=proportional_s,
+        first_fit_s=first_fit_s,
+        ratio_to_proportional=round_s / proportional_s,
+        ratio_to_first_fit=round_s / first_fit_s,
+        aim_s=aim_s,
+        within_aim=round_s <= aim_s,
+    )
+
+
+def _median_seconds(work: Callable[[], object], repeats: int) -> float:
+    seconds = []
+    for _ in range(repeats):
+        started = time.perf_counter()
+        work()
+        seconds.append(time.perf_counter() - started)
+    return median(seconds)
+
+
+def first_fit(snapshot: Snapshot) -> dict[str, list[tuple[str, int]]]:
+    """The plainest packing: jobs by attained service, GPUs of the first nodes that have any, nothing else looked at."""
+    free = [node.gpus for node in snapshot.nodes]
+    idle = sum(free)
+    placed: dict[str, list[tuple[str, int]]] = {}
+    for job in sorted(snapshot.jobs, key=lambda job: (job.attained_gpu_s, job.arrival_s, job.name)):
+        need = job.gpus
+        if need > idle:
+            continue
+        for index, node in enumerate(snapshot.nodes):
+            taken = min(need, free[index])
+            if taken:
+                free[index] -= taken
+                need -= taken
+                placed.setdefault(job.name, []).append((node.name, taken))
+            if need == 0:
+                break
+        idle -= job.gpus
+    return placed
+
+
+def _text(cases: list[Case]) -> str:
+    header = (
+        "GPUs",
+        "jobs",
+        "running",
+        "entering",
+        "preempted",
+        "round ms",
+        "fill ms",
+        "proportional ms",
+        "first fit ms",
+        "to proportional",
+        "to first fit",
+        "aim ms",
+    )
+    rows = [
+        (
+            str(case.gpus),
+            str(case.jobs),
+            str(case.running),
+            str(case.entering),
+            str(case.preempted),
+            *(f"{s * 1000:.1f}" for s in (case.round_s, case.fill_s, case.proportional_s, case.first_fit_s)),
+            f"{case.ratio_to_proportional:.2f}x",
+            f"{case.ratio_to_first_fit:.1f}x",
+            f"{case.aim_s * 1000:.0f}",
+        )
+        for case in cases
+    ]
+    return text_table(header, rows)

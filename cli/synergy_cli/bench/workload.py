@@ -1,0 +1,59 @@
+"""Random clusters and queues of a given size, the same for the same seed."""
+
+import random
+from dataclasses import replace
+
+from synergy_core.model import Job, Node, Plan, Profile, Snapshot
+
+_GIB = 2**30
+_GPUS, _CPU, _MEMORY = 8, 24000, 500 * _GIB
+_GPU_COUNTS = {1: 60, 2: 12, 4: 14, 8: 10, 16: 4}
+"""How many of a hundred jobs have so many GPUs."""
+
+
+def cluster(*, nodes: int, jobs: int, seed: int) -> Snapshot:
+    """Nodes of 8 GPUs, 24 CPUs and 500 GiB, and waiting jobs whose demands are below, at and above their share."""
+    rng = random.Random(seed)  # noqa: S311 - a workload, not a secret
+    return Snapshot(
+        nodes=tuple(
+            Node(name=f"n{index:05}", gpu_type="V100", gpus=_GPUS, cpu_millis=_CPU, memory_bytes=_MEMORY)
+            for index in range(nodes)
+        ),
+        jobs=tuple(_job(rng, index) for index in range(jobs)),
+    )
+
+
+def a_round_later(snapshot: Snapshot, plan: Plan, *, seed: int) -> Snapshot:
+    """The cluster once the plan was carried out, and with new amounts of attained service: some jobs change places."""
+    rng = random.Random(seed)  # noqa: S311 - a workload, not a secret
+    given = {allocation.job: allocation for allocation in plan.allocations}
+    jobs = (
+        replace(job, running=given.get(job.name), attained_gpu_s=float(rng.randint(0, 100_000)))
+        for job in snapshot.jobs
+    )
+    return replace(snapshot, jobs=tuple(jobs))
+
+
+def _job(rng: random.Random, index: int) -> Job:
+    gpus = rng.choices(list(_GPU_COUNTS), list(_GPU_COUNTS.values()))[0]
+    one_node = gpus <= _GPUS and rng.random() < 0.1
+    return Job(
+        name=f"j{index:05}",
+        gpus=gpus,
+        arrival_s=float(index),
+        attained_gpu_s=float(rng.randint(0, 100_000)),
+        steps_total=rng.randint(1_000, 100_000),
+        profiles={"V100": _profile(rng, gpus)},
+        placement="consolidate" if one_node else "auto",
+    )
+
+
+def _profile(rng: random.Random, gpus: int) -> Profile:
+    """The slower of CPU and storage sets the pace."""
+    cpu_share, memory_share = gpus * _CPU // _GPUS, gpus * _MEMORY // _GPUS
+    knee = cpu_share * rng.choice((0.2, 0.5, 1, 1, 2, 3, 4))
+    saturated = memory_share * rng.choice((0.2, 0.5, 1, 2, 4))
+    cpu = tuple(cpu_share * thirds // 3 for thirds in (1, 2, 3, 4, 5, 6, 9, 12, 24))
+    memory = tuple(memory_share * thirds // 3 for thirds in (1, 3, 6, 9, 12))
+    speed = tuple(tuple(10 * min(1.0, c / knee, 0.3 + 0.7 * m / saturated) for m in memory) for c in cpu)
+    return Profile(cpu_millis=cpu, memory_bytes=memory, steps_per_s=speed)

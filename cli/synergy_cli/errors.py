@@ -1,0 +1,43 @@
+"""How the command line fails: one line on stderr, exit 2 for bad input, 1 for the rest."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import click
+
+
+class BadInputError(click.ClickException):
+    """Input that cannot be used. The message names the field and what to change."""
+
+    exit_code = 2
+
+    def show(self, file: Any = None) -> None:
+        """Write the one line."""
+        click.echo(f"error: {self.format_message()}", file=file, err=True)
+
+
+class OneLineGroup(click.Group):
+    """A group whose usage errors, those of its commands included, are one line each."""
+
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
+    ) -> click.Context:
+        """See click.Command.make_context."""
+        with _usage_errors_as_one_line():
+            return super().make_context(info_name, args, parent, **extra)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """See click.Command.invoke."""
+        with _usage_errors_as_one_line():
+            return super().invoke(ctx)
+
+
+@contextmanager
+def _usage_errors_as_one_line() -> Iterator[None]:
+    try:
+        yield
+    except click.exceptions.NoArgsIsHelpError:
+        raise
+    except click.UsageError as error:
+        raise BadInputError(" ".join(error.format_message().split())) from error

@@ -1,0 +1,24 @@
+"""`kube-synergy`, also installed as `kubectl-synergy`."""
+
+import click
+
+from synergy_cli.bench import bench
+from synergy_cli.lazy import LazyCommand, LazyGroup
+from synergy_cli.plan_command import plan_command
+
+
+class _Commands(LazyGroup):
+    lazy = {
+        "demo": LazyCommand("synergy_cli.demo.command", "demo", "devcluster"),
+        "devcluster": LazyCommand("synergy_devcluster.cli", "devcluster", "devcluster"),
+    }
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="kube-synergy")
+def main() -> None:
+    """Resource-sensitive scheduling of deep-learning training jobs."""
+
+
+main.add_command(plan_command)
+main.add_command(bench)

@@ -1,0 +1,57 @@
+"""`kube-synergy plan`: one call of the planner on a file."""
+
+import json
+import sys
+import time
+from pathlib import Path
+
+import click
+
+from synergy_cli.errors import BadInputError
+from synergy_cli.plan_table import plan_text
+from synergy_core.mechanisms import MECHANISMS
+from synergy_core.model import FieldError, PlanConfig
+from synergy_core.plan import plan
+from synergy_core.policies import POLICIES
+from synergy_core.snapshot_format import SnapshotError, parse_snapshot, plan_document
+
+_DEFAULTS = PlanConfig()
+
+
+@click.command("plan")
+@click.argument("snapshot", metavar="SNAPSHOT.json")
+@click.option(
+    "--policy", default=_DEFAULTS.policy, show_default=True, help=f"Who should run: {', '.join(sorted(POLICIES))}."
+)
+@click.option(
+    "--mechanism",
+    default=_DEFAULTS.mechanism,
+    show_default=True,
+    help=f"How CPU and memory are dealt out: {', '.join(sorted(MECHANISMS))}.",
+)
+@click.option("--fill", is_flag=True, help="Only give free capacity to waiting jobs; running jobs stay.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout and nothing else there.")
+def plan_command(snapshot: str, policy: str, mechanism: str, fill: bool, as_json: bool) -> None:
+    """Plan a cluster whose state is in a file (- for standard input): who runs where, with how much CPU and memory."""
+    config = PlanConfig(policy=policy, mechanism=mechanism, mode="fill" if fill else "round")
+    try:
+        state = parse_snapshot(_read(snapshot))
+        started = time.perf_counter()
+        result = plan(state, config)
+        seconds = time.perf_counter() - started
+    except SnapshotError as error:
+        raise BadInputError(str(error)) from error
+    except FieldError as error:
+        raise BadInputError(f"--{error.path}: {error.problem}") from error
+    click.echo(json.dumps(plan_document(result, seconds=seconds)) if as_json else plan_text(result, seconds=seconds))
+
+
+def _read(source: str) -> bytes:
+    if source == "-":
+        return sys.stdin.buffer.read()
+    try:
+        return Path(source).read_bytes()
+    except OSError as error:
+        raise BadInputError(
+            f"SNAPSHOT.json: cannot read {source}: {error.strerror}; give the path of a file"
+        ) from error

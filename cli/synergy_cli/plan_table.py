@@ -1,0 +1,46 @@
+"""A plan for reading: who runs where with what, who waits and why."""
+
+from collections.abc import Iterator
+
+from synergy_cli.text_table import text_table
+from synergy_core.model import Allocation, Plan
+
+_GIB = 2**30
+
+
+def plan_text(plan: Plan, *, seconds: float) -> str:
+    """The whole plan as text."""
+    gpus = sum(worker.gpus for allocation in plan.allocations for worker in allocation.workers)
+    summary = (
+        f"{plan.policy} on {plan.mechanism}: {len(plan.allocations)} jobs run on {gpus} GPUs, {len(plan.waiting)} wait "
+        f"(planned in {seconds * 1000:.1f} ms)"
+    )
+    parts = [summary]
+    if plan.allocations:
+        header = ("job", "type", "node", "GPUs", "CPU", "memory GiB", "steps/s", "against its share", "")
+        parts.append(text_table(header, [row for a in plan.allocations for row in _rows(plan, a)]))
+    if plan.waiting:
+        lines = (f"{place}. {w.job}: {w.reason}\n   {w.message}" for place, w in enumerate(plan.waiting, start=1))
+        parts.append("\n".join(["waiting, the first in line first", *lines]))
+    return "\n\n".join(parts)
+
+
+def _rows(plan: Plan, allocation: Allocation) -> Iterator[tuple[str, ...]]:
+    """A row per node; what concerns the whole job stands in the first."""
+    job = [allocation.job, allocation.gpu_type]
+    speed = [*_speed(allocation), _note(plan, allocation.job)]
+    for worker in allocation.workers:
+        cpu, memory = f"{worker.cpu_millis / 1000:.2f}", f"{worker.memory_bytes / _GIB:.1f}"
+        yield (*job, worker.node, str(worker.gpus), cpu, memory, *speed)
+        job, speed = ["", ""], ["-", "-", ""]
+
+
+def _speed(allocation: Allocation) -> tuple[str, str]:
+    speed, usual = allocation.steps_per_s, allocation.proportional_steps_per_s
+    return f"{speed:.3g}" if speed else "-", f"{speed / usual:.2f}x" if speed and usual else "-"
+
+
+def _note(plan: Plan, job: str) -> str:
+    if job in plan.preempted:
+        return "moves"
+    return "resized" if job in plan.resized else ""
