@@ -7,10 +7,9 @@ import signal
 import time
 from contextlib import suppress
 
-import aiohttp
-
 from synergy_extender.cluster.cache import ClusterCache
 from synergy_extender.config import Settings
+from synergy_extender.failures import CALL_FAILED
 from synergy_extender.leader import LeaderElection
 from synergy_extender.leases.desk import LeaseDesk
 from synergy_extender.leases.progress_writer import ProgressWriter
@@ -25,7 +24,7 @@ from synergy_extender.web.ops_app import ops_app
 from synergy_extender.web.scheduler_app import SchedulerVerbs, scheduler_app
 from synergy_extender.web.servers import Endpoint, Servers
 from synergy_extender.web.tls import TlsFiles, follow
-from synergy_kube import ApiError, KubeClient
+from synergy_kube import KubeClient
 
 _LOG = logging.getLogger(__name__)
 LEASE_NAME = "kube-synergy-extender"
@@ -104,7 +103,7 @@ class Extender:
             ]
             serving = group.create_task(self.servers.run(), name="servers")
             await self._stopping.wait()
-            with suppress(ApiError, aiohttp.ClientError, TimeoutError, OSError):
+            with suppress(*CALL_FAILED):
                 await self.election.release()
             await asyncio.sleep(_LEAVING_SECONDS)
             self.servers.stop()

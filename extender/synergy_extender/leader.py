@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-import aiohttp
-
-from synergy_kube import ApiError, Conflict, KubeClient, NotFound
+from synergy_extender.failures import CALL_FAILED, explain
+from synergy_kube import Conflict, KubeClient, NotFound
 from synergy_kube.resources import LEASES
 
 _LOG = logging.getLogger(__name__)
@@ -72,8 +71,8 @@ class LeaderElection:
                 async with asyncio.timeout(self._timing.renew_s / 2):
                     won = started >= self._not_before and await self._try()
                 self._renewed_at = started if won and started >= self._not_before else None
-            except (ApiError, aiohttp.ClientError, TimeoutError, OSError) as error:
-                _LOG.warning("leader election: %s", error or type(error).__name__)
+            except CALL_FAILED as error:
+                _LOG.warning("leader election: %s", explain(error))
             self._tell()
             await asyncio.sleep(self._timing.retry_s)
             self._tell()

@@ -5,11 +5,10 @@ import logging
 from collections.abc import Callable
 from weakref import WeakValueDictionary
 
-import aiohttp
-
 from synergy_api.names import ROLE_WORKER, TOKEN_AUDIENCE, worker_pod_name
 from synergy_extender.cluster.cache import ClusterCache
 from synergy_extender.cluster.views import Key, PodView
+from synergy_extender.failures import CALL_FAILED, explain
 from synergy_extender.leases.progress_writer import ProgressWriter
 from synergy_extender.leases.reports import Report, Reported, due, progress_after
 from synergy_extender.leases.tokens import Identity, Reviewer
@@ -17,7 +16,7 @@ from synergy_extender.leases.verdict import Verdict, verdict
 from synergy_extender.metrics import Metrics
 from synergy_extender.planning.standing import service_of
 from synergy_extender.rounds import Rounds
-from synergy_kube import ApiError, Conflict
+from synergy_kube import Conflict
 
 _LOG = logging.getLogger(__name__)
 _TRIES = 4
@@ -62,8 +61,8 @@ class LeaseDesk:
             raise NotReadyError("this replica has not read the cluster yet")
         try:
             identity = await self._reviewer.identify(token, TOKEN_AUDIENCE)
-        except (ApiError, aiohttp.ClientError, TimeoutError, OSError) as error:
-            raise NotReadyError(f"the API server cannot review the token: {error or type(error).__name__}") from error
+        except CALL_FAILED as error:
+            raise NotReadyError(f"the API server cannot review the token: {explain(error)}") from error
         if identity is None:
             raise TokenRefusedError(f"the token is not valid for the audience {TOKEN_AUDIENCE}")
         pod = self._worker(identity)
@@ -92,8 +91,8 @@ class LeaseDesk:
         async with lock:
             try:
                 await self._write(key, reported, last=last)
-            except (ApiError, aiohttp.ClientError, TimeoutError, OSError) as error:
-                _LOG.warning("progress of %s is not written: %s", key, error or type(error).__name__)
+            except CALL_FAILED as error:
+                _LOG.warning("progress of %s is not written: %s", key, explain(error))
 
     async def _write(self, key: Key, reported: Reported, *, last: bool) -> None:
         """Guarded by the resource version, so that a write that was held up cannot undo a later replica's."""

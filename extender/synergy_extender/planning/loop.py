@@ -7,12 +7,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-import aiohttp
-
 from synergy_api.timestamps import parse_time
 from synergy_core import model as core
 from synergy_extender.cluster.cache import ClusterCache
 from synergy_extender.cluster.views import Key
+from synergy_extender.failures import CALL_FAILED, explain
 from synergy_extender.leases.progress_writer import ProgressWriter
 from synergy_extender.leases.reports import repaired
 from synergy_extender.metrics import Metrics
@@ -26,7 +25,7 @@ from synergy_extender.planning.standing import Standing, service_of, standing
 from synergy_extender.planning.worker import PlanFailed, PlanWorker
 from synergy_extender.planning.writer import LeadLostError, StatusWriter
 from synergy_extender.rounds import Rounds
-from synergy_kube import ApiError, Conflict, KubeClient
+from synergy_kube import Conflict, KubeClient
 
 _LOG = logging.getLogger(__name__)
 _DEBOUNCE_S = 0.1
@@ -119,8 +118,8 @@ class PlanningLoop:
                 self._metrics.plan_failures.inc()
                 _LOG.error("planning failed: %s", error)
                 self._again_at = self._clock() + _AFTER_FAILURE_S
-            except (ApiError, aiohttp.ClientError, TimeoutError, OSError) as error:
-                _LOG.warning("planning: %s", error or type(error).__name__)
+            except CALL_FAILED as error:
+                _LOG.warning("planning: %s", explain(error))
                 self._again_at = self._clock() + _AFTER_FAILURE_S
             except Exception:  # noqa: BLE001 - whatever it is, verbs and leases go on, and so does the next pass
                 self._metrics.plan_failures.inc()

@@ -5,12 +5,11 @@ import logging
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Protocol
 
-import aiohttp
-
 from synergy_api.names import ANNOTATION_BOUND
 from synergy_api.pods import NOTHING, Amounts
 from synergy_api.training_job import Allocation
 from synergy_extender.cluster.views import JobView, PodView
+from synergy_extender.failures import NO_ANSWER, explain
 from synergy_extender.ledger import AssumedBindings, Ledger
 from synergy_extender.verbs.place import Refusal
 from synergy_extender.wire.verbs import BindingArgs
@@ -72,8 +71,8 @@ class Binder:
             await self._bind(args)
         except ApiError as error:
             raise BindRefused(f"the API server refused: {error}") from error
-        except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            raise BindRefused(f"the API server cannot be reached ({error or type(error).__name__})") from error
+        except NO_ANSWER as error:
+            raise BindRefused(f"the API server cannot be reached ({explain(error)})") from error
 
     async def _bind(self, args: BindingArgs) -> None:
         pod = await self._placements.pod_now(args)

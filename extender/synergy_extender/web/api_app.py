@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from typing import Annotated, Any, Literal
 
-import aiohttp
 from fastapi import Depends, FastAPI, Header, HTTPException
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel
@@ -11,6 +10,7 @@ from pydantic import BaseModel
 from synergy_api.timestamps import format_time
 from synergy_core.snapshot_format import plan_document, snapshot_document
 from synergy_extender.cluster.cache import ClusterCache
+from synergy_extender.failures import CALL_FAILED, explain
 from synergy_extender.leases.desk import LeaseDesk, NotReadyError, NoWorkerError, TokenRefusedError
 from synergy_extender.leases.reports import Report
 from synergy_extender.leases.tokens import Reviewer
@@ -19,7 +19,6 @@ from synergy_extender.planning.loop import LastPlan
 from synergy_extender.planning.snapshot import build_snapshot
 from synergy_extender.rounds import Rounds
 from synergy_extender.web.limits import App, LimitBody
-from synergy_kube import ApiError
 
 _MOST_BYTES = 64 << 10
 
@@ -117,10 +116,8 @@ def _person(desk: ApiDesk) -> Callable[..., Any]:
             if identity is None:
                 raise HTTPException(401, "the API server refuses the token")
             allowed = await desk.reviewer.may_read_jobs(identity)
-        except (ApiError, aiohttp.ClientError, TimeoutError, OSError) as error:
-            raise HTTPException(
-                503, f"the API server cannot review the token: {error or type(error).__name__}"
-            ) from error
+        except CALL_FAILED as error:
+            raise HTTPException(503, f"the API server cannot review the token: {explain(error)}") from error
         if not allowed:
             raise HTTPException(403, f"{identity.username} may not get trainingjobs.kube-synergy.dev in all namespaces")
 

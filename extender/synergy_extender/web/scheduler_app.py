@@ -8,7 +8,6 @@ import logging
 import time
 from collections.abc import Awaitable, Callable
 
-import aiohttp
 import msgspec
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -17,6 +16,7 @@ from starlette.routing import Route
 
 from synergy_api.names import ANNOTATION_PLANNED_NODE
 from synergy_extender.cluster.views import Member, member_of
+from synergy_extender.failures import CALL_FAILED, explain
 from synergy_extender.metrics import Metrics
 from synergy_extender.verbs.bind import Binder, BindRefused
 from synergy_extender.verbs.place import Refusal
@@ -24,7 +24,6 @@ from synergy_extender.verbs.placements import ClusterPlacements
 from synergy_extender.verbs.scheduling import filter_nodes, prioritize_nodes, refuse_preemption
 from synergy_extender.web.limits import App, LimitBody
 from synergy_extender.wire.verbs import BindingArgs, BindingResult, ExtenderArgs, FilterResult, PodMetadata
-from synergy_kube import ApiError
 
 _LOG = logging.getLogger(__name__)
 _MOST_BYTES = 64 << 20
@@ -64,16 +63,16 @@ class SchedulerVerbs:
             return filter_nodes(args, place)
         except msgspec.DecodeError as error:
             return FilterResult(error=f"not a filter request: {error}")
-        except (ApiError, aiohttp.ClientError, TimeoutError, OSError) as error:
-            return FilterResult(error=f"the API server did not answer: {error or type(error).__name__}")
+        except CALL_FAILED as error:
+            return FilterResult(error=f"the API server did not answer: {explain(error)}")
 
     async def prioritize(self, body: bytes) -> object:
         """Prefers the planned node. There is no field for an error: what cannot be judged gets no score."""
         try:
             args = _ARGS.decode(body)
             return prioritize_nodes(args, await self._place(args.pod.metadata))
-        except (msgspec.DecodeError, ApiError, aiohttp.ClientError, TimeoutError, OSError) as error:
-            _LOG.warning("prioritize: %s", error or type(error).__name__)
+        except (msgspec.DecodeError, *CALL_FAILED) as error:
+            _LOG.warning("prioritize: %s", explain(error))
             return []
 
     async def bind(self, body: bytes) -> object:
