@@ -3,9 +3,14 @@
 import click
 
 from synergy_cli.bench.planner import planner
+from synergy_cli.lazy import LazyCommand, LazyGroup
 
 
-@click.group()
+class _Benchmarks(LazyGroup):
+    lazy = {"start": LazyCommand("synergy_cli.bench.start", "start", "kube")}
+
+
+@click.group(cls=_Benchmarks)
 def bench() -> None:
     """Benchmarks, each beside a reference that is measured in the same run."""
 
