@@ -65,9 +65,7 @@ class State:
     def from_json(cls, value: dict[str, Any]) -> "State":
         """Read what :meth:`to_json` wrote."""
         options = Options.from_json(value.pop("options"))
-        old = value.pop("holder", None)
-        listed = value.pop("holders", {"ksdev-real": old} if old else {})
-        holders = {name: ProcessId(**holder) for name, holder in listed.items()}
+        holders = {name: ProcessId(**holder) for name, holder in value.pop("holders").items()}
         components = {
             name: ComponentRecord(record["argv"], record["log"], _process(record["process"]))
             for name, record in value.pop("components").items()
