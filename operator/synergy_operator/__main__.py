@@ -21,7 +21,8 @@ def main() -> int:
         return 2
     kopf.configure(log_format=kopf.LogFormat.JSON)
     logging.getLogger().setLevel(environment.log_level)
-    logging.getLogger("kopf").setLevel(max(logging.getLogger().level, logging.INFO))
+    for chatty in ("kopf", "aiohttp.access"):  # a line for each event and each probe
+        logging.getLogger(chatty).setLevel(logging.WARNING)
     asyncio.run(_serve(environment))
     return 0
 

@@ -69,7 +69,7 @@ def profile_size(
         gpu_type=node.gpu_type,
         gpus=gpus,
         job_gpus=spec.gpus,
-        floor_millis=min(ceiling, _floor(spec, gpus)),
+        floor_millis=min(ceiling, _floor(spec, gpus, node.cpu_millis * gpus // node.gpus)),
         step_millis=max(step, -(-ceiling // _MOST_POINTS)),
         ceiling_millis=ceiling,
         memory_bytes=max(1, min(memory_bounds)),
@@ -86,9 +86,10 @@ def _reference(nodes: tuple[NodeCapacity, ...], granted: NodeShare | None) -> No
     return min(nodes, key=lambda node: (-node.gpus, -node.cpu_millis, node.name))
 
 
-def _floor(spec: TrainingJobSpec, gpus: int) -> int:
-    """No point below what the plan must give anyway, nor where the sidecars leave nothing for training."""
+def _floor(spec: TrainingJobSpec, gpus: int, proportional: int) -> int:
+    """No point below what the plan must give anyway, nor where the sidecars leave nothing for training, nor below a
+    tenth of the proportional share: the less CPU, the longer the run, and there is next to nothing left to save."""
     least = spec.resources.min.cpu
     wanted = cpu_millis(least) * gpus // spec.gpus if least is not None else 0
     beside = sidecar_requests(spec.template["spec"]).cpu_millis
-    return max(wanted, beside + 1 if beside else 0)
+    return max(wanted, proportional // 10, beside + 1 if beside else 0)

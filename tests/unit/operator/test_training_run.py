@@ -263,7 +263,7 @@ def test_the_backoff_doubles_to_five_minutes_and_the_limit_ends_the_job() -> Non
     assert waits == [10, 20, 40, 80, 160, 300, 300]
     assert world.status.phase == "Failed"
     assert world.reason("Finished") == "BackoffLimitExceeded"
-    assert "7 runs failed, spec.backoffLimit is 6" in world.message("Finished")
+    assert "failed runs: 7, spec.backoffLimit is 6" in world.message("Finished")
 
 
 def test_a_worker_killed_for_memory_says_what_to_raise() -> None:
