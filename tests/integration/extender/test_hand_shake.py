@@ -134,7 +134,7 @@ async def test_a_pod_that_is_no_worker_is_refused_with_words_that_help(
 async def test_a_worker_is_refused_where_a_foreign_pod_was_faster(
     operator: Operator, extender: Replica, kube_scheduler: object
 ) -> None:
-    await operator.submit("slow", gpus=8, gpuTypes=["Tesla-V100-SXM2-16GB"])
+    await operator.submit("slow", gpus=8, template=operator.only_on("fake-v100-004"))
     granted = await operator.allocation("slow", state="Granted", admitted=True)
     share = granted["workers"][0]
     thief = operator.worker("x", 1, 0, {**share, "gpus": 1, "cpuMillis": 1000, "memoryBytes": GIB})
