@@ -54,7 +54,11 @@ def spawn(argv: Iterable[str], log: Path, env: Mapping[str, str]) -> ProcessId:
     It survives the caller. ``env`` is added to a minimal environment, so that a proxy or credential
     variable of the caller's shell does not reach the cluster.
     """
-    base = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/root", "LANG": "C.UTF-8"}
+    base = {
+        "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+        "HOME": str(Path.home()),
+        "LANG": "C.UTF-8",
+    }
     with log.open("ab") as output:
         process = subprocess.Popen(
             list(argv),
