@@ -1,0 +1,123 @@
+"""Writes of status rest on what the decision was made from."""
+
+import time
+from typing import Any
+
+import pytest
+
+from support.extender_world import Operator
+from synergy_api.names import MANAGER_PROGRESS
+from synergy_api.training_job import Allocation, Progress
+from synergy_extender.cluster.views import JobView, read_job
+from synergy_extender.leases.progress_writer import ProgressWriter
+from synergy_extender.metrics import Metrics
+from synergy_extender.planning.changes import Kind, StatusChange
+from synergy_extender.planning.places import release
+from synergy_extender.planning.writer import LeadLostError, StatusWriter
+from synergy_kube import Conflict
+from synergy_kube.resources import TRAINING_JOBS
+
+pytestmark = pytest.mark.integration
+
+PENDING = {"phase": "Pending"}
+"""No leader touches such a job: these tests write alone."""
+RELEASED = release(Allocation(run=1, state="Granted"))
+
+
+class Desk:
+    """A writer, what it saw, and whether it leads."""
+
+    def __init__(self, operator: Operator) -> None:
+        self.seen: list[Any] = []
+        self.leads = True
+        self.metrics = Metrics()
+        self.writer = StatusWriter(
+            operator.kube,
+            leading=lambda: self.leads,
+            observe=self.seen.append,
+            metrics=self.metrics,
+            clock=time.time,
+        )
+
+    def count(self, outcome: str) -> float:
+        return (
+            self.metrics.registry.get_sample_value(
+                "kube_synergy_status_writes_total", {"kind": "leave", "outcome": outcome}
+            )
+            or 0.0
+        )
+
+
+def change(job: JobView) -> StatusChange:
+    return StatusChange(job, Kind.LEAVE, RELEASED, None)
+
+
+async def view(operator: Operator, name: str) -> JobView:
+    return read_job(await operator.job(name))
+
+
+async def test_a_change_is_written_and_seen(operator: Operator) -> None:
+    await operator.submit("plain", status=PENDING)
+    desk = Desk(operator)
+    assert await desk.writer.write([change(await view(operator, "plain"))]) == []
+    assert (await operator.job("plain"))["status"]["allocation"] == RELEASED.to_wire()
+    assert [read_job(item).status.allocation for item in desk.seen] == [RELEASED]
+
+
+async def test_what_others_wrote_meanwhile_does_not_stop_it_when_the_job_stands_as_it_did(operator: Operator) -> None:
+    await operator.submit("reporting", status=PENDING)
+    before = await view(operator, "reporting")
+    progress = {"status": {"progress": {"run": 1, "steps": 7}}}
+    await operator.kube.apply(
+        TRAINING_JOBS, "reporting", progress, operator.namespace, manager=MANAGER_PROGRESS, subresource="status"
+    )
+    assert await Desk(operator).writer.write([change(before)]) == []
+    status = (await operator.job("reporting"))["status"]
+    assert (status["allocation"]["state"], status["progress"]["steps"]) == ("Released", 7)
+
+
+async def test_a_change_for_a_job_that_stands_otherwise_by_now_is_dropped(operator: Operator) -> None:
+    for name in ("suspended", "granted", "gone", "replaced"):
+        await operator.submit(name, status=PENDING)
+    before = {name: await view(operator, name) for name in ("suspended", "granted", "gone", "replaced")}
+    suspend = {"spec": {"suspend": True}}
+    await operator.kube.merge_patch(TRAINING_JOBS, "suspended", suspend, operator.namespace)
+    other = Desk(operator)
+    held = Allocation(run=1, state="Granted")
+    await other.writer.write([StatusChange(before["granted"], Kind.ENTER, held, None)])
+    await operator.kube.delete(TRAINING_JOBS, "gone", operator.namespace)
+    await operator.kube.delete(TRAINING_JOBS, "replaced", operator.namespace)
+    await operator.submit("replaced", status=PENDING)
+    desk = Desk(operator)
+    dropped = await desk.writer.write([change(job) for job in before.values()])
+    assert sorted(key.name for key in dropped) == sorted(before)
+    assert (desk.count("dropped"), desk.count("written")) == (4, 0)
+    assert (await operator.job("granted"))["status"]["allocation"]["state"] == "Granted"
+    assert "allocation" not in (await operator.job("replaced"))["status"]
+
+
+async def test_one_that_no_longer_leads_writes_nothing(operator: Operator) -> None:
+    await operator.submit("plain", status=PENDING)
+    desk = Desk(operator)
+    desk.leads = False
+    with pytest.raises(LeadLostError):
+        await desk.writer.write([change(await view(operator, "plain"))])
+    assert "allocation" not in (await operator.job("plain"))["status"]
+
+
+async def test_progress_is_refused_after_somebody_elses_write_and_a_job_that_is_gone_has_none(
+    operator: Operator,
+) -> None:
+    await operator.submit("job", status=PENDING)
+    before = await view(operator, "job")
+    seen: list[Any] = []
+    writer = ProgressWriter(operator.kube, seen.append)
+    await writer.apply(before, Progress(run=1, steps=5))
+    with pytest.raises(Conflict):
+        await writer.apply(before, Progress(run=1, steps=4))
+    await writer.look(before)
+    assert [read_job(item).status.progress for item in seen] == [Progress(run=1, steps=5)] * 2
+    await operator.kube.delete(TRAINING_JOBS, "job", operator.namespace)
+    await writer.apply(before, Progress(run=1, steps=6))
+    await writer.look(before)
+    assert len(seen) == 2
