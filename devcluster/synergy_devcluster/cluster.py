@@ -117,6 +117,8 @@ def up(options: Options | None = None, *, report: Report = silent, paths: Paths 
 def down(*, report: Report = silent, paths: Paths | None = None) -> bool:
     """Take the devcluster down; return False when there was none."""
     places = paths or Paths.of()
+    if StateFile.of(places).load() is None:
+        return False
     with _locked(places):
         state = StateFile.of(places).load()
         if state is None:
