@@ -6,6 +6,8 @@ from typing import Any
 
 import click
 
+from synergy_core.model import FieldError
+
 
 class BadInputError(click.ClickException):
     """Input that cannot be used. The message names the field and what to change."""
@@ -31,6 +33,15 @@ class OneLineGroup(click.Group):
         """See click.Command.invoke."""
         with _usage_errors_as_one_line():
             return super().invoke(ctx)
+
+
+@contextmanager
+def bad_options() -> Iterator[None]:
+    """Turn what the planner says of its configuration into bad input that names the option."""
+    try:
+        yield
+    except FieldError as error:
+        raise BadInputError(f"--{error.path}: {error.problem}") from error
 
 
 @contextmanager

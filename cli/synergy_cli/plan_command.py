@@ -7,10 +7,10 @@ from pathlib import Path
 
 import click
 
-from synergy_cli.errors import BadInputError
+from synergy_cli.errors import BadInputError, bad_options
 from synergy_cli.plan_table import plan_text
 from synergy_core.mechanisms import MECHANISMS
-from synergy_core.model import FieldError, PlanConfig
+from synergy_core.model import PlanConfig
 from synergy_core.plan import plan
 from synergy_core.policies import POLICIES
 from synergy_core.snapshot_format import SnapshotError, parse_snapshot, plan_document
@@ -36,13 +36,12 @@ def plan_command(snapshot: str, policy: str, mechanism: str, fill: bool, as_json
     config = PlanConfig(policy=policy, mechanism=mechanism, mode="fill" if fill else "round")
     try:
         state = parse_snapshot(_read(snapshot))
-        started = time.perf_counter()
-        result = plan(state, config)
-        seconds = time.perf_counter() - started
     except SnapshotError as error:
         raise BadInputError(str(error)) from error
-    except FieldError as error:
-        raise BadInputError(f"--{error.path}: {error.problem}") from error
+    started = time.perf_counter()
+    with bad_options():
+        result = plan(state, config)
+    seconds = time.perf_counter() - started
     click.echo(json.dumps(plan_document(result, seconds=seconds)) if as_json else plan_text(result, seconds=seconds))
 
 

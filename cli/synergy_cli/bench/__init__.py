@@ -2,7 +2,7 @@
 
 import click
 
-from synergy_cli.bench.planner import planner
+from synergy_cli.bench.planner import planner_command
 from synergy_cli.lazy import LazyCommand, LazyGroup
 
 
@@ -15,4 +15,4 @@ def bench() -> None:
     """Benchmarks, each beside a reference that is measured in the same run."""
 
 
-bench.add_command(planner)
+bench.add_command(planner_command)

@@ -9,6 +9,7 @@ from statistics import median
 import click
 
 from synergy_cli.bench.workload import a_round_later, cluster
+from synergy_cli.errors import bad_options
 from synergy_cli.text_table import text_table
 from synergy_core.model import PlanConfig, Snapshot
 from synergy_core.plan import plan
@@ -36,18 +37,19 @@ class Case:
     within_aim: bool
 
 
-@click.command()
+@click.command("planner")
 @click.option("--seed", default=0, show_default=True, help="Seed of the random jobs.")
 @click.option("--repeats", default=5, show_default=True, type=click.IntRange(1), help="Plans per figure (median).")
 @click.option("--policy", default="las", show_default=True, help="Policy that is planned with.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout and nothing else there.")
-def planner(seed: int, repeats: int, policy: str, as_json: bool) -> None:
+def planner_command(seed: int, repeats: int, policy: str, as_json: bool) -> None:
     """One plan of a cluster in mid-life: two rounds in, all GPUs taken, many jobs waiting."""
     cases = []
     for nodes, jobs, aim_s in _SIZES:
         if not as_json:
             click.echo(f"{nodes * 8} GPUs, {jobs} jobs ...", err=True)
-        cases.append(_measure(nodes, jobs, aim_s, seed=seed, repeats=repeats, policy=policy))
+        with bad_options():
+            cases.append(_measure(nodes, jobs, aim_s, seed=seed, repeats=repeats, policy=policy))
     if as_json:
         report = {"benchmark": "planner", "seed": seed, "repeats": repeats, "policy": policy, "mechanism": "tune"}
         click.echo(json.dumps({**report, "cases": [asdict(case) for case in cases]}))

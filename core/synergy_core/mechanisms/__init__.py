@@ -8,12 +8,11 @@ the same amounts beside each GPU of a job; staying jobs stay on their nodes, and
 
 from collections.abc import Callable, Mapping
 
-from synergy_core.mechanisms.proportional import proportional
+from synergy_core.mechanisms import proportional, tune
 from synergy_core.mechanisms.statement import Packing
-from synergy_core.mechanisms.tune import tune
 from synergy_core.model import Mode
 from synergy_core.rounds import PoolSelection
 
 Mechanism = Callable[[PoolSelection, Mode], Packing]
 
-MECHANISMS: Mapping[str, Mechanism] = {"proportional": proportional, "tune": tune}
+MECHANISMS: Mapping[str, Mechanism] = {"proportional": proportional.pack, "tune": tune.pack}

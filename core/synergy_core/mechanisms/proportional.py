@@ -27,6 +27,6 @@ class ProportionalDemands:
         return contender.bounded(pool.shares)
 
 
-def proportional(selection: PoolSelection, mode: Mode) -> Packing:
+def pack(selection: PoolSelection, mode: Mode) -> Packing:
     """Seat everyone of the selection at the proportional share."""
     return Packer(selection, ProportionalDemands()).pack(mode)

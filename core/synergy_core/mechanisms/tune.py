@@ -46,7 +46,7 @@ class TuneDemands:
         return contender.bounded(np.minimum(pool.shares, contender.on(pool).lean))
 
 
-def tune(selection: PoolSelection, mode: Mode) -> Packing:
+def pack(selection: PoolSelection, mode: Mode) -> Packing:
     """Seat everyone of the selection; see the module."""
     packing = Packer(selection, TuneDemands()).pack(mode)
     grow(packing, _may_grow(packing, selection, mode))

@@ -11,14 +11,12 @@ A policy that answers with time shares instead of a line (an allocation matrix o
 
 from collections.abc import Callable, Mapping
 
-from synergy_core.policies.fifo import fifo
-from synergy_core.policies.las import las
+from synergy_core.policies import fifo, las, srtf
 from synergy_core.policies.queue import Queue, Ranking
-from synergy_core.policies.srtf import srtf
 
 Policy = Callable[[Queue], Ranking]
 
-POLICIES: Mapping[str, Policy] = {"fifo": fifo, "las": las, "srtf": srtf}
+POLICIES: Mapping[str, Policy] = {"fifo": fifo.rank, "las": las.rank, "srtf": srtf.rank}
 
 
 def line_of(answer: Ranking) -> tuple[str, ...]:

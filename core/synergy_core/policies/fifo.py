@@ -3,6 +3,6 @@
 from synergy_core.policies.queue import Queue, Ranking, ranked
 
 
-def fifo(queue: Queue) -> Ranking:
+def rank(queue: Queue) -> Ranking:
     """Jobs by arrival."""
     return ranked(queue, lambda job: job.arrival_s)

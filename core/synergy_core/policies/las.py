@@ -3,6 +3,6 @@
 from synergy_core.policies.queue import Queue, Ranking, ranked
 
 
-def las(queue: Queue) -> Ranking:
+def rank(queue: Queue) -> Ranking:
     """Jobs by attained service, in GPU-seconds."""
     return ranked(queue, lambda job: job.attained_gpu_s)

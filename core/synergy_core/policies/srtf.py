@@ -6,7 +6,7 @@ from synergy_core.model import Job
 from synergy_core.policies.queue import Queue, Ranking, ranked
 
 
-def srtf(queue: Queue) -> Ranking:
+def rank(queue: Queue) -> Ranking:
     """Jobs by the seconds they still need at their GPU-proportional share; those of unknown length come last."""
 
     def remaining_s(job: Job) -> float:

@@ -1,0 +1,113 @@
+"""`kube-synergy plan`: one JSON object, or a table; one line for bad input."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from support.planning import holding, job, node
+from synergy_cli.main import main
+from synergy_core.model import Snapshot
+from synergy_core.snapshot_format import snapshot_document
+
+EXAMPLE = "examples/snapshots/two-servers.json"
+
+
+def _run(*arguments: str, text: str | None = None) -> Result:
+    return CliRunner().invoke(main, ["plan", *arguments], input=text)
+
+
+def _example(repository: Path) -> str:
+    return str(repository / EXAMPLE)
+
+
+def test_json_is_one_object_on_stdout_and_nothing_else(repository: Path) -> None:
+    command = [str(Path(sys.executable).parent / "kube-synergy"), "plan", _example(repository), "--json"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stderr == ""
+    answer = json.loads(done.stdout)
+    assert answer["policy"] == "las"
+    assert answer["mechanism"] == "tune"
+    assert 0 < answer["seconds"] < 5
+    assert len(answer["allocations"]) == 4
+
+
+def test_the_example_is_the_papers_worked_example(repository: Path) -> None:
+    answer = json.loads(_run(_example(repository), "--policy", "fifo", "--json").stdout)
+    servers = {entry["job"]: entry["workers"][0]["node"] for entry in answer["allocations"]}
+    assert servers["research/resnet18"] == servers["research/transformer"]
+    assert servers["research/audio-m5"] == servers["research/gnmt"]
+    assert servers["research/resnet18"] != servers["research/gnmt"]
+    cpus = {entry["job"]: entry["workers"][0]["cpu_millis"] for entry in answer["allocations"]}
+    assert cpus["research/resnet18"] == 23000
+    assert cpus["research/transformer"] == 1000
+
+
+def test_a_dash_reads_standard_input(repository: Path) -> None:
+    text = (repository / EXAMPLE).read_text()
+    answer = json.loads(_run("-", "--mechanism", "proportional", "--json", text=text).stdout)
+    assert {entry["workers"][0]["cpu_millis"] for entry in answer["allocations"]} == {12000}
+
+
+def test_the_table_tells_who_runs_where_with_what_and_who_waits_and_why(repository: Path) -> None:
+    lines = _run(_example(repository), "--policy", "fifo").stdout.splitlines()
+    assert lines[0].startswith("fifo on tune: 4 jobs run on 16 GPUs, 1 wait (planned in ")
+    row = next(line for line in lines if line.startswith("research/resnet18"))
+    assert row.split() == ["research/resnet18", "V100", "server-1", "4", "23.00", "400.0", "9.2", "1.92x"]
+    assert "1. research/bert-large: NoFreeGPU" in lines
+    assert lines[-1].strip().startswith("needs 8 GPUs at once")
+
+
+def test_the_table_shows_what_moves_and_what_is_resized() -> None:
+    jobs = (
+        job("moved", 2, running=holding("moved", ("lost", 2, 6, 125))),
+        job("grown", 4, wants=(12, 60), running=holding("grown", ("n1", 4, 3, 60))),
+    )
+    text = json.dumps(snapshot_document(Snapshot(nodes=(node("n1"),), jobs=jobs)))
+    lines = _run("-", text=text).stdout.splitlines()
+    assert next(line for line in lines if line.startswith("moved")).endswith("moves")
+    assert next(line for line in lines if line.startswith("grown")).endswith("resized")
+
+
+def test_fill_leaves_running_jobs_alone() -> None:
+    jobs = (
+        job("first", 8),
+        job("old", 8, arrival_s=1.0, running=holding("old", ("n1", 8, 24, 500))),
+    )
+    text = json.dumps(snapshot_document(Snapshot(nodes=(node("n1"),), jobs=jobs)))
+    assert json.loads(_run("-", "--json", text=text).stdout)["preempted"] == ["old"]
+    assert json.loads(_run("-", "--json", "--fill", text=text).stdout)["preempted"] == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text", "line"),
+    [
+        (["-"], '{"nodes": [], "jobs": [{"name": "a"}]}', "error: jobs[0].gpus: missing; add it"),
+        (["-"], "what", "error: not JSON: expected value at line 1 column 1"),
+        (
+            ["-", "--policy", "ftf"],
+            '{"nodes": [], "jobs": []}',
+            "error: --policy: 'ftf' is not there; choose one of fifo, las, srtf",
+        ),
+        (
+            ["-", "--mechanism", "opt"],
+            '{"nodes": [], "jobs": []}',
+            "error: --mechanism: 'opt' is not there; choose one of proportional, tune",
+        ),
+        (
+            ["nowhere.json"],
+            None,
+            "error: SNAPSHOT.json: cannot read nowhere.json: No such file or directory; give the path of a file",
+        ),
+        ([], None, "error: Missing argument 'SNAPSHOT.json'."),
+        (["-", "--speed"], None, "error: No such option '--speed'."),
+    ],
+)
+def test_bad_input_is_one_line_on_stderr_and_exit_2(arguments: list[str], text: str | None, line: str) -> None:
+    result = _run(*arguments, text=text)
+    assert result.exit_code == 2
+    assert result.stdout == ""
+    assert result.stderr.splitlines() == [line]
