@@ -71,7 +71,7 @@ KINDS: Final = (
             _AGE,
             Column("Reason", ".status.queue.reason", "string", "Why it is not running.", wide=True),
             Column("Run", ".status.allocation.run", "integer", "Number of its newest run.", wide=True),
-            Column("Nodes", ".status.allocation.nodes", "integer", "Nodes it holds or last held.", wide=True),
+            Column("Nodes", ".status.allocation.nodes", "integer", "Nodes it holds.", wide=True),
         ),
         categories=("all", "kube-synergy"),
         rules=tuple(NAME_RULES),

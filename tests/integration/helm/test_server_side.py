@@ -21,7 +21,7 @@ VALUES = {
     ),
     "everything set": (
         "--set=image.registry=registry.example.com/team,image.tag=v1,image.pullPolicy=Always,imagePullSecrets[0]=puller",
-        "--set=podAnnotations.note=x,podLabels.team=ml,priorityClassName=system-cluster-critical,workerPriority=100",
+        "--set=podAnnotations.note=x,podLabels.team=ml,priorityClassName=system-cluster-critical",
         "--set=operator.nodeSelector.zone=a,operator.tolerations[0].operator=Exists,operator.logLevel=DEBUG",
         "--set=extender.replicas=3,extender.resources.limits.cpu=2",
         "--set=scheduler.replicas=2,scheduler.image=registry.example.com/kube-scheduler:v1.36.0",

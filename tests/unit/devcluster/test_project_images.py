@@ -96,6 +96,13 @@ def test_docker_builds_the_same_list() -> None:
     assert files == {str(image.dockerfile) for image in PROJECT_IMAGES}
 
 
+def test_every_image_that_the_example_manifests_name_is_one_of_them() -> None:
+    manifests = sorted((SOURCE / "examples").rglob("*.yaml"))
+    named = {name for file in manifests for name in re.findall(r"(?m)^\s*-? ?image: (\S+)", file.read_text())}
+    assert named
+    assert named <= {image.tag for image in PROJECT_IMAGES}
+
+
 def test_an_unknown_room_is_refused_with_the_known_ones(tmp_path: Path) -> None:
     with pytest.raises(BadInputError, match="image 'simulator': write one of operator, extender, profiler, scheduler"):
         build_images(only=("simulator",), paths=Paths(tmp_path, tmp_path, "/unused", tmp_path))
