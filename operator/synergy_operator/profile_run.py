@@ -253,14 +253,16 @@ def _result(job: BatchJobView, pod: PodView | None) -> Measurement | Shortfall |
 
 
 def _failure(series: _Series) -> Finding | None:
-    """Why the profile has failed: a point that came to nothing as often as it may be tried."""
+    """Why the profile has failed: a point that came to nothing as often as it may be tried, or once where sidecars keep
+    the pod, since the proof goes with it."""
     attempts: dict[int, list[tuple[BatchJobView, Shortfall]]] = {}
     for job in series.jobs:
         result = _result(job, series.pod_of(job))
         if isinstance(result, Shortfall):
             attempts.setdefault(job.point, []).append((job, result))
+    kept = {pod.batch_job for pod in series.holding}
     for point, shortfalls in sorted(attempts.items()):
-        if len(shortfalls) >= ATTEMPTS:
+        if len(shortfalls) >= ATTEMPTS or any(job.name in kept for job, _ in shortfalls):
             job, shortfall = shortfalls[-1]
             memory = format_bytes(series.share.memory_bytes) if series.share else "its limit"
             facts = {"job": job.name, "cpu": format_cpu(point), "problem": shortfall.problem, "memory": memory}
@@ -351,8 +353,9 @@ def _waiting(series: _Series) -> Verdict:
         problem = pod.stuck or pod.unschedulable
         if problem:
             return no(say(Reason.WORKER_WAITING, run=series.number, rank=0, problem=problem))
-    measured = (series.active or series.jobs)[-1]
-    return _measuring(series, measured.point)
+    points = [job.point for job in series.active]
+    points += [pod.cpu_millis + pod.beside_cpu_millis for pod in series.holding]
+    return _measuring(series, points[0])
 
 
 def _done(series: _Series) -> Finding:

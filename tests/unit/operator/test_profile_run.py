@@ -11,6 +11,7 @@ from synergy_api.scheduling_policy import Profiling
 from synergy_api.throughput_profile import ThroughputProfileSpec
 from synergy_api.timestamps import format_time
 from synergy_operator.actions import CreateJob
+from synergy_operator.observed import Refusals
 
 AUTO = {"mode": "Auto"}
 
@@ -546,3 +547,92 @@ def test_a_cpu_step_of_the_user_is_kept_to_unless_the_matrix_would_be_too_long()
         run_point(world, knee)
     assert world.status.profile is not None
     assert len(world.status.profile.matrices[0].cpu_millis) <= 64
+
+
+SIDE = {"name": "side", "image": "i", "resources": {"requests": {"cpu": "1", "memory": "1Gi"}}}
+TRAIN = {"name": "train", "image": "i", "command": ["c"]}
+
+
+def test_sidecars_are_measured_with_the_job_and_end_with_the_measurement() -> None:
+    world = granted(template={"spec": {"containers": [TRAIN, SIDE]}})
+    container = world.jobs["job-1-12000"]["spec"]["template"]["spec"]["containers"][0]
+    assert container["resources"]["limits"]["cpu"] == "11"
+    world.bind()
+    world.start()
+    world.exit("job-1-12000-x", 0, measured(9.0))
+    world.settle()
+    assert "job-1-12000" not in world.jobs
+    assert world.status.profile is not None
+    assert world.status.profile.points[0].cpu_millis == 12000
+    assert world.status.profile.points[0].memory_bytes == 8 * GIB
+    world.pods.clear()
+    world.settle()
+    assert len(world.jobs) == 1, "the next point follows once the pod is gone"
+
+
+def test_a_point_that_fails_beside_sidecars_is_not_tried_for_ever() -> None:
+    world = granted(template={"spec": {"containers": [TRAIN, SIDE]}})
+    world.bind()
+    world.start()
+    world.exit("job-1-12000-x", 1, failed("Crashed", "exit code 1"))
+    world.settle()
+    world.pods.clear()
+    world.settle()
+    assert world.status.phase == "Failed"
+    assert world.reason("Profiled") == "ProfileCrashed"
+
+
+def test_a_place_that_the_sidecars_use_up_fails_the_profile_with_the_numbers() -> None:
+    world = asking(template={"spec": {"containers": [TRAIN, SIDE]}})
+    world.grant(("n1", 1, 900, 8), purpose="Profile")
+    world.settle()
+    assert world.status.phase == "Failed"
+    assert world.reason("Profiled") == "SidecarsTooLarge"
+    assert world.jobs == {}
+
+
+def test_a_job_the_api_server_refuses_gives_the_place_back_with_its_words() -> None:
+    world = asking()
+    run = give_place(world)
+    world.refusals = Refusals(run=run, message="exceeded quota: jobs")
+    world.settle()
+    assert world.reason("Running") == "PodRefused"
+    assert "exceeded quota: jobs" in world.message("Running")
+    assert world.status.phase == "Profiling"
+
+
+def test_a_failed_init_container_is_a_shortfall_of_the_point() -> None:
+    world = granted()
+    for name in ("job-1-12000", "job-1-12000b"):
+        world.bind(f"{name}-x")
+        ended = {"name": "fetch", "state": {"terminated": {"exitCode": 4}}}
+        world.set_pod(f"{name}-x", phase="Failed", initContainerStatuses=[ended])
+        world.finish_job(name, failed="BackoffLimitExceeded")
+        world.settle()
+    assert world.reason("Profiled") == "ProfileBadCommand"
+    assert "init container fetch ended with exit code 4" in world.message("Profiled")
+
+
+def test_a_type_whose_nodes_are_gone_gives_the_place_back() -> None:
+    world = World([node("n1"), node("t1", kind="T4")], profile=AUTO)
+    world.settle()
+    world.grant(("t1", 1, 3000, 8), purpose="Profile", gpu_type="T4")
+    del world.nodes["t1"]
+    world.settle()
+    assert world.jobs == {}
+    assert world.status.service is not None
+    assert world.status.service.ended_run == 1
+    assert world.status.profile is not None
+    assert world.status.profile.request is not None
+    assert world.status.profile.request.gpu_type == "V100"
+
+
+def test_a_profile_job_deleted_by_somebody_ends_the_run_as_no_failure() -> None:
+    world = granted()
+    world.pods.clear()
+    world.finish_job("job-1-12000", failed="BackoffLimitExceeded")
+    world.settle()
+    assert world.status.service is not None
+    assert world.status.service.last is not None
+    assert world.status.service.last.outcome == "Evicted"
+    assert "the pod of profile run job-1-12000 is gone" in world.message("Running")
