@@ -185,7 +185,8 @@ def _tell_queue(drafts: Mapping[Key, Draft], now: float, result: PlanResult | No
     told = None
     if result is not None:
         backing_off = [draft.job for key, draft in drafts.items() if stands[key] is Standing.BACKING_OFF]
-        told = queue_of(result.plan, backing_off, result.refused, {str(key): key for key in drafts})
+        jobs = {key: draft.job for key, draft in drafts.items()}
+        told = queue_of(result.plan, jobs, backing_off, result.refused)
     for key, draft in drafts.items():
         waits = stands[key] in (Standing.WAITING, Standing.BACKING_OFF) and draft.granted is None
         if not waits:

@@ -15,22 +15,27 @@ CANNOT_BE_PLANNED = "CannotBePlanned"
 
 
 def queue_of(
-    plan: core.Plan, backing_off: Iterable[JobView], refused: Mapping[Key, str], keys: Mapping[str, Key]
+    plan: core.Plan, jobs: Mapping[Key, JobView], backing_off: Iterable[JobView], refused: Mapping[Key, str]
 ) -> dict[Key, QueueStatus]:
     """The queue in the policy's order, then the jobs that back off, then those that cannot be planned."""
+    names = {str(key): key for key in jobs}
     queue: dict[Key, QueueStatus] = {}
     for waiting in plan.waiting:
-        _append(queue, keys.get(waiting.job), waiting.reason, waiting.message)
+        if waiting.job in names:
+            _append(queue, jobs[names[waiting.job]], waiting.reason, waiting.message)
     for job in sorted(backing_off, key=lambda job: job.key):
-        _append(queue, job.key, BACKING_OFF, _backoff(job))
-    for key in sorted(refused):
-        _append(queue, key, CANNOT_BE_PLANNED, f"{refused[key]}: correct the job's spec")
+        _append(queue, job, BACKING_OFF, _backoff(job))
+    for key in sorted(refused.keys() & jobs.keys()):
+        _append(queue, jobs[key], CANNOT_BE_PLANNED, f"{refused[key]}: correct the job's spec")
     return queue
 
 
-def _append(queue: dict[Key, QueueStatus], key: Key | None, reason: str, message: str) -> None:
-    if key is not None:
-        queue[key] = QueueStatus(position=len(queue) + 1, reason=reason, message=message)
+def _append(queue: dict[Key, QueueStatus], job: JobView, reason: str, message: str) -> None:
+    position, told = len(queue) + 1, job.status.queue
+    if told is not None and (told.position, told.reason, told.message) == (position, reason, message):
+        queue[job.key] = told
+    else:
+        queue[job.key] = QueueStatus(position=position, reason=reason, message=message)
 
 
 def _backoff(job: JobView) -> str:
