@@ -33,8 +33,6 @@ def choose(placement: Placement, need: int, room: Rooms, emptiness: Emptiness) -
 
 def nodes_needed(need: int, room: Rooms) -> int:
     """The smallest number of nodes that have `need` GPUs together; one more than there are where they do not fit."""
-    if room.size == 0:
-        return 1
     together = np.cumsum(np.sort(room)[::-1])
     return int(np.searchsorted(together, need)) + 1
 
@@ -55,10 +53,9 @@ def _fewest(need: int, room: Rooms, emptiness: Emptiness) -> Seats | None:
         if available <= 0:
             return None
         if available >= need:
-            others = by_room[position:]
-            last = _fullest_with(room[others], need, emptiness[others])
-            seats.append((node if last is None else int(others[last]), need))
-            return tuple(sorted(seats))
+            enough = [other for other in by_room[position:].tolist() if room[other] >= need]
+            last = min(enough, key=lambda other: (float(emptiness[other]), other))
+            return tuple(sorted([*seats, (last, need)]))
         seats.append((node, available))
         need -= available
     return None

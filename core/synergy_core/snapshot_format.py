@@ -6,10 +6,9 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 
-from synergy_core.model import Allocation, FieldError, Job, Node, Plan, Snapshot
+from synergy_core.model import FieldError, Job, Node, Plan, Snapshot
 
 _SNAPSHOT = TypeAdapter(Snapshot)
-_ALLOCATION = TypeAdapter(Allocation)
 
 _ONLY_WHEN_SET = frozenset(
     {
@@ -34,14 +33,6 @@ def parse_snapshot(text: str | bytes) -> Snapshot:
     """Snapshot from its JSON form; raises SnapshotError naming the first bad field."""
     try:
         return _SNAPSHOT.validate_json(text)
-    except ValidationError as error:
-        raise SnapshotError(_one_line(error.errors()[0])) from None
-
-
-def parse_allocation(text: str | bytes) -> Allocation:
-    """Allocation from its JSON form; raises SnapshotError naming the first bad field."""
-    try:
-        return _ALLOCATION.validate_json(text)
     except ValidationError as error:
         raise SnapshotError(_one_line(error.errors()[0])) from None
 

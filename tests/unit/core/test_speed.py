@@ -55,6 +55,10 @@ def test_the_smallest_amounts_reach_the_target_within_the_ceiling(
     assert memory <= ceiling[1]
 
 
+def test_a_target_out_of_reach_gives_the_ceiling() -> None:
+    assert Speed(MATRIX).smallest(99.0, (2500, 15)) == (2500, 15)
+
+
 @given(profiles(2), amounts, amounts)
 def test_the_next_step_is_faster_and_stays_below_the_ceiling(
     profile: Profile, now: tuple[int, int], limit: tuple[int, int]
