@@ -22,7 +22,6 @@ _TOLD: Final = frozenset(
         Reason.SUSPENDED,
         Reason.WORKERS_RUNNING,
         Reason.YIELDING,
-        Reason.RESIZING,
     }
 )
 _WARNED: Final = frozenset(
@@ -75,5 +74,5 @@ def _of_conditions(old: TrainingJobStatus, new: TrainingJobStatus) -> Iterator[P
             yield PostEvent("Warning", reason.value, after.message)
         elif kind == FINISHED and after.status == "True":
             yield PostEvent("Normal" if reason is Reason.JOB_SUCCEEDED else "Warning", reason.value, after.message)
-        elif reason in _TOLD:
+        elif reason in _TOLD or (reason is Reason.AS_PLANNED and before is not None):
             yield PostEvent("Normal", reason.value, after.message)

@@ -17,7 +17,7 @@ from synergy_operator.config import Environment
 from synergy_operator.controller import Controller
 
 _START_SECONDS: Final = 60.0
-_ERROR_BACKOFFS: Final = (0.2, 0.5, 1.0, 2.0, *(5.0 for _ in range(120)))
+_ERROR_BACKOFFS: Final = (0.2, 0.5, *(1.0 for _ in range(600)))
 """The API server may be away for ten minutes before the process gives up and is started anew."""
 
 

@@ -198,7 +198,7 @@ TEXTS: Final[dict[Reason, str]] = {
     Reason.JOB_SUCCEEDED: "all workers of run {run} ended with exit code 0",
     Reason.BACKOFF_LIMIT_EXCEEDED: "failed runs: {failures}, spec.backoffLimit is {limit}; the last: {problem}",
     Reason.PROFILE_FAILED: "the job could not be measured; the condition Profiled says why",
-    Reason.AS_PLANNED: "the workers have the CPU and memory of the plan",
+    Reason.AS_PLANNED: "the workers have {cpu} CPU and {memory} memory, as planned",
     Reason.RESIZING: "{workers} workers are being resized",
     Reason.RESIZE_PENDING: "worker {rank} keeps its size for now: {problem}",
     Reason.RESIZE_REFUSED: "worker {rank} keeps its size: {problem}; the next run starts with the planned size",

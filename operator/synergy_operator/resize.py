@@ -6,11 +6,12 @@ Who shrinks before whom is the plan's business: what stands in `allocation.worke
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from synergy_api.quantity import format_bytes, format_cpu
 from synergy_operator.actions import ResizePod
 from synergy_operator.conditions import Verdict, no, yes
 from synergy_operator.gang import Member, by_rank
 from synergy_operator.observed import Refusals
-from synergy_operator.reasons import Reason, say
+from synergy_operator.reasons import Finding, Reason, say
 from synergy_operator.views import PodView
 
 
@@ -29,7 +30,7 @@ def resizes(gang: Iterable[Member], pods: Iterable[PodView], refusals: Refusals)
     wishes = {pod.rank: _wish(places[pod.rank], pod) for pod in held}
     refused = {pod.rank: _refused(wishes[pod.rank], pod, refusals) for pod in held}
     actions = tuple(wish for rank, wish in sorted(wishes.items()) if wish is not None and not refused[rank])
-    return Resizing(actions, _verdict(held, refused, actions))
+    return Resizing(actions, _verdict(held, refused, actions) or yes(_as_planned(held)))
 
 
 def _wish(member: Member, pod: PodView) -> ResizePod | None:
@@ -45,7 +46,14 @@ def _refused(wish: ResizePod | None, pod: PodView, refusals: Refusals) -> str:
     return message if wish is not None and (cpu, memory) == (wish.cpu_millis, wish.memory_bytes) else ""
 
 
-def _verdict(held: Iterable[PodView], refused: Mapping[int, str], actions: tuple[ResizePod, ...]) -> Verdict:
+def _as_planned(held: Iterable[PodView]) -> Finding:
+    cpu = sum(pod.cpu_millis + pod.beside_cpu_millis for pod in held)
+    memory = sum(pod.memory_bytes + pod.beside_memory_bytes for pod in held)
+    return say(Reason.AS_PLANNED, cpu=format_cpu(cpu), memory=format_bytes(memory))
+
+
+def _verdict(held: Iterable[PodView], refused: Mapping[int, str], actions: tuple[ResizePod, ...]) -> Verdict | None:
+    """What is not as planned."""
     for pod in held:
         if refused[pod.rank]:
             return no(say(Reason.RESIZE_REFUSED, rank=pod.rank, problem=refused[pod.rank]))
@@ -53,4 +61,4 @@ def _verdict(held: Iterable[PodView], refused: Mapping[int, str], actions: tuple
         if pod.resize_problem:
             return no(say(Reason.RESIZE_PENDING, rank=pod.rank, problem=pod.resize_problem))
     under_way = len(actions) + sum(pod.resizing for pod in held)
-    return no(say(Reason.RESIZING, workers=under_way)) if under_way else yes(say(Reason.AS_PLANNED))
+    return no(say(Reason.RESIZING, workers=under_way)) if under_way else None

@@ -200,7 +200,7 @@ def read_pod(item: Object) -> PodView:
         message=status.get("message") or "",
         unschedulable=_unschedulable(conditions),
         disruption=_true(conditions, "DisruptionTarget", "reason"),
-        resizing=bool(_true(conditions, "PodResizeInProgress", "status")),
+        resizing=bool(_true(conditions, "PodResizeInProgress", "status")) or _lags(first, requests, status),
         resize_problem=_resize_problem(conditions),
         ungated_at=_time(annotations.get(ANNOTATION_UNGATED_AT)),
         stuck=_stuck(status),
@@ -295,6 +295,13 @@ def _init_failure(statuses: Sequence[Object]) -> str:
         if ended.get("exitCode"):
             return f"init container {container.get('name')} ended with exit code {ended['exitCode']}"
     return ""
+
+
+def _lags(container: Object, wanted: Amounts, status: Object) -> bool:
+    """The kubelet has not yet given the container what its spec says. Before it runs there is nothing to compare."""
+    statuses = status.get("containerStatuses") or []
+    found: Object = next((s.get("resources") or {} for s in statuses if s.get("name") == container["name"]), {})
+    return "requests" in found and amounts_of(found["requests"]) != wanted
 
 
 def _resize_problem(conditions: Mapping[str, Object]) -> str:

@@ -39,7 +39,7 @@ class OperatorProcess:
         self._env = {
             **os.environ,
             "KUBECONFIG": str(kubeconfig),
-            "SYNERGY_PROFILER_IMAGE": "example/profiler:1",
+            "SYNERGY_PROFILER_IMAGE": "localhost/kube-synergy-profiler:dev",
             "SYNERGY_EXTENDER_URL": "https://extender.example:9444",
             "SYNERGY_CA_FILE": str(ca),
             "SYNERGY_HEALTH_PORT": str(self.port),

@@ -515,7 +515,8 @@ def test_a_retune_resizes_the_running_pods_without_a_restart() -> None:
     assert sum(int(size["memory"]) for size in sizes) == 20 * GIB
     assert world.status.phase == "Running"
     assert world.reason("ResourcesAsPlanned") == "AsPlanned"
-    assert "Resizing" in world.posted()
+    told = [event.message for event in world.events if event.reason == "AsPlanned"]
+    assert told == ["the workers have 9001m CPU and 20Gi memory, as planned"]
 
 
 def test_a_refused_resize_is_told_and_not_asked_for_again() -> None:
@@ -532,6 +533,22 @@ def test_a_refused_resize_is_told_and_not_asked_for_again() -> None:
     world.allocate(workers=[workers_json("n1", 1, 4000, 8)])
     world.settle()
     assert world.pods["job-1-0"]["spec"]["containers"][0]["resources"]["requests"]["cpu"] == "4000m"
+
+
+def test_a_resize_is_over_when_the_container_has_what_its_spec_says() -> None:
+    world = World()
+    world.settle()
+    world.grant()
+    world.run_all()
+    statuses = world.pods["job-1-0"]["status"]["containerStatuses"]
+    old = {"requests": {"cpu": "2", "memory": "8Gi", "nvidia.com/gpu": "1"}}
+    world.set_pod("job-1-0", containerStatuses=[{**statuses[0], "resources": old}])
+    world.settle()
+    assert world.reason("ResourcesAsPlanned") == "Resizing"
+    new = {"requests": {**old["requests"], "cpu": "3"}}
+    world.set_pod("job-1-0", containerStatuses=[{**statuses[0], "resources": new}])
+    world.settle()
+    assert world.reason("ResourcesAsPlanned") == "AsPlanned"
 
 
 def test_a_resize_that_the_kubelet_puts_off_is_told() -> None:
