@@ -8,6 +8,7 @@ from support.operator_stage import NODES, OperatorProcess, Stage, condition, tem
 from support.waiting import eventually
 from synergy_api import names
 from synergy_kube import NotFound
+from synergy_kube.resources import NODES as NODE_RESOURCE
 from synergy_kube.resources import PODS, SERVICES, TRAINING_JOBS, Resource
 
 pytestmark = pytest.mark.integration
@@ -119,6 +120,34 @@ async def test_a_pod_deleted_behind_our_back_ends_the_run_as_no_failure(stage: S
     assert status["service"]["last"]["outcome"] == "Evicted"
     assert status["service"]["failures"] == 0
     assert await stage.pods() == []
+
+
+async def test_a_lost_node_takes_the_gang_back_and_its_pod_is_given_up(stage: Stage) -> None:
+    pod = template()
+    pod["spec"]["terminationGracePeriodSeconds"] = 1
+    lost = {"operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 1}
+    keys = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
+    pod["spec"]["tolerations"] = [{"key": key, **lost} for key in keys]
+    await stage.submit(gpus=2, template=pod)
+    await stage.phase("Queued")
+    await stage.grant((NODES[0], 1, 3000, 8), (NODES[1], 1, 3000, 8))
+    await stage.bind(2)
+    await stage.phase("Running")
+    await fail_node(stage, NODES[1], "true")
+    try:
+        status = await stage.phase("Queued", seconds=120)
+    finally:
+        await fail_node(stage, NODES[1], None)
+    assert status["service"]["last"]["outcome"] == "Evicted"
+    assert "worker 1 was lost" in condition(status, "Running")["message"]
+    assert status["service"]["failures"] == 0
+    assert await stage.pods() == []
+
+
+async def fail_node(stage: Stage, node: str, failed: str | None) -> None:
+    """Let a fake node fail or recover."""
+    annotations = {"kwok.kube-synergy.dev/fail": failed}
+    await stage.kube.merge_patch(NODE_RESOURCE, node, {"metadata": {"annotations": annotations}})
 
 
 async def test_the_quota_s_own_words_reach_the_user(stage: Stage) -> None:
