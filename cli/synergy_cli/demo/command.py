@@ -15,6 +15,8 @@ from synergy_cli.product import install
 from synergy_devcluster import prerequisites
 from synergy_kube import KubeClient
 
+_LOG_WIDTH = 160
+"""Columns where the output goes to a file."""
 _COLOURS = ("cyan", "green", "magenta", "yellow", "blue", "red")
 
 
@@ -30,7 +32,8 @@ _COLOURS = ("cyan", "green", "magenta", "yellow", "blue", "red")
 @click.option("--keep", is_flag=True, help="Leave the cluster running afterwards.")
 def demo(manifests: Path, minutes: float, keep: bool) -> None:
     """From nothing to jobs finishing on a real cluster on this machine, told as it happens."""
-    console = Console(highlight=False)
+    terminal = Console(highlight=False)
+    console = terminal if terminal.is_terminal else Console(highlight=False, width=_LOG_WIDTH)
     try:
         prerequisites.check()
         cluster = synergy_devcluster.up(synergy_devcluster.Options(gpus=2), report=console.print)

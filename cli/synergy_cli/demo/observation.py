@@ -60,13 +60,9 @@ def _because(phase: str, status: Object) -> str:
         return f": {status['queue'].get('message', '')}"
     if phase == "Queued" and (service.get("last") or {}).get("outcome") == "Yielded":
         return f": left at step {service['last'].get('step')}, keeps its progress"
-    if phase in ("Pending", "Failed"):
-        return "".join(
-            f": {condition['message']}"
-            for condition in status.get("conditions", [])
-            if condition["type"] in ("Valid", "Finished") and condition.get("message")
-        )
-    return ""
+    telling = {"Pending": "Valid", "Failed": "Finished"}.get(phase)
+    messages = [item.get("message", "") for item in status.get("conditions", []) if item["type"] == telling]
+    return f": {messages[0]}" if messages else ""
 
 
 def _points(old: Object, new: Object) -> list[str]:
