@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+
 from synergy_api.nodes import pod_spec_admits
 
 NODE = {

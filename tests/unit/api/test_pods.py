@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from synergy_api.pods import NOTHING, Amounts, held_by, is_terminal, pod_requests
 
 GI = 1 << 30

@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+
 from synergy_api.gpu_pool import GPUPoolSpec
 from synergy_api.pools import NodeCapacity, Pool, ProblemReason, node_capacities, pool_problems, read_pools
 

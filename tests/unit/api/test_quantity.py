@@ -9,7 +9,16 @@ from synergy_api.quantity import byte_count, cpu_millis, format_bytes, format_cp
 
 @pytest.mark.parametrize(
     ("text", "want"),
-    [("500m", 500), ("2", 2000), (2, 2000), ("0.1", 100), ("1e3m", None), ("100u", 1), ("1.5", 1500), ("2k", 2_000_000)],
+    [
+        ("500m", 500),
+        ("2", 2000),
+        (2, 2000),
+        ("0.1", 100),
+        ("1e3m", None),
+        ("100u", 1),
+        ("1.5", 1500),
+        ("2k", 2_000_000),
+    ],
 )
 def test_cpu_is_counted_in_millis_and_rounded_up(text: str | int, want: int | None) -> None:
     if want is None:
@@ -21,7 +30,15 @@ def test_cpu_is_counted_in_millis_and_rounded_up(text: str | int, want: int | No
 
 @pytest.mark.parametrize(
     ("text", "want"),
-    [("64Gi", 64 << 30), ("1.5Gi", 3 << 29), ("100M", 100_000_000), ("1e3", 1000), ("1E", 10**18), ("1500m", 2), ("12", 12)],
+    [
+        ("64Gi", 64 << 30),
+        ("1.5Gi", 3 << 29),
+        ("100M", 100_000_000),
+        ("1e3", 1000),
+        ("1E", 10**18),
+        ("1500m", 2),
+        ("12", 12),
+    ],
 )
 def test_memory_is_counted_in_bytes(text: str, want: int) -> None:
     assert byte_count(text) == want
