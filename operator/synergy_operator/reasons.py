@@ -65,6 +65,7 @@ class Reason(StrEnum):
     POD_REFUSED = "PodRefused"
     GANG_NOT_BOUND = "GangNotBound"
     SERIES_ENDED = "SeriesEnded"
+    RUN_ENDED = "RunEnded"
     SPEC_CHANGED = "SpecChanged"
     PROFILE_POD_MISSING = "ProfilePodMissing"
 
@@ -189,6 +190,7 @@ TEXTS: Final[dict[Reason, str]] = {
         "the job is queued again"
     ),
     Reason.SERIES_ENDED: "run {run}: the profile runs on {gpu_type} are done",
+    Reason.RUN_ENDED: "run {run} ended: {problem}",
     Reason.SPEC_CHANGED: "run {run}: the spec or the nodes have changed, the job is measured anew",
     Reason.PROFILE_POD_MISSING: (
         "run {run}: no pod was made for profile run {job} within {seconds} s: `kubectl describe job {job}` says why (a "

@@ -7,7 +7,7 @@ from typing import Literal
 from synergy_api.training_job import RunOutcome, ServiceStatus
 from synergy_operator.actions import Action
 from synergy_operator.conditions import Verdict
-from synergy_operator.reasons import Finding, Reason
+from synergy_operator.reasons import Finding, Reason, say
 
 Stage = Literal["Starting", "Running", "Leaving", "Closed"]
 
@@ -39,9 +39,11 @@ def reason_text(finding: Finding) -> str:
 
 
 def reason_of(outcome: RunOutcome) -> Finding:
-    """The finding that `reason_text` wrote."""
+    """The finding that `reason_text` wrote; words of another version's list are passed on as they are."""
     word, _, message = outcome.reason.partition(": ")
-    return Finding(Reason(word), message)
+    if word in Reason.__members__.values():
+        return Finding(Reason(word), message)
+    return say(Reason.RUN_ENDED, run=outcome.run, problem=outcome.reason or outcome.outcome)
 
 
 def sooner(*moments: float | None) -> float | None:

@@ -105,3 +105,12 @@ def test_a_life_is_told_in_a_few_events() -> None:
         "WorkersSucceeded",
         "JobSucceeded",
     ]
+
+
+def test_the_words_of_another_version_are_passed_on() -> None:
+    world = World()
+    world.settle()
+    world.job["status"]["service"]["last"] = {"run": 1, "outcome": "Evicted", "reason": "Hibernated: run 1 sleeps"}
+    world.settle()
+    assert world.reason("Running") == "RunEnded"
+    assert world.message("Running") == "run 1 ended: Hibernated: run 1 sleeps"
