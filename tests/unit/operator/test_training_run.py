@@ -229,7 +229,7 @@ def test_one_failure_ends_the_whole_gang_and_counts_once() -> None:
     world.wait(30)
     world.exit("job-1-1", 1)
     world.settle()
-    assert world.status.phase == "Running"
+    assert world.status.phase == "Yielding"
     assert "deletionTimestamp" in world.pods["job-1-0"]["metadata"]
     world.exit("job-1-0", 143)
     world.reap()
