@@ -67,12 +67,12 @@ def split_down(vector: Vector, parts: int) -> Vector:
 
 def smaller(*vectors: Vector) -> Vector:
     """The smallest entry of each dimension."""
-    return tuple(min(column) for column in zip(*vectors, strict=True))
+    return tuple(map(min, *vectors)) if len(vectors) > 1 else vectors[0]
 
 
 def larger(*vectors: Vector) -> Vector:
     """The largest entry of each dimension."""
-    return tuple(max(column) for column in zip(*vectors, strict=True))
+    return tuple(map(max, *vectors)) if len(vectors) > 1 else vectors[0]
 
 
 def within(a: Vector, b: Vector) -> bool:

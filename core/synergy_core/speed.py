@@ -1,7 +1,6 @@
 """A job's speed for any amount of CPU and memory, read from its sensitivity matrix."""
 
-from bisect import bisect_right
-from collections.abc import Iterator
+from bisect import bisect_left, bisect_right
 from itertools import accumulate
 
 from synergy_core.model import Profile
@@ -46,12 +45,13 @@ class Speed:
         Points of the matrix and the ceiling itself are tried.
         """
         most_cpu, most_memory = ceiling
-        for cpu in _up_to(self._cpu, most_cpu):
-            if self.at((cpu, most_memory)) >= target:
-                for memory in _up_to(self._memory, most_memory):
-                    if self.at((cpu, memory)) >= target:
-                        return cpu, memory
-        return ceiling
+        column = _between(self._memory, most_memory)
+        below = bisect_left(self._cpu, most_cpu)
+        row = bisect_left(self._rows, target, hi=below, key=lambda speeds: _along(speeds, column))
+        cpu = self._cpu[row] if row < below else most_cpu
+        below = bisect_left(self._memory, most_memory)
+        place = bisect_left(self._memory, target, hi=below, key=lambda memory: self.at((cpu, memory)))
+        return cpu, self._memory[place] if place < below else most_memory
 
     def next_faster(self, amounts: Vector, ceiling: Vector) -> Vector | None:
         """The smallest growth to the next point of the matrix (or the ceiling) that is faster; None if none is."""
@@ -60,14 +60,6 @@ class Speed:
             return None
         cpu, memory = self.smallest(faster, ceiling)
         return max(cpu, amounts[0]), max(memory, amounts[1])
-
-
-def _up_to(axis: tuple[int, ...], ceiling: int) -> Iterator[int]:
-    for point in axis:
-        if point >= ceiling:
-            break
-        yield point
-    yield ceiling
 
 
 def _between(axis: tuple[int, ...], amount: int) -> tuple[int, int, float]:

@@ -4,18 +4,18 @@ from dataclasses import replace
 
 from hypothesis import strategies as st
 
+from synergy_core.mechanisms import MECHANISMS
 from synergy_core.model import Job, Node, Plan, PlanConfig, Profile, Snapshot
 from synergy_core.plan import plan
+from synergy_core.policies import POLICIES
 
 GIB = 2**30
 TYPES = ("A100", "V100")
-POLICIES = ("fifo", "las", "srtf")
-MECHANISMS = ("proportional", "tune")
 
 configs = st.builds(
     PlanConfig,
-    policy=st.sampled_from(POLICIES),
-    mechanism=st.sampled_from(MECHANISMS),
+    policy=st.sampled_from(sorted(POLICIES)),
+    mechanism=st.sampled_from(sorted(MECHANISMS)),
     mode=st.sampled_from(("round", "fill")),
     profile_gpu_percent=st.sampled_from((0, 25, 100)),
 )

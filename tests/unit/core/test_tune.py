@@ -1,6 +1,5 @@
 """Synergy-Tune, step by step (section 4.2)."""
 
-
 from support.planning import GIB, holding, job, node, places, planned, shares
 from synergy_core.contender import Contender
 from synergy_core.mechanisms.demotion import demote
