@@ -5,7 +5,7 @@ import json
 import ssl
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 from urllib.parse import quote
 
 from synergy_devcluster.errors import DevclusterError
@@ -30,13 +30,24 @@ class ApiError(DevclusterError):
 
 
 class Api:
-    """One connection to the API server on loopback, with the administrator's certificate. Not thread-safe."""
+    """One connection to the API server on loopback, with the administrator's certificate; `with` closes it.
+
+    Not thread-safe.
+    """
 
     def __init__(self, pki: Path, timeout_s: float = 10) -> None:
         self._context = ssl.create_default_context(cafile=str(pki / "ca.crt"))
         self._context.load_cert_chain(str(pki / "admin.crt"), str(pki / "admin.key"))
         self._timeout = timeout_s
         self._connection: http.client.HTTPSConnection | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
 
     def get(self, path: str) -> Any:
         """Return what lies at an API path, decoded."""
@@ -80,8 +91,7 @@ class Api:
             response = self._connection.getresponse()
             answer = response.read()
         except (OSError, http.client.HTTPException):
-            self._connection.close()
-            self._connection = None
+            self.__exit__()
             raise
         if response.status >= 400:
             raise ApiError(response.status, f"API server: {method} {path}: {response.status} {_reason(answer)}")

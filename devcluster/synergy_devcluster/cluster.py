@@ -86,9 +86,9 @@ class Cluster:
 
     def add_nodes(self, groups: tuple[FakeNodes, ...]) -> None:
         """Add fake nodes; nodes of the same names are updated."""
-        api = self.api()
-        for group in groups:
-            api.apply_all(kwok.nodes(group))
+        with self.api() as api:
+            for group in groups:
+                api.apply_all(kwok.nodes(group))
 
 
 def up(options: Options | None = None, *, report: Report = silent, paths: Paths | None = None) -> Cluster:
@@ -215,13 +215,13 @@ def _start_all(cluster: Cluster, pause: Path, steps: Steps) -> None:
             launch.containerd(place, pause)
     with steps.step("etcd, API server"):
         launch.api_server(ids)
-    api = cluster.api()
     with steps.step("controllers, scheduler, kubelet, proxy, DNS"):
         launch.clients(ids)
         for place in nodes:
             launch.kubelet(place, ids)
-        api.apply_all([*manifests.rights(), manifests.storage_class()])
-        api.apply_all(manifests.volume(paths.volumes, index) for index in range(options.volumes))
+        with cluster.api() as api:
+            api.apply_all([*manifests.rights(), manifests.storage_class()])
+            api.apply_all(manifests.volume(paths.volumes, index) for index in range(options.volumes))
     with steps.step(f"{options.fake_node_count()} fake nodes"):
         cluster.add_nodes(options.fake_nodes)
     with steps.step(f"all nodes Ready, the real with {options.gpus} GPUs"):
@@ -230,13 +230,12 @@ def _start_all(cluster: Cluster, pause: Path, steps: Steps) -> None:
 
 def _wait_ready(cluster: Cluster, timeout_s: float) -> None:
     """Wait until every node is Ready, the real one with all its GPUs, and no component has ended."""
-    api = cluster.api()
     components = cluster.components()
     real_names = {node.name for node in cluster.real_nodes()}
     expected = len(real_names) + cluster.options.fake_node_count()
     gpus = str(cluster.options.gpus)
 
-    def ready() -> bool:
+    def ready(api: Api) -> bool:
         for component in components:
             if not component.alive():
                 raise not_up(component, "ended")
@@ -246,7 +245,9 @@ def _wait_ready(cluster: Cluster, timeout_s: float) -> None:
         account = _default_account_exists(api)
         return account and with_gpus and len(listed) >= expected and all(map(node_ready, listed))
 
-    if not processes.wait_for(ready, timeout_s, 0.1):
+    with cluster.api() as api:
+        all_ready = processes.wait_for(lambda: ready(api), timeout_s, 0.1)
+    if not all_ready:
         raise not_up(cluster.component("kubelet"), f"did not bring {expected} nodes to Ready in {timeout_s:.0f} s")
 
 

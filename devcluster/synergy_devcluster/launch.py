@@ -50,8 +50,9 @@ class Launch:
         """Start etcd and the API server."""
         self._add("etcd", control_plane.etcd(self._programs["etcd"], self._paths))
         server = self._add("kube-apiserver", control_plane.api_server(self._programs["kube-apiserver"], ids))
-        api = Api(self._paths.pki)
-        if not processes.wait_for(lambda: api.ready() or not server.alive(), 60) or not server.alive():
+        with Api(self._paths.pki) as api:
+            in_time = processes.wait_for(lambda: api.ready() or not server.alive(), 60)
+        if not in_time or not server.alive():
             raise not_up(server, "is not ready")
 
     def clients(self, ids: Identities) -> None:

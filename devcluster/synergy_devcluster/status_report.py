@@ -75,7 +75,8 @@ def _component(component: Component) -> ComponentStatus:
 
 def _nodes(paths: Paths) -> list[dict[str, Any]]:
     try:
-        items: list[dict[str, Any]] = Api(paths.pki).get("/api/v1/nodes")["items"]
+        with Api(paths.pki) as api:
+            items: list[dict[str, Any]] = api.get("/api/v1/nodes")["items"]
     except Exception:  # noqa: BLE001  a status of a broken cluster has to be told too
         return []
     return items

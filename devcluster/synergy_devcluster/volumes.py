@@ -53,13 +53,13 @@ def main(arguments: list[str] | None = None) -> None:
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s", stream=sys.stderr)
     stop = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
-    api = Api(paths.pki)
-    while not stop.wait(POLL_S):
-        try:
-            for name in recycle(api, paths.volumes):
-                LOG.info("%s is free again", name)
-        except (OSError, http.client.HTTPException, DevclusterError) as error:
-            LOG.warning("will try again: %s", error)
+    with Api(paths.pki) as api:
+        while not stop.wait(POLL_S):
+            try:
+                for name in recycle(api, paths.volumes):
+                    LOG.info("%s is free again", name)
+            except (OSError, http.client.HTTPException, DevclusterError) as error:
+                LOG.warning("will try again: %s", error)
 
 
 if __name__ == "__main__":
