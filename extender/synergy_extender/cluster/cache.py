@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
@@ -19,6 +20,7 @@ from synergy_kube.resources import GPU_POOLS, NODES, PODS, SCHEDULING_POLICIES, 
 _LOG = logging.getLogger(__name__)
 _VIEW = "view"
 _OWN_TAINTS = "node.kubernetes.io/"
+_REMEMBERED_DELETIONS = 4096
 
 
 class ClusterCache:
@@ -39,6 +41,7 @@ class ClusterCache:
         self._client = client
         self._capacities: list[NodeCapacity] | None = None
         self._allocatable: dict[str, Amounts] = {}
+        self._gone: OrderedDict[str, None] = OrderedDict()
         self.jobs: dict[Key, JobView] = {}
         self.pods = PodIndex()
         self.assumed = AssumedBindings()
@@ -94,7 +97,11 @@ class ClusterCache:
         return self._capacities
 
     def observe(self, item: Object) -> None:
-        """Take a TrainingJob that the API server answered with, if it is newer than what the watch has brought."""
+        """Take a TrainingJob that the API server answered with, if it is newer than what the watch has brought.
+
+        An answer that comes after the watch has told of the job's end does not bring it back: nothing would ever take
+        it away again, nor give back what it holds in the plan.
+        """
         view = _trim_job(dict(item)).get(_VIEW)
         if isinstance(view, JobView):
             self._take_job(view)
@@ -106,6 +113,8 @@ class ClusterCache:
 
     def _take_job(self, view: JobView) -> None:
         known = self.jobs.get(view.key)
+        if view.uid in self._gone:
+            return
         if known is not None and known.uid == view.uid and int(known.resource_version) > int(view.resource_version):
             return
         self.jobs[view.key] = view
@@ -117,7 +126,20 @@ class ClusterCache:
         view = change.new.get(_VIEW) if change.new is not None else None
         if isinstance(view, JobView):
             self._take_job(view)
+        elif change.new is None:
+            self._job_gone(key, (change.old or {}).get(_VIEW))
         elif self.jobs.pop(key, None) is not None:
+            self._on_change()
+
+    def _job_gone(self, key: Key, view: JobView | None) -> None:
+        """One that has taken the name since, and is known from an answer already, stays."""
+        known = self.jobs.get(key)
+        if view is not None:
+            self._gone[view.uid] = None
+            if len(self._gone) > _REMEMBERED_DELETIONS:
+                self._gone.popitem(last=False)
+        if known is not None and (view is None or known.uid == view.uid):
+            del self.jobs[key]
             self._on_change()
 
     def _pod_changed(self, change: Change) -> None:

@@ -143,8 +143,7 @@ def _follow(
         place = chosen.get(str(key))
         match standing(draft.job, moment.now):
             case Standing.HOLDING:
-                if result.mode == "round" and draft.granted is not None:
-                    _hold(draft, moment, place, kept)
+                _hold(draft, moment, place, kept, result.mode)
             case Standing.WAITING:
                 if place is not None:
                     kept.pop(key, None)
@@ -154,8 +153,14 @@ def _follow(
                 pass
 
 
-def _hold(draft: Draft, moment: Moment, place: core.Allocation | None, kept: dict[Key, core.Allocation]) -> None:
-    """A running job stays, perhaps with other CPU and memory, or leaves at the boundary."""
+def _hold(
+    draft: Draft, moment: Moment, place: core.Allocation | None, kept: dict[Key, core.Allocation], mode: core.Mode
+) -> None:
+    """A running job stays, perhaps with other CPU and memory, or leaves at the boundary.
+
+    In fill mode nobody leaves, but who runs may be cut down to what is as fast as its share, so that a newcomer finds
+    CPU and memory beside free GPUs.
+    """
     allocation = draft.granted
     if allocation is None:
         return
@@ -164,6 +169,8 @@ def _hold(draft: Draft, moment: Moment, place: core.Allocation | None, kept: dic
             tuned = places.retune(allocation, place)
             if tuned != allocation:
                 draft.put(Kind.STAY, tuned)
+        return
+    if mode == "fill":
         return
     until = moment.now
     if allocation.admitted:  # a plan that comes late leaves time to hear of it

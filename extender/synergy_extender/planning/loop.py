@@ -114,17 +114,18 @@ class PlanningLoop:
                 await self._pass()
             except LeadLostError:
                 _LOG.warning("the lead was lost while writing; the rest of the plan is not written")
-            except PlanFailed as error:
-                self._metrics.plan_failures.inc()
-                _LOG.error("planning failed: %s", error)
-                self._again_at = self._clock() + _AFTER_FAILURE_S
             except CALL_FAILED as error:
                 _LOG.warning("planning: %s", explain(error))
-                self._again_at = self._clock() + _AFTER_FAILURE_S
+                await self._recover()
             except Exception:  # noqa: BLE001 - whatever it is, verbs and leases go on, and so does the next pass
                 self._metrics.plan_failures.inc()
                 _LOG.exception("planning failed")
-                self._again_at = self._clock() + _AFTER_FAILURE_S
+                await self._recover()
+
+    async def _recover(self) -> None:
+        """Before another try: what failed just now would most likely fail again at once."""
+        await asyncio.sleep(_AFTER_FAILURE_S)
+        self._dirty.set()
 
     def _forget(self) -> None:
         self._rounds, self._again_at = None, None
@@ -164,7 +165,15 @@ class PlanningLoop:
         if rounds != self._rounds:
             self._rounds, self._planned_round = rounds, rounds.at(now)
         mode, index = self._due(rounds, now)
-        result = await self._plan(mode, index, now)
+        try:
+            result = await self._plan(mode, index, now)
+        except PlanFailed as error:
+            self._metrics.plan_failures.inc()
+            _LOG.error("planning failed: %s", error)
+            await self._recover()
+            # Until the boundary the round can still be planned. After it those who run go on without a plan: ended runs
+            # are released, leases renewed, and the next round is planned at its time.
+            result, mode, index = None, "fill", index if self._clock() >= rounds.start(index) else self._planned_round
         now = self._clock()
         self._cache.assumed.expire(now)
         state = self._cache.state()

@@ -146,9 +146,27 @@ def test_a_place_kept_on_a_node_that_takes_no_pods_any_more_is_given_up() -> Non
     assert (decision.changes, decision.reserved) == ([], {})
 
 
-def test_in_fill_mode_nobody_who_runs_is_touched() -> None:
+@pytest.mark.parametrize("places", [(), (place("j", ("n2", 1, 1000)),)])
+def test_in_fill_mode_nobody_who_runs_leaves(places: tuple[core.Allocation, ...]) -> None:
     state = cluster(NODES, [job("j", status={"allocation": allocation(share("n1"))})])
-    assert decided(state, MID_ROUND, plan(waiting=()), "fill").changes == []
+    decision = decided(state, MID_ROUND, plan(*places), "fill")
+    assert (decision.changes, decision.reserved) == ([], {})
+
+
+def test_in_fill_mode_who_holds_more_than_its_share_is_cut_down_for_a_newcomer() -> None:
+    node = node_object("n1", gpus=2, cpu=8, memory_gib=8)
+    held = allocation(share("n1", cpu_millis=8000))
+    state = cluster([node], [job("j", status={"allocation": held}), job("new")], [worker(node="n1", gpus=1, cpu="8")])
+    made = plan(place("j", ("n1", 1, 4000)), place("new", ("n1", 1, 4000)))
+    stay, enter = decided(state, MID_ROUND, made, "fill").changes
+    assert (stay.kind, allocated(stay).state) == (Kind.STAY, "Granted")
+    assert [s.cpu_millis for s in allocated(stay).workers] == [4000]
+    assert allocated(stay).lease_until == held["leaseUntil"]
+    assert (enter.kind, allocated(enter).admitted) == (Kind.ENTER, False)
+    shrunk = job("j", status={"allocation": allocation(share("n1", cpu_millis=4000))})
+    entering = job("new", status={"allocation": allocation(share("n1", cpu_millis=4000), admitted=False)})
+    later = cluster([node], [shrunk, entering], [worker(node="n1", gpus=1, cpu="4")])
+    assert allocated(only(decided(later, MID_ROUND))).admitted
 
 
 def test_a_lease_that_was_not_renewed_for_want_of_a_leader_is_renewed_first() -> None:

@@ -1,0 +1,74 @@
+"""A server of our own that lists and watches like an API server, for what a real one cannot be made to do when asked:
+events that come late, errors."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from types import SimpleNamespace
+from typing import Any
+
+import aiohttp
+import msgspec
+from aiohttp import web
+
+from synergy_extender.cluster.cache import ClusterCache
+from synergy_kube import KubeClient
+
+_JOBS = "/apis/kube-synergy.dev/v1alpha1/trainingjobs"
+
+
+class WatchServer:
+    """Lists `jobs` where TrainingJobs are asked for and nothing elsewhere, sends their watch what is put in `events`,
+    keeps the patches that come, and refuses every further list once `failing` is set."""
+
+    def __init__(self, *jobs: dict[str, Any]) -> None:
+        self.jobs = list(jobs)
+        self.events: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
+        self.patches: list[dict[str, Any]] = []
+        self.failing = False
+        self.refused = 0
+
+    async def answer(self, request: web.Request) -> web.StreamResponse:
+        """The answer to any request."""
+        ours = request.path == _JOBS
+        if request.method == "PATCH":
+            self.patches.append(await request.json())
+            return web.json_response({"code": 409, "reason": "Conflict", "message": "changed"}, status=409)
+        if "watch" in request.query:
+            return await self._watch(request, self.events if ours else asyncio.Queue())
+        if self.failing:
+            self.refused += 1
+            return web.json_response({"code": 500, "reason": "InternalError", "message": "down"}, status=500)
+        return web.json_response({"metadata": {"resourceVersion": "10"}, "items": self.jobs if ours else []})
+
+    async def _watch(self, request: web.Request, events: asyncio.Queue[dict[str, Any]]) -> web.StreamResponse:
+        response = web.StreamResponse()
+        await response.prepare(request)
+        while True:
+            await response.write(msgspec.json.encode(await events.get()) + b"\n")
+
+
+async def _no_credentials() -> dict[str, Any]:
+    return {}
+
+
+@asynccontextmanager
+async def following(server: WatchServer) -> AsyncIterator[tuple[KubeClient, ClusterCache]]:
+    """A client of the server, and a cache that has read it and follows it."""
+    app = web.Application()
+    app.router.add_route("*", "/{path:.*}", server.answer)
+    runner = web.AppRunner(app, shutdown_timeout=0.1)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    host, port = runner.addresses[0][:2]
+    async with aiohttp.ClientSession() as session:
+        client = KubeClient(session, f"http://{host}:{port}", SimpleNamespace(auth_settings=_no_credentials))
+        cache = ClusterCache(client, lambda: None)
+        task = asyncio.create_task(cache.run())
+        await asyncio.wait_for(cache.wait_synced(), 10)
+        try:
+            yield client, cache
+        finally:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+            await runner.cleanup()

@@ -1,0 +1,35 @@
+"""What the cache makes of events and answers that come in an order of their own."""
+
+from support.cluster import job_object, key
+from support.waiting import eventually
+from support.watch_server import WatchServer, following
+
+
+async def test_an_answer_that_comes_after_the_jobs_end_does_not_bring_it_back() -> None:
+    server = WatchServer(job_object(uid="uid-old", resourceVersion="5"))
+    async with following(server) as (_, cache):
+        assert cache.jobs[key("j")].uid == "uid-old"
+        await server.events.put({"type": "DELETED", "object": job_object(uid="uid-old", resourceVersion="12")})
+
+        async def gone() -> bool:
+            return not cache.jobs
+
+        await eventually(gone, seconds=10, what="the job to be gone", every=0.02)
+        cache.observe(job_object(uid="uid-old", resourceVersion="11"))
+        assert not cache.jobs
+        cache.observe(job_object(uid="uid-new", resourceVersion="13"))
+        assert cache.jobs[key("j")].uid == "uid-new"
+
+
+async def test_the_end_of_a_job_does_not_take_away_one_that_has_its_name_since() -> None:
+    server = WatchServer(job_object(uid="uid-old", resourceVersion="5"))
+    async with following(server) as (_, cache):
+        cache.observe(job_object(uid="uid-new", resourceVersion="13"))
+        await server.events.put({"type": "DELETED", "object": job_object(uid="uid-old", resourceVersion="12")})
+        await server.events.put({"type": "ADDED", "object": job_object("marker", resourceVersion="14")})
+
+        async def seen() -> bool:
+            return key("marker") in cache.jobs
+
+        await eventually(seen, seconds=10, what="the event after the deletion", every=0.02)
+        assert cache.jobs[key("j")].uid == "uid-new"

@@ -1,0 +1,73 @@
+"""The leader's loop when something fails: it goes on at a measured pace, and running training with it."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from support.cluster import allocation, job_object, share
+from support.waiting import eventually
+from support.watch_server import WatchServer, following
+from synergy_api.timestamps import parse_time
+from synergy_core import model as core
+from synergy_extender.metrics import Metrics
+from synergy_extender.planning.loop import PlanningLoop
+from synergy_extender.planning.planner_process import Planned
+from synergy_extender.planning.worker import PlanFailed, PlanWorker
+
+
+class FailingWorker(PlanWorker):
+    """A planner that never has an answer."""
+
+    def __init__(self) -> None:
+        super().__init__(1.0)
+        self.asked = 0
+
+    async def plan(self, snapshot: core.Snapshot, config: core.PlanConfig) -> Planned:
+        self.asked += 1
+        raise PlanFailed("no answer")
+
+
+@asynccontextmanager
+async def leading(server: WatchServer, worker: PlanWorker) -> AsyncIterator[None]:
+    async with following(server) as (client, cache):
+        loop = PlanningLoop(client, cache, worker, Metrics(), leading=lambda: True, clock=time.time)
+        task = asyncio.create_task(loop.run())
+        try:
+            yield
+        finally:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
+
+async def test_without_a_planner_leases_are_renewed_all_the_same() -> None:
+    held = allocation(share("n1"), until=time.time() - 40)
+    server, worker = WatchServer(job_object(status={"allocation": held})), FailingWorker()
+
+    async def renewed() -> bool:
+        return bool(server.patches)
+
+    async with leading(server, worker):
+        await eventually(renewed, seconds=10, what="a write", every=0.02)
+    written = server.patches[0]["status"]["allocation"]
+    assert (written["run"], written["state"]) == (1, "Granted")
+    assert parse_time(written["leaseUntil"]) > time.time()
+    assert 1 <= worker.asked <= 2
+
+
+async def test_while_the_api_server_refuses_it_is_asked_again_once_a_second() -> None:
+    server = WatchServer()
+    async with following(server) as (client, cache):
+        server.failing = True
+        loop = PlanningLoop(client, cache, FailingWorker(), Metrics(), leading=lambda: True, clock=time.time)
+        begun = time.monotonic()
+        task = asyncio.create_task(loop.run())
+
+        async def refused_twice() -> bool:
+            return server.refused >= 2
+
+        await eventually(refused_twice, seconds=10, what="a second try", every=0.02)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        assert server.refused == 2
+        assert time.monotonic() - begun >= 1.0
