@@ -1,5 +1,6 @@
 """What has become of one worker pod, told from the pod alone."""
 
+import json
 from enum import StrEnum
 from typing import Final
 
@@ -28,18 +29,30 @@ class WorkerState(StrEnum):
 
 _LEFT: Final[dict[int | None, WorkerState]] = {0: WorkerState.SUCCEEDED, EXIT_YIELDED: WorkerState.YIELDED}
 _UNKNOWN_END: Final = "ContainerStatusUnknown"
+_DONE: Final = ("finished", "measured")
+"""Outcomes in the termination messages of the library and of the harness that say: all is done."""
 
 
 def worker_state(pod: PodView) -> WorkerState:
     """The state of a worker that the operator itself has not told to go."""
     code = pod.main.exit_code
-    if code in _LEFT:
+    taken = pod.deleting or bool(pod.disruption)
+    if code in _LEFT and not (code == 0 and taken and not _says_done(pod)):
         return _LEFT[code]
-    if pod.deleting or pod.disruption or pod.main.reason == _UNKNOWN_END:
+    if taken or pod.main.reason == _UNKNOWN_END:
         return WorkerState.LOST
     if code is not None or pod.init_failure:
         return WorkerState.FAILED
     return _without_exit_code(pod)
+
+
+def _says_done(pod: PodView) -> bool:
+    """Many a script ends with 0 on SIGTERM: of a pod that somebody took away, the exit code alone proves nothing."""
+    try:
+        message = json.loads(pod.main.message or "null")
+    except ValueError:
+        return False
+    return isinstance(message, dict) and message.get("outcome") in _DONE
 
 
 def _without_exit_code(pod: PodView) -> WorkerState:

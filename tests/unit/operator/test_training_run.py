@@ -323,6 +323,23 @@ def test_a_lost_worker_takes_the_gang_back_and_is_no_failure(harm: Callable[[Wor
     assert world.reason("Running") == reason
 
 
+@pytest.mark.parametrize(
+    ("message", "phase"), [("", "Queued"), ("stopped", "Queued"), ('{"outcome": "finished", "step": 100}', "Succeeded")]
+)
+def test_a_pod_that_was_taken_away_is_done_only_if_it_says_so(message: str, phase: str) -> None:
+    """The operator was away meanwhile, and the script ends with 0 on SIGTERM."""
+    world = World()
+    world.settle()
+    world.grant()
+    world.run_all()
+    world.delete("job-1-0")
+    world.exit("job-1-0", 0, message)
+    world.settle()
+    world.reap()
+    world.settle()
+    assert world.status.phase == phase
+
+
 def test_a_pod_that_its_node_refused_is_queued_again() -> None:
     world = World()
     world.settle()
