@@ -340,6 +340,20 @@ def test_a_pod_that_was_taken_away_is_done_only_if_it_says_so(message: str, phas
     assert world.status.phase == phase
 
 
+def test_a_launcher_with_an_exit_code_of_its_own_has_yielded_if_the_library_says_so() -> None:
+    world = World()
+    world.settle()
+    world.grant()
+    world.run_all()
+    world.exit("job-1-0", 1, json.dumps({"outcome": "yielded", "step": 42, "checkpoint_step": 42}))
+    world.settle()
+    service = world.status.service
+    assert service is not None
+    assert service.last is not None
+    assert (service.last.outcome, service.last.step, service.failures) == ("Yielded", 42, 0)
+    assert world.status.phase == "Queued"
+
+
 def test_a_pod_that_its_node_refused_is_queued_again() -> None:
     world = World()
     world.settle()

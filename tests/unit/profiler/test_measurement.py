@@ -33,7 +33,7 @@ def test_even_steps(seconds: float, steps: int, first: int) -> None:
 def test_bursts_under_a_cpu_limit_do_not_move_the_rate(first: int, cost_s: float, quota_s: float) -> None:
     """Whatever part of a period the first and the last step happen to fall in."""
     found = measure(throttled(first, cost_s, quota_s, at_least=50, seconds=2.0))
-    assert found.steps_per_second == pytest.approx(quota_s / PERIOD_S / cost_s, rel=0.01)
+    assert found.steps_per_second == pytest.approx(quota_s / PERIOD_S / cost_s, rel=0.02)
     assert found.relative_error < 0.15
 
 
