@@ -27,18 +27,21 @@ class WorkerState(StrEnum):
         return self in (WorkerState.SUCCEEDED, WorkerState.YIELDED)
 
 
-_LEFT: Final[dict[int | None, WorkerState]] = {0: WorkerState.SUCCEEDED, EXIT_YIELDED: WorkerState.YIELDED}
 _UNKNOWN_END: Final = "ContainerStatusUnknown"
 _DONE: Final = ("finished", "measured")
 """Outcomes in the termination messages of the library and of the harness that say: all is done."""
+_YIELDED: Final = "yielded"
+"""The library's, once everybody's checkpoint is written."""
 
 
 def worker_state(pod: PodView) -> WorkerState:
     """The state of a worker that the operator itself has not told to go."""
-    code = pod.main.exit_code
-    taken = pod.deleting or bool(pod.disruption)
-    if code in _LEFT and not (code == 0 and taken and not _says_done(pod)):
-        return _LEFT[code]
+    code, taken = pod.main.exit_code, pod.deleting or bool(pod.disruption)
+    told = _told(pod) if code is not None else ""
+    if code == EXIT_YIELDED or told == _YIELDED:
+        return WorkerState.YIELDED
+    if code == 0 and (not taken or told in _DONE):
+        return WorkerState.SUCCEEDED
     if taken or pod.main.reason == _UNKNOWN_END:
         return WorkerState.LOST
     if code is not None or pod.init_failure:
@@ -46,13 +49,15 @@ def worker_state(pod: PodView) -> WorkerState:
     return _without_exit_code(pod)
 
 
-def _says_done(pod: PodView) -> bool:
-    """Many a script ends with 0 on SIGTERM: of a pod that somebody took away, the exit code alone proves nothing."""
+def _told(pod: PodView) -> str:
+    """The outcome in the termination message, which counts beside the exit code: many a script ends with 0 on SIGTERM,
+    so that of a pod that somebody took away the code alone proves nothing, and a launcher such as torchrun ends with a
+    code of its own whatever its processes ended with."""
     try:
         message = json.loads(pod.main.message or "null")
     except ValueError:
-        return False
-    return isinstance(message, dict) and message.get("outcome") in _DONE
+        return ""
+    return str(message.get("outcome", "")) if isinstance(message, dict) else ""
 
 
 def _without_exit_code(pod: PodView) -> WorkerState:
