@@ -42,7 +42,7 @@ class Job:
 
     def run(self, *arguments: str, **environ: str) -> tuple[int, str]:
         """A whole run of one process: exit code and output."""
-        return self.end(self.start(*arguments, **environ))
+        return self.end(self.start(*arguments, rank=0, **environ))
 
     def end(self, process: subprocess.Popen[str], timeout: float = 60) -> tuple[int, str]:
         """Wait for a process: exit code and output."""

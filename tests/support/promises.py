@@ -10,7 +10,7 @@ DIMENSIONS = ("cpu_millis", "memory_bytes")
 
 
 def left(node: Node, dimension: str) -> int:
-    return max(0, getattr(node, dimension) - getattr(node, f"{dimension}_used"))
+    return int(max(0, getattr(node, dimension) - getattr(node, f"{dimension}_used")))
 
 
 def share_per_gpu(node: Node, dimension: str) -> int:

@@ -1,11 +1,12 @@
 """Random clusters and queues (hypothesis), and a cluster one plan later."""
 
 from dataclasses import replace
+from typing import Any
 
 from hypothesis import strategies as st
 
 from synergy_core.mechanisms import MECHANISMS
-from synergy_core.model import Job, Node, Plan, PlanConfig, Profile, Snapshot
+from synergy_core.model import Job, Mode, Node, Plan, PlanConfig, Profile, Snapshot
 from synergy_core.plan import plan
 from synergy_core.policies import POLICIES
 
@@ -21,12 +22,12 @@ configs = st.builds(
 )
 
 
-def in_mode(config: PlanConfig, mode: str) -> PlanConfig:
+def in_mode(config: PlanConfig, mode: Mode) -> PlanConfig:
     return replace(config, mode=mode)
 
 
 @st.composite
-def nodes(draw, *, foreign: bool = True) -> tuple[Node, ...]:
+def nodes(draw: st.DrawFn, *, foreign: bool = True) -> tuple[Node, ...]:
     found = []
     for index in range(draw(st.integers(1, 5))):
         gpus = draw(st.sampled_from((1, 2, 4, 8)))
@@ -50,7 +51,7 @@ def nodes(draw, *, foreign: bool = True) -> tuple[Node, ...]:
 
 
 @st.composite
-def profiles(draw, gpus: int, *, plain: bool = False) -> Profile:
+def profiles(draw: st.DrawFn, gpus: int, *, plain: bool = False) -> Profile:
     """What the memory model gives (the slower of CPU and storage sets the pace); where not plain also any numbers."""
     cpu = sorted(draw(st.sets(st.integers(1, gpus * 48).map(lambda n: n * 250), min_size=1, max_size=5)))
     memory = sorted(draw(st.sets(st.integers(1, gpus * 80).map(lambda n: n * GIB), min_size=1, max_size=4)))
@@ -64,11 +65,11 @@ def profiles(draw, gpus: int, *, plain: bool = False) -> Profile:
 
 
 @st.composite
-def jobs(draw, name: str, *, plain: bool = False) -> Job:
+def jobs(draw: st.DrawFn, name: str, *, plain: bool = False) -> Job:
     """A job; a plain one has no bounds, is no profile run, and its matrix is as the memory model gives it."""
     gpus = draw(st.sampled_from((1, 1, 1, 2, 2, 3, 4, 6, 8, 12)))
     types = draw(st.sampled_from(((), ("A100",), ("V100",), TYPES)))
-    bounds = {}
+    bounds: dict[str, Any] = {}
     if not plain and draw(st.integers(0, 3)) == 0:
         low, high = sorted(draw(st.tuples(st.integers(1, 12000), st.integers(1, 12000))))
         bounds = {"cpu_millis_min": low, "cpu_millis_max": draw(st.sampled_from((None, high)))}
@@ -91,7 +92,7 @@ def jobs(draw, name: str, *, plain: bool = False) -> Job:
 
 
 @st.composite
-def queues(draw, prefix: str, *, plain: bool = False, max_size: int = 10) -> tuple[Job, ...]:
+def queues(draw: st.DrawFn, prefix: str, *, plain: bool = False, max_size: int = 10) -> tuple[Job, ...]:
     count = draw(st.integers(0, max_size))
     return tuple(draw(jobs(f"{prefix}{index}", plain=plain)) for index in range(count))
 
@@ -103,7 +104,7 @@ def later(snapshot: Snapshot, result: Plan) -> Snapshot:
 
 
 @st.composite
-def snapshots(draw, *, plain: bool = False, foreign: bool = True, disturbed: bool = False) -> Snapshot:
+def snapshots(draw: st.DrawFn, *, plain: bool = False, foreign: bool = True, disturbed: bool = False) -> Snapshot:
     """A cluster where some jobs run, as an earlier plan placed them, some have left, and others have come.
 
     A disturbed one has changed meanwhile: nodes are gone or cordoned, pods of others have come or left.
