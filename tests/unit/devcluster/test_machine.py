@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from synergy_devcluster.real_nodes import real_nodes
 
 from synergy_devcluster import control_plane, kwok, network, prerequisites
 from synergy_devcluster.cli import devcluster
@@ -18,6 +17,7 @@ from synergy_devcluster.commands import run
 from synergy_devcluster.errors import BadInputError, DevclusterError
 from synergy_devcluster.options import parse_fake_nodes
 from synergy_devcluster.paths import Paths
+from synergy_devcluster.real_nodes import real_nodes
 
 ABSENT = ["--name", "ksdev-no-such-cluster"]
 
