@@ -191,7 +191,7 @@ class Leader:
             with self._changed:
                 for message in messages:
                     self._handle(connection, message)
-        except (WireError, KeyError, TypeError, ValueError) as error:
+        except (WireError, KeyError, TypeError, ValueError, OverflowError) as error:
             self._drop(connection, error)
 
     def _drop(self, connection: Connection, why: object) -> None:

@@ -63,7 +63,7 @@ class Connection:
 def _message(line: bytes) -> dict[str, Any]:
     try:
         message = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         raise WireError(f"not a message: {line[:80]!r}") from None
     if not isinstance(message, dict):
         raise WireError(f"not a message: {line[:80]!r}")

@@ -232,7 +232,17 @@ def test_two_processes_of_one_rank_are_one_too_many(gang: Job) -> None:
 
 
 @pytest.mark.parametrize(
-    "said", [b"GET / HTTP/1.1\r\n\r\n", b"[]\n", b'{"done": 7}\n', b'{"hello": 1}\n', b"x" * 40000]
+    "said",
+    [
+        b"GET / HTTP/1.1\r\n\r\n",
+        b"[]\n",
+        b'{"done": 7}\n',
+        b'{"hello": 1}\n',
+        b'{"hello": {"job": "mnist", "namespace": "team", "run": 1, "world_size": 3, "rank": Infinity}}\n',
+        b"[" * 16000 + b"\n",
+        b"x" * 40000,
+    ],
+    ids=["http", "list", "no hello", "bad hello", "no rank", "deep", "long"],
 )
 def test_strangers_disturb_nobody(gang: Job, said: bytes) -> None:
     port = int(gang.environ["SYNERGY_PEER_PORT"])
