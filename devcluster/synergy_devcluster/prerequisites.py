@@ -83,7 +83,7 @@ def install(report: Callable[[str], None]) -> None:
 
 def _system() -> str | None:
     if platform.system() != "Linux":
-        return f"the devcluster runs on Linux, this is {platform.system()}: use kind with Docker here"
+        return f"the devcluster runs on Linux, this is {platform.system()}: use a Linux machine, a virtual one will do"
     return None
 
 

@@ -32,6 +32,9 @@ BIND_SECONDS: Final = 30.0
 """How long a gang may be partly bound."""
 START_SECONDS: Final = 120.0
 """How long a bound worker may be unable to start (image, volume, configuration) before the run has failed."""
+CREATE_SECONDS: Final = 900.0
+"""How long the kubelet may take to bring up a bound worker's containers (large images, volumes) before the run has
+failed."""
 FORCE_SECONDS: Final = 30.0
 """How long after its grace period a pod on a lost node is waited for."""
 EVICTED: Final = "Evicted"
@@ -125,6 +128,8 @@ def _bring_up(run: _Run) -> RunStep:
     stopped = [pod for pod in run.pods if pod.stuck]
     bind_wait = min((BIND_SECONDS - (run.now - _ungated_at(pod)) for pod in unbound), default=None)
     start_wait = min((START_SECONDS - (run.now - _ungated_at(pod)) for pod in stopped), default=None)
+    slow = [pod for pod in run.pods if pod.node and pod.main.started_at is None and not pod.terminal]
+    slow_wait = min((CREATE_SECONDS - (run.now - _ungated_at(pod)) for pod in slow), default=None)
     half = [pod for pod in unbound if pod.unschedulable] or (unbound if len(unbound) < len(run.pods) else [])
     if half and bind_wait is not None and bind_wait <= 0:
         problem = half[0].unschedulable or "kube-scheduler has not bound it"
@@ -133,7 +138,10 @@ def _bring_up(run: _Run) -> RunStep:
     if stopped and start_wait is not None and start_wait <= 0:
         facts = {"rank": stopped[0].rank, "problem": stopped[0].stuck}
         return _end(run, "Failed", say(Reason.WORKER_NOT_STARTED, run=run.number, **facts))
-    wait = sooner(bind_wait if half else None, start_wait, straggler_wait(run.pods, run.now))
+    if slow and slow_wait is not None and slow_wait <= 0:
+        problem = f"its containers are not there after {int(CREATE_SECONDS)} s, the pod's events say what they wait for"
+        return _end(run, "Failed", say(Reason.WORKER_NOT_STARTED, run=run.number, rank=slow[0].rank, problem=problem))
+    wait = sooner(bind_wait if half else None, start_wait, slow_wait, straggler_wait(run.pods, run.now))
     sizes = resizes(run.gang, run.pods, run.observed.refusals)
     up = run.service.running_since is not None
     facts = {"workers": len(run.gang), "gpu_type": run.allocation.gpu_type}

@@ -451,6 +451,25 @@ def test_an_image_that_cannot_be_pulled_is_told_at_once_and_fails_later() -> Non
     assert world.status.service.failures == 1
 
 
+def test_a_volume_that_never_attaches_does_not_keep_the_gpus_for_ever() -> None:
+    world = World()
+    world.settle()
+    world.grant()
+    world.settle()
+    world.bind()
+    world.wait(899)
+    assert world.settle().look_again_in == pytest.approx(1.0)
+    assert world.status.phase == "Starting"
+    world.wait(1)
+    world.settle()
+    world.reap()
+    world.settle()
+    assert world.reason("Running") == "WorkerNotStarted"
+    assert "after 900 s" in world.message("Running")
+    assert world.status.service is not None
+    assert (world.status.service.failures, world.status.service.ended_run) == (1, 1)
+
+
 def test_stragglers_are_stopped_thirty_seconds_after_the_first_worker_left() -> None:
     world = two_workers()
     world.run_all()
