@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from synergy_devcluster.real_nodes import REAL_NODE
 
 from synergy_devcluster import BASE_IMAGE, build_image
 from synergy_devcluster.paths import Paths
 from synergy_devcluster.processes import ProcessId, end, start_ticks, wait_for
+from synergy_devcluster.real_nodes import REAL_NODE
 from synergy_devcluster.state import State, StateFile
 
 UP = ("up", "--gpus", "2", "--fake-nodes", "V100=2x8,T4=1x4", "--volumes", "4")

@@ -4,10 +4,10 @@ import json
 from collections.abc import Iterator
 
 import pytest
-from synergy_devcluster.real_nodes import REAL_NODE
 
 from integration.devcluster.conftest import UP, Place
 from synergy_devcluster.processes import wait_for
+from synergy_devcluster.real_nodes import REAL_NODE
 
 pytestmark = pytest.mark.integration
 ONE_GPU = {"resources": {"limits": {"nvidia.com/gpu": 1, "cpu": "300m", "memory": "64Mi"}}}
