@@ -40,7 +40,8 @@ from synergy_operator.views import (
 from synergy_operator.work_queue import TryAgain
 
 _LOG = logging.getLogger(__name__)
-_REFUSED: Final = (400, 403, 422)
+_INVALID: Final = (400, 422)
+_REFUSED: Final = (*_INVALID, 403)
 """What the API server answers to a request that it will refuse again: not valid, not allowed, over quota."""
 
 
@@ -202,5 +203,5 @@ class Executor:
     def _refuse_run(self, job: JobView, run: int, error: ApiError) -> None:
         if error.code not in _REFUSED:
             raise error
-        self._refusals.refuse_run(job.key, run, error.message)
+        self._refusals.refuse_run(job.key, run, error.message, invalid=error.code in _INVALID)
         raise TryAgain(f"run {run}: {error.message}") from error

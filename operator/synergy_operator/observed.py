@@ -12,11 +12,13 @@ from synergy_operator.views import BatchJobView, JobView, PodView
 @dataclass(frozen=True, slots=True)
 class Refusals:
     """What the API server refused since the operator started: nothing here has to survive a restart, since the same
-    request is refused again. `run` is the run whose pod or Job was refused, with the server's words; `resizes` are
-    sizes by pod uid that a pod could not be given."""
+    request is refused again. `run` is the run whose pod or Job was refused, with the server's words; `invalid` says
+    that the pod itself is wrong, so that it will be refused for ever; `resizes` are sizes by pod uid that a pod could
+    not be given."""
 
     run: int = 0
     message: str = ""
+    invalid: bool = False
     resizes: Mapping[str, tuple[int, int, str]] = field(default_factory=dict)
 
 

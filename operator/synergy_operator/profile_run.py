@@ -158,7 +158,8 @@ def _forced_end(series: _Series) -> ProfileStep | None:
 def _create(series: _Series, place: Place) -> ProfileStep:
     refusals = series.observed.refusals
     if refusals.run == series.number:
-        return _end(series, "Evicted", say(Reason.POD_REFUSED, run=series.number, problem=refusals.message))
+        outcome: Ending = "Failed" if refusals.invalid else "Evicted"
+        return _end(series, outcome, say(Reason.POD_REFUSED, run=series.number, problem=refusals.message))
     small = _too_small(series, place)
     if small is not None:
         return _end(_failed(series, small), "Failed", small)

@@ -18,9 +18,9 @@ class RefusalLog:
         """What was refused for a job."""
         return self._by_job.get(job, _NONE)
 
-    def refuse_run(self, job: Key, run: int, message: str) -> None:
-        """A pod or Job of a run cannot be made."""
-        self._by_job[job] = replace(self.of(job), run=run, message=message)
+    def refuse_run(self, job: Key, run: int, message: str, *, invalid: bool) -> None:
+        """A pod or Job of a run cannot be made: not now (quota, policy), or never because it is `invalid`."""
+        self._by_job[job] = replace(self.of(job), run=run, message=message, invalid=invalid)
 
     def refuse_resize(self, job: Key, pod_uid: str, size: tuple[int, int, str]) -> None:
         """A pod cannot have a size: milli-CPU, bytes, why."""

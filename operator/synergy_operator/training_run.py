@@ -37,6 +37,8 @@ CREATE_SECONDS: Final = 900.0
 failed."""
 FORCE_SECONDS: Final = 30.0
 """How long after its grace period a pod on a lost node is waited for."""
+ENDING_SECONDS: Final = 10.0
+"""How long a pod whose training has ended may take to end as well (sidecars go on)."""
 EVICTED: Final = "Evicted"
 
 
@@ -89,7 +91,8 @@ def _start(run: _Run) -> RunStep:
         return _end(run, "Yielded", say(Reason.NOT_STARTED, run=run.number))
     refusals = run.observed.refusals
     if refusals.run == run.number:
-        return _end(run, EVICTED, say(Reason.POD_REFUSED, run=run.number, problem=refusals.message))
+        outcome = "Failed" if refusals.invalid else EVICTED
+        return _end(run, outcome, say(Reason.POD_REFUSED, run=run.number, problem=refusals.message))
     small = _too_small(run)
     if small is not None:
         return _end(run, "Failed", small)
@@ -179,13 +182,21 @@ def _take_down(run: _Run, outcome: RunOutcome) -> RunStep:
     outcome = outcome_at_step(outcome, run.pods)
     running = no(reason_of(outcome))
     holding = [pod for pod in run.pods if not pod.terminal]
+    ending = [pod for pod in holding if _ends_by_itself(pod, run.now)]
     if not holding:
         ended = ended_at(run.pods, run.now) if run.pods else run.now
         books = close(run.service, run.allocation, outcome, ended=ended, gpus=run.spec.gpus, now=run.now)
         return RunStep("Closed", books, running, started=run.service.running_since)
     books = run.service.model_copy(update={"last": outcome})
-    deletions, wait = deletions_of(holding, run.observed, run.now)
-    return RunStep("Leaving", books, running, after=deletions, look_again_in=wait)
+    deletions, wait = deletions_of((pod for pod in holding if pod not in ending), run.observed, run.now)
+    again = sooner(wait, ENDING_SECONDS if ending else None)
+    return RunStep("Leaving", books, running, after=deletions, look_again_in=again)
+
+
+def _ends_by_itself(pod: PodView, now: float) -> bool:
+    """Its training has just ended, and the pod will with it: it is left alone, so that its log can be read."""
+    ended = pod.main.finished_at
+    return ended is not None and pod.deleting_until is None and now < ended + ENDING_SECONDS
 
 
 def deletions_of(pods: Iterable[PodView], observed: Observed, now: float) -> tuple[tuple[DeletePod, ...], float | None]:

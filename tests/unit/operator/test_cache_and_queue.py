@@ -81,7 +81,7 @@ def test_objects_are_found_by_their_job(steps: list[tuple[str, str, bool]]) -> N
 def test_refusals_are_kept_by_job_until_pod_or_job_is_gone() -> None:
     log = RefusalLog()
     key = ("team", "job")
-    log.refuse_run(key, 3, "quota")
+    log.refuse_run(key, 3, "quota", invalid=False)
     log.refuse_resize(key, "uid", (1, 2, "no room"))
     assert (log.of(key).run, log.of(key).message, dict(log.of(key).resizes)) == (3, "quota", {"uid": (1, 2, "no room")})
     log.forget_pod(key, "uid")

@@ -601,6 +601,15 @@ def test_a_job_the_api_server_refuses_gives_the_place_back_with_its_words() -> N
     assert world.status.phase == "Profiling"
 
 
+def test_a_job_that_is_refused_for_ever_counts_as_a_failure() -> None:
+    world = asking(backoffLimit=0)
+    run = give_place(world)
+    world.refusals = Refusals(run=run, message="volumeMounts[0].name: Not found", invalid=True)
+    world.settle()
+    assert world.status.phase == "Failed"
+    assert "volumeMounts[0].name" in world.message("Finished")
+
+
 def test_a_failed_init_container_is_a_shortfall_of_the_point() -> None:
     world = granted()
     for name in ("job-1-12000", "job-1-12000b"):

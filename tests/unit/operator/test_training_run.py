@@ -486,6 +486,21 @@ def test_stragglers_are_stopped_thirty_seconds_after_the_first_worker_left() -> 
     assert service.preemptions == 0, "the lease was not revoked"
 
 
+def test_the_pod_of_a_failed_worker_stays_for_its_log() -> None:
+    world = World(backoffLimit=0)
+    world.settle()
+    world.grant()
+    world.run_all()
+    world.exit("job-1-0", 2)
+    world.pods["job-1-0"]["status"]["phase"] = "Running"  # the kubelet tells of the container first
+    world.settle()
+    assert "deletionTimestamp" not in world.pods["job-1-0"]["metadata"]
+    world.pods["job-1-0"]["status"]["phase"] = "Failed"
+    world.settle()
+    assert world.status.phase == "Failed"
+    assert world.pod_names() == ["job-1-0"]
+
+
 def test_sidecars_do_not_keep_a_finished_run_open() -> None:
     side = {"name": "side", "image": "i", "resources": {"requests": {"cpu": "500m", "memory": "1Gi"}}}
     container = {"name": "train", "image": "i", "command": ["c"]}
@@ -496,6 +511,9 @@ def test_sidecars_do_not_keep_a_finished_run_open() -> None:
     assert world.pods["job-1-0"]["spec"]["containers"][0]["resources"]["requests"]["cpu"] == "2500m"
     assert world.status.workers[0].cpu_millis == 3000
     world.exit("job-1-0", 0)
+    world.settle()
+    assert "deletionTimestamp" not in world.pods["job-1-0"]["metadata"], "a pod that is about to end keeps its log"
+    world.wait(10)
     world.settle()
     assert "deletionTimestamp" in world.pods["job-1-0"]["metadata"]
     world.reap()
@@ -524,6 +542,20 @@ def test_a_pod_the_api_server_refuses_gives_the_place_back_with_its_words() -> N
     assert "exceeded quota: gpus" in world.message("Running")
     assert world.status.service is not None
     assert world.status.service.failures == 0
+
+
+def test_a_pod_that_is_refused_for_ever_counts_as_a_failure() -> None:
+    world = World(backoffLimit=0)
+    world.settle()
+    run = world.grant()
+    world.refusals = type(world.refusals)(
+        run=run, message='unknown field "spec.containers[0].imagePulPolicy"', invalid=True
+    )
+    world.settle()
+    assert world.status.service is not None
+    assert world.status.service.failures == 1
+    assert world.status.phase == "Failed"
+    assert "imagePulPolicy" in world.message("Finished")
 
 
 def test_a_suspended_job_does_not_start_and_says_so() -> None:
