@@ -25,7 +25,7 @@ async def test_the_demo_shows_all_it_is_to_show(
         told.append(f"{asyncio.get_running_loop().time() - begun:6.1f} {name}: {text}")
 
     try:
-        seen = await story.run(kube, repository / "examples" / "demo", seconds=800, tell=tell)
+        seen = await story.run(kube, story.documents(repository / "examples" / "demo"), seconds=800, tell=tell)
     finally:
         print("\n".join(told))
         await kube.delete(GPU_POOLS, "a100")

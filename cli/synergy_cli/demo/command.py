@@ -11,7 +11,7 @@ import synergy_devcluster
 from synergy_cli.demo import story
 from synergy_cli.demo.checks import shortcomings
 from synergy_cli.demo.table import summary
-from synergy_cli.product import install
+from synergy_cli.product import SOURCE, install
 from synergy_devcluster import prerequisites
 from synergy_kube import KubeClient
 
@@ -24,37 +24,63 @@ _COLOURS = ("cyan", "green", "magenta", "yellow", "blue", "red")
 @click.option(
     "--manifests",
     type=click.Path(path_type=Path, exists=True, file_okay=False),
-    default=Path("examples/demo"),
-    show_default=True,
+    default=SOURCE / "examples" / "demo",
+    show_default="examples/demo of the source tree",
     help="Folder of the demo's manifests.",
 )
-@click.option("--minutes", default=15.0, show_default=True, help="Give up when the jobs have not finished by then.")
+@click.option("--minutes", default=15, show_default=True, type=click.IntRange(1), help="Give up after so long.")
 @click.option("--keep", is_flag=True, help="Leave the cluster running afterwards.")
-def demo(manifests: Path, minutes: float, keep: bool) -> None:
-    """From nothing to jobs finishing on a real cluster on this machine, told as it happens."""
+def demo(manifests: Path, minutes: int, keep: bool) -> None:
+    """From nothing to jobs finishing on a real cluster on this machine, told as it happens.
+
+    A devcluster that runs already is used, and left running.
+    """
     terminal = Console(highlight=False)
     console = terminal if terminal.is_terminal else Console(highlight=False, width=_LOG_WIDTH)
     try:
+        documents = story.documents(manifests)
         prerequisites.check()
+        mine = not _is_running()
         cluster = synergy_devcluster.up(synergy_devcluster.Options(gpus=2), report=console.print)
-        install(cluster, report=console.print)
-        told = asyncio.run(_tell(cluster, manifests, minutes * 60, console))
     except (synergy_devcluster.DevclusterError, story.DemoError) as error:
         raise click.ClickException(str(error)) from error
+    try:
+        install(cluster, report=console.print)
+        told = asyncio.run(_tell(cluster, documents, minutes * 60, console))
+    except (synergy_devcluster.DevclusterError, story.DemoError) as error:
+        console.print(_still_there(cluster))
+        raise click.ClickException(str(error)) from error
+    except KeyboardInterrupt:
+        console.print(_still_there(cluster))
+        raise
     console.print(summary(told))
     missing = shortcomings(told)
     for text in missing:
         console.print(f"[red]not shown:[/red] {text}")
-    if keep:
-        console.print(f"the cluster is still there: export KUBECONFIG={cluster.kubeconfig}")
-    else:
+    if mine and not keep:
         synergy_devcluster.down(report=console.print)
+    else:
+        console.print(_still_there(cluster))
     if missing:
         raise click.exceptions.Exit(1)
     console.print("[green]all that the demo is to show was shown[/green]")
 
 
-async def _tell(cluster: synergy_devcluster.Cluster, manifests: Path, seconds: float, console: Console) -> story.Story:
+def _is_running() -> bool:
+    try:
+        synergy_devcluster.connect()
+    except synergy_devcluster.DevclusterError:
+        return False
+    return True
+
+
+def _still_there(cluster: synergy_devcluster.Cluster) -> str:
+    return f"the cluster is still running: export KUBECONFIG={cluster.kubeconfig}\nkube-synergy devcluster down ends it"
+
+
+async def _tell(
+    cluster: synergy_devcluster.Cluster, documents: list[story.Document], seconds: float, console: Console
+) -> story.Story:
     begun = time.monotonic()
     colours: dict[str, str] = {}
 
@@ -63,4 +89,4 @@ async def _tell(cluster: synergy_devcluster.Cluster, manifests: Path, seconds: f
         console.print(f"{time.monotonic() - begun:6.1f} s  [{colour}]{name or 'cluster':<12}[/] {text}", soft_wrap=True)
 
     async with await KubeClient.connect(kubeconfig=str(cluster.kubeconfig)) as kube:
-        return await story.run(kube, manifests, seconds=seconds, tell=tell)
+        return await story.run(kube, documents, seconds=seconds, tell=tell)

@@ -18,9 +18,11 @@ from synergy_kube.resources import (
     PERSISTENT_VOLUME_CLAIMS,
     SCHEDULING_POLICIES,
     SERVICES,
+    THROUGHPUT_PROFILES,
     TRAINING_JOBS,
 )
 
+EXAMPLES_IMAGE = "localhost/kube-synergy-examples:dev"
 NAMESPACE = "kube-synergy-demo"
 SENSITIVE = "cpu-hungry"
 PAUSED = "paused"
@@ -33,6 +35,8 @@ _RESOURCES: Mapping[str, Resource] = {
     resource.kind: resource
     for resource in (GPU_POOLS, NAMESPACES, PERSISTENT_VOLUME_CLAIMS, SCHEDULING_POLICIES, SERVICES, TRAINING_JOBS)
 }
+Document = dict[str, Any]
+"""One manifest."""
 Tell = Callable[[str, str], None]
 """Called with a job's name (empty for the whole cluster) and what happened."""
 
@@ -76,7 +80,7 @@ class Story:
                 self.proportional_per_gpu = seen.largest_cpu_millis // int(seen.last["spec"]["gpus"])
 
 
-def documents(folder: Path) -> list[dict[str, Any]]:
+def documents(folder: Path) -> list[Document]:
     """The demo's manifests, in the order of their file names. Raises DemoError if there are none."""
     found = [
         document
@@ -91,13 +95,13 @@ def documents(folder: Path) -> list[dict[str, Any]]:
     return found
 
 
-async def run(kube: KubeClient, manifests: Path, *, seconds: float, tell: Tell) -> Story:
+async def run(kube: KubeClient, wanted: list[Document], *, seconds: float, tell: Tell) -> Story:
     """Apply the manifests, change the mechanism and wake the paused job on the way, follow all to the end.
 
     Raises DemoError after `seconds`.
     """
-    wanted = documents(manifests)
     await _fresh_namespace(kube)
+    await _forget_profiles(kube)
     story = Story({doc["metadata"]["name"]: Observation(doc["metadata"]["name"]) for doc in wanted if _is_job(doc)})
     changed = asyncio.Event()
 
@@ -111,11 +115,15 @@ async def run(kube: KubeClient, manifests: Path, *, seconds: float, tell: Tell) 
     jobs = Reflector(kube, TRAINING_JOBS, namespace=NAMESPACE, on_change=see)
     following = asyncio.create_task(jobs.run())
     try:
+        await _set_up(kube, [document for document in wanted if not _is_job(document)])
         for document in wanted:
-            await _apply(kube, document)
+            if _is_job(document):
+                await _apply(kube, document)
         await asyncio.wait_for(_direct(kube, story, changed, tell), seconds)
     except TimeoutError:
-        unfinished = ", ".join(name for name, seen in story.observations.items() if not _done(seen))
+        unfinished = ", ".join(
+            name for name, seen in story.observations.items() if not _done(seen) and name != IMPOSSIBLE
+        )
         raise DemoError(f"not finished after {seconds:.0f} s: {unfinished}") from None
     finally:
         following.cancel()
@@ -150,6 +158,30 @@ async def _fresh_namespace(kube: KubeClient) -> None:
         if time.monotonic() > deadline:
             raise DemoError(f"namespace {NAMESPACE} of an earlier demo does not go away: see what its pods wait for")
         await asyncio.sleep(0.5)
+
+
+async def _forget_profiles(kube: KubeClient) -> None:
+    """Profiles of an earlier demo would spare this one the profiling that it is to show."""
+    for profile in (await kube.list(THROUGHPUT_PROFILES))["items"]:
+        if profile["spec"]["image"] == EXAMPLES_IMAGE:
+            await kube.delete(THROUGHPUT_PROFILES, profile["metadata"]["name"])
+
+
+async def _set_up(kube: KubeClient, wanted: list[Document]) -> None:
+    """Apply what the jobs need, and wait until the pools are in force: the jobs name their GPU types."""
+    for document in wanted:
+        await _apply(kube, document)
+    pools = [document["metadata"]["name"] for document in wanted if document["kind"] == GPU_POOLS.kind]
+    deadline = time.monotonic() + 60
+    while not all([await _in_force(kube, name) for name in pools]):
+        if time.monotonic() > deadline:
+            raise DemoError("the GPUPools do not come into force: see kubectl describe gpupools")
+        await asyncio.sleep(0.2)
+
+
+async def _in_force(kube: KubeClient, pool: str) -> bool:
+    status = (await kube.get(GPU_POOLS, pool)).get("status") or {}
+    return any(item["type"] == "Valid" and item["status"] == "True" for item in status.get("conditions") or [])
 
 
 async def _apply(kube: KubeClient, document: dict[str, Any]) -> None:
