@@ -82,8 +82,11 @@ def not_now(contender: Contender, reservations: Sequence[Reservations]) -> Reaso
     """Why the job, which could run, does not run now."""
     if contender.job.running is not None:
         return Reason.YIELDED
-    roomy = [one for one in reservations if contender.may_use(one.pool) and one.idle >= contender.gpus]
+    usable = [one for one in reservations if contender.may_use(one.pool)]
+    roomy = [one for one in usable if one.idle >= contender.gpus]
     if any(contender.on(one.pool).hard for one in roomy):
+        return Reason.NO_FREE_CPU_OR_MEMORY
+    if not roomy and any(one.unheld >= contender.gpus for one in usable):
         return Reason.NO_FREE_CPU_OR_MEMORY
     if roomy and contender.job.placement == "consolidate":
         return Reason.NO_FREE_NODE

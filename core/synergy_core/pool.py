@@ -84,6 +84,12 @@ class Reservations:
         self.floating = 0
         self.slots: Rooms = np.array([self._slots_of(index) for index in range(len(pool.nodes))], dtype=np.int64)
         self.total = int(self.slots.sum())
+        self._unheld = sum(gpus for gpus, is_open in zip(self.free_gpus, self.pool.open, strict=True) if is_open)
+
+    @property
+    def unheld(self) -> int:
+        """GPUs of open nodes that are promised to nobody, whether or not anything is left beside them."""
+        return self._unheld - self.floating
 
     @property
     def idle(self) -> int:
@@ -122,6 +128,7 @@ class Reservations:
     def _change(self, booking: Booking, sign: int) -> None:
         for node, gpus, amounts in booking:
             self.free_gpus[node] -= sign * gpus
+            self._unheld -= sign * gpus * int(self.pool.open[node])
             free = self.free[node]
             for dimension, amount in enumerate(amounts):
                 free[dimension] -= sign * amount

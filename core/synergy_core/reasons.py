@@ -27,8 +27,8 @@ _MESSAGES: dict[Reason, str] = {
     "again when its turn comes.",
     Reason.NO_FREE_NODE: "must be on one node, and no node has {gpus} GPUs free at once. It runs when one has; "
     "placement auto would let it run on several nodes.",
-    Reason.NO_FREE_CPU_OR_MEMORY: "GPUs are free, but not beside them the CPU or memory that it asks for at least. It "
-    "runs when a node has both; a lower minimum of CPU or memory brings it in earlier.",
+    Reason.NO_FREE_CPU_OR_MEMORY: "GPUs are free, but not beside them the CPU or memory that it needs: others hold it, "
+    "such as a profile run. It runs when a node has both; a lower minimum of CPU or memory brings it in earlier.",
     Reason.PROFILE_SHARE_USED: "profile runs already hold their share of the cluster's GPUs. It is measured when one "
     "of them ends; a higher share for profile runs brings it in earlier.",
     Reason.NO_SUCH_GPU_TYPE: "no node has a GPU of an allowed type ({types}). Allow a type that the cluster has, or "

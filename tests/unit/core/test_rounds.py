@@ -195,6 +195,11 @@ class TestProfileRuns:
         assert places(planned(nodes, busy))["p"] == {"n2": 1}
 
 
+def test_a_job_that_waits_for_cpu_beside_a_free_gpu_is_told_so() -> None:
+    jobs = [job("p", 1, purpose="profile", cpu_millis_min=24000), job("a", 1, arrival_s=1), job("b", 8, arrival_s=2)]
+    assert reasons(planned([node("n1")], jobs)) == {"a": "NoFreeCPUOrMemory", "b": "NoFreeGPU"}
+
+
 class TestMinima:
     """Jobs that ask for at least so much CPU or memory."""
 
