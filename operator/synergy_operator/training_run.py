@@ -162,6 +162,10 @@ def _leave(run: _Run) -> RunStep:
     """The lease is not renewed: the workers leave by themselves at its end, later they are made to."""
     if not any(pod.node for pod in run.pods):
         return _end(run, "Yielded", say(Reason.NOT_STARTED, run=run.number))
+    stopped = [pod for pod in run.pods if pod.stuck]
+    if stopped and run.service.running_since is None:  # nothing was trained that could be kept
+        facts = {"rank": stopped[0].rank, "problem": stopped[0].stuck}
+        return _end(run, "Failed", say(Reason.WORKER_NOT_STARTED, run=run.number, **facts))
     until = parse_time(run.allocation.lease_until) if run.allocation.lease_until else run.now
     grace = LEAVE_SECONDS if run.spec.preemption == "Checkpoint" else 0.0
     if run.now >= until + grace:

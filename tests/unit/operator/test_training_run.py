@@ -451,6 +451,24 @@ def test_an_image_that_cannot_be_pulled_is_told_at_once_and_fails_later() -> Non
     assert world.status.service.failures == 1
 
 
+def test_a_worker_that_cannot_start_gives_its_place_back_as_soon_as_it_is_asked_to() -> None:
+    """However short the rounds, an image that is not there counts as a failure."""
+    world = World()
+    world.settle()
+    world.grant()
+    world.settle()
+    world.bind()
+    world.stuck("job-1-0", "ImagePullBackOff", "no such image")
+    world.settle()
+    world.revoke()
+    world.settle()
+    world.reap()
+    world.settle()
+    assert world.reason("Running") == "WorkerNotStarted"
+    assert world.status.service is not None
+    assert (world.status.service.failures, world.status.service.preemptions) == (1, 0)
+
+
 def test_a_volume_that_never_attaches_does_not_keep_the_gpus_for_ever() -> None:
     world = World()
     world.settle()
