@@ -6,7 +6,7 @@ REGISTRY ?= localhost/
 TAG ?= dev
 BIN := .venv/bin
 
-.PHONY: help setup lock format lint types imports check crds images images-docker unit prerequisites integration test-e2e test demo
+.PHONY: help setup lock format lint types imports check crds images images-docker unit coverage prerequisites integration test-e2e test demo
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "%-14s %s\n", $$1, $$2}'
@@ -55,6 +55,9 @@ images-docker: ## the project's images with Docker: REGISTRY=registry.example.co
 
 unit: setup ## fast, pure tests
 	$(BIN)/pytest tests/unit
+
+coverage: setup ## the pure tests with coverage of lines and branches
+	$(BIN)/pytest tests/unit --cov --cov-report=term:skip-covered
 
 prerequisites: setup ## what the devcluster needs of this machine; installs missing Debian packages when run as root
 	$(BIN)/kube-synergy devcluster prerequisites --install
