@@ -65,7 +65,7 @@ prerequisites: setup ## what the devcluster needs of this machine; installs miss
 check: lint types imports ## format, lint, types, import rules
 
 integration: setup prerequisites ## real API server and kube-scheduler, kwok nodes
-	$(BIN)/pytest tests/integration
+	for suite in tests/integration/*/; do $(BIN)/pytest $$suite; done
 
 test-e2e: setup prerequisites ## real kubelet and containers, the chart installed
 	$(BIN)/pytest tests/e2e
