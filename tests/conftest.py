@@ -1,5 +1,6 @@
 """Fixtures of the suites that need a cluster: one devcluster for all of them, a namespace for each test."""
 
+import os
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
@@ -8,6 +9,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 import yaml
+from hypothesis import settings
 
 import synergy_devcluster
 from support.waiting import eventually
@@ -15,6 +17,11 @@ from synergy_cli.product import install
 from synergy_kube import KubeClient
 from synergy_kube.errors import NotFound
 from synergy_kube.resources import CONFIG_MAPS, CUSTOM_RESOURCE_DEFINITIONS, GPU_POOLS, NAMESPACES, SCHEDULING_POLICIES
+
+# CI checks a change against the same examples each time; everywhere else the search goes on
+settings.register_profile("ci", derandomize=True)
+if os.environ.get("CI"):
+    settings.load_profile("ci")
 
 REPOSITORY = Path(__file__).parent.parent
 FAKE_NODES = "V100=25x8,T4=25x8"
