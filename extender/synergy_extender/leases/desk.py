@@ -7,7 +7,7 @@ from weakref import WeakValueDictionary
 
 from synergy_api.names import ROLE_WORKER, TOKEN_AUDIENCE, worker_pod_name
 from synergy_extender.cluster.cache import ClusterCache
-from synergy_extender.cluster.views import JobView, Key, PodView
+from synergy_extender.cluster.views import Key, PodView
 from synergy_extender.failures import CALL_FAILED, explain
 from synergy_extender.leases.progress_writer import ProgressWriter
 from synergy_extender.leases.reports import Report, Reported, due, progress_after
@@ -69,8 +69,6 @@ class LeaseDesk:
         job = self._cache.jobs.get(pod.member.job) if pod.member is not None else None
         if job is None or pod.member is None:
             raise NoWorkerError(f"the TrainingJob of pod {pod.name} does not exist")
-        if _is_behind(job, pod.member.run):
-            raise NotReadyError(f"this replica has not seen run {pod.member.run} of the job yet")
         answer = verdict(job.status, pod, self._clock(), self._rounds())
         self._metrics.reports.labels(answer.verdict).inc()
         if pod.member.rank == 0 and service_of(job).ended_run < pod.member.run:
@@ -112,10 +110,3 @@ class LeaseDesk:
                 await self._writer.look(job)
             else:
                 return
-
-
-def _is_behind(job: JobView, run: int) -> bool:
-    """The watch of the jobs has not brought what the run's pods were made from: an answer to that older state would
-    send away a worker that has just started."""
-    allocation = job.status.allocation
-    return allocation is None or allocation.run < run
