@@ -30,6 +30,9 @@ IMPOSSIBLE = "impossible"
 SAMPLES = 4
 """Throughput reports wanted from the CPU-hungry job at its proportional share before Synergy-Tune takes over."""
 
+SETTLE_SECONDS = 15.0
+"""How long the leader may take to bring a job's progress up to what its last run left."""
+
 _MANAGER = "kube-synergy-demo"
 _RESOURCES: Mapping[str, Resource] = {
     resource.kind: resource
@@ -60,6 +63,14 @@ class Story:
         """Whether every job that can run has succeeded or failed."""
         return bool(self.observations) and all(
             _done(seen) for name, seen in self.observations.items() if name != IMPOSSIBLE
+        )
+
+    def settled(self) -> bool:
+        """Whether the progress of every job that succeeded has caught up with its end, which is written first."""
+        return all(
+            (seen.last["status"].get("progress") or {}).get("steps") == seen.last["spec"]["steps"]
+            for seen in self.observations.values()
+            if seen.phases and seen.phases[-1] == "Succeeded"
         )
 
     def proportional_cpu_millis(self, name: str) -> int | None:
@@ -146,6 +157,13 @@ async def _direct(kube: KubeClient, story: Story, changed: asyncio.Event, tell: 
             woken = True
             tell(PAUSED, "is taken out of suspension")
             await kube.merge_patch(TRAINING_JOBS, PAUSED, {"spec": {"suspend": False}}, NAMESPACE)
+    try:
+        async with asyncio.timeout(SETTLE_SECONDS):
+            while not story.settled():
+                changed.clear()
+                await changed.wait()
+    except TimeoutError:
+        tell("", "the progress of a job that succeeded does not say all its steps")
 
 
 async def _fresh_namespace(kube: KubeClient) -> None:
