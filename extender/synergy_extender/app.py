@@ -8,6 +8,7 @@ import time
 from contextlib import suppress
 
 from synergy_extender.cluster.cache import ClusterCache
+from synergy_extender.cluster.fresh import FreshLook
 from synergy_extender.config import Settings
 from synergy_extender.failures import CALL_FAILED
 from synergy_extender.leader import LeaderElection
@@ -63,6 +64,7 @@ class Extender:
         reviewer = Reviewer(client, time.monotonic)
         leases = LeaseDesk(
             self.cache,
+            FreshLook(client, self.cache),
             reviewer,
             ProgressWriter(client, self.cache.observe),
             self.metrics,

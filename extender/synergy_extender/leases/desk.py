@@ -7,7 +7,8 @@ from weakref import WeakValueDictionary
 
 from synergy_api.names import ROLE_WORKER, TOKEN_AUDIENCE, worker_pod_name
 from synergy_extender.cluster.cache import ClusterCache
-from synergy_extender.cluster.views import Key, PodView
+from synergy_extender.cluster.fresh import FreshLook
+from synergy_extender.cluster.views import JobView, Key, Member, PodView
 from synergy_extender.failures import CALL_FAILED, explain
 from synergy_extender.leases.progress_writer import ProgressWriter
 from synergy_extender.leases.reports import Report, Reported, due, progress_after
@@ -40,6 +41,7 @@ class LeaseDesk:
     def __init__(
         self,
         cache: ClusterCache,
+        fresh: FreshLook,
         reviewer: Reviewer,
         writer: ProgressWriter,
         metrics: Metrics,
@@ -48,6 +50,7 @@ class LeaseDesk:
         clock: Callable[[], float],
     ) -> None:
         self._cache = cache
+        self._fresh = fresh
         self._writer = writer
         self._reviewer = reviewer
         self._metrics = metrics
@@ -65,25 +68,39 @@ class LeaseDesk:
             raise NotReadyError(f"the API server cannot review the token: {explain(error)}") from error
         if identity is None:
             raise TokenRefusedError(f"the token is not valid for the audience {TOKEN_AUDIENCE}")
-        pod = self._worker(identity)
-        job = self._cache.jobs.get(pod.member.job) if pod.member is not None else None
-        if job is None or pod.member is None:
-            raise NoWorkerError(f"the TrainingJob of pod {pod.name} does not exist")
+        try:
+            pod, member = await self._worker(identity)
+            job = await self._job(member)
+        except CALL_FAILED as error:
+            raise NotReadyError(f"the API server cannot be asked about the worker: {explain(error)}") from error
         answer = verdict(job.status, pod, self._clock(), self._rounds())
         self._metrics.reports.labels(answer.verdict).inc()
-        if pod.member.rank == 0 and service_of(job).ended_run < pod.member.run:
+        if member.rank == 0 and service_of(job).ended_run < member.run:
             last = report.done or answer.yield_in_s is not None
-            await self._record(job.key, Reported(pod.member.run, report), last=last)
+            await self._record(job.key, Reported(member.run, report), last=last)
         return answer
 
-    def _worker(self, identity: Identity) -> PodView:
-        pod = self._cache.pods.get(identity.pod_namespace, identity.pod_name) if identity.pod_name else None
+    async def _worker(self, identity: Identity) -> tuple[PodView, Member]:
+        """The pod that the token is bound to. A watch that has not brought the pod yet is no reason to refuse it."""
+        name = Key(identity.pod_namespace, identity.pod_name)
+        pod = self._cache.pods.get(*name) if identity.pod_name else None
+        if identity.pod_name and (pod is None or pod.uid != identity.pod_uid):
+            pod = await self._fresh.pod(name)
         if pod is None or pod.uid != identity.pod_uid or pod.member is None or pod.member.role != ROLE_WORKER:
             raise NoWorkerError("the token is not bound to a worker pod of a TrainingJob")
         member = pod.member
         if pod.name != worker_pod_name(member.job.name, member.run, member.rank):
             raise NoWorkerError(f"pod {pod.name} is not the worker that its labels say")
-        return pod
+        return pod, member
+
+    async def _job(self, member: Member) -> JobView:
+        """The worker's job, as new as what the worker was made from: an older state would send it away at its start."""
+        job = self._cache.jobs.get(member.job)
+        if job is None or _knows_no_such_run(job, member.run):
+            job = await self._fresh.job(member.job)
+        if job is None:
+            raise NoWorkerError(f"TrainingJob {member.job} does not exist")
+        return job
 
     async def _record(self, key: Key, reported: Reported, *, last: bool) -> None:
         """Write the progress if it is due. The worker's answer does not hang on its success."""
@@ -107,6 +124,11 @@ class LeaseDesk:
             try:
                 await self._writer.apply(job, progress)
             except Conflict:
-                await self._writer.look(job)
+                await self._fresh.job(key)
             else:
                 return
+
+
+def _knows_no_such_run(job: JobView, run: int) -> bool:
+    allocation = job.status.allocation
+    return allocation is None or allocation.run < run

@@ -33,10 +33,3 @@ class ProgressWriter:
         except NotFound:
             return
         self._observe(answer)
-
-    async def look(self, job: JobView) -> None:
-        """Read the job anew. Raises like `apply`."""
-        try:
-            self._observe(await self._client.get(TRAINING_JOBS, job.key.name, job.key.namespace))
-        except NotFound:
-            return

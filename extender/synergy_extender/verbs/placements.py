@@ -4,12 +4,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from synergy_extender.cluster.cache import ClusterCache
-from synergy_extender.cluster.views import JobView, Member, PodView, read_pod
+from synergy_extender.cluster.fresh import FreshLook
+from synergy_extender.cluster.views import JobView, Key, Member, PodView
 from synergy_extender.ledger import Ledger
 from synergy_extender.verbs.place import Refusal, place_of
 from synergy_extender.wire.verbs import BindingArgs
-from synergy_kube import KubeClient, NotFound
-from synergy_kube.resources import PODS, TRAINING_JOBS
+from synergy_kube import KubeClient
+from synergy_kube.resources import PODS
 
 
 class ClusterPlacements:
@@ -18,6 +19,7 @@ class ClusterPlacements:
     def __init__(self, client: KubeClient, cache: ClusterCache) -> None:
         self._client = client
         self._cache = cache
+        self._fresh = FreshLook(client, cache)
 
     async def place(self, name: str, member: Member | None, planned_node: str) -> tuple[str | Refusal, JobView | None]:
         """Where the plan wants the pod. The API server is asked before a refusal that a late watch would give
@@ -26,11 +28,7 @@ class ClusterPlacements:
         place = place_of(name, member, planned_node, job)
         if member is None or not isinstance(place, Refusal) or not place.may_be_behind:
             return place, job
-        try:
-            self._cache.observe(await self._client.get(TRAINING_JOBS, member.job.name, member.job.namespace))
-        except NotFound:
-            return place, job
-        job = self._cache.jobs.get(member.job)
+        job = await self._fresh.job(member.job)
         return place_of(name, member, planned_node, job), job
 
     async def place_now(self, pod: PodView) -> tuple[str | Refusal, JobView | None]:
@@ -41,7 +39,7 @@ class ClusterPlacements:
         """The pod of the request; None if it is gone or another has taken its name."""
         pod = self._cache.pods.get(args.pod_namespace, args.pod_name)
         if pod is None or pod.uid != args.pod_uid:
-            pod = await self._read(args.pod_namespace, args.pod_name)
+            pod = await self._fresh.pod(Key(args.pod_namespace, args.pod_name))
         return pod if pod is not None and pod.uid == args.pod_uid and not pod.terminal else None
 
     def members(self, pod: PodView) -> list[PodView]:
@@ -61,11 +59,5 @@ class ClusterPlacements:
 
     async def bound_node(self, pod: PodView) -> str:
         """Where the API server has the pod bound; empty if nowhere, or if it is not the same pod any more."""
-        now = await self._read(pod.namespace, pod.name)
+        now = await self._fresh.pod(Key(pod.namespace, pod.name))
         return now.node if now is not None and now.uid == pod.uid else ""
-
-    async def _read(self, namespace: str, name: str) -> PodView | None:
-        try:
-            return read_pod(await self._client.get(PODS, name, namespace))
-        except NotFound:
-            return None

@@ -10,6 +10,7 @@ import pytest_asyncio
 
 import synergy_devcluster
 from support.extender_world import Operator, Replica, replica, scheduler, without_the_product
+from support.waiting import eventually
 from synergy_devcluster.pki import Authority
 from synergy_kube import KubeClient, NotFound
 from synergy_kube.resources import NAMESPACES, SCHEDULING_POLICIES
@@ -70,6 +71,23 @@ async def kube_scheduler(
     folder = tmp_path_factory.mktemp("scheduler")
     async with scheduler(devcluster.program("kube-scheduler"), devcluster.kubeconfig, extender, folder):
         yield folder
+
+
+@pytest_asyncio.fixture
+async def rounds_of_an_hour(kube: KubeClient, extender: Replica) -> AsyncIterator[None]:
+    """For what a round's end would settle otherwise."""
+    await _set_rounds(kube, extender, 3600)
+    yield
+    await _set_rounds(kube, extender, 5)
+
+
+async def _set_rounds(kube: KubeClient, extender: Replica, seconds: int) -> None:
+    await kube.merge_patch(SCHEDULING_POLICIES, "default", {"spec": {"roundSeconds": seconds}})
+
+    async def heard() -> bool:
+        return extender.extender.loop.rounds.seconds == seconds
+
+    await eventually(heard, seconds=10, what=f"rounds of {seconds} s", every=0.02)
 
 
 @pytest.fixture

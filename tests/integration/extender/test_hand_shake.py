@@ -132,7 +132,7 @@ async def test_a_pod_that_is_no_worker_is_refused_with_words_that_help(
 
 
 async def test_a_worker_is_refused_where_a_foreign_pod_was_faster(
-    operator: Operator, extender: Replica, kube_scheduler: object
+    operator: Operator, extender: Replica, kube_scheduler: object, rounds_of_an_hour: None
 ) -> None:
     await operator.submit("slow", gpus=8, template=operator.only_on("fake-v100-004"))
     granted = await operator.allocation("slow", state="Granted", admitted=True)

@@ -115,9 +115,7 @@ async def test_progress_is_refused_after_somebody_elses_write_and_a_job_that_is_
     await writer.apply(before, Progress(run=1, steps=5))
     with pytest.raises(Conflict):
         await writer.apply(before, Progress(run=1, steps=4))
-    await writer.look(before)
-    assert [read_job(item).status.progress for item in seen] == [Progress(run=1, steps=5)] * 2
+    assert [read_job(item).status.progress for item in seen] == [Progress(run=1, steps=5)]
     await operator.kube.delete(TRAINING_JOBS, "job", operator.namespace)
     await writer.apply(before, Progress(run=1, steps=6))
-    await writer.look(before)
-    assert len(seen) == 2
+    assert len(seen) == 1

@@ -18,6 +18,7 @@ import pytest
 from support.waiting import eventually
 from synergy_devcluster.pki import Authority, KeyPair
 from synergy_extender.cluster.cache import ClusterCache
+from synergy_extender.cluster.fresh import FreshLook
 from synergy_extender.leases.desk import LeaseDesk
 from synergy_extender.leases.progress_writer import ProgressWriter
 from synergy_extender.leases.tokens import Reviewer
@@ -75,7 +76,9 @@ class Parts:
         self.verbs = SchedulerVerbs(placements, binder, self.metrics, lambda: self.cache.synced)
         reviewer = Reviewer(client, time.monotonic)
         writer = ProgressWriter(client, self.cache.observe)
-        leases = LeaseDesk(self.cache, reviewer, writer, self.metrics, rounds=lambda: Rounds(20), clock=time.time)
+        fresh = FreshLook(client, self.cache)
+        rounds = Rounds(20)
+        leases = LeaseDesk(self.cache, fresh, reviewer, writer, self.metrics, rounds=lambda: rounds, clock=time.time)
         self.desk = ApiDesk(
             self.cache,
             leases,
