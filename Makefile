@@ -54,10 +54,10 @@ images-docker: ## the project's images with Docker: REGISTRY=registry.example.co
 	docker build --file images/scheduler/Dockerfile --tag $(REGISTRY)kube-synergy-scheduler:$(TAG) .
 
 unit: setup ## fast, pure tests
-	$(BIN)/pytest tests/unit
+	$(BIN)/pytest tests/unit -n auto
 
 coverage: setup ## the pure tests with coverage of lines and branches
-	$(BIN)/pytest tests/unit --cov --cov-report=term:skip-covered
+	$(BIN)/pytest tests/unit -n auto --cov --cov-report=term:skip-covered
 
 prerequisites: setup ## what the devcluster needs of this machine; installs missing Debian packages when run as root
 	$(BIN)/kube-synergy devcluster prerequisites --install

@@ -16,6 +16,7 @@ import pytest
 
 CPU_CONTROLLER = Path("/sys/fs/cgroup/cpu")
 ACCOUNTING = Path("/sys/fs/cgroup/cpuacct")
+MEMORY = Path("/sys/fs/cgroup/memory")
 PERIOD_US = 100_000
 
 
@@ -85,25 +86,32 @@ class Harness:
 
 
 @contextmanager
-def cpu_groups(harness: Harness) -> Iterator[Callable[[int], None]]:
-    """A function that puts what the harness starts from then on under a limit in milli-CPU, as the kubelet does.
+def cgroups(harness: Harness, *controllers: Path) -> Iterator[list[Path]]:
+    """Cgroups of their own for what the harness starts from then on, one under each controller.
 
     Skips the test where this machine does not let it make a cgroup of version 1.
     """
     name = f"kube-synergy-test-{uuid.uuid4().hex[:8]}"
-    quota, accounting = CPU_CONTROLLER / name, ACCOUNTING / name
+    made = [controller / name for controller in controllers]
     try:
-        quota.mkdir()
-        accounting.mkdir()
+        for group in made:
+            group.mkdir()
     except OSError as error:
         pytest.skip(f"no right to make a cgroup of version 1 here: {error}")
-    harness.groups.extend([quota, accounting])
-
-    def limit(millis: int) -> None:
-        (quota / "cpu.shares").write_text("200000")  # before whatever else this machine is doing
-        (quota / "cpu.cfs_period_us").write_text(str(PERIOD_US))
-        (quota / "cpu.cfs_quota_us").write_text(str(millis * PERIOD_US // 1000))
-
-    yield limit
-    for group in harness.groups:
+    harness.groups.extend(made)
+    yield made
+    for group in made:
         group.rmdir()
+
+
+@contextmanager
+def cpu_groups(harness: Harness) -> Iterator[Callable[[int], None]]:
+    """A function that puts what the harness starts from then on under a limit in milli-CPU, as the kubelet does."""
+    with cgroups(harness, CPU_CONTROLLER, ACCOUNTING) as (quota, _):
+
+        def limit(millis: int) -> None:
+            (quota / "cpu.shares").write_text("200000")  # before whatever else this machine is doing
+            (quota / "cpu.cfs_period_us").write_text(str(PERIOD_US))
+            (quota / "cpu.cfs_quota_us").write_text(str(millis * PERIOD_US // 1000))
+
+        yield limit

@@ -62,7 +62,7 @@ def test_a_grant_a_resize_and_a_revocation_are_told() -> None:
 def test_speeds_are_kept_by_the_cpu_they_were_measured_with() -> None:
     seen = seen_in_full()
     assert seen.speeds == {700: [10.0], 1200: [16.0, 18.0]}
-    assert speed_gained(seen, 700) == 1.7
+    assert speed_gained(seen, 700) == 1.75
     assert speed_gained(seen, 500) is None
     assert seen.yields == {2: 40}
     assert seen.starts == {2: 30, 3: 40}

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from support.harness import Harness, at_most
+from support.harness import MEMORY, Harness, at_most, cgroups
 from support.job_process import wait_until
 
 QUICK = ("--warmup-steps", "2", "--steps", "20", "--min-seconds", "0", "--grace", "2")
@@ -32,6 +32,11 @@ def test_steady_steps_are_measured_and_the_command_is_stopped(harness: Harness) 
     assert run.result["steps_per_second"] == at_most(50)
     assert (run.result["steps"], run.result["warmup_steps"]) == (20, 2)
     assert run.result["seconds"] == pytest.approx(20 / run.result["steps_per_second"], rel=0.2)
+
+
+def test_the_peak_of_memory_is_the_containers(harness: Harness) -> None:
+    with cgroups(harness, MEMORY):
+        run = harness.run(STEADY, *QUICK)
     # a process starts with the peak of the one it was forked from, here this test's
     own_peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     assert 5_000_000 < run.result["max_rss_bytes"] < own_peak + 100_000_000
