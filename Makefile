@@ -5,6 +5,8 @@ PY := .venv/bin/python
 REGISTRY ?= localhost/
 TAG ?= dev
 BIN := .venv/bin
+# the suites share the devcluster that runs, or one that is there for their time
+ON_DEVCLUSTER := $(BIN)/kube-synergy devcluster run --fake-nodes V100=25x8,T4=25x8 --
 
 .PHONY: help setup lock format lint types imports check crds images images-docker unit coverage prerequisites integration test-e2e test demo
 
@@ -65,12 +67,13 @@ prerequisites: setup ## what the devcluster needs of this machine; installs miss
 check: lint types imports ## format, lint, types, import rules
 
 integration: setup prerequisites ## real API server and kube-scheduler, kwok nodes
-	for suite in tests/integration/*/; do $(BIN)/pytest $$suite; done
+	$(ON_DEVCLUSTER) sh -e -c 'for suite in tests/integration/*/; do $(BIN)/pytest $$suite; done'
 
 test-e2e: setup prerequisites ## real kubelet and containers, the chart installed
-	$(BIN)/pytest tests/e2e
+	$(ON_DEVCLUSTER) $(BIN)/pytest tests/e2e
 
-test: check unit integration test-e2e ## everything; from nothing on a new machine
+test: check unit prerequisites ## everything; from nothing on a new machine
+	$(ON_DEVCLUSTER) $(MAKE) integration test-e2e
 
 demo: setup prerequisites ## from nothing to training jobs finishing on a real cluster, told as it happens
 	$(BIN)/kube-synergy demo

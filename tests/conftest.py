@@ -40,12 +40,7 @@ def devcluster() -> Iterator[synergy_devcluster.Cluster]:
     One that runs already is used and left running: keep one up (`kube-synergy devcluster up`) while you work on a test.
     """
     options = synergy_devcluster.Options(gpus=2, fake_nodes=synergy_devcluster.parse_fake_nodes(FAKE_NODES))
-    try:
-        running = synergy_devcluster.connect()
-    except synergy_devcluster.DevclusterError:
-        yield synergy_devcluster.up(options, report=print)
-        synergy_devcluster.down()
-    else:
+    with synergy_devcluster.at_hand(options, report=print) as running:
         yield running
 
 

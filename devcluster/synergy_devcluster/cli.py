@@ -16,9 +16,13 @@ from synergy_devcluster.errors import BadInputError, DevclusterError
 from synergy_devcluster.options import Options, parse_fake_nodes
 from synergy_devcluster.paths import DEFAULT_NAME, Paths
 from synergy_devcluster.project_images import SOURCE, build_images, load_images
+from synergy_devcluster.run_with import run_with
 from synergy_devcluster.status_report import Status, status
 
 Command = Callable[..., None]
+GPUS_HELP = "Fake GPUs of each real node."
+GPU_TYPE_HELP = "A100, H100, K80, P100, T4, V100 or a product."
+REAL_NODES_HELP = "Kubelets, which share this machine's CPUs."
 FAKE_NODES_HELP = "kwok nodes: TYPE=NODESxGPUS[:cpu=24][:mem=500Gi],... for example V100=25x8,T4=25x8"
 
 
@@ -45,20 +49,48 @@ def devcluster(context: click.Context, name: str) -> None:
     context.obj = Paths.of(name)
 
 
+def cluster_options(command: Command) -> Command:
+    """The options that say what a devcluster is made of; the command is given them as `options`."""
+
+    @functools.wraps(command)
+    def wrapper(*args: Any, gpu_count: int, gpu_type: str, fake_nodes: str, **rest: Any) -> None:
+        own = {name: rest.pop(name) for name in ("real_nodes", "volumes", "bin_dir")}
+        options = Options(gpus=gpu_count, gpu=gpu_type, fake_nodes=parse_fake_nodes(fake_nodes), **own)
+        command(*args, options=options, **rest)
+
+    for option in (
+        click.option("--bin-dir", type=click.Path(path_type=Path), help="Folder with programs of the pinned versions."),
+        click.option("--volumes", type=int, default=64, show_default=True, help="Persistent volumes of 1 GiB."),
+        click.option("--real-nodes", type=int, default=1, show_default=True, help=REAL_NODES_HELP),
+        click.option("--fake-nodes", default="", help=FAKE_NODES_HELP),
+        click.option("--gpu-type", default="A100", show_default=True, help=GPU_TYPE_HELP),
+        click.option("--gpus", "gpu_count", type=int, default=2, show_default=True, help=GPUS_HELP),
+    ):
+        wrapper = option(wrapper)
+    return wrapper
+
+
 @devcluster.command()
-@click.option("--gpus", "gpu_count", type=int, default=2, show_default=True, help="Fake GPUs of each real node.")
-@click.option("--gpu-type", default="A100", show_default=True, help="A100, H100, K80, P100, T4, V100 or a product.")
-@click.option("--fake-nodes", default="", help=FAKE_NODES_HELP)
-@click.option("--real-nodes", type=int, default=1, show_default=True, help="Kubelets, which share this machine's CPUs.")
-@click.option("--volumes", type=int, default=64, show_default=True, help="Persistent volumes of 1 GiB.")
-@click.option("--bin-dir", type=click.Path(path_type=Path), help="Folder with programs of the pinned versions.")
 @click.pass_obj
 @one_line_errors
-def up(paths: Paths, *, gpu_count: int, gpu_type: str, fake_nodes: str, **rest: Any) -> None:
+@cluster_options
+def up(paths: Paths, *, options: Options) -> None:
     """Start the devcluster; nothing is done when it runs."""
-    options = Options(gpus=gpu_count, gpu=gpu_type, fake_nodes=parse_fake_nodes(fake_nodes), **rest)
     cluster = clusters.up(options, report=click.echo, paths=paths)
     click.echo(f"export KUBECONFIG={cluster.kubeconfig}")
+
+
+@devcluster.command(context_settings={"allow_interspersed_args": False})
+@click.argument("command", nargs=-1, required=True)
+@click.pass_obj
+@one_line_errors
+@cluster_options
+def run(paths: Paths, *, command: tuple[str, ...], options: Options) -> None:
+    """Run COMMAND with KUBECONFIG set, on the devcluster that runs, else on one that is there for that time only.
+
+    The exit status is COMMAND's.
+    """
+    sys.exit(run_with(options, command, paths=paths, report=click.echo))
 
 
 @devcluster.command()

@@ -40,6 +40,17 @@ def test_up_with_other_options_is_refused_and_changes_nothing(cluster: Place) ->
     assert pids(cluster) == before
 
 
+def test_a_command_runs_on_the_cluster_that_is_there(cluster: Place) -> None:
+    before = pids(cluster)
+    kubectl = cluster.state().programs["kubectl"]
+    ran = cluster.devcluster("run", "--gpus", "1", "--", "sh", "-c", f"{kubectl} get nodes -o name; exit 7")
+    assert ran.returncode == 7
+    assert "node/ksdev-real" in ran.stdout
+    assert pids(cluster) == before
+    missing = cluster.devcluster("run", "no-such-program")
+    assert (missing.returncode, missing.stderr) == (2, "error: no-such-program: No such file or directory\n")
+
+
 def test_status_tells_that_all_is_well_and_what_is_not(cluster: Place) -> None:
     well = cluster.devcluster("status", "--json")
     assert well.returncode == 0
@@ -141,3 +152,17 @@ def test_down_leaves_nothing(cluster: Place) -> None:
     links = cluster.run("ip", "-o", "link").stdout
     assert [line.split(":")[1].strip() for line in links.splitlines()] == ["lo", "out1@out0", "out0@out1"]
     assert not [line for line in Path("/proc/mounts").read_text().splitlines() if cluster.name in line]
+
+
+def test_a_command_has_a_cluster_for_its_own_time(place: Place) -> None:
+    assert place.devcluster("down").returncode == 0
+    script = "trap 'echo told; exit 9' TERM; echo begun with $KUBECONFIG; sleep 60 & wait"
+    command = place.command("run", "--gpus", "1", "--volumes", "0", "--", "sh", "-c", script)
+    runner = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    assert runner.stdout
+    assert any(line == f"begun with {place.paths.kubeconfig}\n" for line in iter(runner.stdout.readline, ""))
+    assert place.state()
+    runner.terminate()
+    assert "told" in runner.stdout.read()
+    assert runner.wait() == 9
+    assert not place.paths.state.exists()

@@ -68,7 +68,8 @@ def test_a_stopped_process_ends_on_sigterm(started: ProcessId) -> None:
 
 
 def test_processes_are_found_by_their_mark(started: ProcessId) -> None:
-    assert processes.marked("of-this-test") == [started]
+    # a process that has only just been started has its environment a moment later
+    assert processes.wait_for(lambda: processes.marked("of-this-test") == [started], 5)
     assert processes.marked("of-this") == []
 
 

@@ -1,0 +1,63 @@
+"""A command beside a devcluster: the one that runs, or one that is there only for it."""
+
+import os
+import signal
+import subprocess
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from types import FrameType
+
+from synergy_devcluster import cluster as clusters
+from synergy_devcluster.cluster import Cluster
+from synergy_devcluster.errors import BadInputError, DevclusterError
+from synergy_devcluster.options import Options
+from synergy_devcluster.paths import Paths
+
+_ENDS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+
+
+@contextmanager
+def at_hand(options: Options, *, paths: Paths | None = None, report: Callable[[str], None]) -> Iterator[Cluster]:
+    """The devcluster that runs, whatever its options, left running; else a new one of these options, taken down after.
+
+    Raises:
+        DevclusterError: it does not come up.
+    """
+    place = paths or Paths.of()
+    try:
+        running = clusters.connect(place)
+    except DevclusterError:
+        try:
+            yield clusters.up(options, report=report, paths=place)
+        finally:
+            clusters.down(report=report, paths=place)
+    else:
+        yield running
+
+
+def run_with(options: Options, command: Sequence[str], *, paths: Paths, report: Callable[[str], None]) -> int:
+    """Run the command with KUBECONFIG set, on the devcluster of `at_hand`; its exit status, 128 + N after signal N.
+
+    A signal that asks us to end is passed on, and the devcluster goes after the command has.
+
+    Raises:
+        DevclusterError: the devcluster does not come up.
+        BadInputError: there is no such command.
+    """
+    with at_hand(options, paths=paths, report=report) as cluster:
+        environ = {**os.environ, "KUBECONFIG": str(cluster.kubeconfig)}
+        try:
+            process = subprocess.Popen(command, env=environ)
+        except OSError as error:
+            raise BadInputError(f"{command[0]}: {error.strerror}") from error
+
+        def pass_on(number: int, _: FrameType | None) -> None:
+            process.send_signal(number)
+
+        before = {number: signal.signal(number, pass_on) for number in _ENDS}
+        try:
+            code = process.wait()
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+    return code if code >= 0 else 128 - code
