@@ -24,7 +24,7 @@ from synergy_extender.web.api_app import ApiDesk, api_app
 from synergy_extender.web.ops_app import ops_app
 from synergy_extender.web.scheduler_app import SchedulerVerbs, scheduler_app
 from synergy_extender.web.servers import Endpoint, Servers
-from synergy_extender.web.tls import TlsFiles, follow
+from synergy_extender.web.tls import ServerTls, TlsFiles, follow
 from synergy_kube import KubeClient
 
 _LOG = logging.getLogger(__name__)
@@ -52,10 +52,7 @@ class Extender:
             clock=clock,
         )
         self._files = TlsFiles(settings.tls_dir)
-        self._contexts = [
-            self._files.context(client_certificate=True),
-            self._files.context(client_certificate=False),
-        ]
+        self._tls = [ServerTls(self._files, client_certificate=needed) for needed in (True, False)]
         self._stopping = asyncio.Event()
         placements = ClusterPlacements(client, self.cache)
         verbs = SchedulerVerbs(
@@ -84,8 +81,13 @@ class Extender:
         self.servers = Servers(
             settings.host,
             [
-                Endpoint(scheduler_app(verbs, self.metrics), settings.scheduler_port, self._contexts[0]),
-                Endpoint(api_app(desk), settings.api_port, self._contexts[1]),
+                Endpoint(
+                    scheduler_app(verbs, self.metrics),
+                    settings.scheduler_port,
+                    self._tls[0].context,
+                    settings.scheduler_names,
+                ),
+                Endpoint(api_app(desk), settings.api_port, self._tls[1].context),
                 Endpoint(ops_app(self.metrics, self._missing), settings.ops_port),
             ],
         )
@@ -101,7 +103,7 @@ class Extender:
                 group.create_task(self.cache.run(), name="watches"),
                 group.create_task(self.election.run(), name="leader election"),
                 group.create_task(self.loop.run(), name="planning"),
-                group.create_task(follow(self._files, self._contexts), name="certificates"),
+                group.create_task(follow(self._files, self._tls), name="certificates"),
             ]
             serving = group.create_task(self.servers.run(), name="servers")
             await self._stopping.wait()

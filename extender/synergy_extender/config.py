@@ -12,6 +12,10 @@ class ConfigError(ValueError):
     """A setting that cannot be used; the text names its variable."""
 
 
+SCHEDULER_NAMES = ("kube-synergy-scheduler", "system:kube-scheduler")
+"""In the certificates that the chart makes; of every Kubernetes' own kube-scheduler."""
+
+
 @dataclass(frozen=True)
 class Settings:
     """Where the extender listens, who it is, and how patient it is."""
@@ -21,6 +25,7 @@ class Settings:
     pod_namespace: str
     host: str = "0.0.0.0"  # noqa: S104 - a pod listens on all its addresses
     scheduler_port: int = 9443
+    scheduler_names: tuple[str, ...] = SCHEDULER_NAMES
     api_port: int = 9444
     ops_port: int = 8080
     plan_timeout_s: float = 60.0
@@ -46,6 +51,7 @@ def read_settings(environ: Mapping[str, str] = os.environ) -> Settings:
         pod_namespace=read.required("SYNERGY_POD_NAMESPACE"),
         host=read.text("SYNERGY_HOST", "0.0.0.0"),  # noqa: S104 - as above
         scheduler_port=read.port("SYNERGY_SCHEDULER_PORT", 9443),
+        scheduler_names=read.names("SYNERGY_SCHEDULER_NAMES", SCHEDULER_NAMES),
         api_port=read.port("SYNERGY_API_PORT", 9444),
         ops_port=read.port("SYNERGY_OPS_PORT", 8080),
         plan_timeout_s=read.seconds("SYNERGY_PLAN_TIMEOUT_SECONDS", 60.0),
@@ -83,6 +89,13 @@ class _Reader:
         if not text.isdecimal() or not 0 <= int(text) <= 65535:
             raise ConfigError(f"{name} is {text!r}: give a port from 0 to 65535")
         return int(text)
+
+    def names(self, name: str, default: tuple[str, ...]) -> tuple[str, ...]:
+        text = self.text(name, ",".join(default))
+        listed = tuple(part.strip() for part in text.split(","))
+        if not all(listed):
+            raise ConfigError(f"{name} is {text!r}: give names with commas between them")
+        return listed
 
     def level(self, name: str, default: str) -> str:
         value = self.text(name, default).upper()

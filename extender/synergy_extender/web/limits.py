@@ -29,10 +29,10 @@ class LimitBody:
             async with asyncio.timeout(self._seconds):
                 body = await _read(receive, self._most)
         except TimeoutError:
-            await _refuse(send, 408, "the request took too long")
+            await refuse(send, 408, "the request took too long")
             return
         if body is None:
-            await _refuse(send, 413, f"the request is larger than {self._most} bytes")
+            await refuse(send, 413, f"the request is larger than {self._most} bytes")
             return
         await self._app(scope, _replay(body, receive), send)
 
@@ -63,7 +63,8 @@ def _replay(body: bytes, receive: Receive) -> Receive:
     return replay
 
 
-async def _refuse(send: Send, status: int, text: str) -> None:
+async def refuse(send: Send, status: int, text: str) -> None:
+    """Answer with a text, and close the connection."""
     headers = [(b"content-type", b"text/plain; charset=utf-8"), (b"connection", b"close")]
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": text.encode()})

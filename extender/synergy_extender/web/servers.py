@@ -3,25 +3,32 @@
 import asyncio
 import socket
 import ssl
-from collections.abc import Generator, Sequence
+from collections.abc import Collection, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import uvicorn
 
+from synergy_extender.web.protocol import HEAD_SECONDS, protocol
+
 _DRAIN_SECONDS = 5
 _KEEP_ALIVE_SECONDS = 75
 _BACKLOG = 512
+_MOST_CONNECTIONS = 4096
+"""At one port: further ones are answered with 503."""
 
 
 @dataclass(frozen=True)
 class Endpoint:
-    """One port: what answers there, and its TLS if any. Port 0 takes any that is free."""
+    """One port: what answers there, its TLS if any, and the names in a client's certificate of which it must have one
+    (None: anybody may call). Port 0 takes any that is free."""
 
     app: Any
     port: int
     tls: ssl.SSLContext | None = None
+    client_names: Collection[str] | None = None
+    head_s: float = HEAD_SECONDS
 
 
 class _Server(uvicorn.Server):
@@ -80,7 +87,10 @@ def _server(endpoint: Endpoint) -> _Server:
     return _Server(
         uvicorn.Config(
             endpoint.app,
+            http=protocol(endpoint.client_names, endpoint.head_s),
+            ws="none",
             lifespan="off",
+            limit_concurrency=_MOST_CONNECTIONS,
             log_config=None,
             access_log=False,
             server_header=False,

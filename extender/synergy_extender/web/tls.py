@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import ssl
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -32,19 +33,20 @@ class TlsFiles:
         return self.folder / "ca.crt"
 
     def context(self, *, client_certificate: bool) -> ssl.SSLContext:
-        """A server's context, TLS 1.2 at least; with `client_certificate` only clients whose certificate the authority
-        signed get in. Raises OSError or ssl.SSLError if a file is missing or is none."""
+        """A server's context; with `client_certificate` only clients whose certificate the authority signed get in.
+
+        Raises OSError or ssl.SSLError if a file is missing, is none, or does not fit the others.
+        """
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.minimum_version = ssl.TLSVersion.TLSv1_2
-        self.load(context)
-        if client_certificate:
-            context.verify_mode = ssl.CERT_REQUIRED
-        return context
-
-    def load(self, context: ssl.SSLContext) -> None:
-        """Use the files as they are now, for connections to come."""
         context.load_cert_chain(self.certificate, self.key)
         context.load_verify_locations(self.authority)
+        if client_certificate:
+            context.verify_mode = ssl.CERT_REQUIRED
+            # a resumed session would not show its certificate again, though the authority may be another by now
+            context.minimum_version = ssl.TLSVersion.TLSv1_3
+            context.num_tickets = 0
+        return context
 
     def version(self) -> tuple[int, ...]:
         """Changes when a file does; zero for a file that is not there."""
@@ -52,7 +54,26 @@ class TlsFiles:
         return tuple(file.stat().st_mtime_ns if file.exists() else 0 for file in files)
 
 
-async def follow(files: TlsFiles, contexts: list[ssl.SSLContext], every_s: float = _CHECK_SECONDS) -> None:
+class ServerTls:
+    """The TLS of one port. `context` is what it listens with; each new connection gets the files last loaded, and
+    trusts nothing that they no longer name."""
+
+    def __init__(self, files: TlsFiles, *, client_certificate: bool) -> None:
+        self._files = files
+        self._client_certificate = client_certificate
+        self.context = self._newest = files.context(client_certificate=client_certificate)
+        self.context.sni_callback = self._choose
+
+    def reload(self) -> None:
+        """Use the files as they are now, for connections to come. Raises like `TlsFiles.context`."""
+        self._newest = self._files.context(client_certificate=self._client_certificate)
+
+    def _choose(self, connection: ssl.SSLObject, name: str | None, context: ssl.SSLContext) -> None:
+        """Called by OpenSSL in every handshake, also when the client names no server."""
+        connection.context = self._newest
+
+
+async def follow(files: TlsFiles, served: Sequence[ServerTls], every_s: float = _CHECK_SECONDS) -> None:
     """Load the files again whenever they changed, until cancelled. Files that do not fit together are left alone."""
     version = files.version()
     while True:
@@ -61,8 +82,8 @@ async def follow(files: TlsFiles, contexts: list[ssl.SSLContext], every_s: float
         if now == version:
             continue
         try:
-            for context in contexts:
-                files.load(context)
+            for tls in served:
+                tls.reload()
         except (OSError, ssl.SSLError) as error:
             _LOG.warning("the new certificate in %s cannot be used yet: %s", files.folder, error)
         else:

@@ -16,6 +16,7 @@ VALUES = {
     "defaults": (),
     "devcluster": ("--values=values-devcluster.yaml",),
     "one of each, own certificates": (
+        "--set=networkPolicy.enabled=false",
         "--set=extender.replicas=1,rbac.aggregateToUserRoles=false",
         "--set=tls.extenderSecret=one,tls.schedulerSecret=two",
     ),
@@ -25,6 +26,8 @@ VALUES = {
         "--set=operator.nodeSelector.zone=a,operator.tolerations[0].operator=Exists,operator.logLevel=DEBUG",
         "--set=extender.replicas=3,extender.resources.limits.cpu=2",
         "--set=scheduler.replicas=2,scheduler.image=registry.example.com/kube-scheduler:v1.36.0",
+        "--set=networkPolicy.workerNamespaces={default},networkPolicy.metricsFrom[0].podSelector.matchLabels.app=prometheus",
+        "--set=networkPolicy.apiFrom[0].ipBlock.cidr=10.0.0.0/8,tls.schedulerNames={one,two}",
         "--set=schedulingPolicy.spec.policy=srtf,schedulingPolicy.spec.profiling.maxPoints=4",
     ),
 }

@@ -1,42 +1,26 @@
 """The three servers over real sockets with real certificates; the cluster behind them has not been read yet."""
 
 import asyncio
-import json
-import os
 import socket
-import ssl
 import time
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from pathlib import Path
-from typing import Any
+from contextlib import suppress
 
-import aiohttp
 import httpx
 import pytest
 
-from support.waiting import eventually
-from synergy_devcluster.pki import Authority, KeyPair
-from synergy_extender.cluster.cache import ClusterCache
-from synergy_extender.cluster.fresh import FreshLook
-from synergy_extender.leases.desk import LeaseDesk
-from synergy_extender.leases.progress_writer import ProgressWriter
-from synergy_extender.leases.tokens import Reviewer
-from synergy_extender.metrics import Metrics
-from synergy_extender.rounds import Rounds
+from support.extender_servers import NAMES, Parts, parts_alone, running, trusting
+from synergy_devcluster.pki import Authority
 from synergy_extender.verbs.bind import Binder
 from synergy_extender.verbs.placements import ClusterPlacements
-from synergy_extender.web.api_app import ApiDesk, api_app
+from synergy_extender.web.api_app import api_app
 from synergy_extender.web.limits import LimitBody
 from synergy_extender.web.ops_app import ops_app
-from synergy_extender.web.scheduler_app import NOT_SYNCED, SchedulerVerbs, scheduler_app
+from synergy_extender.web.scheduler_app import SchedulerVerbs, scheduler_app
 from synergy_extender.web.servers import Endpoint, Servers
-from synergy_extender.web.tls import TlsFiles, follow
-from synergy_kube import KubeClient
+from synergy_extender.web.tls import TlsFiles
 
 VERBS = ("filter", "prioritize", "bind", "preempt")
-NAMES = ("localhost", "127.0.0.1")
-FILTER = json.dumps({"Pod": {"metadata": {"name": "p", "namespace": "n", "uid": "u"}}, "NodeNames": ["n1"]})
 
 
 @pytest.fixture(scope="module")
@@ -46,82 +30,10 @@ def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
     return made
 
 
-@asynccontextmanager
-async def running(*endpoints: Endpoint) -> AsyncIterator[list[int]]:
-    servers = Servers("127.0.0.1", endpoints)
-    task = asyncio.create_task(servers.run())
-    try:
-        yield servers.ports
-    finally:
-        servers.stop()
-        await task
-
-
-def trusting(authority: Authority, client: KeyPair | None = None) -> ssl.SSLContext:
-    context = ssl.create_default_context(cafile=str(authority.certificate))
-    if client is not None:
-        context.load_cert_chain(client.certificate, client.key)
-    return context
-
-
-class Parts:
-    """All that answers, over an API server that is not there."""
-
-    def __init__(self, client: KubeClient) -> None:
-        self.client = client
-        self.metrics = Metrics()
-        self.cache = ClusterCache(client, lambda: None)
-        placements = ClusterPlacements(client, self.cache)
-        binder = Binder(placements, self.cache.assumed, time.time)
-        self.verbs = SchedulerVerbs(placements, binder, self.metrics, lambda: self.cache.synced)
-        reviewer = Reviewer(client, time.monotonic)
-        writer = ProgressWriter(client, self.cache.observe)
-        fresh = FreshLook(client, self.cache)
-        rounds = Rounds(20)
-        leases = LeaseDesk(self.cache, fresh, reviewer, writer, self.metrics, rounds=lambda: rounds, clock=time.time)
-        self.desk = ApiDesk(
-            self.cache,
-            leases,
-            reviewer,
-            self.metrics,
-            rounds=lambda: Rounds(20),
-            last_plan=lambda: None,
-            leader=lambda: "extender-1",
-            clock=time.time,
-        )
-
-
-class NoConfiguration:
-    async def auth_settings(self) -> dict[str, Any]:
-        return {}
-
-
 @pytest.fixture
 async def parts() -> AsyncIterator[Parts]:
-    async with aiohttp.ClientSession() as session:
-        yield Parts(KubeClient(session, "http://127.0.0.1:1", NoConfiguration()))
-
-
-async def test_the_verbs_are_for_clients_with_a_certificate_of_the_authority_alone(
-    parts: Parts, authority: Authority, tmp_path: Path
-) -> None:
-    tls = TlsFiles(authority.certificate.parent).context(client_certificate=True)
-    stranger = Authority(tmp_path, "somebody else").client("stranger", "system:kube-scheduler")
-    async with running(Endpoint(scheduler_app(parts.verbs, parts.metrics), 0, tls)) as (port,):
-        url = f"https://localhost:{port}/filter"
-        async with httpx.AsyncClient(
-            verify=trusting(authority, authority.client("scheduler", "system:kube-scheduler"))
-        ) as known:
-            answer = await known.post(url, content=FILTER)
-            assert (answer.status_code, answer.json()["Error"]) == (200, NOT_SYNCED)
-        for context in (
-            trusting(authority),
-            trusting(authority, stranger),
-            trusting(authority, authority.server("x", NAMES)),
-        ):
-            async with httpx.AsyncClient(verify=context) as unknown:
-                with pytest.raises(httpx.TransportError):
-                    await unknown.post(url, content=FILTER)
+    async with parts_alone() as made:
+        yield made
 
 
 async def test_no_body_brings_anything_but_200_with_a_reason(parts: Parts) -> None:
@@ -177,6 +89,39 @@ async def test_a_request_that_is_too_large_or_too_slow_is_refused(parts: Parts) 
         assert b"408" in await reader.readline()
         writer.close()
         await writer.wait_closed()
+
+
+async def test_a_connection_that_brings_no_head_is_closed(parts: Parts) -> None:
+    ops = ops_app(parts.metrics, lambda: "")
+    async with running(Endpoint(ops, 0, head_s=0.2)) as (port,):
+        for sent in (b"", b"GET /healthz HTTP/1.1\r\nHost: x\r\n"):
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(sent)
+            with suppress(ConnectionError):
+                assert await asyncio.wait_for(reader.read(), 20) == b""
+            writer.close()
+
+
+async def test_a_connection_may_rest_between_two_requests_but_not_within_the_second(parts: Parts) -> None:
+    request = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
+    async with running(Endpoint(ops_app(parts.metrics, lambda: ""), 0, head_s=0.2)) as (port,):
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        for _ in range(2):
+            writer.write(request)
+            assert b"200 OK" in await reader.readuntil(b"\r\n\r\nok")
+            await asyncio.sleep(0.4)
+        writer.write(request[:9])
+        with suppress(ConnectionError):
+            assert await asyncio.wait_for(reader.read(), 20) == b""
+        writer.close()
+
+
+async def test_a_head_without_end_is_refused(parts: Parts) -> None:
+    async with running(Endpoint(ops_app(parts.metrics, lambda: ""), 0)) as (port,):
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(b"GET /healthz HTTP/1.1\r\nX: " + b"x" * 200_000)
+        assert b"400" in await asyncio.wait_for(reader.readline(), 20)
+        writer.close()
 
 
 async def test_a_report_needs_a_token_a_right_body_and_a_replica_that_is_ready(
@@ -246,40 +191,3 @@ async def test_a_port_that_is_taken_is_an_error_at_once(parts: Parts) -> None:
     async with running(Endpoint(ops_app(parts.metrics, lambda: ""), 0)) as (port,):
         with pytest.raises(OSError, match="in use"):
             Servers("127.0.0.1", [Endpoint(ops_app(parts.metrics, lambda: ""), port)])
-
-
-async def test_a_new_certificate_is_used_for_new_connections_without_a_restart(parts: Parts, tmp_path: Path) -> None:
-    authority = Authority(tmp_path)
-    authority.server("tls", NAMES)
-    files = TlsFiles(tmp_path)
-    context = files.context(client_certificate=False)
-    async with running(Endpoint(ops_app(parts.metrics, lambda: ""), 0, context)) as (port,):
-        following = asyncio.create_task(follow(files, [context], every_s=0.01))
-        first = await served(port)
-        (tmp_path / "tls.key").write_text("half written")
-        await asyncio.sleep(0.05)
-        assert await served(port) == first
-        authority.server("tls", NAMES)
-        os.utime(tmp_path / "tls.crt", ns=(0, 1))
-
-        async def renewed() -> bool:
-            return await served(port) != first
-
-        await eventually(renewed, seconds=10, what="the new certificate", every=0.01)
-        following.cancel()
-
-
-async def served(port: int) -> bytes:
-    """The certificate that a new connection sees."""
-    context = ssl.create_default_context()
-    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-    _, writer = await asyncio.open_connection("127.0.0.1", port, ssl=context)
-    certificate: bytes = writer.get_extra_info("ssl_object").getpeercert(binary_form=True)
-    writer.close()
-    await writer.wait_closed()
-    return certificate
-
-
-def test_missing_certificate_files_are_an_error(tmp_path: Path) -> None:
-    with pytest.raises(OSError, match="No such file"):
-        TlsFiles(tmp_path).context(client_certificate=True)

@@ -17,6 +17,7 @@ def test_the_pods_name_and_namespace_are_enough() -> None:
     assert (settings.pod_name, settings.pod_namespace) == ("extender-0", "kube-synergy")
     assert (settings.scheduler_port, settings.api_port, settings.ops_port) == (9443, 9444, 8080)
     assert settings.leader == Timing(15.0, 10.0, 2.0)
+    assert settings.scheduler_names == ("kube-synergy-scheduler", "system:kube-scheduler")
     assert str(settings.tls_dir) == "/etc/kube-synergy/tls"
 
 
@@ -28,6 +29,7 @@ def test_every_setting_is_read() -> None:
             "SYNERGY_HOST": "127.0.0.1",
             "SYNERGY_SCHEDULER_PORT": "1",
             "SYNERGY_API_PORT": "2",
+            "SYNERGY_SCHEDULER_NAMES": "one, two",
             "SYNERGY_OPS_PORT": "0",
             "SYNERGY_PLAN_TIMEOUT_SECONDS": "7.5",
             "SYNERGY_LEASE_SECONDS": "6",
@@ -37,6 +39,7 @@ def test_every_setting_is_read() -> None:
             "SYNERGY_KUBECONFIG": "/k",
         }
     )
+    assert settings.scheduler_names == ("one", "two")
     assert (settings.host, settings.scheduler_port, settings.api_port, settings.ops_port) == ("127.0.0.1", 1, 2, 0)
     assert (settings.plan_timeout_s, settings.leader) == (7.5, Timing(6.0, 4.0, 1.0))
     assert (str(settings.tls_dir), settings.log_level, settings.kubeconfig) == ("/tls", "DEBUG", "/k")
@@ -49,6 +52,7 @@ def test_every_setting_is_read() -> None:
         ({"SYNERGY_POD_NAMESPACE": ""}, "SYNERGY_POD_NAMESPACE"),
         ({"SYNERGY_API_PORT": "http"}, "SYNERGY_API_PORT"),
         ({"SYNERGY_OPS_PORT": "70000"}, "SYNERGY_OPS_PORT"),
+        ({"SYNERGY_SCHEDULER_NAMES": "one,,two"}, "SYNERGY_SCHEDULER_NAMES"),
         ({"SYNERGY_PLAN_TIMEOUT_SECONDS": "soon"}, "SYNERGY_PLAN_TIMEOUT_SECONDS"),
         ({"SYNERGY_RETRY_SECONDS": "-1"}, "SYNERGY_RETRY_SECONDS"),
         ({"SYNERGY_LEASE_SECONDS": "5"}, "lease 5.0 s must be above renew 10.0 s"),

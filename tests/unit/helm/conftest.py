@@ -18,6 +18,13 @@ Rendered = dict[tuple[str, str], dict[str, Any]]
 Helm = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
+def _name(item: dict[str, Any]) -> str:
+    """The object's name; with its namespace where that is not the release's."""
+    namespace = item["metadata"].get("namespace", NAMESPACE)
+    name: str = item["metadata"]["name"]
+    return name if namespace == NAMESPACE else f"{namespace}/{name}"
+
+
 @pytest.fixture(scope="session")
 def chart() -> Path:
     """The chart's folder."""
@@ -45,7 +52,7 @@ def render(helm: Helm, chart: Path) -> Callable[..., Rendered]:
         result = helm("template", release, str(chart), f"--namespace={NAMESPACE}", *sets, *arguments)
         assert result.returncode == 0, result.stderr
         objects = [item for item in yaml.safe_load_all(result.stdout) if item]
-        by_name = {(item["kind"], item["metadata"]["name"]): item for item in objects}
+        by_name = {(item["kind"], _name(item)): item for item in objects}
         assert len(by_name) == len(objects)
         return by_name
 

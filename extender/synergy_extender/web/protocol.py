@@ -1,0 +1,88 @@
+"""What one connection may do: who is behind its client certificate, and how long it may take over a request's head."""
+
+import asyncio
+import logging
+from collections.abc import Collection, MutableMapping
+from typing import Any
+
+import h11
+import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.server import ServerState
+
+from synergy_extender.web.limits import App, Receive, Send, refuse
+
+_LOG = logging.getLogger(__name__)
+HEAD_SECONDS = 10.0
+"""From the TLS handshake to the first request's head, and for each later head from its first byte on."""
+
+
+def protocol(client_names: Collection[str] | None, head_s: float = HEAD_SECONDS) -> type[asyncio.Protocol]:
+    """The class of a server's connections.
+
+    With `client_names` each request of a client whose certificate has another name is answered with 403; the TLS
+    context must demand a certificate. A connection that brings no whole head within `head_s` is closed.
+    """
+
+    class Connection(H11Protocol):
+        def __init__(
+            self,
+            config: uvicorn.Config,
+            server_state: ServerState,
+            app_state: dict[str, Any],
+            _loop: asyncio.AbstractEventLoop | None = None,
+        ) -> None:
+            super().__init__(config, server_state, app_state, _loop)
+            self._patience: asyncio.TimerHandle | None = None
+
+        def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+            super().connection_made(transport)
+            self._wait_for_head()
+            if client_names is not None:
+                shown = certificate_names(transport.get_extra_info("peercert"))
+                if shown.isdisjoint(client_names):
+                    _LOG.warning("a client with the certificate of %s is refused", _listed(shown))
+                    self.app = _stranger(shown, client_names)
+
+        def data_received(self, data: bytes) -> None:
+            super().data_received(data)
+            if self.conn.their_state is not h11.IDLE:
+                self._wait_no_longer()
+            elif self._patience is None:
+                self._wait_for_head()
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            self._wait_no_longer()
+            super().connection_lost(exc)
+
+        def _wait_for_head(self) -> None:
+            self._patience = self.loop.call_later(head_s, self.transport.abort)
+
+        def _wait_no_longer(self) -> None:
+            if self._patience is not None:
+                self._patience.cancel()
+                self._patience = None
+
+    return Connection
+
+
+def certificate_names(certificate: MutableMapping[str, Any] | None) -> set[str]:
+    """Common names and DNS names in a client's certificate, as `ssl` decodes it."""
+    if not certificate:
+        return set()
+    subject = [pair for part in certificate.get("subject", ()) for pair in part]
+    alternative = certificate.get("subjectAltName", ())
+    return {value for kind, value in (*subject, *alternative) if kind in ("commonName", "DNS")}
+
+
+def _stranger(shown: Collection[str], wanted: Collection[str]) -> App:
+    text = f"the client certificate is of {_listed(shown)}; only {_listed(wanted)} may call here"
+
+    async def app(scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
+        await refuse(send, 403, text)
+
+    return app
+
+
+def _listed(names: Collection[str]) -> str:
+    return " or ".join(repr(name) for name in sorted(names)) or "nobody"
