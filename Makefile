@@ -44,7 +44,7 @@ types: setup ## mypy, strict
 imports: setup ## which room may import which
 	$(BIN)/lint-imports
 
-crds: setup ## write crds/, the chart's copy and docs/api.md from the models in api/
+crds: setup ## write crds/, the chart's copy, docs/api.md and docs/troubleshooting.md from api/
 	$(PY) -m synergy_api.generate
 
 images: setup ## build the images without Docker and load them into the running devcluster

@@ -69,7 +69,7 @@ KINDS: Final = (
             Column("Progress", ".status.progress.percent", "integer", "Steps done, in percent."),
             Column("Throughput", ".status.progress.stepsPerSecond", "number", "Measured training steps per second."),
             _AGE,
-            Column("Reason", ".status.queue.reason", "string", "Why it is not running.", wide=True),
+            Column("Reason", ".status['queue','problem'].reason", "string", "Why it is not running.", wide=True),
             Column("Run", ".status.allocation.run", "integer", "Number of its newest run.", wide=True),
             Column("Nodes", ".status.allocation.nodes", "integer", "Nodes it holds.", wide=True),
         ),

@@ -1,4 +1,5 @@
-"""`python -m synergy_api.generate`: write everything that is generated from the models, or say what is stale.
+"""`python -m synergy_api.generate`: write everything that is generated from the models and from the list of reasons, or
+say what is stale.
 
 Needs PyYAML, as every development environment has it; nothing that runs in a cluster imports this module.
 """
@@ -13,6 +14,7 @@ import yaml
 
 from synergy_api.crd import KINDS, Kind, custom_resource_definition
 from synergy_api.names import GROUP
+from synergy_api.reasons.page import troubleshooting
 from synergy_api.reference import markdown
 from synergy_api.scheduling_policy import SchedulingPolicySpec
 from synergy_api.schema import Schema, structural_schema
@@ -56,7 +58,7 @@ def values_schema(text: str) -> str:
 
 def generated_files(root: Path) -> dict[Path, str]:
     """Every generated file, by its path under the repository's `root`, with its text."""
-    files = {Path("docs/api.md"): markdown(KINDS)}
+    files = {Path("docs/api.md"): markdown(KINDS), Path("docs/troubleshooting.md"): troubleshooting()}
     for kind in KINDS:
         for folder in (Path("crds"), CHART / "crds"):
             files[folder / f"{GROUP}_{kind.plural}.yaml"] = crd_yaml(kind)

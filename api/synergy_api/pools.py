@@ -6,7 +6,6 @@ never stops the others.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Any, Final
 
 from pydantic import ValidationError
@@ -15,6 +14,7 @@ from synergy_api.gpu_pool import GPUPoolSpec
 from synergy_api.names import RESOURCE_GPU
 from synergy_api.nodes import Object, is_cordoned, is_ready, labels_of, repelling_taint
 from synergy_api.quantity import byte_count, cpu_millis, whole_count
+from synergy_api.reasons import Finding, Reason, say
 
 LABEL_PRODUCT: Final = "nvidia.com/gpu.product"
 LABEL_REPLICAS: Final = "nvidia.com/gpu.replicas"
@@ -24,24 +24,11 @@ WORKER_TOLERATIONS: Final[tuple[Mapping[str, str], ...]] = ({"key": RESOURCE_GPU
 """What every worker and profile pod tolerates beside its template's own: the customary taint of GPU nodes."""
 
 
-class ProblemReason(StrEnum):
-    """Why a node or a pool cannot be taken at its word."""
-
-    AMBIGUOUS_POOL = "AmbiguousPool"
-    UNKNOWN_GPU_TYPE = "UnknownGPUType"
-    RESERVED_TOO_LARGE = "ReservedTooLarge"
-    SHARING_MISMATCH = "SharingMismatch"
-    INVALID_NODE = "InvalidNode"
-    INVALID_POOL = "InvalidPool"
-    NO_NODES = "NoNodes"
-
-
 @dataclass(frozen=True)
 class Problem:
     """One contradiction, in words that say what to change. `pools` are the pools it concerns, possibly none."""
 
-    reason: ProblemReason
-    message: str
+    finding: Finding
     pools: tuple[str, ...] = ()
 
 
@@ -90,7 +77,8 @@ def read_pools(objects: Iterable[Object]) -> tuple[list[Pool], list[Problem]]:
         except ValidationError as error:
             first = error.errors()[0]
             field = ".".join(str(part) for part in ("spec", *first["loc"]))
-            problems.append(Problem(ProblemReason.INVALID_POOL, f"{field}: {first['msg']}", (name,)))
+            finding = say(Reason.INVALID_POOL, problem=f"{field}: {first['msg']}")
+            problems.append(Problem(finding, (name,)))
     return sorted(pools, key=lambda pool: pool.name), problems
 
 
@@ -110,10 +98,8 @@ def pool_problems(pools: Iterable[Pool], capacities: Iterable[NodeCapacity]) -> 
     used = {c.pool for c in listed} | {name for problem in found for name in problem.pools}
     for pool in pools:
         if pool.name not in used:
-            found.add(
-                Problem(ProblemReason.NO_NODES, "no node carries the labels of spec.nodeSelector", (pool.name,)),
-            )
-    return sorted(found, key=lambda p: (p.pools, p.reason, p.message))
+            found.add(Problem(say(Reason.NO_NODES), (pool.name,)))
+    return sorted(found, key=lambda p: (p.pools, p.finding.reason, p.finding.message))
 
 
 def _capacity(node: Object, pools: Sequence[Pool], tolerations: Sequence[Object]) -> NodeCapacity | None:
@@ -127,7 +113,7 @@ def _capacity(node: Object, pools: Sequence[Pool], tolerations: Sequence[Object]
     try:
         gpus, cpu, memory = _amounts(allocatable)
     except ValueError as error:
-        problem = Problem(ProblemReason.INVALID_NODE, f"node {name}: status.allocatable: {error}")
+        problem = Problem(say(Reason.INVALID_NODE, node=name, problem=error))
         return NodeCapacity(name, _gpu_type(pool, labels), 0, 0, 0, schedulable=False, problem=problem)
     reserved_cpu, reserved_memory = _reserved(pool)
     gpu_type = _gpu_type(pool, labels)
@@ -178,22 +164,13 @@ def _replicas(pool: Pool | None, labels: Mapping[str, str]) -> int:
 def _problem(name: str, labels: Mapping[str, str], claims: Sequence[Pool], reserved_too_large: bool) -> Problem | None:
     names = tuple(pool.name for pool in claims)
     if len(claims) > 1:
-        text = (
-            f"GPUPools {', '.join(names)} select the same nodes, where {names[0]} is used: "
-            "make their spec.nodeSelector differ"
-        )
-        return Problem(ProblemReason.AMBIGUOUS_POOL, text, names)
+        return Problem(say(Reason.AMBIGUOUS_POOL, pools=", ".join(names), used=names[0]), names)
     if not _gpu_type(claims[0] if claims else None, labels):
-        text = f"node {name} has GPUs of unknown type: label it {LABEL_PRODUCT} or write a GPUPool that selects it"
-        return Problem(ProblemReason.UNKNOWN_GPU_TYPE, text)
+        return Problem(say(Reason.NODE_OF_UNKNOWN_TYPE, node=name, label=LABEL_PRODUCT))
     if reserved_too_large:
-        text = f"spec.systemReserved is more than node {name} has: reserve less or narrow spec.nodeSelector"
-        return Problem(ProblemReason.RESERVED_TOO_LARGE, text, names)
+        return Problem(say(Reason.RESERVED_TOO_LARGE, node=name), names)
     label = labels.get(LABEL_REPLICAS)
     if claims and label is not None and str(claims[0].spec.sharing.replicas) != label and label != "0":
-        text = (
-            f"spec.sharing.replicas is {claims[0].spec.sharing.replicas}, but node {name} is labelled "
-            f"{LABEL_REPLICAS}={label}: make the pool say what the device plugin does"
-        )
-        return Problem(ProblemReason.SHARING_MISMATCH, text, names)
+        facts = {"replicas": claims[0].spec.sharing.replicas, "label": LABEL_REPLICAS, "value": label}
+        return Problem(say(Reason.SHARING_MISMATCH, node=name, **facts), names)
     return None

@@ -313,10 +313,17 @@ class Progress(ApiModel):
     updated_at: Annotated[Timestamp | None, Field(description="When it was last reported.")] = None
 
 
+class Problem(ApiModel):
+    """What keeps the job from going on. Owned by the operator; absent while it runs or merely waits for its turn."""
+
+    reason: Annotated[str, Field(description="One of the closed list of reasons.")]
+    message: Annotated[str, Field(max_length=32768, description="What is wrong and what to change, in words.")]
+
+
 class TrainingJobStatus(ApiModel):
     """What is.
 
-    Field ownership: operator - observedGeneration, phase, conditions, profile, workers, service, times;
+    Field ownership: operator - observedGeneration, phase, problem, conditions, profile, workers, service, times;
     extender - allocation, queue (leader), progress (any replica).
     """
 
@@ -324,6 +331,7 @@ class TrainingJobStatus(ApiModel):
         int | None, Field(ge=0, description="Generation of the spec that the operator last acted on.")
     ] = None
     phase: Annotated[Phase | None, Field(description="Where the job stands in its life.")] = None
+    problem: Problem | None = None
     conditions: Conditions = []
     profile: ProfileStatus | None = None
     workers: Annotated[

@@ -1,6 +1,7 @@
 """Why a job waits: a closed list, each with a message that says the next step."""
 
 from enum import StrEnum
+from typing import Final
 
 from synergy_core.model import Job, Waiting
 
@@ -20,7 +21,7 @@ class Reason(StrEnum):
     MINIMUM_TOO_LARGE = "MinimumTooLarge"
 
 
-_MESSAGES: dict[Reason, str] = {
+MESSAGES: Final[dict[Reason, str]] = {
     Reason.NO_FREE_GPU: "needs {gpus} GPUs at once; jobs ahead of it hold them. It runs when enough are free or when "
     "its turn comes; fewer GPUs or more allowed GPU types bring it in earlier.",
     Reason.YIELDED: "its {gpus} GPUs go to jobs that are ahead of it now. It checkpoints, keeps its progress and runs "
@@ -43,8 +44,19 @@ _MESSAGES: dict[Reason, str] = {
     "GPUs. Lower the minimum, or add larger nodes.",
 }
 
+NEVER: Final = frozenset(
+    {
+        Reason.NO_SUCH_GPU_TYPE,
+        Reason.NO_ALLOWED_NODE,
+        Reason.TOO_MANY_GPUS,
+        Reason.TOO_MANY_GPUS_FOR_A_NODE,
+        Reason.MINIMUM_TOO_LARGE,
+    }
+)
+"""The job could not run if nothing else did: something must be changed."""
+
 
 def waiting(job: Job, reason: Reason) -> Waiting:
     """The entry of a plan that tells `job` why it waits."""
     types = ", ".join(job.gpu_types) or "any"
-    return Waiting(job=job.name, reason=reason.value, message=_MESSAGES[reason].format(gpus=job.gpus, types=types))
+    return Waiting(job=job.name, reason=reason.value, message=MESSAGES[reason].format(gpus=job.gpus, types=types))

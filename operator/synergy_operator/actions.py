@@ -2,8 +2,9 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
+from synergy_api.reasons import EventKind, Reason
 from synergy_api.training_job import TrainingJobStatus
 
 Manifest = Mapping[str, Any]
@@ -21,8 +22,8 @@ class ApplyStatus:
 class PostEvent:
     """Tell the user, in `kubectl describe`."""
 
-    kind: Literal["Normal", "Warning"]
-    reason: str
+    kind: EventKind
+    reason: Reason
     message: str
 
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from synergy_api.base import Condition
+from synergy_api.reasons import Finding
 from synergy_api.timestamps import format_time
-from synergy_operator.reasons import Finding
 
 VALID: Final = "Valid"
 PROFILED: Final = "Profiled"

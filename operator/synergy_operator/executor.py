@@ -10,6 +10,7 @@ from synergy_api.names import MANAGER_OPERATOR
 from synergy_api.quantity import format_bytes, format_cpu
 from synergy_api.timestamps import format_time
 from synergy_kube import ApiError, Conflict, KubeClient, NotFound
+from synergy_kube.events import Subject, post_event
 from synergy_kube.resources import JOBS, PODS, SERVICES, THROUGHPUT_PROFILES, TRAINING_JOBS
 from synergy_operator.actions import (
     Action,
@@ -26,7 +27,6 @@ from synergy_operator.actions import (
     UngatePod,
 )
 from synergy_operator.cache import Cache, OwnedCache
-from synergy_operator.event_poster import post_event
 from synergy_operator.refusal_log import RefusalLog
 from synergy_operator.views import (
     ANNOTATION_UNGATED_AT,
@@ -89,7 +89,15 @@ class Executor:
                     raise result
 
     async def _post_event(self, job: JobView, action: PostEvent) -> None:
-        await post_event(self._client, job, action, self._clock())
+        await post_event(
+            self._client,
+            Subject(TRAINING_JOBS, job.name, job.uid, job.namespace),
+            kind=action.kind,
+            reason=action.reason,
+            message=action.message,
+            component=MANAGER_OPERATOR,
+            at=format_time(float(int(self._clock()))),
+        )
 
     async def _apply_status(self, job: JobView, action: ApplyStatus) -> None:
         body = {"metadata": {"resourceVersion": job.resource_version}, "status": action.status.to_wire()}

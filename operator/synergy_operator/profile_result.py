@@ -5,7 +5,7 @@ from typing import Annotated, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
-from synergy_operator.reasons import Reason
+from synergy_api.reasons import Reason
 from synergy_operator.views import ContainerView
 
 _HARNESS_REASONS: Final = {

@@ -10,10 +10,12 @@ from typing import Final, Literal
 
 from synergy_api.profile import ProfilePoint
 from synergy_api.quantity import format_bytes, format_cpu
+from synergy_api.reasons import Finding, Reason, say
 from synergy_api.timestamps import format_time, parse_time
 from synergy_api.training_job import Allocation, NodeShare, ProfileStatus, RunOutcome, ServiceStatus, TrainingJobSpec
 from synergy_operator.actions import Action, CreateJob, DeleteJob
 from synergy_operator.conditions import Verdict, no
+from synergy_operator.hindrance import hindrance
 from synergy_operator.observed import Observed
 from synergy_operator.profile_curve import job_matrix, next_point
 from synergy_operator.profile_job import ATTEMPTS, profile_job
@@ -28,10 +30,10 @@ from synergy_operator.profile_series import (
     publication,
 )
 from synergy_operator.profile_size import ProfileSize, profile_size
-from synergy_operator.reasons import Finding, Reason, say
 from synergy_operator.run_end import close
 from synergy_operator.run_step import RunStep, decided, reason_of, reason_text, sooner
-from synergy_operator.template import Place, first_container_share
+from synergy_operator.share import too_small
+from synergy_operator.template import Place
 from synergy_operator.training_run import BIND_SECONDS, START_SECONDS, deletions_of
 from synergy_operator.views import BatchJobView, PodView
 from synergy_operator.worker_state import WorkerState, worker_state
@@ -160,7 +162,7 @@ def _create(series: _Series, place: Place) -> ProfileStep:
     if refusals.run == series.number:
         outcome: Ending = "Failed" if refusals.invalid else "Evicted"
         return _end(series, outcome, say(Reason.POD_REFUSED, run=series.number, problem=refusals.message))
-    small = _too_small(series, place)
+    small = too_small(series.spec.template, place.amounts)
     if small is not None:
         return _end(_failed(series, small), "Failed", small)
     if not series.allocation.admitted:
@@ -298,7 +300,7 @@ def _pod_loss(pod: PodView, now: float) -> str:
 def _stuck(series: _Series) -> Finding | None:
     for pod in series.holding:
         if pod.stuck and pod.node and series.now >= pod.created_at + START_SECONDS:
-            return say(Reason.WORKER_NOT_STARTED, run=series.number, rank=0, problem=pod.stuck)
+            return hindrance(pod, series.number)
     return None
 
 
@@ -351,9 +353,9 @@ def _measuring(series: _Series, point: int) -> Verdict:
 
 def _waiting(series: _Series) -> Verdict:
     for pod in series.holding:
-        problem = pod.stuck or pod.unschedulable
-        if problem:
-            return no(say(Reason.WORKER_WAITING, run=series.number, rank=0, problem=problem))
+        waits = hindrance(pod, series.number)
+        if waits is not None:
+            return no(waits)
     points = [job.point for job in series.active]
     points += [pod.cpu_millis + pod.beside_cpu_millis for pod in series.holding]
     return _measuring(series, points[0])
@@ -361,16 +363,3 @@ def _waiting(series: _Series) -> Verdict:
 
 def _done(series: _Series) -> Finding:
     return say(Reason.SERIES_ENDED, run=series.number, gpu_type=series.allocation.gpu_type)
-
-
-def _too_small(series: _Series, place: Place) -> Finding | None:
-    share = first_container_share(series.spec.template, place)
-    if share.cpu_millis > 0 and share.memory_bytes > 0:
-        return None
-    return say(
-        Reason.SIDECARS_TOO_LARGE,
-        cpu=format_cpu(place.cpu_millis - share.cpu_millis),
-        memory=format_bytes(place.memory_bytes - share.memory_bytes),
-        share_cpu=format_cpu(place.cpu_millis),
-        share_memory=format_bytes(place.memory_bytes),
-    )

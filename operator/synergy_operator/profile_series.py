@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from synergy_api.profile import ProfileRequest, SensitivityMatrix
+from synergy_api.reasons import Reason, say
 from synergy_api.throughput_profile import ThroughputProfileSpec
 from synergy_api.timestamps import format_time
 from synergy_api.training_job import ProfileStatus, TrainingJobSpec
@@ -14,7 +15,6 @@ from synergy_operator.fingerprint import fingerprint
 from synergy_operator.observed import Observed
 from synergy_operator.profile_curve import Points, job_demand
 from synergy_operator.profile_size import ProfileSize, profile_size
-from synergy_operator.reasons import Reason, say
 
 
 @dataclass(frozen=True, slots=True)

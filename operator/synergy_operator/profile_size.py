@@ -12,7 +12,7 @@ from synergy_api.pools import NodeCapacity
 from synergy_api.quantity import byte_count, cpu_millis
 from synergy_api.scheduling_policy import Profiling
 from synergy_api.training_job import NodeShare, TrainingJobSpec
-from synergy_operator.views import sidecar_requests
+from synergy_operator.views import init_requests, sidecar_requests
 
 _DEFAULT_STEPS: Final = 24
 _MOST_POINTS: Final = 63
@@ -87,9 +87,12 @@ def _reference(nodes: tuple[NodeCapacity, ...], granted: NodeShare | None) -> No
 
 
 def _floor(spec: TrainingJobSpec, gpus: int, proportional: int) -> int:
-    """No point below what the plan must give anyway, nor where the sidecars leave nothing for training, nor below a
+    """No point below what the plan must give anyway, nor where sidecars leave nothing for training or an init container
+    has no room, nor below a
     tenth of the proportional share: the less CPU, the longer the run, and there is next to nothing left to save."""
     least = spec.resources.min.cpu
     wanted = cpu_millis(least) * gpus // spec.gpus if least is not None else 0
-    beside = sidecar_requests(spec.template["spec"]).cpu_millis
-    return max(wanted, proportional // 10, beside + 1 if beside else 0)
+    pod = spec.template["spec"]
+    beside = sidecar_requests(pod).cpu_millis
+    first = max((needs.cpu_millis for needs in init_requests(pod).values()), default=0)
+    return max(wanted, proportional // 10, beside + 1 if beside else 0, first)

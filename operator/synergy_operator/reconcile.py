@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from synergy_api.names import ROLE_WORKER
+from synergy_api.reasons import ENTRIES, Finding, Place, Reason, say
 from synergy_api.timestamps import format_time
 from synergy_api.training_job import (
     FINISHED as FINISHED_PHASES,
@@ -15,6 +16,7 @@ from synergy_api.training_job import (
     Allocation,
     Phase,
     ProfileStatus,
+    QueueStatus,
     ServiceStatus,
     TrainingJobSpec,
     TrainingJobStatus,
@@ -27,14 +29,18 @@ from synergy_operator.conditions import FINISHED, PROFILED, RESOURCES, RUNNING, 
 from synergy_operator.events import events
 from synergy_operator.observed import Observed
 from synergy_operator.phases import phase_between_runs, phase_in_run
+from synergy_operator.problem import problem_of
 from synergy_operator.profile_series import Standing, standing
-from synergy_operator.reasons import Finding, Reason, say
 from synergy_operator.run_step import RunStep, reason_of, sooner
 from synergy_operator.ttl import seconds_left
-from synergy_operator.validation import refusal
+from synergy_operator.validation import accepted, refusal
 from synergy_operator.worker_state import shown_state
 
 _MOST_WORKERS: Final = 4096
+_NEVER: Final = frozenset(
+    reason.value for reason, entry in ENTRIES.items() if {Place.QUEUE, Place.RUNNING} <= set(entry.places)
+)
+"""What the queue says of a job that no wait will help."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +73,7 @@ def reconcile(observed: Observed, now: float) -> Actions:
     problem = refusal(job, observed.cluster)
     if job.spec is None:
         return _unreadable(observed, problem, now)
-    return _act(observed, _decide(observed, job.spec, problem, now), now)
+    return _act(observed, job.spec, _decide(observed, job.spec, problem, now), now)
 
 
 def open_allocation(status: TrainingJobStatus) -> Allocation | None:
@@ -89,7 +95,7 @@ def _decide(observed: Observed, spec: TrainingJobSpec, problem: Finding | None, 
     service = status.service or ServiceStatus()
     wanted = problem is None and not spec.suspend
     if allocation is None:
-        return _between_runs(spec, problem, stands, service, None)
+        return _between_runs(spec, problem, stands, service, queue=status.queue)
     if allocation.purpose == "Profile":
         if problem is None:
             measured = profile_run.follow(observed, spec, allocation, stands, now, wanted=wanted)
@@ -101,20 +107,26 @@ def _decide(observed: Observed, spec: TrainingJobSpec, problem: Finding | None, 
         if step.stage != "Closed" and service.run == allocation.run:
             stands = held  # what is running goes on as it was planned, whatever the spec says by now
     if step.stage == "Closed":
-        return _between_runs(spec, problem, stands, step.service, step)
+        return _between_runs(spec, problem, stands, step.service, queue=status.queue, step=step)
     phase = phase_in_run(step.stage, profiling=allocation.purpose == "Profile")
     return _Next(phase, stands.profile, stands.verdict, step.running, step.service, step, problem=problem)
 
 
 def _between_runs(
-    spec: TrainingJobSpec, problem: Finding | None, stands: Standing, service: ServiceStatus, step: RunStep | None
+    spec: TrainingJobSpec,
+    problem: Finding | None,
+    stands: Standing,
+    service: ServiceStatus,
+    *,
+    queue: QueueStatus | None,
+    step: RunStep | None = None,
 ) -> _Next:
     end = _end(spec, stands.profile, service)
     if end is not None:
         running = no(say(Reason.FINISHED))
         return _Next(end.phase, stands.profile, stands.verdict, running, service, step, end, problem)
     phase = phase_between_runs(valid=problem is None, suspended=spec.suspend, profile=stands.profile)
-    running = no(_waiting(phase, service))
+    running = no(_waiting(phase, service, queue))
     return _Next(phase, stands.profile, stands.verdict, running, service, step, None, problem)
 
 
@@ -130,10 +142,12 @@ def _end(spec: TrainingJobSpec, profile: ProfileStatus, service: ServiceStatus) 
     return None
 
 
-def _waiting(phase: Phase, service: ServiceStatus) -> Finding:
-    """Why no worker runs; after a run that went wrong, what went wrong."""
+def _waiting(phase: Phase, service: ServiceStatus, queue: QueueStatus | None) -> Finding:
+    """Why no worker runs: what the planner says can never be; after a run that went wrong, what went wrong."""
     if phase == "Suspended":
         return say(Reason.SUSPENDED)
+    if phase != "Pending" and queue is not None and queue.reason in _NEVER:
+        return Finding(Reason(queue.reason), queue.message)
     if service.last is not None and service.last.outcome in ("Failed", "Evicted") and phase != "Pending":
         return reason_of(service.last)
     if phase == "Queued":
@@ -141,13 +155,13 @@ def _waiting(phase: Phase, service: ServiceStatus) -> Finding:
     return say(Reason.WAITING_FOR_PROFILE if phase == "Profiling" else Reason.NOT_VALID)
 
 
-def _act(observed: Observed, following: _Next, now: float) -> Actions:
+def _act(observed: Observed, spec: TrainingJobSpec, following: _Next, now: float) -> Actions:
     job, step, end = observed.job, following.step, following.end
     still_open = step is not None and step.stage != "Closed"
     allocation = open_allocation(job.status)
     open_run = allocation.run if allocation is not None and still_open else None
     verdicts: dict[str, Verdict | None] = {
-        VALID: yes(say(Reason.ACCEPTED)) if following.problem is None else no(following.problem),
+        VALID: yes(accepted(spec)) if following.problem is None else no(following.problem),
         PROFILED: following.profiled,
         RUNNING: following.running,
         FINISHED: yes(end.finding) if end is not None else no(say(Reason.NOT_FINISHED)),
@@ -173,7 +187,8 @@ def _act(observed: Observed, following: _Next, now: float) -> Actions:
 
 def _written(old: TrainingJobStatus, new: TrainingJobStatus) -> tuple[Action, ...]:
     """The status write and its events; nothing where it stands so already."""
-    return (ApplyStatus(new), *events(old, new)) if operator_part(old) != new else ()
+    status = new.model_copy(update={"problem": problem_of(new)})
+    return (ApplyStatus(status), *events(old, status)) if operator_part(old) != status else ()
 
 
 def _workers(observed: Observed, service: ServiceStatus, open_run: int | None) -> list[WorkerStatus]:

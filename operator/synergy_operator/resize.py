@@ -7,11 +7,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from synergy_api.quantity import format_bytes, format_cpu
+from synergy_api.reasons import Finding, Reason, say
 from synergy_operator.actions import ResizePod
 from synergy_operator.conditions import Verdict, no, yes
 from synergy_operator.gang import Member, by_rank
 from synergy_operator.observed import Refusals
-from synergy_operator.reasons import Finding, Reason, say
 from synergy_operator.views import PodView
 
 

@@ -5,10 +5,10 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from synergy_api.quantity import format_bytes
+from synergy_api.reasons import Finding, Reason, say
 from synergy_api.training_job import RunOutcome
 from synergy_operator.cluster import Cluster
 from synergy_operator.gang import Member
-from synergy_operator.reasons import Finding, Reason, say
 from synergy_operator.run_step import reason_text
 from synergy_operator.views import PodView
 from synergy_operator.worker_state import WorkerState, worker_state

@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from synergy_api.reasons import Finding, Reason, say
 from synergy_api.training_job import RunOutcome, ServiceStatus
 from synergy_operator.actions import Action
 from synergy_operator.conditions import Verdict
-from synergy_operator.reasons import Finding, Reason, say
 
 Stage = Literal["Starting", "Running", "Leaving", "Closed"]
 

@@ -35,6 +35,11 @@ class Place:
     cpu_millis: int
     memory_bytes: int
 
+    @property
+    def amounts(self) -> Amounts:
+        """All of it together."""
+        return Amounts(self.gpus, self.cpu_millis, self.memory_bytes)
+
 
 @dataclass(frozen=True, slots=True)
 class Additions:
@@ -61,9 +66,8 @@ def owner_reference(job: JobView) -> Object:
 
 
 def first_container_share(template: Mapping[str, Any], place: Place) -> Amounts:
-    """What is left of the pod's place for the container that trains; not above zero where sidecars take all."""
-    beside = sidecar_requests(template.get("spec") or {})
-    return Amounts(place.gpus, place.cpu_millis - beside.cpu_millis, place.memory_bytes - beside.memory_bytes)
+    """What is left of the pod's place for the container that trains."""
+    return place.amounts.minus(sidecar_requests(template["spec"])._replace(gpus=0))
 
 
 def pod_metadata(template: Mapping[str, Any], labels: Mapping[str, str], node: str) -> Object:
@@ -80,6 +84,7 @@ def pod_spec(template: Mapping[str, Any], place: Place, settings: Settings, addi
     spec: Object = copy.deepcopy(template["spec"])
     spec["schedulerName"] = names.SCHEDULER_NAME
     spec["restartPolicy"] = "Never"
+    spec.pop("resources", None)  # pod-level requests would stand in place of the plan's
     if settings.priority_class and not spec.get("priorityClassName"):
         spec["priorityClassName"] = settings.priority_class
     spec["tolerations"] = [*(spec.get("tolerations") or []), *map(dict, WORKER_TOLERATIONS), *_lost_node(spec)]

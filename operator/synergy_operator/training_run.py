@@ -10,19 +10,19 @@ from functools import cached_property
 from typing import Final
 
 from synergy_api.names import GATE
-from synergy_api.quantity import format_bytes, format_cpu
+from synergy_api.reasons import Finding, Reason, say
 from synergy_api.timestamps import format_time, parse_time
 from synergy_api.training_job import Allocation, RunOutcome, ServiceStatus, TrainingJobSpec
 from synergy_operator.actions import Action, CreatePod, DeletePod, EnsureService, UngatePod
 from synergy_operator.conditions import RESOURCES, no, yes
 from synergy_operator.gang import Member, headless_service, members, worker_pod
+from synergy_operator.hindrance import hindrance
 from synergy_operator.observed import Observed
-from synergy_operator.reasons import Finding, Reason, say
 from synergy_operator.resize import resizes
 from synergy_operator.run_end import close, ended_at, started_at
 from synergy_operator.run_outcome import natural_end, outcome_at_step, straggler_wait
 from synergy_operator.run_step import RunStep, decided, reason_of, reason_text, sooner
-from synergy_operator.template import first_container_share
+from synergy_operator.share import too_small
 from synergy_operator.views import PodView
 from synergy_operator.worker_state import WorkerState, worker_state
 
@@ -128,9 +128,9 @@ def _watch(run: _Run) -> RunStep:
 def _bring_up(run: _Run) -> RunStep:
     """All gates have fallen: the gang is to be bound soon and to run eventually."""
     unbound = [pod for pod in run.pods if not pod.node]
-    stopped = [pod for pod in run.pods if pod.stuck]
+    stopped = _stopped(run)
     bind_wait = min((BIND_SECONDS - (run.now - _ungated_at(pod)) for pod in unbound), default=None)
-    start_wait = min((START_SECONDS - (run.now - _ungated_at(pod)) for pod in stopped), default=None)
+    start_wait = min((START_SECONDS - (run.now - _ungated_at(pod)) for pod, _ in stopped), default=None)
     slow = [pod for pod in run.pods if pod.node and pod.main.started_at is None and not pod.terminal]
     slow_wait = min((CREATE_SECONDS - (run.now - _ungated_at(pod)) for pod in slow), default=None)
     half = [pod for pod in unbound if pod.unschedulable] or (unbound if len(unbound) < len(run.pods) else [])
@@ -139,8 +139,7 @@ def _bring_up(run: _Run) -> RunStep:
         facts = {"rank": half[0].rank, "seconds": int(BIND_SECONDS), "problem": problem}
         return _end(run, EVICTED, say(Reason.GANG_NOT_BOUND, run=run.number, **facts))
     if stopped and start_wait is not None and start_wait <= 0:
-        facts = {"rank": stopped[0].rank, "problem": stopped[0].stuck}
-        return _end(run, "Failed", say(Reason.WORKER_NOT_STARTED, run=run.number, **facts))
+        return _end(run, "Failed", stopped[0][1])
     if slow and slow_wait is not None and slow_wait <= 0:
         problem = f"its containers are not there after {int(CREATE_SECONDS)} s, the pod's events say what they wait for"
         return _end(run, "Failed", say(Reason.WORKER_NOT_STARTED, run=run.number, rank=slow[0].rank, problem=problem))
@@ -162,10 +161,9 @@ def _leave(run: _Run) -> RunStep:
     """The lease is not renewed: the workers leave by themselves at its end, later they are made to."""
     if not any(pod.node for pod in run.pods):
         return _end(run, "Yielded", say(Reason.NOT_STARTED, run=run.number))
-    stopped = [pod for pod in run.pods if pod.stuck]
+    stopped = _stopped(run)
     if stopped and run.service.running_since is None:  # nothing was trained that could be kept
-        facts = {"rank": stopped[0].rank, "problem": stopped[0].stuck}
-        return _end(run, "Failed", say(Reason.WORKER_NOT_STARTED, run=run.number, **facts))
+        return _end(run, "Failed", stopped[0][1])
     until = parse_time(run.allocation.lease_until) if run.allocation.lease_until else run.now
     grace = LEAVE_SECONDS if run.spec.preemption == "Checkpoint" else 0.0
     if run.now >= until + grace:
@@ -220,28 +218,23 @@ def deletions_of(pods: Iterable[PodView], observed: Observed, now: float) -> tup
     return tuple(deletions), sooner(*waits)
 
 
+def _stopped(run: _Run) -> list[tuple[PodView, Finding]]:
+    """The workers that cannot start, with the reason."""
+    return [(pod, why) for pod in run.pods if pod.stuck and (why := hindrance(pod, run.number)) is not None]
+
+
 def _too_small(run: _Run) -> Finding | None:
-    for member in run.gang:
-        share = first_container_share(run.spec.template, member.place)
-        if share.cpu_millis <= 0 or share.memory_bytes <= 0:
-            place = member.place
-            return say(
-                Reason.SIDECARS_TOO_LARGE,
-                cpu=format_cpu(place.cpu_millis - share.cpu_millis),
-                memory=format_bytes(place.memory_bytes - share.memory_bytes),
-                share_cpu=format_cpu(place.cpu_millis),
-                share_memory=format_bytes(place.memory_bytes),
-            )
-    return None
+    found = (too_small(run.spec.template, member.place.amounts) for member in run.gang)
+    return next((finding for finding in found if finding is not None), None)
 
 
 def _starting(run: _Run) -> Finding:
     if not run.allocation.admitted:
         return say(Reason.WAITING_FOR_ROOM, run=run.number)
     for pod in run.pods:
-        problem = pod.stuck or pod.unschedulable
-        if problem:
-            return say(Reason.WORKER_WAITING, run=run.number, rank=pod.rank, problem=problem)
+        waits = hindrance(pod, run.number)
+        if waits is not None:
+            return waits
     running = sum(worker_state(pod) is WorkerState.RUNNING for pod in run.pods)
     return say(Reason.WORKERS_STARTING, run=run.number, running=running, workers=len(run.gang))
 

@@ -10,11 +10,13 @@ from synergy_api.pods import Amounts
 from synergy_api.pools import NodeCapacity
 from synergy_api.profile import SensitivityMatrix
 from synergy_api.quantity import byte_count, cpu_millis, format_bytes, format_cpu
+from synergy_api.reasons import Finding, Reason, say
 from synergy_api.training_job import TrainingJobSpec
 from synergy_operator.cluster import Cluster
-from synergy_operator.reasons import Finding, Reason, say
+from synergy_operator.overridden import overridden
+from synergy_operator.share import too_small
 from synergy_operator.template_check import template_problem
-from synergy_operator.views import JobView, sidecar_requests
+from synergy_operator.views import JobView, init_requests, sidecar_requests
 
 Nodes = tuple[NodeCapacity, ...]
 
@@ -27,15 +29,21 @@ def refusal(job: JobView, cluster: Cluster) -> Finding | None:
     checks: tuple[Callable[[], Finding | None], ...] = (
         partial(_template, spec),
         partial(_sidecars, spec),
-        partial(_matrices_ascend, spec.profile.matrices),
+        partial(falling, "spec.profile.matrices", spec.profile.matrices),
         partial(_types, spec, cluster),
         partial(_worker, spec, cluster),
         partial(_gpus, spec, cluster),
         partial(_minima, spec, cluster),
-        partial(_room_for_sidecars, spec, cluster),
+        partial(_room_beside_training, spec, cluster),
         partial(_matrix_for_some_type, spec, cluster),
     )
     return next((finding for check in checks if (finding := check()) is not None), None)
+
+
+def accepted(spec: TrainingJobSpec) -> Finding:
+    """What is said of a job that can be planned: also what of its template is not used."""
+    fields = overridden(spec)
+    return say(Reason.FIELDS_OVERRIDDEN, fields=", ".join(fields)) if fields else say(Reason.ACCEPTED)
 
 
 def _template(spec: TrainingJobSpec) -> Finding | None:
@@ -56,7 +64,8 @@ def _template(spec: TrainingJobSpec) -> Finding | None:
 def _sidecars(spec: TrainingJobSpec) -> Finding | None:
     pod = spec.template["spec"]
     try:
-        sidecar_requests(spec.template["spec"])
+        sidecar_requests(pod)
+        init_requests(pod)
     except ValueError as error:
         return say(Reason.INVALID_SPEC, problem=f"spec.template.spec: resources of a container: {error}")
     for container in [*pod["containers"][1:], *(pod.get("initContainers") or [])]:
@@ -66,7 +75,8 @@ def _sidecars(spec: TrainingJobSpec) -> Finding | None:
     return None
 
 
-def _matrices_ascend(matrices: Iterable[SensitivityMatrix]) -> Finding | None:
+def falling(field: str, matrices: Iterable[SensitivityMatrix]) -> Finding | None:
+    """Where one of the matrices that `field` holds falls as CPU or memory grows."""
     for index, matrix in enumerate(matrices):
         rows = matrix.steps_per_second
         columns = [list(column) for column in zip(*rows, strict=True)]
@@ -76,7 +86,7 @@ def _matrices_ascend(matrices: Iterable[SensitivityMatrix]) -> Finding | None:
                     if after < before:
                         row, column = (place, number) if axis == "CPU" else (number, place)
                         facts = {"row": row, "column": column, "before": before, "after": after}
-                        return say(Reason.MATRIX_FALLS, index=index, axis=axis, **facts)
+                        return say(Reason.MATRIX_FALLS, field=field, index=index, axis=axis, **facts)
     return None
 
 
@@ -127,24 +137,20 @@ def _minima(spec: TrainingJobSpec, cluster: Cluster) -> Finding | None:
     return None
 
 
-def _room_for_sidecars(spec: TrainingJobSpec, cluster: Cluster) -> Finding | None:
-    """Some node must leave the first container something of a worker's proportional share."""
-    beside = sidecar_requests(spec.template["spec"])
-    share = Amounts()
+def _room_beside_training(spec: TrainingJobSpec, cluster: Cluster) -> Finding | None:
+    """Some node must leave the first container something of a worker's proportional share, and have room for each init
+    container in it."""
+    share, finding = Amounts(), None
     for nodes in _allowed(spec, cluster).values():
         for node in nodes:
             gpus = min(spec.gpus, spec.gpus_per_worker or spec.gpus, node.gpus)
             own = Amounts(gpus, node.cpu_millis * gpus // node.gpus, node.memory_bytes * gpus // node.gpus)
-            if own.cpu_millis > beside.cpu_millis and own.memory_bytes > beside.memory_bytes:
+            small = too_small(spec.template, own)
+            if small is None:
                 return None
-            share = share.at_least(own)
-    return say(
-        Reason.SIDECARS_TOO_LARGE,
-        cpu=format_cpu(beside.cpu_millis),
-        memory=format_bytes(beside.memory_bytes),
-        share_cpu=format_cpu(share.cpu_millis),
-        share_memory=format_bytes(share.memory_bytes),
-    )
+            if finding is None or own > share:
+                share, finding = own, small
+    return finding
 
 
 def _matrix_for_some_type(spec: TrainingJobSpec, cluster: Cluster) -> Finding | None:

@@ -249,9 +249,28 @@ def sidecar_requests(pod_spec: Object) -> Amounts:
     beside += [c for c in pod_spec.get("initContainers") or [] if c.get("restartPolicy") == "Always"]
     total = NOTHING
     for container in beside:
-        resources = container.get("resources") or {}
-        total = total.plus(amounts_of({**(resources.get("limits") or {}), **(resources.get("requests") or {})}))
+        total = total.plus(_asked(container))
     return total
+
+
+def init_requests(pod_spec: Object) -> dict[str, Amounts]:
+    """What each init container that ends asks for, by name, with the restartable ones that were started before it.
+
+    Raises ValueError if a quantity does not parse.
+    """
+    found: dict[str, Amounts] = {}
+    beside = NOTHING
+    for container in pod_spec.get("initContainers") or []:
+        if container.get("restartPolicy") == "Always":
+            beside = beside.plus(_asked(container))
+        else:
+            found[container["name"]] = beside.plus(_asked(container))
+    return found
+
+
+def _asked(container: Object) -> Amounts:
+    resources = container.get("resources") or {}
+    return amounts_of({**(resources.get("limits") or {}), **(resources.get("requests") or {})})
 
 
 def _read_spec(spec: Object) -> tuple[TrainingJobSpec | None, str]:

@@ -9,6 +9,7 @@ import copy
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from support.reasons import check_event, check_status
 from synergy_api import names
 from synergy_api.scheduling_policy import Profiling
 from synergy_api.throughput_profile import ThroughputProfileSpec
@@ -163,6 +164,7 @@ class World:
             return  # not found
         match action:
             case ApplyStatus():
+                check_status(action.status)
                 extender = {
                     k: v for k, v in self.job.get("status", {}).items() if k in ("allocation", "queue", "progress")
                 }
@@ -170,6 +172,7 @@ class World:
                 self.writes += 1
                 self._touch(self.job)
             case PostEvent():
+                check_event(action.kind, action.reason)
                 self.events.append(action)
             case CreatePod():
                 self._create(self.pods, action.manifest)

@@ -68,6 +68,10 @@ class ClusterCache:
         """The SchedulingPolicy in force, as it was written."""
         return self._reflectors["schedulingpolicies"].get("", DEFAULT_POLICY_NAME)
 
+    def policy_objects(self) -> list[Object]:
+        """All SchedulingPolicies as they were written."""
+        return list(self._reflectors["schedulingpolicies"])
+
     def pool_objects(self) -> list[Object]:
         """The GPUPools as they were written."""
         return list(self._reflectors["gpupools"])

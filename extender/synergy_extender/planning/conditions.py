@@ -1,4 +1,4 @@
-"""What GPUPools and the SchedulingPolicy say of themselves. Pure."""
+"""What GPUPools and SchedulingPolicies say of themselves. Pure."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -8,7 +8,8 @@ from synergy_api.base import Condition
 from synergy_api.gpu_pool import GPUPoolStatus
 from synergy_api.nodes import Object
 from synergy_api.pools import NodeCapacity, Problem
-from synergy_api.scheduling_policy import SchedulingPolicyStatus
+from synergy_api.reasons import Finding, Reason, say
+from synergy_api.scheduling_policy import DEFAULT_POLICY_NAME, SchedulingPolicyStatus
 from synergy_api.timestamps import format_time
 from synergy_extender.planning.policy import PolicyInForce
 
@@ -23,34 +24,47 @@ def pool_statuses(
     for item in objects:
         name = str(item["metadata"]["name"])
         own = [c for c in capacities if c.pool == name]
-        found = [problem for problem in problems if name in problem.pools]
-        condition = _condition(
-            item,
-            found[0].reason if found else "NodesFound",
-            "; ".join(dict.fromkeys(p.message for p in found)) or "the pool and its nodes agree",
-            holds=not found,
-            now=now,
-        )
+        found = [problem.finding for problem in problems if name in problem.pools]
+        words = "; ".join(dict.fromkeys(finding.message for finding in found))
+        finding = Finding(found[0].reason, words) if found else say(Reason.NODES_FOUND)
+        condition = _condition(item, finding, holds=not found, now=now)
         status = GPUPoolStatus(nodes=len(own), gpus=sum(c.gpus for c in own), conditions=[condition])
         if status.to_wire() != (item.get("status") or {}):
             changed[name] = status
     return changed
 
 
-def policy_status(written: Object, policy: PolicyInForce, now: float) -> SchedulingPolicyStatus | None:
-    """The policy's status, or None where the written one is so already."""
-    condition = _condition(
-        written,
-        "Invalid" if policy.problem else "InForce",
-        policy.problem or "plans follow this policy",
-        holds=not policy.problem,
-        now=now,
-    )
-    status = SchedulingPolicyStatus(conditions=[condition])
-    return status if status.to_wire() != (written.get("status") or {}) else None
+def policy_statuses(objects: Iterable[Object], policy: PolicyInForce, now: float) -> dict[str, SchedulingPolicyStatus]:
+    """The status of each SchedulingPolicy whose written one is not so already. Only one of them is ever in force."""
+    changed: dict[str, SchedulingPolicyStatus] = {}
+    for item in objects:
+        name = str(item["metadata"]["name"])
+        if name != DEFAULT_POLICY_NAME:
+            finding = say(Reason.POLICY_IGNORED, default=DEFAULT_POLICY_NAME)
+        elif policy.problem:
+            finding = say(Reason.INVALID_POLICY, problem=policy.problem)
+        else:
+            finding = say(Reason.IN_FORCE)
+        condition = _condition(item, finding, holds=finding.reason is Reason.IN_FORCE, now=now)
+        status = SchedulingPolicyStatus(conditions=[condition])
+        if status.to_wire() != (item.get("status") or {}):
+            changed[name] = status
+    return changed
 
 
-def _condition(item: Object, reason: str, message: str, *, holds: bool, now: float) -> Condition:
+def news(item: Object, conditions: Iterable[Condition]) -> Finding | None:
+    """What an event shall tell of the new conditions of `item`; None where they say what was said before, or all is
+    well from the beginning."""
+    before = _before((item.get("status") or {}).get("conditions") or [])
+    for condition in conditions:
+        if before is None and condition.status == "True":
+            continue
+        if before is None or before.reason != condition.reason:
+            return Finding(Reason(condition.reason), condition.message)
+    return None
+
+
+def _condition(item: Object, finding: Finding, *, holds: bool, now: float) -> Condition:
     """The condition `Valid`; its transition time moves only when its status flips."""
     before = _before((item.get("status") or {}).get("conditions") or [])
     status = "True" if holds else "False"
@@ -58,8 +72,8 @@ def _condition(item: Object, reason: str, message: str, *, holds: bool, now: flo
     return Condition(
         type=VALID,
         status="True" if holds else "False",
-        reason=reason,
-        message=message,
+        reason=finding.reason.value,
+        message=finding.message,
         last_transition_time=since,
         observed_generation=item["metadata"].get("generation"),
     )

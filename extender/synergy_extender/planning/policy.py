@@ -25,7 +25,7 @@ def policy_in_force(written: Object | None, before: PolicyInForce) -> PolicyInFo
     try:
         return PolicyInForce(SchedulingPolicySpec.model_validate(written.get("spec") or {}))
     except ValidationError as error:
-        return PolicyInForce(before.spec, f"spec.{first_problem(error)}; the last valid policy stays in force")
+        return PolicyInForce(before.spec, f"spec.{first_problem(error)}")
 
 
 def plan_config(spec: SchedulingPolicySpec, mode: core.Mode) -> core.PlanConfig:

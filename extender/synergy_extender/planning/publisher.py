@@ -1,26 +1,32 @@
-"""What the leader tells people of the cluster: conditions of pools and policy, and gauges."""
+"""What the leader tells people of the cluster: conditions and events of pools, policies and nodes, and gauges."""
 
 import logging
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TypeVar
 
+from synergy_api.gpu_pool import GPUPoolStatus
 from synergy_api.names import MANAGER_PLAN
+from synergy_api.nodes import Object
 from synergy_api.pools import pool_problems
-from synergy_api.scheduling_policy import DEFAULT_POLICY_NAME
+from synergy_api.reasons import ENTRIES, Finding, Reason, say
+from synergy_api.scheduling_policy import DEFAULT_POLICY_NAME, SchedulingPolicyStatus
+from synergy_api.timestamps import format_time
 from synergy_extender.cluster.cache import ClusterCache
 from synergy_extender.cluster.state import ClusterState
 from synergy_extender.metrics import Metrics
-from synergy_extender.planning.conditions import policy_status, pool_statuses
+from synergy_extender.planning.conditions import news, policy_statuses, pool_statuses
 from synergy_extender.planning.policy import PolicyInForce
 from synergy_extender.planning.standing import Standing, standing
 from synergy_kube import KubeClient, NotFound
-from synergy_kube.resources import GPU_POOLS, SCHEDULING_POLICIES, Resource
+from synergy_kube.events import Subject, post_event
+from synergy_kube.resources import GPU_POOLS, NODES, SCHEDULING_POLICIES, Resource
 
 _LOG = logging.getLogger(__name__)
+Status = TypeVar("Status", GPUPoolStatus, SchedulingPolicyStatus)
 
 
 class Publisher:
-    """Writes statuses that have changed, and sets gauges."""
+    """Writes statuses that have changed, posts events of what is new, and sets gauges."""
 
     def __init__(
         self, client: KubeClient, cache: ClusterCache, metrics: Metrics, *, leading: Callable[[], bool]
@@ -29,24 +35,55 @@ class Publisher:
         self._cache = cache
         self._metrics = metrics
         self._leading = leading
+        self._told: dict[Subject, Reason] = {}
 
     async def publish(self, state: ClusterState, policy: PolicyInForce, now: float) -> None:
         """Raises ApiError, aiohttp.ClientError or TimeoutError."""
         self._measure(state, now)
-        problems = [*self._cache.pool_problems, *pool_problems(self._cache.pools, state.capacities)]
-        for name, status in pool_statuses(self._cache.pool_objects(), state.capacities, problems, now).items():
-            await self._write(GPU_POOLS, name, status.to_wire())
-        written = self._cache.policy
-        if written is not None and (verdict := policy_status(written, policy, now)) is not None:
-            await self._write(SCHEDULING_POLICIES, DEFAULT_POLICY_NAME, verdict.to_wire())
+        found = pool_problems(self._cache.pools, state.capacities)
+        pools, policies = self._cache.pool_objects(), self._cache.policy_objects()
+        problems = [*self._cache.pool_problems, *found]
+        for item, pool in _with(pools, pool_statuses(pools, state.capacities, problems, now)):
+            await self._write(GPU_POOLS, item, pool, now)
+        for item, verdict in _with(policies, policy_statuses(policies, policy, now)):
+            await self._write(SCHEDULING_POLICIES, item, verdict, now)
+        await self._tell_once(_of_no_object(state, policy, self._cache.policy is None), now)
 
-    async def _write(self, resource: Resource, name: str, status: dict[str, Any]) -> None:
+    async def _write(
+        self, resource: Resource, item: Object, status: GPUPoolStatus | SchedulingPolicyStatus, now: float
+    ) -> None:
         if not self._leading():
             return
+        metadata = item["metadata"]
+        name, body = str(metadata["name"]), {"status": status.to_wire()}
         try:
-            await self._client.apply(resource, name, {"status": status}, manager=MANAGER_PLAN, subresource="status")
+            await self._client.apply(resource, name, body, manager=MANAGER_PLAN, subresource="status")
         except NotFound:
             _LOG.info("%s %s is gone", resource.kind, name)
+            return
+        told = news(item, status.conditions)
+        if told is not None:
+            await self._post(Subject(resource, name, str(metadata["uid"])), told, now)
+
+    async def _tell_once(self, standing: Mapping[Subject, Finding], now: float) -> None:
+        """Events of what has no condition to stand in; each again only after it was put right meanwhile."""
+        for subject, finding in standing.items():
+            if self._told.get(subject) != finding.reason and self._leading():
+                await self._post(subject, finding, now)
+        self._told = {subject: finding.reason for subject, finding in standing.items()}
+
+    async def _post(self, subject: Subject, finding: Finding, now: float) -> None:
+        kind = ENTRIES[finding.reason].event
+        if kind is not None:
+            await post_event(
+                self._client,
+                subject,
+                kind=kind,
+                reason=finding.reason,
+                message=finding.message,
+                component=MANAGER_PLAN,
+                at=format_time(float(int(now))),
+            )
 
     def _measure(self, state: ClusterState, now: float) -> None:
         stands = [standing(job, now) for job in state.jobs.values()]
@@ -61,3 +98,25 @@ class Publisher:
         for gpu_type, gpus in total.items():
             self._metrics.gpus.labels(gpu_type, "all").set(gpus)
             self._metrics.gpus.labels(gpu_type, "held").set(held[gpu_type])
+
+
+def _with(objects: Iterable[Object], statuses: Mapping[str, Status]) -> Iterator[tuple[Object, Status]]:
+    for item in objects:
+        if item["metadata"]["name"] in statuses:
+            yield item, statuses[item["metadata"]["name"]]
+
+
+def _of_no_object(state: ClusterState, policy: PolicyInForce, policy_is_missing: bool) -> dict[Subject, Finding]:
+    """What nodes say wrongly of themselves, and the policy that is not there."""
+    found = {
+        # Kubernetes itself puts a node's name in place of its uid where events tell of it
+        Subject(NODES, capacity.name, capacity.name): capacity.problem.finding
+        for capacity in state.capacities
+        if capacity.problem is not None and not capacity.problem.pools
+    }
+    if policy_is_missing:
+        spec = policy.spec
+        facts = {"policy": spec.policy, "mechanism": spec.mechanism, "seconds": spec.round_seconds}
+        subject = Subject(SCHEDULING_POLICIES, DEFAULT_POLICY_NAME, "")
+        found[subject] = say(Reason.POLICY_MISSING, default=DEFAULT_POLICY_NAME, **facts)
+    return found

@@ -49,7 +49,19 @@ async def test_the_wide_columns_show_reason_run_and_nodes(
     await _job_with_status(kube, namespace)
     cells = _cells(await run(devcluster, "kubectl", "-n", namespace, "get", "tj", "small", "-o", "wide"))
     assert list(cells)[-3:] == ["REASON", "RUN", "NODES"]
-    assert (cells["RUN"], cells["NODES"]) == ("3", "2")
+    assert (cells["REASON"], cells["RUN"], cells["NODES"]) == ("", "3", "2")
+
+
+@pytest.mark.parametrize("part", ["queue", "problem"])
+async def test_the_reason_is_that_of_the_queue_or_of_the_problem(
+    devcluster: Cluster, kube: KubeClient, namespace: str, part: str
+) -> None:
+    await kube.create(TRAINING_JOBS, samples.SMALL_JOB, namespace)
+    place = {"position": 1} if part == "queue" else {}
+    status = {part: {"reason": f"From{part}", "message": "in words", **place}}
+    await kube.apply(TRAINING_JOBS, "small", {"status": status}, namespace, manager="test", subresource="status")
+    cells = _cells(await run(devcluster, "kubectl", "-n", namespace, "get", "tj", "small", "-o", "wide"))
+    assert cells["REASON"] == f"From{part}"
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)

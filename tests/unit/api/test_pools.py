@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from synergy_api.gpu_pool import GPUPoolSpec
-from synergy_api.pools import NodeCapacity, Pool, ProblemReason, node_capacities, pool_problems, read_pools
+from synergy_api.pools import NodeCapacity, Pool, node_capacities, pool_problems, read_pools
+from synergy_api.reasons import Reason
 
 GI = 1 << 30
 FAKE_TAINT = {"key": "kwok.x-k8s.io/node", "value": "fake", "effect": "NoSchedule"}
@@ -120,8 +121,8 @@ def test_two_pools_on_one_node_are_a_named_problem_and_the_first_name_is_used() 
     found = only(node_capacities([node("n", labels={"x": "1", "y": "1"})], pools))
     assert (found.gpu_type, found.schedulable) == ("V100", True)
     assert found.problem is not None
-    assert (found.problem.reason, found.problem.pools) == (ProblemReason.AMBIGUOUS_POOL, ("a", "b"))
-    assert "spec.nodeSelector" in found.problem.message
+    assert (found.problem.finding.reason, found.problem.pools) == (Reason.AMBIGUOUS_POOL, ("a", "b"))
+    assert "spec.nodeSelector" in found.problem.finding.message
 
 
 def test_contradictions_name_what_to_change_and_leave_other_nodes_alone() -> None:
@@ -131,11 +132,11 @@ def test_contradictions_name_what_to_change_and_leave_other_nodes_alone() -> Non
         [node("n1"), broken, node("n3", labels={"r": "1"}), node("n4", labels={"nvidia.com/gpu.product": "T4"})],
         [pool("greedy", {"r": "1"}, systemReserved={"cpu": "25"})],
     )
-    problems = {c.name: c.problem.reason for c in found if c.problem is not None}
+    problems = {c.name: c.problem.finding.reason for c in found if c.problem is not None}
     assert problems == {
-        "n1": ProblemReason.UNKNOWN_GPU_TYPE,
-        "n2": ProblemReason.INVALID_NODE,
-        "n3": ProblemReason.RESERVED_TOO_LARGE,
+        "n1": Reason.NODE_OF_UNKNOWN_TYPE,
+        "n2": Reason.INVALID_NODE,
+        "n3": Reason.RESERVED_TOO_LARGE,
     }
     assert [c.name for c in found if c.schedulable] == ["n3", "n4"]
     assert found[2].cpu_millis == 0
@@ -145,15 +146,15 @@ def test_a_pool_that_says_other_replicas_than_the_device_plugin_is_a_problem() -
     shared = pool("p", {"r": "1"}, sharing={"mode": "MPS", "replicas": 2})
     found = only(node_capacities([node("n", labels={"r": "1", "nvidia.com/gpu.replicas": "4"})], [shared]))
     assert found.problem is not None
-    assert found.problem.reason == ProblemReason.SHARING_MISMATCH
+    assert found.problem.finding.reason == Reason.SHARING_MISMATCH
 
 
 def test_pool_problems_come_once_and_name_pools_without_nodes() -> None:
     pools = [pool("a", {"x": "1"}), pool("b", {"x": "1"}), pool("idle", {"no": "where"})]
     capacities = node_capacities([node("n1", labels={"x": "1"}), node("n2", labels={"x": "1"})], pools)
-    assert [(p.reason, p.pools) for p in pool_problems(pools, capacities)] == [
-        (ProblemReason.AMBIGUOUS_POOL, ("a", "b")),
-        (ProblemReason.NO_NODES, ("idle",)),
+    assert [(p.finding.reason, p.pools) for p in pool_problems(pools, capacities)] == [
+        (Reason.AMBIGUOUS_POOL, ("a", "b")),
+        (Reason.NO_NODES, ("idle",)),
     ]
 
 
@@ -162,5 +163,5 @@ def test_a_pool_that_does_not_parse_is_a_problem_that_names_the_field() -> None:
     bad = {"metadata": {"name": "bad"}, "spec": {"nodeSelector": {"a": "b"}}}
     pools, problems = read_pools([bad, good])
     assert [p.name for p in pools] == ["good"]
-    assert [(p.reason, p.pools) for p in problems] == [(ProblemReason.INVALID_POOL, ("bad",))]
-    assert problems[0].message.startswith("spec.gpuType")
+    assert [(p.finding.reason, p.pools) for p in problems] == [(Reason.INVALID_POOL, ("bad",))]
+    assert problems[0].finding.message.startswith("spec.gpuType")

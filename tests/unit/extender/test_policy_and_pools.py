@@ -6,7 +6,7 @@ from support.cluster import NOW, node_object
 from synergy_api.pools import node_capacities, pool_problems, read_pools
 from synergy_api.scheduling_policy import SchedulingPolicySpec
 from synergy_api.timestamps import format_time
-from synergy_extender.planning.conditions import policy_status, pool_statuses
+from synergy_extender.planning.conditions import news, policy_statuses, pool_statuses
 from synergy_extender.planning.policy import PolicyInForce, plan_config, policy_in_force
 
 GOOD = {"metadata": {"name": "default", "generation": 2}, "spec": {"policy": "fifo", "roundSeconds": 20}}
@@ -23,7 +23,6 @@ def test_an_invalid_policy_leaves_the_last_good_one_in_force_and_says_so() -> No
     bad = policy_in_force(BAD, good)
     assert bad.spec == good.spec
     assert bad.problem.startswith("spec.policy: ")
-    assert "last valid policy stays in force" in bad.problem
 
 
 def test_the_planner_gets_the_policy() -> None:
@@ -40,8 +39,7 @@ def test_the_planner_gets_the_policy() -> None:
 
 
 def written(item: dict[str, Any], policy: PolicyInForce, now: float = NOW) -> dict[str, Any]:
-    status = policy_status(item, policy, now)
-    assert status is not None
+    (status,) = policy_statuses([item], policy, now).values()
     return {**item, "status": status.to_wire()}
 
 
@@ -51,11 +49,13 @@ def test_the_policys_condition_is_written_once_and_its_time_moves_when_it_flips(
     (condition,) = first["status"]["conditions"]
     assert (condition["type"], condition["status"], condition["reason"]) == ("Valid", "True", "InForce")
     assert condition["observedGeneration"] == 2
-    assert policy_status(first, good, NOW + 60) is None
+    assert policy_statuses([first], good, NOW + 60) == {}
     bad = policy_in_force(BAD, good)
     second = written({**BAD, "status": first["status"]}, bad, NOW + 60)
     (condition,) = second["status"]["conditions"]
     assert (condition["status"], condition["reason"]) == ("False", "Invalid")
+    assert condition["message"].startswith("spec.policy: ")
+    assert "the last valid policy stays in force: correct this field" in condition["message"]
     assert condition["lastTransitionTime"] == format_time(NOW + 60)
     worse = policy_in_force({**BAD, "spec": {"mechanism": "magic"}}, bad)
     (condition,) = written(second, worse, NOW + 90)["status"]["conditions"]
@@ -92,3 +92,27 @@ def test_a_condition_that_somebody_spoilt_is_written_anew() -> None:
     good = policy_in_force(GOOD, PolicyInForce())
     spoilt = {**GOOD, "status": {"conditions": [{"type": "Valid"}, {"type": "Other"}]}}
     assert written(spoilt, good)["status"]["conditions"][0]["lastTransitionTime"] == format_time(NOW)
+
+
+def test_a_policy_of_another_name_is_told_that_it_is_ignored() -> None:
+    other = {"metadata": {"name": "mine", "generation": 1}, "spec": {"policy": "fifo"}}
+    statuses = policy_statuses([GOOD, other], policy_in_force(GOOD, PolicyInForce()), NOW)
+    (condition,) = statuses["mine"].conditions
+    assert (condition.status, condition.reason) == ("False", "Ignored")
+    assert "only the SchedulingPolicy named default is in force" in condition.message
+    assert statuses["default"].conditions[0].reason == "InForce"
+
+
+def test_events_tell_what_is_new_once_and_not_that_all_was_well_from_the_start() -> None:
+    good = policy_in_force(GOOD, PolicyInForce())
+    (fine,) = policy_statuses([GOOD], good, NOW).values()
+    assert news(GOOD, fine.conditions) is None
+    (broken,) = policy_statuses([BAD], policy_in_force(BAD, good), NOW).values()
+    told = news(BAD, broken.conditions)
+    assert told is not None
+    assert told.reason == "Invalid"
+    known = {**BAD, "status": broken.to_wire()}
+    assert news(known, broken.conditions) is None
+    healed = news(known, fine.conditions)
+    assert healed is not None
+    assert healed.reason == "InForce"

@@ -46,6 +46,7 @@ def test_the_extender_binds_pods_and_changes_them_in_no_other_way(objects: Rende
         ("gpupools/status", "patch"),
         ("schedulingpolicies/status", "patch"),
         ("pods/binding", "create"),
+        ("events", "create"),
         ("tokenreviews", "create"),
         ("subjectaccessreviews", "create"),
     }

@@ -419,7 +419,7 @@ def test_an_image_that_cannot_be_pulled_counts_as_a_failed_run() -> None:
     world.bind()
     world.stuck("job-1-12000-x", "ErrImagePull", "no such image")
     world.settle()
-    assert world.reason("Running") == "WorkerWaiting"
+    assert world.reason("Running") == "ImageNotPulled"
     world.wait(120)
     world.settle()
     world.reap()

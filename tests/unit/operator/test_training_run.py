@@ -441,12 +441,13 @@ def test_an_image_that_cannot_be_pulled_is_told_at_once_and_fails_later() -> Non
     world.stuck("job-1-0", "ImagePullBackOff", "no such image")
     assert world.settle().look_again_in == pytest.approx(120.0)
     assert "no such image" in world.message("Running")
-    assert "WorkerWaiting" in world.posted()
+    assert world.posted() == ["ImageNotPulled"]
+    assert "correct the image in spec.template" in world.message("Running")
     world.wait(120)
     world.settle()
     world.reap()
     world.settle()
-    assert world.reason("Running") == "WorkerNotStarted"
+    assert world.reason("Running") == "ImageNotPulled"
     assert world.status.service is not None
     assert world.status.service.failures == 1
 
@@ -464,7 +465,7 @@ def test_a_worker_that_cannot_start_gives_its_place_back_as_soon_as_it_is_asked_
     world.settle()
     world.reap()
     world.settle()
-    assert world.reason("Running") == "WorkerNotStarted"
+    assert world.reason("Running") == "ImageNotPulled"
     assert world.status.service is not None
     assert (world.status.service.failures, world.status.service.preemptions) == (1, 0)
 

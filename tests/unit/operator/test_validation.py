@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from support.operator_world import World, job_manifest, node
+from synergy_api.reasons import Reason
 from synergy_operator.cluster import Cluster, read_cluster
-from synergy_operator.reasons import TEXTS, Reason, say
 from synergy_operator.validation import refusal
 from synergy_operator.views import read_job
 
@@ -63,6 +63,27 @@ CASES: dict[str, tuple[dict[str, Any], str, str]] = {
         with_containers(CONTAINER, side(requests={"cpu": "2"})),
         "SidecarsTooLarge",
         "2 CPU",
+    ),
+    "an init container larger than the share": (
+        with_containers(CONTAINER, initContainers=[{**side(requests={"memory": "33Gi"}), "name": "fetch"}]),
+        "InitContainerTooLarge",
+        "init container fetch needs 0 CPU and 33Gi memory",
+    ),
+    "an init container too large beside a sidecar that stays": (
+        with_containers(
+            CONTAINER,
+            initContainers=[
+                {**side(requests={"cpu": "1500m"}), "name": "proxy", "restartPolicy": "Always"},
+                {**side(limits={"cpu": "1500m"}), "name": "fetch"},
+            ],
+        ),
+        "InitContainerTooLarge",
+        "init container fetch needs 3 CPU",
+    ),
+    "an init container with a quantity that is none": (
+        with_containers(CONTAINER, initContainers=[side(requests={"cpu": "lots"})]),
+        "InvalidSpec",
+        "'lots'",
     ),
     "a type that is not there": ({"gpuTypes": ["H100"]}, "UnknownGPUType", "H100, the cluster has T4, V100"),
     "more GPUs than all nodes of a type have": ({"gpus": 9}, "TooManyGPUs", "spec.gpus is 9, the most"),
@@ -122,6 +143,7 @@ def test_a_bad_job_is_told_what_to_change(case: str, cluster: Cluster) -> None:
         {"gpus": 4, "placement": "Consolidate"},
         {"gpus": 2, "gpuTypes": ["T4", "H100"]},
         with_containers(CONTAINER, side(requests={"cpu": "1"})),
+        with_containers(CONTAINER, initContainers=[side(requests={"cpu": "2", "memory": "8Gi"})]),
         provided([[1.0, 1.0], [1.0, 2.0]]),
     ],
 )
@@ -169,12 +191,3 @@ def test_a_running_job_goes_on_when_its_spec_or_the_nodes_turn_bad() -> None:
     world.revoke()
     world.settle()
     assert world.status.phase == "Pending"
-
-
-def test_every_reason_has_a_text_and_every_text_a_reason() -> None:
-    assert set(TEXTS) == set(Reason)
-
-
-def test_a_text_without_its_facts_is_an_error() -> None:
-    with pytest.raises(KeyError, match="wanted"):
-        say(Reason.TOO_MANY_GPUS, most=1, gpu_type="V100", where="here")

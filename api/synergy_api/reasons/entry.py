@@ -1,0 +1,41 @@
+"""What the list says of each reason."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Literal
+
+EventKind = Literal["Normal", "Warning"]
+
+
+class Place(StrEnum):
+    """Where a reason is read; an event may come beside it."""
+
+    VALID = "TrainingJob, condition `Valid`"
+    PROFILED = "TrainingJob, condition `Profiled`"
+    RUNNING = "TrainingJob, condition `Running`"
+    RESOURCES = "TrainingJob, condition `ResourcesAsPlanned`"
+    FINISHED = "TrainingJob, condition `Finished`"
+    LAST_RUN = "TrainingJob, `status.service.last`"
+    QUEUE = "TrainingJob, `status.queue`"
+    EVENT = "event only"
+    POOL = "GPUPool, condition `Valid`"
+    POLICY = "SchedulingPolicy, condition `Valid`"
+    NODE = "Node"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One reason. A message is `says`, then `change` where there is something to change, both with facts in their
+    `{names}`; `means` is for the list alone and may be left out where `says` explains itself. `event` is the kind of
+    event that tells of it, None where none does."""
+
+    places: tuple[Place, ...]
+    says: str
+    change: str = ""
+    means: str = ""
+    event: EventKind | None = None
+
+    @property
+    def text(self) -> str:
+        """The whole message, before the facts are filled in."""
+        return f"{self.says}: {self.change}" if self.change else self.says

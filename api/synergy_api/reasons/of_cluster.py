@@ -1,0 +1,73 @@
+"""What is found in GPUPools, SchedulingPolicies and nodes."""
+
+from typing import Final
+
+from synergy_api.reasons.entry import Entry, Place
+from synergy_api.reasons.words import Reason
+
+_POOL: Final = (Place.POOL,)
+_POLICY: Final = (Place.POLICY,)
+
+CLUSTER: Final[dict[Reason, Entry]] = {
+    Reason.NODES_FOUND: Entry(_POOL, "the pool and its nodes agree", event="Normal"),
+    Reason.AMBIGUOUS_POOL: Entry(
+        _POOL,
+        "GPUPools {pools} select the same nodes, where {used} is used",
+        "make their spec.nodeSelector differ",
+        event="Warning",
+    ),
+    Reason.RESERVED_TOO_LARGE: Entry(
+        _POOL,
+        "spec.systemReserved is more than node {node} has",
+        "reserve less or narrow spec.nodeSelector",
+        event="Warning",
+    ),
+    Reason.SHARING_MISMATCH: Entry(
+        _POOL,
+        "spec.sharing.replicas is {replicas}, but node {node} is labelled {label}={value}",
+        "make the pool say what the device plugin does",
+        event="Warning",
+    ),
+    Reason.INVALID_NODE: Entry(
+        (Place.NODE,),
+        "node {node}: status.allocatable: {problem}",
+        "correct what the node's device plugin or kubelet reports",
+        "A node says of itself what cannot be; it gets no jobs.",
+        "Warning",
+    ),
+    Reason.NODE_OF_UNKNOWN_TYPE: Entry(
+        (Place.NODE,),
+        "node {node} has GPUs of unknown type",
+        "label it {label} or write a GPUPool that selects it",
+        "The node gets no jobs.",
+        "Warning",
+    ),
+    Reason.INVALID_POOL: Entry(_POOL, "{problem}", "correct this field of the pool", event="Warning"),
+    Reason.NO_NODES: Entry(
+        _POOL,
+        "no node carries the labels of spec.nodeSelector",
+        "correct spec.nodeSelector, or label the nodes",
+        event="Warning",
+    ),
+    Reason.IN_FORCE: Entry(_POLICY, "plans follow this policy", event="Normal"),
+    Reason.INVALID_POLICY: Entry(
+        _POLICY,
+        "{problem}; the last valid policy stays in force",
+        "correct this field",
+        event="Warning",
+    ),
+    Reason.POLICY_IGNORED: Entry(
+        _POLICY,
+        "only the SchedulingPolicy named {default} is in force, this one is ignored",
+        "write its spec into {default}, or delete it",
+        event="Warning",
+    ),
+    Reason.POLICY_MISSING: Entry(
+        (Place.EVENT,),
+        "there is no SchedulingPolicy {default}, plans follow the built-in one ({policy}, {mechanism}, rounds of "
+        "{seconds} s)",
+        "create a SchedulingPolicy named {default}",
+        "Somebody deleted the policy that the chart had made. The event stands on the name of the missing object.",
+        "Warning",
+    ),
+}

@@ -1,0 +1,105 @@
+"""How measuring a job goes."""
+
+from typing import Final
+
+from synergy_api.reasons.entry import Entry, Place
+from synergy_api.reasons.words import Reason
+
+_P: Final = (Place.PROFILED,)
+_SHORTFALL: Final = (Place.PROFILED, Place.RUNNING, Place.LAST_RUN)
+
+PROFILES: Final[dict[Reason, Entry]] = {
+    Reason.PROFILE_SKIPPED: Entry(
+        _P, "profile.mode is Skip: the job gets the GPU-proportional share of CPU and memory"
+    ),
+    Reason.PROFILE_PROVIDED: Entry(_P, "the matrices of spec.profile are used", event="Normal"),
+    Reason.PROFILE_KNOWN: Entry(_P, "ThroughputProfile {name}, measured by an identical job, is used", event="Normal"),
+    Reason.PROFILE_MEASURED: Entry(_P, "{points} CPU points were measured on {gpu_types}", event="Normal"),
+    Reason.PROFILE_WAITING: Entry(
+        _P, "{gpus} GPUs of type {gpu_type} are asked for to measure the job, after {points} points so far"
+    ),
+    Reason.PROFILE_MEASURING: Entry(
+        (Place.PROFILED, Place.RUNNING), "run {run} measures with {cpu} CPU on {gpu_type}, after {points} points so far"
+    ),
+    Reason.POINT_MEASURED: Entry(
+        (Place.EVENT,),
+        "{speed} steps/s with {cpu} CPU on {gpu_type}",
+        event="Normal",
+    ),
+    Reason.NO_NODE_TO_PROFILE: Entry(
+        _P,
+        "no node of an allowed GPU type ({wanted}) takes pods now",
+        "uncordon or add one, or use profile.mode Provided or Skip",
+        event="Warning",
+    ),
+    Reason.PROFILE_CRASHED: Entry(
+        _SHORTFALL,
+        "profile run {job} with {cpu} CPU: {problem}",
+        "run the command by hand, its log is in the pod of that Job",
+        "The command ended with an error before enough steps were measured.",
+        "Warning",
+    ),
+    Reason.PROFILE_NO_STEPS: Entry(
+        _SHORTFALL,
+        "profile run {job} with {cpu} CPU: {problem}",
+        "the training loop must go through synergy_job.iterate, or print its steps",
+        "The command ran, but the harness saw no training step of it.",
+        "Warning",
+    ),
+    Reason.PROFILE_TIMEOUT: Entry(
+        _SHORTFALL,
+        "profile run {job} with {cpu} CPU: {problem}",
+        "raise spec.profile.timeoutSeconds or lower spec.profile.steps; a command that hangs must be run by hand",
+        "The command was still running when the time for a profile run was over.",
+        "Warning",
+    ),
+    Reason.PROFILE_TOO_NOISY: Entry(
+        _SHORTFALL,
+        "profile run {job} with {cpu} CPU: {problem}",
+        "raise spec.profile.steps or spec.profile.warmupSteps",
+        "The steps took so different times that their mean says nothing.",
+        "Warning",
+    ),
+    Reason.PROFILE_BAD_COMMAND: Entry(
+        _SHORTFALL,
+        "profile run {job}: {problem}",
+        "correct spec.template.spec.containers[0].command",
+        "The command could not be started at all.",
+        "Warning",
+    ),
+    Reason.PROFILE_OUT_OF_MEMORY: Entry(
+        _SHORTFALL,
+        "profile run {job} was killed for memory at {memory}",
+        "raise spec.resources.max.memory, or make the job smaller",
+        event="Warning",
+    ),
+    Reason.PROFILE_NO_RESULT: Entry(
+        _SHORTFALL,
+        "profile run {job} with {cpu} CPU ended without a result ({problem})",
+        "the image needs python3, and nothing else may write /dev/termination-log",
+        "The harness could not run, or something overwrote what it had to say.",
+        "Warning",
+    ),
+    Reason.SERIES_ENDED: Entry(
+        (Place.RUNNING, Place.LAST_RUN), "run {run}: the profile runs on {gpu_type} are done", event="Normal"
+    ),
+    Reason.SPEC_CHANGED: Entry(
+        (Place.RUNNING, Place.LAST_RUN),
+        "run {run}: the spec or the nodes have changed, the job is measured anew",
+        event="Normal",
+    ),
+    Reason.PROFILE_POD_MISSING: Entry(
+        (Place.RUNNING, Place.LAST_RUN),
+        "run {run}: no pod was made for profile run {job} within {seconds} s",
+        "raise the ResourceQuota or LimitRange that refuses it, or lower spec.resources.max; `kubectl describe job "
+        "{job}` says which",
+        "The profile run's Kubernetes Job is there, but its pod was refused.",
+        "Warning",
+    ),
+    Reason.PROFILE_FAILED: Entry(
+        (Place.FINISHED,),
+        "the job could not be measured",
+        "the condition Profiled says why; correct that, or use profile.mode Provided or Skip in a new job",
+        event="Warning",
+    ),
+}

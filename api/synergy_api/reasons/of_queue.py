@@ -1,0 +1,35 @@
+"""Why a job waits. The planner's own words are in `synergy_core.reasons`; here is what they mean to people."""
+
+from typing import Final
+
+from synergy_api.reasons.entry import Entry, Place
+from synergy_api.reasons.words import Reason
+from synergy_core.reasons import MESSAGES, NEVER
+from synergy_core.reasons import Reason as Planned
+
+_PLANNED_ALIKE: Final = Planned.TOO_MANY_GPUS
+"""Validation has this word too, with a text of its own."""
+
+QUEUE: Final[dict[Reason, Entry]] = {
+    **{
+        Reason(planned.value): Entry(
+            (Place.QUEUE, Place.RUNNING) if planned in NEVER else (Place.QUEUE,),
+            MESSAGES[planned],
+            event="Warning" if planned in NEVER else None,
+        )
+        for planned in Planned
+        if planned is not _PLANNED_ALIKE
+    },
+    Reason.BACKING_OFF: Entry(
+        (Place.QUEUE,),
+        "the last run failed; failure {failures} of {limit}. It is tried again at {until}.",
+        means="The wait after a failed run; the condition Running says what went wrong.",
+    ),
+    Reason.CANNOT_BE_PLANNED: Entry(
+        (Place.QUEUE, Place.RUNNING),
+        "{problem}",
+        "correct the job's spec",
+        "The spec contradicts itself in the planner's eyes.",
+        "Warning",
+    ),
+}

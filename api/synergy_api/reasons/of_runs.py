@@ -1,0 +1,136 @@
+"""How a run starts, goes and ends."""
+
+from typing import Final
+
+from synergy_api.reasons.entry import Entry, Place
+from synergy_api.reasons.words import Reason
+
+_R: Final = (Place.RUNNING,)
+_ENDS: Final = (Place.RUNNING, Place.LAST_RUN)
+
+RUNS: Final[dict[Reason, Entry]] = {
+    Reason.WAITING_FOR_PROFILE: Entry(_R, "the job is queued once its profile is complete"),
+    Reason.WAITING_FOR_PLAN: Entry(_R, "the job waits for its turn; status.queue says where it stands"),
+    Reason.WAITING_FOR_ROOM: Entry(
+        (Place.RUNNING, Place.PROFILED), "run {run} starts as soon as the pods that leave its nodes are gone"
+    ),
+    Reason.NOT_VALID: Entry(_R, "the condition Valid says what to change"),
+    Reason.SUSPENDED: Entry(_R, "spec.suspend is true", "set it to false to go on", event="Normal"),
+    Reason.WORKERS_STARTING: Entry(_R, "run {run}: {running} of {workers} workers run"),
+    Reason.WORKER_WAITING: Entry(
+        (Place.RUNNING, Place.PROFILED),
+        "run {run}: worker {rank} waits ({problem})",
+        "`kubectl describe pod {pod}` says more; correct what spec.template asks of the node",
+        "A worker was not bound, or something keeps its containers from starting.",
+        "Warning",
+    ),
+    Reason.IMAGE_NOT_PULLED: Entry(
+        (Place.RUNNING, Place.PROFILED, Place.LAST_RUN),
+        "run {run}: an image of worker {rank} cannot be pulled ({problem})",
+        "correct the image in spec.template, or name what may pull it in spec.template.spec.imagePullSecrets",
+        "The run is given up after two minutes and counts as failed.",
+        "Warning",
+    ),
+    Reason.VOLUME_NOT_MOUNTED: Entry(
+        (Place.RUNNING, Place.PROFILED, Place.LAST_RUN),
+        "run {run}: a volume of worker {rank} is not there ({problem})",
+        "make what the volume names, or correct spec.template.spec.volumes",
+        "A volume cannot be mounted, or its claim cannot be bound. The run is given up after two minutes and counts as "
+        "failed; where kube-scheduler itself finds no volume, the job is queued again.",
+        "Warning",
+    ),
+    Reason.CONTAINER_NOT_CREATED: Entry(
+        (Place.RUNNING, Place.PROFILED, Place.LAST_RUN),
+        "run {run}: a container of worker {rank} cannot be made ({problem})",
+        "correct what it names in spec.template: ConfigMap, Secret, user, command or working folder",
+        "The run is given up after two minutes and counts as failed.",
+        "Warning",
+    ),
+    Reason.WORKERS_RUNNING: Entry(_R, "run {run}: {workers} of {workers} workers run, on {gpu_type}", event="Normal"),
+    Reason.YIELDING: Entry(_R, "run {run} leaves by {until}: {why}", event="Normal"),
+    Reason.FINISHED: Entry(_R, "the condition Finished says how it ended"),
+    Reason.WORKERS_SUCCEEDED: Entry(_ENDS, "run {run}: all workers are done", event="Normal"),
+    Reason.WORKERS_LEFT: Entry(_ENDS, "run {run} checkpointed and left{step}", event="Normal"),
+    Reason.LEASE_OVER: Entry(
+        _ENDS,
+        "run {run} was stopped after its lease had ended",
+        means="A job without the library, or with preemption Signal, gets SIGTERM and its grace period at a lease's "
+        "end; it is queued again.",
+        event="Normal",
+    ),
+    Reason.NOT_STARTED: Entry(_ENDS, "run {run} gave its place back before it started", event="Normal"),
+    Reason.WORKER_FAILED: Entry(
+        _ENDS,
+        "run {run}: worker {rank} ended with exit code {exit_code}{problem}",
+        "look at the log of pod {pod}",
+        "The training command itself failed. It is tried again from its checkpoint up to spec.backoffLimit times.",
+        "Warning",
+    ),
+    Reason.OUT_OF_MEMORY: Entry(
+        _ENDS,
+        "run {run}: worker {rank} was killed for memory at {memory}",
+        "raise spec.resources.min.memory, or make the job smaller",
+        event="Warning",
+    ),
+    Reason.WORKER_NOT_STARTED: Entry(
+        _ENDS,
+        "run {run}: worker {rank} could not start ({problem})",
+        "correct spec.template",
+        "A container was made but could not be run, an init container failed, or the containers were not there after "
+        "15 minutes.",
+        "Warning",
+    ),
+    Reason.WORKER_LOST: Entry(
+        _ENDS,
+        "run {run}: worker {rank} was lost ({problem}); the job is queued again",
+        means="A pod was deleted, evicted or lost with its node. It counts as no failure.",
+        event="Warning",
+    ),
+    Reason.WORKER_REFUSED: Entry(
+        _ENDS,
+        "run {run}: the node refused worker {rank} ({problem}); the job is queued again",
+        means="Another scheduler was faster, or the node's devices are not what it says. It counts as no failure.",
+        event="Warning",
+    ),
+    Reason.POD_REFUSED: Entry(
+        _ENDS,
+        "run {run}: the API server refused a pod ({problem})",
+        "correct spec.template, or raise the ResourceQuota or LimitRange that these words name; over a quota it is "
+        "tried again",
+        "ResourceQuota, LimitRange, Pod Security or another admission refused the pod, or it is not a pod at all.",
+        "Warning",
+    ),
+    Reason.GANG_NOT_BOUND: Entry(
+        _ENDS,
+        "run {run}: worker {rank} was not bound within {seconds} s ({problem}); all workers were taken back and "
+        "the job is queued again",
+        means="Something that the plan does not see keeps a worker off its node: a foreign pod was faster, or the "
+        "template asks for what the node has not.",
+        event="Warning",
+    ),
+    Reason.RUN_ENDED: Entry(_ENDS, "run {run} ended: {problem}", event="Normal"),
+    Reason.NOT_FINISHED: Entry((Place.FINISHED,), "the job has steps left"),
+    Reason.JOB_SUCCEEDED: Entry((Place.FINISHED,), "all workers of run {run} ended with exit code 0", event="Normal"),
+    Reason.BACKOFF_LIMIT_EXCEEDED: Entry(
+        (Place.FINISHED,),
+        "failed runs: {failures}, spec.backoffLimit is {limit}; the last: {problem}",
+        means="The job has failed for good. Correct what the last run failed of and create the job anew.",
+        event="Warning",
+    ),
+    Reason.AS_PLANNED: Entry(
+        (Place.RESOURCES,), "the workers have {cpu} CPU and {memory} memory, as planned", event="Normal"
+    ),
+    Reason.RESIZING: Entry((Place.RESOURCES,), "{workers} workers are being resized"),
+    Reason.RESIZE_PENDING: Entry(
+        (Place.RESOURCES,),
+        "worker {rank} keeps its size for now: {problem}",
+        means="The kubelet puts an in-place resize off until the node has room.",
+        event="Warning",
+    ),
+    Reason.RESIZE_REFUSED: Entry(
+        (Place.RESOURCES,),
+        "worker {rank} keeps its size: {problem}; the next run starts with the planned size",
+        means="The API server refused an in-place resize (a quota, or a Kubernetes without it).",
+        event="Warning",
+    ),
+}
