@@ -7,8 +7,10 @@ TAG ?= dev
 BIN := .venv/bin
 # the suites share the devcluster that runs, or one that is there for their time
 ON_DEVCLUSTER := $(BIN)/kube-synergy devcluster run --fake-nodes V100=25x8,T4=25x8 --
+DEVCLUSTER_SUITE := tests/integration/devcluster/
+PRODUCT_SUITES := $(filter-out $(DEVCLUSTER_SUITE),$(wildcard tests/integration/*/))
 
-.PHONY: help setup lock format lint types imports check crds images images-docker unit coverage prerequisites integration test-e2e test demo
+.PHONY: help setup lock format lint types imports check crds images images-docker unit coverage prerequisites integration integration-product integration-devcluster test-e2e test side-by-side demo
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "%-14s %s\n", $$1, $$2}'
@@ -66,14 +68,24 @@ prerequisites: setup ## what the devcluster needs of this machine; installs miss
 
 check: lint types imports ## format, lint, types, import rules
 
-integration: setup prerequisites ## real API server and kube-scheduler, kwok nodes
-	$(ON_DEVCLUSTER) sh -e -c 'for suite in tests/integration/*/; do $(BIN)/pytest $$suite; done'
+integration: integration-product integration-devcluster ## real API server and kube-scheduler, kwok nodes
+
+integration-product: setup prerequisites
+	$(ON_DEVCLUSTER) sh -e -c 'for suite in $(PRODUCT_SUITES); do $(BIN)/pytest $$suite; done'
+
+# in a network namespace of its own, beside whatever else runs
+integration-devcluster: setup prerequisites
+	$(BIN)/pytest $(DEVCLUSTER_SUITE)
 
 test-e2e: setup prerequisites ## real kubelet and containers, the chart installed
 	$(ON_DEVCLUSTER) $(BIN)/pytest tests/e2e
 
-test: check unit prerequisites ## everything; from nothing on a new machine
-	$(ON_DEVCLUSTER) $(MAKE) integration test-e2e
+test: check prerequisites ## everything; from nothing on a new machine
+	$(ON_DEVCLUSTER) $(MAKE) side-by-side test-e2e
+
+# what waits for a cluster leaves the other core to what computes; output comes suite by suite
+side-by-side:
+	$(MAKE) --jobs=2 --output-sync=target unit integration-product integration-devcluster
 
 demo: setup prerequisites ## from nothing to training jobs finishing on a real cluster, told as it happens
 	$(BIN)/kube-synergy demo

@@ -156,13 +156,13 @@ def test_down_leaves_nothing(cluster: Place) -> None:
 
 def test_a_command_has_a_cluster_for_its_own_time(place: Place) -> None:
     assert place.devcluster("down").returncode == 0
-    script = "trap 'echo told; exit 9' TERM; echo begun with $KUBECONFIG; sleep 60 & wait"
+    script = "trap 'kill $!; echo told; exit 9' TERM; echo begun with $KUBECONFIG; sleep 60 > /dev/null & wait"
     command = place.command("run", "--gpus", "1", "--volumes", "0", "--", "sh", "-c", script)
-    runner = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-    assert runner.stdout
-    assert any(line == f"begun with {place.paths.kubeconfig}\n" for line in iter(runner.stdout.readline, ""))
-    assert place.state()
-    runner.terminate()
-    assert "told" in runner.stdout.read()
-    assert runner.wait() == 9
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as runner:
+        assert runner.stdout
+        assert any(line == f"begun with {place.paths.kubeconfig}\n" for line in iter(runner.stdout.readline, ""))
+        assert place.state()
+        runner.terminate()
+        assert "told" in runner.stdout.read()
+    assert runner.returncode == 9
     assert not place.paths.state.exists()
