@@ -14,7 +14,7 @@ from synergy_devcluster import cluster as clusters
 from synergy_devcluster import gpus, prerequisites
 from synergy_devcluster.errors import BadInputError, DevclusterError
 from synergy_devcluster.options import Options, parse_fake_nodes
-from synergy_devcluster.paths import DEFAULT_NAME, Paths
+from synergy_devcluster.paths import NAME_VARIABLE, Paths
 from synergy_devcluster.project_images import SOURCE, build_images, load_images
 from synergy_devcluster.run_with import run_with
 from synergy_devcluster.status_report import Status, status
@@ -41,10 +41,10 @@ def one_line_errors(command: Command) -> Command:
 
 
 @click.group()
-@click.option("--name", default=DEFAULT_NAME, help="Name; a second devcluster needs its own network namespace.")
+@click.option("--name", help=f"Name, else ${NAME_VARIABLE}; a second devcluster needs its own network namespace.")
 @click.pass_context
 @one_line_errors
-def devcluster(context: click.Context, name: str) -> None:
+def devcluster(context: click.Context, name: str | None) -> None:
     """A real Kubernetes on this Linux machine, without Docker."""
     context.obj = Paths.of(name)
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from synergy_devcluster.errors import BadInputError
 
 DEFAULT_NAME = "kube-synergy-devcluster"
+NAME_VARIABLE = "KUBE_SYNERGY_DEVCLUSTER"
 _NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,40}[a-z0-9])?")
 
 
@@ -25,16 +26,18 @@ class Paths:
     cache: Path
 
     @classmethod
-    def of(cls, name: str = DEFAULT_NAME) -> "Paths":
-        """Return the folders of the devcluster of this name; the cache follows the XDG rules.
+    def of(cls, name: str | None = None) -> "Paths":
+        """Return the folders of the devcluster of this name, else of the one that the environment names; the cache
+        follows the XDG rules.
 
         One machine runs one devcluster, but for those in network namespaces of their own, each with its name.
 
         Raises:
             BadInputError: the name cannot be a folder's.
         """
+        name = name or os.environ.get(NAME_VARIABLE) or DEFAULT_NAME
         if not _NAME.fullmatch(name):
-            raise BadInputError(f"--name: {name!r}: use small letters, digits and dashes")
+            raise BadInputError(f"--name or {NAME_VARIABLE}: {name!r}: use small letters, digits and dashes")
         home = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
         return cls(Path("/var/lib") / name, Path("/run") / name, f"/{name}", Path(home) / "kube-synergy")
 
