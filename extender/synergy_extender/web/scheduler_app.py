@@ -32,6 +32,9 @@ _MOST_BYTES = 64 << 20
 _ARGS = msgspec.json.Decoder(ExtenderArgs)
 _BINDING = msgspec.json.Decoder(BindingArgs)
 _ENCODER = msgspec.json.Encoder()
+_UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+"""What decoding a request raises: for bytes that are no UTF-8, and for lists in lists without end, msgspec raises
+Python's own errors."""
 
 NOT_SYNCED = "the extender has not read the cluster yet"
 
@@ -61,7 +64,7 @@ class SchedulerVerbs:
             if isinstance(place, Refusal):
                 self._metrics.verb_refusals.labels("filter").inc()
             return filter_nodes(args, place)
-        except msgspec.DecodeError as error:
+        except _UNREADABLE as error:
             return FilterResult(error=f"not a filter request: {error}")
         except CALL_FAILED as error:
             return FilterResult(error=f"the API server did not answer: {explain(error)}")
@@ -71,7 +74,7 @@ class SchedulerVerbs:
         try:
             args = _ARGS.decode(body)
             return prioritize_nodes(args, await self._place(args.pod.metadata))
-        except (msgspec.DecodeError, *CALL_FAILED) as error:
+        except (*_UNREADABLE, *CALL_FAILED) as error:
             _LOG.warning("prioritize: %s", explain(error))
             return []
 
@@ -79,7 +82,7 @@ class SchedulerVerbs:
         """Binds, or says why not."""
         try:
             args = _BINDING.decode(body)
-        except msgspec.DecodeError as error:
+        except _UNREADABLE as error:
             return BindingResult(error=f"not a bind request: {error}")
         if not self._synced():
             return BindingResult(error=NOT_SYNCED)

@@ -38,6 +38,7 @@ async def parts() -> AsyncIterator[Parts]:
 
 async def test_no_body_brings_anything_but_200_with_a_reason(parts: Parts) -> None:
     bodies = ["", "null", "[]", '{"Pod": 7}', "{" * 1000, '{"PodName": 1}', "\xff"]
+    bodies += ['{"Pod": ' + "[" * 5000, '{"Pod": {"metadata": {"name": "\xd6"}}}', '{"PodName": "\xd6"}']
     app = scheduler_app(parts.verbs, parts.metrics)
     async with running(Endpoint(app, 0)) as (port,), httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}") as client:
         for body in bodies:
