@@ -10,7 +10,7 @@ ON_DEVCLUSTER := $(BIN)/kube-synergy devcluster run --fake-nodes V100=25x8,T4=25
 DEVCLUSTER_SUITE := tests/integration/devcluster/
 PRODUCT_SUITES := $(filter-out $(DEVCLUSTER_SUITE),$(wildcard tests/integration/*/))
 
-.PHONY: help setup lock format lint types imports check crds images images-docker unit coverage prerequisites integration integration-product integration-devcluster test-e2e test side-by-side demo
+.PHONY: help setup lock format lint types imports check crds images images-docker unit coverage prerequisites integration integration-product integration-devcluster test-e2e test side-by-side demo demo-kind
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "%-14s %s\n", $$1, $$2}'
@@ -31,6 +31,8 @@ lock: ## resolve requirements/*.txt anew from pyproject.toml (needs uv)
 	  --no-emit-find-links --no-header --no-annotate --quiet - -o requirements/build.txt
 	uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header \
 	  --quiet examples/requirements.in -o requirements/examples.txt
+	uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header \
+	  --no-annotate --quiet --constraint requirements/dev.txt images/gpu-plugin/requirements.in -o requirements/gpu-plugin.txt
 
 format: setup ## rewrite the code in the house format
 	$(BIN)/ruff format . && $(BIN)/ruff check --fix .
@@ -89,3 +91,6 @@ side-by-side:
 
 demo: setup prerequisites ## from nothing to training jobs finishing on a real cluster, told as it happens
 	$(BIN)/kube-synergy demo
+
+demo-kind: setup ## the same on a kind cluster of kind-config.yaml (needs Docker, kind and Helm)
+	$(BIN)/kube-synergy demo --on kind

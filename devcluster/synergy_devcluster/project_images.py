@@ -41,6 +41,9 @@ PROJECT_IMAGES: Final = (
     SCHEDULER,
     ProjectImage("examples", Path("examples/Dockerfile")),
 )
+GPU_PLUGIN: Final = ProjectImage("gpu-plugin", Path("images/gpu-plugin/Dockerfile"))
+"""The device plugin in a container, for clusters whose nodes are not ours, such as kind's. A devcluster's own runs as a
+process: this one is built only where it is named."""
 
 
 def build_images(
@@ -50,7 +53,7 @@ def build_images(
 
     Args:
         source: The project's source tree.
-        only: Rooms to build, such as ``operator``; all if empty.
+        only: Images to build, such as ``operator``; if empty, all that a devcluster needs.
 
     Raises:
         BadInputError: ``source`` is no source tree of the project, or a room has no image.
@@ -80,11 +83,12 @@ def load_images(
 
 
 def _chosen(only: tuple[str, ...], source: Path) -> list[ProjectImage]:
-    rooms = [image.room for image in PROJECT_IMAGES]
+    known = (*PROJECT_IMAGES, GPU_PLUGIN)
+    rooms = [image.room for image in known]
     for room in only:
         if room not in rooms:
             raise BadInputError(f"image {room!r}: write one of {', '.join(rooms)}")
-    chosen = [image for image in PROJECT_IMAGES if not only or image.room in only]
+    chosen = [image for image in known if image.room in only] if only else list(PROJECT_IMAGES)
     for image in chosen:
         if not (source / image.dockerfile).is_file():
             raise BadInputError(f"{source} is not the project's source tree: {image.dockerfile} is not in it")

@@ -86,6 +86,12 @@ def modules() -> tuple[Module, ...]:
     )
 
 
+def kind_module() -> Module:
+    """Return the module of kind itself, which no devcluster runs: with it `kind-config.yaml` is checked."""
+    version = pinned().kind
+    return Module("kind", version, (Program("kind", "sigs.k8s.io/kind", version, ("version",)),))
+
+
 def program_version(executable: Path, program: Program) -> str | None:
     """Run an executable's version command; return the version without ``v``, or None when it tells none."""
     try:
@@ -97,8 +103,10 @@ def program_version(executable: Path, program: Program) -> str | None:
     return find_version(result.stdout + result.stderr) if result.returncode == 0 else None
 
 
-def locate(paths: Paths, report: Report = silent, bin_dir: Path | None = None) -> dict[str, Path]:
-    """Return the path of every program, building what is found nowhere.
+def locate(
+    paths: Paths, report: Report = silent, bin_dir: Path | None = None, wanted: tuple[Module, ...] | None = None
+) -> dict[str, Path]:
+    """Return the path of every program, or of those of the ``wanted`` modules, building what is found nowhere.
 
     Looked for in this order: ``bin_dir``, the cache, PATH, then a build into the cache. A program in
     ``bin_dir`` of another version is refused, one on PATH is passed over.
@@ -108,7 +116,7 @@ def locate(paths: Paths, report: Report = silent, bin_dir: Path | None = None) -
         DevclusterError: a build failed.
     """
     found: dict[str, Path] = {}
-    for module in modules():
+    for module in modules() if wanted is None else wanted:
         here = _find(paths, module, bin_dir)
         if len(here) < len(module.programs):
             _build(module, _cache_folder(paths, module), report)

@@ -17,6 +17,7 @@ class Versions:
     coredns: str
     helm: str
     kwok: str
+    kind: str
 
 
 @cache

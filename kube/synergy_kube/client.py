@@ -57,6 +57,10 @@ class KubeClient:
         """Close the connections."""
         await self._session.close()
 
+    async def server_version(self) -> str:
+        """The API server's version, such as v1.36.3."""
+        return str((await self._call("GET", "/version"))["gitVersion"])
+
     async def get(self, resource: Resource, name: str, namespace: str | None = None) -> Object:
         """One object."""
         return await self._call("GET", resource.path(namespace, name))

@@ -10,9 +10,10 @@ from rich.console import Console
 import synergy_devcluster
 from synergy_cli.demo import story
 from synergy_cli.demo.checks import shortcomings
+from synergy_cli.demo.kind import Kind
+from synergy_cli.demo.place import Devcluster, Place
 from synergy_cli.demo.table import summary
-from synergy_cli.product import SOURCE, install
-from synergy_devcluster import prerequisites
+from synergy_cli.product import SOURCE
 from synergy_kube import KubeClient
 
 _LOG_WIDTH = 160
@@ -30,57 +31,58 @@ _COLOURS = ("cyan", "green", "magenta", "yellow", "blue", "red")
 )
 @click.option("--minutes", default=15, show_default=True, type=click.IntRange(1), help="Give up after so long.")
 @click.option("--keep", is_flag=True, help="Leave the cluster running afterwards.")
-def demo(manifests: Path, minutes: int, keep: bool) -> None:
+@click.option(
+    "--on",
+    "where",
+    type=click.Choice(["devcluster", "kind"]),
+    default="devcluster",
+    show_default=True,
+    help="A cluster without Docker, or one of kind, which needs Docker, kind and Helm.",
+)
+def demo(manifests: Path, minutes: int, keep: bool, where: str) -> None:
     """From nothing to jobs finishing on a real cluster on this machine, told as it happens.
 
-    A devcluster that runs already is used, and left running.
+    A cluster that runs already is used, and left running.
     """
     terminal = Console(highlight=False)
     console = terminal if terminal.is_terminal else Console(highlight=False, width=_LOG_WIDTH)
+    place: Place = Kind() if where == "kind" else Devcluster()
     try:
         documents = story.documents(manifests)
-        prerequisites.check()
-        mine = not _is_running()
-        cluster = synergy_devcluster.up(synergy_devcluster.Options(gpus=2), report=console.print)
+        place.check()
     except (synergy_devcluster.DevclusterError, story.DemoError) as error:
         raise click.ClickException(str(error)) from error
     try:
-        install(cluster, report=console.print)
-        told = asyncio.run(_tell(cluster, documents, minutes * 60, console))
-    except (synergy_devcluster.DevclusterError, story.DemoError) as error:
-        console.print(_still_there(cluster))
+        place.start(console.print)
+    except synergy_devcluster.DevclusterError as error:
+        console.print(f"what was started is still there: {place.how_to_end} ends it")
+        raise click.ClickException(str(error)) from error
+    try:
+        told = asyncio.run(_tell(place, documents, minutes * 60, console))
+    except story.DemoError as error:
+        console.print(_still_there(place))
         raise click.ClickException(str(error)) from error
     except KeyboardInterrupt:
-        console.print(_still_there(cluster))
+        console.print(_still_there(place))
         raise
     console.print(summary(told))
     missing = shortcomings(told)
     for text in missing:
         console.print(f"[red]not shown:[/red] {text}")
-    if mine and not keep:
-        synergy_devcluster.down(report=console.print)
+    if place.mine and not keep:
+        place.end(console.print)
     else:
-        console.print(_still_there(cluster))
+        console.print(_still_there(place))
     if missing:
         raise click.exceptions.Exit(1)
     console.print("[green]all that the demo is to show was shown[/green]")
 
 
-def _is_running() -> bool:
-    try:
-        synergy_devcluster.connect()
-    except synergy_devcluster.DevclusterError:
-        return False
-    return True
+def _still_there(place: Place) -> str:
+    return f"the cluster is still running: export KUBECONFIG={place.kubeconfig}\n{place.how_to_end} ends it"
 
 
-def _still_there(cluster: synergy_devcluster.Cluster) -> str:
-    return f"the cluster is still running: export KUBECONFIG={cluster.kubeconfig}\nkube-synergy devcluster down ends it"
-
-
-async def _tell(
-    cluster: synergy_devcluster.Cluster, documents: list[story.Document], seconds: float, console: Console
-) -> story.Story:
+async def _tell(place: Place, documents: list[story.Document], seconds: float, console: Console) -> story.Story:
     begun = time.monotonic()
     colours: dict[str, str] = {}
 
@@ -88,5 +90,5 @@ async def _tell(
         colour = colours.setdefault(name, _COLOURS[len(colours) % len(_COLOURS)]) if name else "bold"
         console.print(f"{time.monotonic() - begun:6.1f} s  [{colour}]{name or 'cluster':<12}[/] {text}", soft_wrap=True)
 
-    async with await KubeClient.connect(kubeconfig=str(cluster.kubeconfig)) as kube:
-        return await story.run(kube, documents, seconds=seconds, tell=tell)
+    async with await KubeClient.connect(kubeconfig=str(place.kubeconfig)) as kube:
+        return await story.run(kube, documents, seconds=seconds, tell=tell, cpu_millis=place.cpu_millis)

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -10,11 +10,14 @@ from typing import Any
 import yaml
 
 from synergy_api.names import API_VERSION
+from synergy_api.quantity import cpu_millis as milli
+from synergy_api.quantity import format_cpu
 from synergy_cli.demo.observation import Observation
 from synergy_kube import Change, KubeClient, NotFound, Reflector, Resource
 from synergy_kube.resources import (
     GPU_POOLS,
     NAMESPACES,
+    NODES,
     PERSISTENT_VOLUME_CLAIMS,
     SCHEDULING_POLICIES,
     SERVICES,
@@ -30,6 +33,8 @@ IMPOSSIBLE = "impossible"
 SAMPLES = 4
 """Throughput reports wanted from the CPU-hungry job at its proportional share before Synergy-Tune takes over."""
 
+CPU_MILLIS = 1600
+"""What the GPU node of a devcluster is to offer to jobs and to the components beside them."""
 SETTLE_SECONDS = 15.0
 """How long the leader may take to bring a job's progress up to what its last run left."""
 
@@ -106,10 +111,13 @@ def documents(folder: Path) -> list[Document]:
     return found
 
 
-async def run(kube: KubeClient, wanted: list[Document], *, seconds: float, tell: Tell) -> Story:
+async def run(
+    kube: KubeClient, wanted: list[Document], *, seconds: float, tell: Tell, cpu_millis: int = CPU_MILLIS
+) -> Story:
     """Apply the manifests, change the mechanism and wake the paused job on the way, follow all to the end.
 
-    Raises DemoError after `seconds`.
+    The GPU nodes offer `cpu_millis` of their CPU, however many cores the machine has: the story is of CPU that is
+    scarce. Raises DemoError after `seconds`.
     """
     await _fresh_namespace(kube)
     await _forget_profiles(kube)
@@ -126,7 +134,9 @@ async def run(kube: KubeClient, wanted: list[Document], *, seconds: float, tell:
     jobs = Reflector(kube, TRAINING_JOBS, namespace=NAMESPACE, on_change=see)
     following = asyncio.create_task(jobs.run())
     try:
-        await _set_up(kube, [document for document in wanted if not _is_job(document)])
+        settings = [document for document in wanted if not _is_job(document)]
+        nodes = (await kube.list(NODES))["items"]
+        await _set_up(kube, [offering(document, nodes, cpu_millis) for document in settings])
         for document in wanted:
             if _is_job(document):
                 await _apply(kube, document)
@@ -195,6 +205,17 @@ async def _set_up(kube: KubeClient, wanted: list[Document]) -> None:
         if time.monotonic() > deadline:
             raise DemoError("the GPUPools do not come into force: see kubectl describe gpupools")
         await asyncio.sleep(0.2)
+
+
+def offering(document: Document, nodes: Iterable[Mapping[str, Any]], cpu_millis: int) -> Document:
+    """A GPUPool that holds back all but `cpu_millis` of its smallest node; any other manifest as it is."""
+    if document["kind"] != GPU_POOLS.kind:
+        return document
+    selector = document["spec"].get("nodeSelector") or {}
+    mine = [node for node in nodes if selector.items() <= (node["metadata"].get("labels") or {}).items()]
+    has = min((milli(node["status"]["allocatable"]["cpu"]) for node in mine), default=0)
+    reserved = {**(document["spec"].get("systemReserved") or {}), "cpu": format_cpu(max(0, has - cpu_millis))}
+    return {**document, "spec": {**document["spec"], "systemReserved": reserved}}
 
 
 async def _in_force(kube: KubeClient, pool: str) -> bool:

@@ -15,6 +15,7 @@ pytestmark = [pytest.mark.integration, pytest.mark.usefixtures("custom_resources
 VALUES = {
     "defaults": (),
     "devcluster": ("--values=values-devcluster.yaml",),
+    "kind": ("--values=values-kind.yaml", "--set=scheduler.image=registry.k8s.io/kube-scheduler:v1.36.3"),
     "one of each, own certificates": (
         "--set=networkPolicy.enabled=false",
         "--set=extender.replicas=1,rbac.aggregateToUserRoles=false",

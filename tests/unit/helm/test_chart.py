@@ -49,7 +49,7 @@ def _certificate(objects: Rendered, secret: str, key: str = "tls.crt") -> x509.C
 
 
 def test_the_chart_passes_lint(helm: Callable[..., Any], chart: Path) -> None:
-    for values in ((), ("--values", str(chart / "values-devcluster.yaml"))):
+    for values in ((), *(("--values", str(file)) for file in chart.glob("values-*.yaml"))):
         result = helm("lint", str(chart), "--strict", *values)
         assert result.returncode == 0, result.stdout + result.stderr
 

@@ -1,0 +1,68 @@
+"""The demo on kind: what is checked before anything starts, and that its files agree with each other."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from synergy_cli.demo.kind import IMAGES, LABEL_COUNT, Kind, missing_for_kind
+from synergy_cli.demo.story import documents, offering
+from synergy_devcluster import DevclusterError
+
+
+def _program(folder: Path, name: str, exit_code: int = 0) -> None:
+    path = folder / name
+    path.write_text(f"#!/bin/sh\necho 'permission denied' >&2\nexit {exit_code}\n")
+    path.chmod(0o755)
+
+
+def test_all_that_is_missing_is_named_at_once_with_where_to_get_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(DevclusterError) as caught:
+        Kind().check()
+    for words in ("docker is not on PATH", "go install sigs.k8s.io/kind@v", "install Helm 3"):
+        assert words in str(caught.value)
+
+
+def test_a_docker_that_does_not_answer_is_told_from_one_that_is_not_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("kind", "helm"):
+        _program(tmp_path, name)
+    _program(tmp_path, "docker", exit_code=1)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/bin")
+    [told] = missing_for_kind()
+    assert "Docker does not answer" in told
+    assert "permission denied" in told
+
+
+def test_nothing_is_missing_where_all_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("docker", "kind", "helm"):
+        _program(tmp_path, name)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/bin")
+    assert missing_for_kind() == []
+
+
+def test_the_plugin_offers_as_many_gpus_as_the_workers_label_says(repository: Path) -> None:
+    config = yaml.safe_load((repository / "kind-config.yaml").read_text())
+    plugin = yaml.safe_load((repository / "examples" / "kind" / "fake-gpus.yaml").read_text())
+    pod = plugin["spec"]["template"]["spec"]
+    [labels] = [node["labels"] for node in config["nodes"] if node["role"] == "worker"]
+    assert f"--gpus={labels[LABEL_COUNT]}" in pod["containers"][0]["args"]
+    assert pod["nodeSelector"].items() <= labels.items()
+    assert pod["containers"][0]["image"] in [image.tag for image in IMAGES]
+
+
+@pytest.mark.parametrize(("cores", "reserved"), [("2", "400m"), ("16", "14400m"), ("1", "0")])
+def test_the_demos_pool_offers_the_same_cpu_on_every_machine(repository: Path, cores: str, reserved: str) -> None:
+    [pool] = [document for document in documents(repository / "examples" / "demo") if document["kind"] == "GPUPool"]
+    nodes: list[dict[str, Any]] = [
+        {"metadata": {"labels": dict(pool["spec"]["nodeSelector"])}, "status": {"allocatable": {"cpu": cores}}},
+        {"metadata": {"labels": {"other": "node"}}, "status": {"allocatable": {"cpu": "500m"}}},
+    ]
+    after = offering(pool, nodes, 1600)
+    assert after["spec"]["systemReserved"]["cpu"] == reserved
+    assert after["spec"]["gpuType"] == "A100"
