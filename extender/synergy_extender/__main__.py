@@ -8,6 +8,9 @@ from synergy_extender.app import serve
 from synergy_extender.config import ConfigError, read_settings
 from synergy_extender.logs import configure
 
+_SWITCH_SECONDS = 0.0005
+"""How long a thread that computes may keep the event loop from running: a filter waits that long, several times."""
+
 
 def main() -> int:
     """Exit code 0 after a signal, 2 for bad settings or unusable files."""
@@ -17,6 +20,7 @@ def main() -> int:
         sys.stderr.write(f"{error}\n")
         return 2
     configure(settings.log_level)
+    sys.setswitchinterval(_SWITCH_SECONDS)
     try:
         asyncio.run(serve(settings))
     except OSError as error:

@@ -39,8 +39,8 @@ def read_settings(environ: Mapping[str, str] = os.environ) -> Settings:
     read = _Reader(environ)
     try:
         timing = Timing(
-            lease_s=read.seconds("SYNERGY_LEASE_SECONDS", 15.0),
-            renew_s=read.seconds("SYNERGY_RENEW_SECONDS", 10.0),
+            lease_s=read.seconds("SYNERGY_LEASE_SECONDS", 10.0),
+            renew_s=read.seconds("SYNERGY_RENEW_SECONDS", 7.0),
             retry_s=read.seconds("SYNERGY_RETRY_SECONDS", 2.0),
         )
     except ValueError as error:

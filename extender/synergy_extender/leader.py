@@ -20,8 +20,8 @@ _LOG = logging.getLogger(__name__)
 class Timing:
     """Seconds. A leader that could not renew for `renew_s` stops; others wait `lease_s` after its last sign of life."""
 
-    lease_s: float = 15.0
-    renew_s: float = 10.0
+    lease_s: float = 10.0
+    renew_s: float = 7.0
     retry_s: float = 2.0
 
     def __post_init__(self) -> None:

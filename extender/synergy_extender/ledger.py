@@ -28,6 +28,12 @@ class AssumedBindings:
     def __len__(self) -> int:
         return len(self._by_uid)
 
+    def copy(self) -> "AssumedBindings":
+        """The same bindings; later changes of one are not seen in the other."""
+        copied = AssumedBindings()
+        copied._by_uid = dict(self._by_uid)
+        return copied
+
     def add(self, pod: PodView, node: str, now: float) -> None:
         """Count the pod on the node from now on."""
         self._by_uid[pod.uid] = _Assumed(node, pod.requests, now + ASSUMED_SECONDS)

@@ -77,13 +77,13 @@ class ClusterCache:
         return list(self._reflectors["gpupools"])
 
     def state(self) -> ClusterState:
-        """The cluster now. It is not copied: use it before the next await."""
+        """The cluster now, as a copy that another thread may read: what is in it never changes."""
         return ClusterState(
-            jobs=self.jobs,
+            jobs=dict(self.jobs),
             capacities=self.capacities(),
             nodes={name: node for (_, name), node in self._reflectors["nodes"].items.items()},
-            allocatable=self._allocatable,
-            pods=self.pods,
+            allocatable=dict(self._allocatable),
+            pods=self.pods.copy(),
         )
 
     def ledger(self) -> Ledger:

@@ -24,6 +24,15 @@ class PodIndex:
     def __len__(self) -> int:
         return len(self._by_name)
 
+    def copy(self) -> "PodIndex":
+        """The same pods; later changes of one are not seen in the other."""
+        copied = PodIndex()
+        copied._by_name = dict(self._by_name)
+        copied._by_node = {node: dict(pods) for node, pods in self._by_node.items()}
+        copied._by_job = {job: dict(pods) for job, pods in self._by_job.items()}
+        copied._held = dict(self._held)
+        return copied
+
     def put(self, pod: PodView) -> None:
         """Add the pod, in place of an earlier view of the same name."""
         name = Key(pod.namespace, pod.name)

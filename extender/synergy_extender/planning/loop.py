@@ -48,7 +48,10 @@ class LastPlan:
 
 class PlanningLoop:
     """Plans and writes while this replica leads. What it remembers is only a shortcut: a new leader begins from the API
-    server alone."""
+    server alone.
+
+    What takes milliseconds runs in a thread or in the planner's process: the event loop answers the scheduler verbs.
+    """
 
     def __init__(
         self,
@@ -176,12 +179,12 @@ class PlanningLoop:
             result, mode, index = None, "fill", index if self._clock() >= rounds.start(index) else self._planned_round
         now = self._clock()
         self._cache.assumed.expire(now)
-        state = self._cache.state()
-        decision = decide(
-            state,
+        decision = await asyncio.to_thread(
+            decide,
+            self._cache.state(),
             Moment(now, rounds, index),
             result,
-            self._cache.assumed,
+            self._cache.assumed.copy(),
             reserved=self._reserved,
             granted_since=self._granted_since,
         )
@@ -201,8 +204,8 @@ class PlanningLoop:
 
     async def _plan(self, mode: core.Mode, index: int, now: float) -> PlanResult | None:
         state = self._cache.state()
-        built = build_snapshot(
-            state, mode=mode, now=now, round_s=self._policy.spec.round_seconds, reserved=self._reserved
+        built = await asyncio.to_thread(
+            build_snapshot, state, mode=mode, now=now, round_s=self._policy.spec.round_seconds, reserved=self._reserved
         )
         signature = _signature(built, self._policy)
         if mode == "fill" and signature == self._fill_signature and now - self._filled_at < _FILL_AGAIN_S:

@@ -1,15 +1,16 @@
 """The planner in a process of its own: the side that plans.
 
-It reads a length and a pickled Question from stdin, answers the same way on stdout, and ends when stdin does.
+It reads a length and a Question in MessagePack from stdin, answers the same way on stdout, and ends when stdin does.
 """
 
-import pickle
 import struct
 import sys
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import BinaryIO
+
+import msgspec
 
 from synergy_core import model as core
 from synergy_core.plan import plan
@@ -38,6 +39,9 @@ class Question:
     known: frozenset[str]
 
 
+_QUESTIONS = msgspec.msgpack.Decoder(Question)
+
+
 class Planner:
     """Answers questions; between them it keeps the jobs' profiles and nothing else."""
 
@@ -47,7 +51,7 @@ class Planner:
     def answer(self, request: bytes) -> Planned | str:
         """The plan; an error of the planner as its text."""
         try:
-            question: Question = pickle.loads(request)  # noqa: S301 - from our own parent
+            question = _QUESTIONS.decode(request)
             snapshot = self._complete(question)
             started = time.perf_counter()
             return Planned(plan(snapshot, question.config), time.perf_counter() - started)
@@ -66,17 +70,10 @@ def serve(requests: BinaryIO, answers: BinaryIO) -> None:
     planner = Planner()
     while len(header := requests.read(LENGTH.size)) == LENGTH.size:
         (length,) = LENGTH.unpack(header)
-        answer = pickle.dumps(planner.answer(requests.read(length)), protocol=5)
+        answer = msgspec.msgpack.encode(planner.answer(requests.read(length)))
         answers.write(LENGTH.pack(len(answer)) + answer)
         answers.flush()
 
 
-def main() -> None:
-    """Serve the parent. Under -m this module goes by another name; answers must carry types that the parent finds."""
-    from synergy_extender.planning import planner_process  # noqa: PLC0415, PLW0406
-
-    planner_process.serve(sys.stdin.buffer, sys.stdout.buffer)
-
-
 if __name__ == "__main__":
-    main()
+    serve(sys.stdin.buffer, sys.stdout.buffer)

@@ -2,17 +2,19 @@
 
 import asyncio
 import logging
-import pickle
 import sys
 from asyncio.subprocess import PIPE, Process
 from collections.abc import Mapping
 from dataclasses import replace
+
+import msgspec
 
 from synergy_core import model as core
 from synergy_extender.planning.planner_process import LENGTH, Planned, Question
 
 _LOG = logging.getLogger(__name__)
 _CHILD = "synergy_extender.planning.planner_process"
+_ANSWERS = msgspec.msgpack.Decoder(Planned | str)
 
 
 class PlanFailed(Exception):  # noqa: N818 - named after what happened
@@ -67,18 +69,22 @@ class PlanWorker:
             self._child, self._known = child, {}
         if child.stdin is None or child.stdout is None:
             raise ConnectionError("the planner's process has no pipes")
-        request = pickle.dumps(self._question(snapshot, config), protocol=5)
+        question, self._known = await asyncio.to_thread(_question, snapshot, config, self._known)
+        request = msgspec.msgpack.encode(question)
         child.stdin.write(LENGTH.pack(len(request)) + request)
         await child.stdin.drain()
         (length,) = LENGTH.unpack(await child.stdout.readexactly(LENGTH.size))
-        answer: Planned | str = pickle.loads(await child.stdout.readexactly(length))  # noqa: S301 - from our own child
+        answer: Planned | str = _ANSWERS.decode(await child.stdout.readexactly(length))
         return answer
 
-    def _question(self, snapshot: core.Snapshot, config: core.PlanConfig) -> Question:
-        """The snapshot without what the child knows: profiles are the same object as long as they are the same."""
-        present = {job.name: job.profiles for job in snapshot.jobs if job.profiles}
-        known = frozenset(name for name, profiles in present.items() if self._known.get(name) is profiles)
-        fresh = {name: profiles for name, profiles in present.items() if name not in known}
-        self._known = present
-        light = replace(snapshot, jobs=tuple(replace(job, profiles={}) for job in snapshot.jobs))
-        return Question(light, config, fresh, known)
+
+def _question(
+    snapshot: core.Snapshot, config: core.PlanConfig, known_before: Mapping[str, Mapping[str, core.Profile]]
+) -> tuple[Question, Mapping[str, Mapping[str, core.Profile]]]:
+    """The snapshot without what the child knows, and what it will know: profiles are the same object as long as they
+    are the same."""
+    present = {job.name: job.profiles for job in snapshot.jobs if job.profiles}
+    known = frozenset(name for name, profiles in present.items() if known_before.get(name) is profiles)
+    fresh = {name: profiles for name, profiles in present.items() if name not in known}
+    light = replace(snapshot, jobs=tuple(replace(job, profiles={}) for job in snapshot.jobs))
+    return Question(light, config, fresh, known), present

@@ -1,5 +1,6 @@
 """The API for workers (leases) and for people (snapshot, plan), with its OpenAPI page under /docs."""
 
+import asyncio
 from collections.abc import Callable
 from typing import Annotated, Any, Literal
 
@@ -128,7 +129,9 @@ def _snapshot(desk: ApiDesk) -> Callable[..., Any]:
     async def snapshot(mode: Literal["round", "fill"] = "round") -> JSONResponse:
         if not desk.cache.synced:
             raise HTTPException(503, "this replica has not read the cluster yet")
-        built = build_snapshot(desk.cache.state(), mode=mode, now=desk.clock(), round_s=desk.rounds().seconds)
+        built = await asyncio.to_thread(
+            build_snapshot, desk.cache.state(), mode=mode, now=desk.clock(), round_s=desk.rounds().seconds
+        )
         return JSONResponse(snapshot_document(built.snapshot))
 
     return snapshot

@@ -4,6 +4,9 @@ import asyncio
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
 
 from support.cluster import allocation, job_object, share
 from support.waiting import eventually
@@ -11,6 +14,7 @@ from support.watch_server import WatchServer, following
 from synergy_api.timestamps import parse_time
 from synergy_core import model as core
 from synergy_extender.metrics import Metrics
+from synergy_extender.planning import loop as loop_module
 from synergy_extender.planning.loop import PlanningLoop
 from synergy_extender.planning.planner_process import Planned
 from synergy_extender.planning.worker import PlanFailed, PlanWorker
@@ -53,6 +57,27 @@ async def test_without_a_planner_leases_are_renewed_all_the_same() -> None:
     assert (written["run"], written["state"]) == (1, "Granted")
     assert parse_time(written["leaseUntil"]) > time.time()
     assert 1 <= worker.asked <= 2
+
+
+@pytest.mark.parametrize("step", ["build_snapshot", "decide"])
+async def test_while_it_computes_the_event_loop_is_free_for_others(step: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = getattr(loop_module, step)
+    ticks: list[int] = []
+    now = 0
+
+    def slow(*args: Any, **more: Any) -> Any:
+        before = now
+        time.sleep(0.5)
+        ticks.append(now - before)
+        return real(*args, **more)
+
+    monkeypatch.setattr(loop_module, step, slow)
+    async with leading(WatchServer(), FailingWorker()):
+        deadline = time.monotonic() + 20
+        while not ticks and time.monotonic() < deadline:
+            await asyncio.sleep(0.01)
+            now += 1
+    assert ticks[0] >= 3
 
 
 async def test_while_the_api_server_refuses_it_is_asked_again_once_a_second() -> None:

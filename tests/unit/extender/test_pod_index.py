@@ -55,3 +55,15 @@ def test_an_empty_node_holds_nothing() -> None:
     assert index.held("n1") == NOTHING
     assert list(index.on_node("n1")) == []
     assert index.get("team", "x") is None
+
+
+def test_a_copy_stays_as_it_was() -> None:
+    index = PodIndex([worker("a", node="n1", gpus=2), worker("b", node="n2", gpus=1)])
+    copy = index.copy()
+    index.drop(key("a-1-0"))
+    index.put(worker("b", node="n2", gpus=1, phase="Succeeded"))
+    index.put(worker("c", node="n2", gpus=4))
+    assert (copy.held("n1").gpus, copy.held("n2").gpus, len(copy)) == (2, 1, 2)
+    assert [pod.name for pod in copy.of_run(key("a"), 1)] == ["a-1-0"]
+    assert [pod.name for pod in copy.on_node("n2")] == ["b-1-0"]
+    assert (index.held("n1").gpus, index.held("n2").gpus) == (0, 4)
