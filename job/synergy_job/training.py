@@ -136,8 +136,10 @@ class Training(Generic[T]):
             self._reporter.finish()
 
     def _end(self, outcome: str) -> None:
+        # what is in no checkpoint is not done: the next run starts without it
+        step = self._saved_step if outcome == "yielded" else self._step
         if self._worker.local_rank == 0:
-            write_termination_message(self._worker.termination_log, outcome, self._step, self._saved_step)
+            write_termination_message(self._worker.termination_log, outcome, step, self._saved_step)
 
     def _make_gang(self) -> Gang:
         worker = self._worker
