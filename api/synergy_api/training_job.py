@@ -81,6 +81,21 @@ class ProfileSpec(ApiModel):
     ] = None
 
 
+class Throughput(ApiModel):
+    """How training steps are seen where the script does not use the library."""
+
+    regex: Annotated[
+        str,
+        Field(
+            min_length=1,
+            max_length=1024,
+            description="Python regular expression that is searched for in each line the job prints. A match is a step "
+            "done; a group named step says how many are done since the job began, a group named speed how many are "
+            "done in a second.",
+        ),
+    ]
+
+
 class Sharing(ApiModel):
     """Whether the job may share a GPU with another under MPS."""
 
@@ -156,6 +171,7 @@ class TrainingJobSpec(ApiModel):
     resources: ResourceRange = ResourceRange()
     dataset: Dataset | None = None
     profile: ProfileSpec = ProfileSpec()
+    throughput: Throughput | None = None
     sharing: Sharing = Sharing()
     preemption: Annotated[
         Literal["Checkpoint", "Signal", "Never"],

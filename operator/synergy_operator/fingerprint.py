@@ -11,8 +11,8 @@ _LENGTH: Final = 32
 
 def fingerprint(spec: TrainingJobSpec) -> str:
     """Hash of everything in the spec that a job's matrix depends on: what runs (image, command, arguments,
-    environment), how much at once (GPUs, batch size), and what bounds the matrix (data set, resource maximum, CPU step,
-    or the matrices that were provided)."""
+    environment) and how its steps are seen, how much at once (GPUs, batch size), and what bounds the matrix (data set,
+    resource maximum, CPU step, or the matrices that were provided)."""
     container: dict[str, Any] = spec.template["spec"]["containers"][0]
     profile = spec.profile
     parts = {
@@ -24,6 +24,7 @@ def fingerprint(spec: TrainingJobSpec) -> str:
         "gpus": spec.gpus,
         "gpusPerWorker": spec.gpus_per_worker,
         "batchSize": spec.batch_size,
+        "throughput": spec.throughput.to_wire() if spec.throughput else None,
         "dataset": spec.dataset.to_wire() if spec.dataset else None,
         "max": spec.resources.max.to_wire(),
         "cpuStep": profile.cpu_step,

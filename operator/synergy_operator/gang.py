@@ -9,6 +9,7 @@ from synergy_api.training_job import Allocation, NodeShare, TrainingJobSpec
 from synergy_operator.actions import Manifest
 from synergy_operator.config import Settings
 from synergy_operator.template import Additions, Place, owner_reference, pod_metadata, pod_spec
+from synergy_operator.throughput import following
 from synergy_operator.views import JobView
 
 MASTER_PORT: Final = 29500
@@ -73,6 +74,7 @@ def worker_pod(
         env=_environment(job, spec, run, member, size=size, settings=settings),
         volumes=[_token_volume()],
         mounts=[{"name": _TOKEN_VOLUME, "mountPath": _TOKEN_FOLDER, "readOnly": True}],
+        command=following(spec, member.rank),
         fields={
             "hostname": member.name,
             "subdomain": names.service_name(job.name),

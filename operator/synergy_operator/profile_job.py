@@ -9,6 +9,7 @@ from synergy_operator.config import Settings
 from synergy_operator.fingerprint import fingerprint
 from synergy_operator.gang import identity, rendezvous
 from synergy_operator.template import Additions, Place, owner_reference, pod_metadata, pod_spec
+from synergy_operator.throughput import regex_words
 from synergy_operator.views import ANNOTATION_FINGERPRINT, ANNOTATION_JOB_UID, ANNOTATION_POINT, JobView
 
 ATTEMPTS: Final = 2
@@ -43,7 +44,7 @@ def profile_job(
     words = [word for option, value in options.items() for word in (option, str(value))]
     additions = Additions(
         env={**rendezvous("127.0.0.1", 0, 1, place.gpus), **identity(job, spec, run)},
-        command=["python3", "-m", "synergy_profiler", *words, "--"],
+        command=["python3", "-m", "synergy_profiler", *words, *regex_words(spec), "--"],
     )
     metadata = pod_metadata(spec.template, labels, place.node)
     metadata["annotations"][ANNOTATION_JOB_UID] = job.uid

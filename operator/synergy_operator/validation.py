@@ -16,6 +16,7 @@ from synergy_operator.cluster import Cluster
 from synergy_operator.overridden import overridden
 from synergy_operator.share import too_small
 from synergy_operator.template_check import template_problem
+from synergy_operator.throughput import regex_problem
 from synergy_operator.views import JobView, init_requests, sidecar_requests
 
 Nodes = tuple[NodeCapacity, ...]
@@ -28,6 +29,7 @@ def refusal(job: JobView, cluster: Cluster) -> Finding | None:
     spec = job.spec
     checks: tuple[Callable[[], Finding | None], ...] = (
         partial(_template, spec),
+        partial(_throughput, spec),
         partial(_sidecars, spec),
         partial(falling, "spec.profile.matrices", spec.profile.matrices),
         partial(_types, spec, cluster),
@@ -59,6 +61,11 @@ def _template(spec: TrainingJobSpec) -> Finding | None:
     if not first.get("command"):
         return say(Reason.NO_COMMAND)
     return say(Reason.NODE_NAME_SET) if pod.get("nodeName") else None
+
+
+def _throughput(spec: TrainingJobSpec) -> Finding | None:
+    problem = regex_problem(spec)
+    return say(Reason.INVALID_SPEC, problem=problem) if problem else None
 
 
 def _sidecars(spec: TrainingJobSpec) -> Finding | None:

@@ -41,6 +41,7 @@ def _arguments(argv: Sequence[str]) -> argparse.Namespace:
         "--max-relative-error", type=_number(float, 0), default=Options.max_relative_error, metavar="FRACTION"
     )
     parser.add_argument("--grace", type=_number(float, 0), default=Options.grace_s, metavar="SECONDS")
+    parser.add_argument("--throughput-regex", default=Options.regex, metavar="REGEX")
     log = os.environ.get("SYNERGY_TERMINATION_LOG", "/dev/termination-log")
     parser.add_argument("--termination-log", default=log, metavar="FILE")
     parser.add_argument("command", nargs="*", metavar="COMMAND", help="after --: the command and its arguments")
@@ -59,7 +60,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     signal.signal(signal.SIGINT, _told_to_stop)
     if given.command:
         options = Options(
-            given.warmup_steps, given.steps, given.timeout, given.min_seconds, given.max_relative_error, given.grace
+            given.warmup_steps,
+            given.steps,
+            given.timeout,
+            given.min_seconds,
+            given.max_relative_error,
+            given.grace,
+            given.throughput_regex,
         )
         result = run(given.command, options)
     else:

@@ -13,15 +13,17 @@ from typing import IO, TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from synergy_profiler.printed import PrintedSteps
+
 TAIL_BYTES = 4096
 _CHUNK = 65536
 _DRAIN_S = 2.0
 
 
 class Child:
-    """A running command. Its output goes on to this process's own; the end of it is kept."""
+    """A running command. Its output goes on to this process's own; the end of it is kept, and `printed` hears it."""
 
-    def __init__(self, command: Sequence[str], environ: Mapping[str, str]) -> None:
+    def __init__(self, command: Sequence[str], environ: Mapping[str, str], printed: PrintedSteps | None = None) -> None:
         """Start it. Raises `OSError` when there is no such program or it cannot be run."""
         self._process = subprocess.Popen(
             list(command),
@@ -33,6 +35,7 @@ class Child:
         )
         self._tail = b""
         self._tail_lock = threading.Lock()
+        self._printed = printed
         self._threads = [
             threading.Thread(target=self._pass_on, args=streams, daemon=True)
             for streams in ((self._process.stdout, sys.stdout.buffer), (self._process.stderr, sys.stderr.buffer))
@@ -50,33 +53,41 @@ class Child:
 
         Whether the command itself ended without SIGKILL. Nothing of it runs afterwards, unless it left its session.
         """
-        self._signal(signal.SIGTERM)
+        self.signal(signal.SIGTERM)
         try:
             self._process.wait(grace_s)
             willing = True
         except subprocess.TimeoutExpired:
             willing = False
-        self._signal(signal.SIGKILL)
+        self.signal(signal.SIGKILL)
         self._process.wait()
+        self.drain()
+        return willing
+
+    def drain(self) -> None:
+        """Wait until all that it wrote before it ended has gone on."""
         for thread in self._threads:
             thread.join(_DRAIN_S)
-        return willing
 
     def log_tail(self) -> str:
         """The last of what it wrote, at most 4 KiB."""
         with self._tail_lock:
             return self._tail.decode("utf-8", "replace")
 
-    def _signal(self, number: int) -> None:
+    def signal(self, number: int) -> None:
+        """Send a signal to all its processes."""
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self._process.pid, number)
 
     def _pass_on(self, source: IO[bytes], target: IO[bytes]) -> None:
+        hear = self._printed.stream() if self._printed is not None else None
         with source:
             while True:
                 data = os.read(source.fileno(), _CHUNK)
                 if not data:
                     return
+                if hear is not None:
+                    hear(data)
                 with self._tail_lock:
                     self._tail = (self._tail + data)[-TAIL_BYTES:]
                 with contextlib.suppress(OSError):  # nobody reads this process's output

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import resource
 import time
 from contextlib import closing
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING
 from synergy_profiler.cgroup import Cgroup
 from synergy_profiler.child import Child
 from synergy_profiler.measurement import Sample, measure
+from synergy_profiler.printed import PrintedSteps
 from synergy_profiler.result import Failed, Measured
 from synergy_profiler.steps import StepReceiver
 
@@ -35,16 +37,26 @@ class Options:
     min_seconds: float = 2.0
     max_relative_error: float = 0.25
     grace_s: float = 10.0
+    regex: str = ""
+    """How steps are read from the command's output; empty where the library in the command tells of them."""
+
+
+LEAST_LINES = 5
+"""Lines with a step that make a rate, however many steps each stands for."""
 
 
 def run(command: Sequence[str], options: Options) -> Measured | Failed:
     """Run the command until enough of its steps are seen, then stop it. Nothing of it is left running."""
     with closing(StepReceiver()) as receiver:
         try:
-            child = Child(command, {**os.environ, "SYNERGY_PROFILE_SOCKET": receiver.address})
+            printed = PrintedSteps(options.regex) if options.regex else None
+        except re.error as error:
+            return Failed("BadCommand", f"spec.throughput.regex is no regular expression here: {error}")
+        try:
+            child = Child(command, {**os.environ, **_told(receiver, printed)}, printed)
         except (OSError, ValueError) as error:
             return Failed("BadCommand", f"the command cannot be run: {error}")
-        watch = _Watch(child, receiver, options)
+        watch = _Watch(child, printed or receiver, options)
         try:
             failure = watch.until_measured()
         finally:
@@ -54,13 +66,20 @@ def run(command: Sequence[str], options: Options) -> Measured | Failed:
     return Failed(failure.reason, failure.message, failure.exit_code, child.log_tail())
 
 
+def _told(receiver: StepReceiver, printed: PrintedSteps | None) -> dict[str, str]:
+    """What the command is told: whom to tell of steps, and to print at once where steps are read from there."""
+    address = {"SYNERGY_PROFILE_SOCKET": receiver.address}
+    return address if printed is None else {**address, "PYTHONUNBUFFERED": "1"}
+
+
 class _Watch:
     """What is seen of the child while it trains."""
 
-    def __init__(self, child: Child, receiver: StepReceiver, options: Options) -> None:
+    def __init__(self, child: Child, receiver: StepReceiver | PrintedSteps, options: Options) -> None:
         self._child = child
         self._receiver = receiver
         self._options = options
+        self._least_samples = LEAST_LINES if options.regex else 2
         self._cgroup = Cgroup.of_this_process()
         self._last = Sample(-1, -1.0)
         self._measured: list[Sample] = []
@@ -107,7 +126,7 @@ class _Watch:
             self._measured.append(sample)
 
     def _enough(self) -> bool:
-        if len(self._measured) < 2:
+        if len(self._measured) < self._least_samples:
             return False
         first, last = self._measured[0], self._measured[-1]
         return last.step - first.step >= self._options.steps and last.at - first.at >= self._options.min_seconds
@@ -123,15 +142,15 @@ class _Watch:
                 exit_code,
             )
         if self._last.step < 1:
-            hint = "; the training script must take its batches from synergy_job.iterate(...)"
+            hint = f"; {self._receiver.how_to_be_seen}"
             return Failed("NoSteps", f"the command ended without a training step{self._garbage()}{hint}", 0)
-        hint = "; let synergy_job.iterate end the training"
+        hint = "" if self._options.regex else "; let synergy_job.iterate end the training"
         return Failed("NoSteps", f"the command ended by itself before step {self._needed()}{self._seen()}{hint}", 0)
 
     def _timed_out(self) -> Failed:
         seconds = f"{self._options.timeout_s:g} s"
         if self._last.step < 1:
-            hint = "; does it take its batches from synergy_job.iterate(...), or is profile.timeoutSeconds too small?"
+            hint = f"; {self._receiver.how_to_be_seen}; or is profile.timeoutSeconds too small?"
             return Failed("Timeout", f"the command made no training step within {seconds}{self._garbage()}{hint}")
         hint = "; raise profile.timeoutSeconds or lower profile.steps"
         return Failed("Timeout", f"step {self._needed()} was not reached within {seconds}{self._seen()}{hint}")

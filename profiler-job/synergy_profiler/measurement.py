@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import sqrt
-from statistics import fmean
+from statistics import fmean, stdev
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -16,10 +16,12 @@ BLOCKS = 10
 
 @dataclass(frozen=True)
 class Sample:
-    """`step` steps were done at `at` (CLOCK_MONOTONIC, seconds)."""
+    """`step` steps were done at `at` (CLOCK_MONOTONIC, seconds); `speed` is what the command itself says of its rate,
+    in steps per second, where it says so."""
 
     step: int
     at: float
+    speed: float | None = None
 
 
 @dataclass(frozen=True)
@@ -45,10 +47,16 @@ def measure(samples: Sequence[Sample]) -> Measurement:
 
     Uneven step times that follow each other in a pattern do not make the mean uncertain, so its error is taken from
     the means of up to ten blocks of consecutive steps, not from single steps.
+
+    Where the command tells its own speed, the rate is the mean of what it told.
     """
     steps, seconds = samples[-1].step - samples[0].step, samples[-1].at - samples[0].at
     if steps <= 0 or seconds <= 0:
         raise ValueError("a rate needs two moments with a step between them")
+    told = [sample.speed for sample in samples if sample.speed is not None]
+    if len(told) >= 2:
+        rate = fmean(told)
+        return Measurement(rate, stdev(told) / sqrt(len(told)) / rate, steps, seconds)
     seconds_per_step = _slope([sample.step for sample in samples], [sample.at for sample in samples])
     return Measurement(1.0 / seconds_per_step, _relative_error(samples), steps, seconds)
 

@@ -18,6 +18,11 @@ class StepReceiver:
     Its name is random, so that nobody else on a shared network namespace speaks to it by chance.
     """
 
+    how_to_be_seen = (
+        "the training script must take its batches from synergy_job.iterate(...), or spec.throughput.regex say how it "
+        "prints its steps"
+    )
+
     def __init__(self) -> None:
         self._token = f"kube-synergy-{secrets.token_hex(16)}"
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)

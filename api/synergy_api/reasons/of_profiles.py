@@ -42,7 +42,7 @@ PROFILES: Final[dict[Reason, Entry]] = {
     Reason.PROFILE_NO_STEPS: Entry(
         _SHORTFALL,
         "profile run {job} with {cpu} CPU: {problem}",
-        "the training loop must go through synergy_job.iterate, or print its steps",
+        "the training loop must go through synergy_job.iterate, or spec.throughput.regex say how it prints its steps",
         "The command ran, but the harness saw no training step of it.",
         "Warning",
     ),

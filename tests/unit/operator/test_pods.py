@@ -146,6 +146,24 @@ def test_a_worker_finds_its_place_in_the_gang() -> None:
     assert (spec["hostname"], spec["subdomain"]) == ("job-7-1", "tj-job")
 
 
+def test_a_job_whose_steps_are_printed_is_followed_on_rank_0_alone() -> None:
+    regex = r"step (?P<step>\d+) of $(COUNT)$"
+    job = read_job(job_manifest(gpus=4, gpusPerWorker=2, template=TEMPLATE, throughput={"regex": regex}))
+    assert job.spec is not None
+    share = NodeShare(node="n1", gpus=4, cpu_millis=8000, memory_bytes=32 * GIB)
+    gang = members("job", Allocation(run=7, state="Granted", workers=[share]), 2)
+    pods = [worker_pod(job, job.spec, 7, member, size=2, settings=SETTINGS) for member in gang]
+    first, second = (pod["spec"]["containers"][0]["command"] for pod in pods)
+    option = r"--throughput-regex=step (?P<step>\d+) of $$(COUNT)$$"  # as Kubernetes writes a dollar
+    assert first == ["python3", "-m", "synergy_profiler.follow", option, "--", "python3", "train.py"]
+    assert second == ["python3", "train.py"]
+
+
+def test_steps_that_are_not_counted_over_all_runs_are_read_in_profile_runs_only() -> None:
+    pod = made(throughput={"regex": "one more step"})
+    assert pod["spec"]["containers"][0]["command"] == ["python3", "train.py"]
+
+
 def test_the_library_comes_by_an_init_container_that_may_do_nothing_else() -> None:
     spec = made()["spec"]
     copy, fetch = spec["initContainers"]

@@ -156,6 +156,13 @@ def test_the_harness_wraps_the_user_s_command() -> None:
     assert job["metadata"]["name"] == "job-1-12000"
 
 
+def test_the_harness_is_told_how_steps_are_printed() -> None:
+    world = granted(throughput={"regex": "step done$"})
+    (job,) = world.jobs.values()
+    command = job["spec"]["template"]["spec"]["containers"][0]["command"]
+    assert command[command.index("--") - 1] == "--throughput-regex=step done$$"
+
+
 def test_no_job_is_made_before_the_place_is_really_free() -> None:
     world = asking()
     give_place(world)

@@ -53,6 +53,16 @@ CASES: dict[str, tuple[dict[str, Any], str, str]] = {
         "spec.template.spec.tolerations",
     ),
     "a variable without a name": (with_containers({**CONTAINER, "env": [{"value": "1"}]}), "InvalidSpec", "env.0.name"),
+    "an expression that is none": (
+        {"throughput": {"regex": "step ("}},
+        "InvalidSpec",
+        "spec.throughput.regex: missing )",
+    ),
+    "a group that means nothing": (
+        {"throughput": {"regex": "(?P<epoch>1)"}},
+        "InvalidSpec",
+        "spec.throughput.regex: group epoch means nothing, use step or speed",
+    ),
     "a quantity that is none": (with_containers(CONTAINER, side(requests={"cpu": "lots"})), "InvalidSpec", "'lots'"),
     "a sidecar with a GPU": (
         with_containers(CONTAINER, side(limits={"nvidia.com/gpu": "1"})),

@@ -1,0 +1,35 @@
+"""Steps read from what a job prints (`spec.throughput`): what is put before its command."""
+
+import re
+from typing import Final
+
+from synergy_api.training_job import TrainingJobSpec
+
+GROUPS: Final = ("step", "speed")
+"""Groups of the regular expression that mean something, as in synergy_profiler.printed."""
+
+
+def regex_words(spec: TrainingJobSpec) -> list[str]:
+    """The option that gives the harness the regular expression; nothing where the job has none. Kubernetes expands
+    `$(NAME)` in commands, hence the doubled dollars."""
+    return [] if spec.throughput is None else ["--throughput-regex=" + spec.throughput.regex.replace("$", "$$")]
+
+
+def following(spec: TrainingJobSpec, rank: int) -> list[str]:
+    """What trains in place of the bare command on rank 0, so that steps are reported; nothing on other ranks, and where
+    the expression does not say how many steps the job has done over all its runs."""
+    if spec.throughput is None or rank > 0 or "step" not in re.compile(spec.throughput.regex).groupindex:
+        return []
+    return ["python3", "-m", "synergy_profiler.follow", *regex_words(spec), "--"]
+
+
+def regex_problem(spec: TrainingJobSpec) -> str:
+    """What is wrong with the expression; empty if nothing is."""
+    if spec.throughput is None:
+        return ""
+    try:
+        named = re.compile(spec.throughput.regex).groupindex
+    except re.error as error:
+        return f"spec.throughput.regex: {error}"
+    unknown = sorted(set(named) - set(GROUPS))
+    return f"spec.throughput.regex: group {unknown[0]} means nothing, use {' or '.join(GROUPS)}" if unknown else ""
