@@ -248,6 +248,9 @@ class ServiceStatus(ApiModel):
     received_seconds: Annotated[dict[str, float], Field(description="Seconds of closed runs by GPU type.")] = {}
     preemptions: Annotated[int, Field(ge=0, description="Runs that ended because the lease was not renewed.")] = 0
     failures: Annotated[int, Field(ge=0, description="Runs that failed; counts against backoffLimit.")] = 0
+    refusals: Annotated[
+        int, Field(ge=0, description="Runs in a row that were refused before they began; each lengthens the wait.")
+    ] = 0
     retry_at: Annotated[Timestamp | None, Field(description="Not before this does a failed job run again.")] = None
     last: Annotated[RunOutcome | None, Field(description="How the newest ended run ended.")] = None
 

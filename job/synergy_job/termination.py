@@ -5,14 +5,25 @@ from __future__ import annotations
 import json
 import logging
 
+_LONGEST_ERROR = 500
+
 log = logging.getLogger("synergy_job")
 
 
 def write_termination_message(path: str, outcome: str, step: int, checkpoint_step: int) -> None:
     """Write `{"outcome", "step", "checkpoint_step"}`; a place that cannot be written is warned of, not an error."""
-    message = json.dumps({"outcome": outcome, "step": step, "checkpoint_step": checkpoint_step})
+    _write(path, {"outcome": outcome, "step": step, "checkpoint_step": checkpoint_step})
+
+
+def write_checkpoint_failure(path: str, function: str, error: BaseException, checkpoint_step: int) -> None:
+    """Write that the user's `function` (save or load) raised `error`."""
+    told = f"{type(error).__name__}: {error}"[:_LONGEST_ERROR]
+    _write(path, {"outcome": "failed", "function": function, "error": told, "checkpoint_step": checkpoint_step})
+
+
+def _write(path: str, message: dict[str, object]) -> None:
     try:
         with open(path, "w", encoding="utf-8") as file:
-            file.write(message)
+            json.dump(message, file)
     except OSError as error:
         log.warning("cannot write the termination message to %s: %s", path, error)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from synergy_job.checkpoint import CheckpointError
@@ -18,7 +19,7 @@ from synergy_job.rate import RateWindow
 from synergy_job.reporter import Reporter
 from synergy_job.rules import EXIT_YIELDED
 from synergy_job.signals import Signals
-from synergy_job.termination import write_termination_message
+from synergy_job.termination import write_checkpoint_failure, write_termination_message
 
 if TYPE_CHECKING:
     from synergy_job.data import Loader
@@ -92,6 +93,21 @@ class Training(Generic[T]):
             stream.close()
 
     def _resume(self) -> None:
+        with self._told_if_it_fails("load"):
+            self._load()
+        self._saved_at = time.monotonic()
+        if self._step:
+            log.warning(
+                "%s run %d resumes at step %d of %d",
+                self._worker.job,
+                self._worker.run,
+                self._step,
+                self._worker.steps,
+            )
+        if self._rules.save is None:
+            log.warning("iterate() was given no save and load: when the job must leave, its progress is lost")
+
+    def _load(self) -> None:
         loaded = self._rules.load() if self._rules.load is not None else None
         step = 0 if loaded is None else loaded
         if isinstance(step, bool) or not isinstance(step, int) or step < 0:
@@ -102,13 +118,15 @@ class Training(Generic[T]):
                 "job's, or spec.steps was made smaller"
             )
         self._step = self._saved_step = step
-        self._saved_at = time.monotonic()
-        if step:
-            log.warning(
-                "%s run %d resumes at step %d of %d", self._worker.job, self._worker.run, step, self._worker.steps
-            )
-        if self._rules.save is None:
-            log.warning("iterate() was given no save and load: when the job must leave, its progress is lost")
+
+    @contextmanager
+    def _told_if_it_fails(self, function: str) -> Iterator[None]:
+        """Whichever worker's function it is: the run fails of it, and the job's conditions say so."""
+        try:
+            yield
+        except Exception as error:
+            write_checkpoint_failure(self._worker.termination_log, function, error, self._saved_step)
+            raise
 
     def _save(self) -> None:
         if self._rules.save is None or self._saved_step == self._step:
@@ -116,7 +134,8 @@ class Training(Generic[T]):
         if self._rules.every_rank or self._worker.rank == 0:
             self._watchdog.busy = True
             try:
-                self._rules.save(self._step)
+                with self._told_if_it_fails("save"):
+                    self._rules.save(self._step)
             finally:
                 self._watchdog.busy = False
         self._saved_step, self._saved_at = self._step, time.monotonic()

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from synergy_api.reasons import EventKind, Reason
 from synergy_api.training_job import TrainingJobStatus
@@ -25,6 +25,15 @@ class PostEvent:
     kind: EventKind
     reason: Reason
     message: str
+
+
+@dataclass(frozen=True, slots=True)
+class AskWhy:
+    """The newest warning event of a pod or Job that does not get on: what it complains of is known at the next look."""
+
+    kind: Literal["Pod", "Job"]
+    name: str
+    uid: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +113,7 @@ class DeleteTrainingJob:
 Action = (
     ApplyStatus
     | PostEvent
+    | AskWhy
     | EnsureService
     | CreatePod
     | UngatePod

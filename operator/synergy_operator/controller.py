@@ -26,6 +26,7 @@ from synergy_operator.observed import Observed
 from synergy_operator.reconcile import reconcile
 from synergy_operator.refusal_log import RefusalLog
 from synergy_operator.views import BatchJobView, JobView, PodView, read_batch_job, read_job, read_pod
+from synergy_operator.witness import Witness
 from synergy_operator.work_queue import WorkQueue
 
 _LOG = logging.getLogger(__name__)
@@ -48,6 +49,7 @@ class Controller:
         self._pods: OwnedCache[PodView] = OwnedCache()
         self._batch_jobs: OwnedCache[BatchJobView] = OwnedCache()
         self._refusals = RefusalLog()
+        self._witness = Witness()
         self._profiles: dict[str, ThroughputProfileSpec] = {}
         self._cluster = Cluster()
         self._done: dict[Key, tuple[Action, ...]] = {}
@@ -59,6 +61,7 @@ class Controller:
             pods=self._pods,
             batch_jobs=self._batch_jobs,
             refusals=self._refusals,
+            witness=self._witness,
             clock=clock,
         )
         ours = {"label_selector": LABEL_JOB}
@@ -97,6 +100,7 @@ class Controller:
         if kind == "DELETED":
             self._jobs.drop(key, item["metadata"]["uid"])
             self._refusals.forget(key)
+            self._witness.forget(key)
             self._queue.add(key)
         elif self._jobs.keep(read_job(item)):
             self._queue.add(key)
@@ -114,6 +118,7 @@ class Controller:
             batch_jobs=tuple(batch for batch in self._batch_jobs.of_job(key) if batch.owner == job.uid),
             profiles=self._profiles,
             refusals=self._refusals.of(key),
+            testimony=self._witness.of(key),
         )
         actions = reconcile(observed, self._clock())
         await self._executor.carry_out(job, actions.todo)
@@ -131,6 +136,8 @@ class Controller:
             if change.new is None:
                 cache.drop(change.key)
                 self._refusals.forget_pod((view.namespace, view.job), view.uid)
+                if isinstance(view, PodView):
+                    self._witness.see_off((view.namespace, view.job), view)
             else:
                 cache.keep(view)
             self._queue.add((view.namespace, view.job))

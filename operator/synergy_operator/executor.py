@@ -11,10 +11,11 @@ from synergy_api.quantity import format_bytes, format_cpu
 from synergy_api.timestamps import format_time
 from synergy_kube import ApiError, Conflict, KubeClient, NotFound
 from synergy_kube.events import Subject, post_event
-from synergy_kube.resources import JOBS, PODS, SERVICES, THROUGHPUT_PROFILES, TRAINING_JOBS
+from synergy_kube.resources import EVENTS, JOBS, PODS, SERVICES, THROUGHPUT_PROFILES, TRAINING_JOBS
 from synergy_operator.actions import (
     Action,
     ApplyStatus,
+    AskWhy,
     CreateJob,
     CreatePod,
     DeleteJob,
@@ -37,6 +38,7 @@ from synergy_operator.views import (
     read_job,
     read_pod,
 )
+from synergy_operator.witness import Complaint, Witness
 from synergy_operator.work_queue import TryAgain
 
 _LOG = logging.getLogger(__name__)
@@ -56,6 +58,7 @@ class Executor:
         pods: OwnedCache[PodView],
         batch_jobs: OwnedCache[BatchJobView],
         refusals: RefusalLog,
+        witness: Witness,
         clock: Callable[[], float],
     ) -> None:
         self._client = client
@@ -63,10 +66,12 @@ class Executor:
         self._pods = pods
         self._batch_jobs = batch_jobs
         self._refusals = refusals
+        self._witness = witness
         self._clock = clock
         self._how: Mapping[type[Action], Callable[[JobView, Any], Awaitable[None]]] = {
             ApplyStatus: self._apply_status,
             PostEvent: self._post_event,
+            AskWhy: self._ask_why,
             EnsureService: self._ensure_service,
             CreatePod: self._create_pod,
             UngatePod: self._ungate,
@@ -98,6 +103,14 @@ class Executor:
             component=MANAGER_OPERATOR,
             at=format_time(float(int(self._clock()))),
         )
+
+    async def _ask_why(self, job: JobView, action: AskWhy) -> None:
+        fields = {"involvedObject.kind": action.kind, "involvedObject.uid": action.uid, "type": "Warning"}
+        selector = ",".join(f"{field}={value}" for field, value in fields.items())
+        items = (await self._client.list(EVENTS, job.namespace, field_selector=selector))["items"]
+        newest: Mapping[str, Any] = max(items, key=_last_seen, default={})
+        told = Complaint(str(newest.get("reason") or ""), str(newest.get("message") or ""), self._clock())
+        self._witness.hear(job.key, action.uid, told)
 
     async def _apply_status(self, job: JobView, action: ApplyStatus) -> None:
         body = {"metadata": {"resourceVersion": job.resource_version}, "status": action.status.to_wire()}
@@ -213,3 +226,10 @@ class Executor:
             raise error
         self._refusals.refuse_run(job.key, run, error.message, invalid=error.code in _INVALID)
         raise TryAgain(f"run {run}: {error.message}") from error
+
+
+def _last_seen(event: Mapping[str, Any]) -> str:
+    """RFC 3339 in UTC sorts as text."""
+    series = event.get("series") or {}
+    times = (series.get("lastObservedTime"), event.get("lastTimestamp"), event.get("eventTime"))
+    return max((str(time) for time in times if time), default="")

@@ -7,6 +7,7 @@ from synergy_api.throughput_profile import ThroughputProfileSpec
 from synergy_operator.cluster import Cluster
 from synergy_operator.config import Settings
 from synergy_operator.views import BatchJobView, JobView, PodView
+from synergy_operator.witness import Testimony
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,10 +35,16 @@ class Observed:
     batch_jobs: tuple[BatchJobView, ...] = ()
     profiles: Mapping[str, ThroughputProfileSpec] = field(default_factory=dict)
     refusals: Refusals = field(default_factory=Refusals)
+    testimony: Testimony = field(default_factory=Testimony)
 
     def pods_of(self, run: int) -> tuple[PodView, ...]:
         """The pods of a run, by rank."""
         return tuple(sorted((pod for pod in self.pods if pod.run == run), key=lambda pod: (pod.rank, pod.name)))
+
+    def departed(self, run: int) -> tuple[PodView, ...]:
+        """The pods of a run that ended and are gone, as far as they were seen, by rank."""
+        gone = (pod for pod in self.testimony.departed.values() if pod.run == run)
+        return tuple(sorted(gone, key=lambda pod: (pod.rank, pod.name)))
 
     def batch_jobs_of(self, run: int) -> tuple[BatchJobView, ...]:
         """The profile Jobs of a run, by name."""

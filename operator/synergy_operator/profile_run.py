@@ -15,7 +15,7 @@ from synergy_api.timestamps import format_time, parse_time
 from synergy_api.training_job import Allocation, NodeShare, ProfileStatus, RunOutcome, ServiceStatus, TrainingJobSpec
 from synergy_operator.actions import Action, CreateJob, DeleteJob
 from synergy_operator.conditions import Verdict, no
-from synergy_operator.hindrance import hindrance
+from synergy_operator.hindrance import cannot_start, hindrance, questions, questions_of_job, refused_pod
 from synergy_operator.observed import Observed
 from synergy_operator.profile_curve import job_matrix, next_point
 from synergy_operator.profile_job import ATTEMPTS, profile_job
@@ -186,14 +186,19 @@ def _wait(series: _Series) -> ProfileStep:
         pod = series.pod_of(job)
         if pod is not None and not pod.terminal and _result(job, pod) is not None:
             after.append(DeleteJob(job.name, job.uid))  # sidecars keep the pod although the measurement is over
+    asking = [questions(pod, pod.created_at, series.observed, series.now) for pod in series.holding]
     for pod in series.holding:
         if not pod.node:
             waits.append(pod.created_at + BIND_SECONDS - series.now)
-        elif pod.stuck:
+        elif cannot_start(pod, series.observed) is not None:
             waits.append(pod.created_at + START_SECONDS - series.now)
-    waits += [job.created_at + POD_SECONDS - series.now for job in series.active if series.pod_of(job) is None]
+    for job in series.active:
+        if series.pod_of(job) is None:
+            waits.append(job.created_at + POD_SECONDS - series.now)
+            asking.append(questions_of_job(job, series.observed, series.now))
+    after += [question for asked, _ in asking for question in asked]
     finding = _waiting(series)
-    return _step(series, finding, None, *after, look_again_in=sooner(*waits))
+    return _step(series, finding, None, *after, look_again_in=sooner(*waits, *(wait for _, wait in asking)))
 
 
 def _complete(series: _Series, size: ProfileSize) -> ProfileStep:
@@ -282,8 +287,14 @@ def _lost(series: _Series) -> Finding | None:
             continue
         if pod is None and (job.finished or job.deleting):
             return say(Reason.WORKER_LOST, run=number, rank=0, problem=f"the pod of profile run {job.name} is gone")
+        if pod is None and (words := refused_pod(job, series.observed)):
+            return say(Reason.POD_REFUSED, run=number, problem=words)
         if pod is None and now >= job.created_at + POD_SECONDS:
             return say(Reason.PROFILE_POD_MISSING, run=number, job=job.name, seconds=int(POD_SECONDS))
+        if pod is not None and not pod.node and now >= pod.created_at + BIND_SECONDS:
+            why = hindrance(pod, series.observed)
+            if why is not None and why.reason is Reason.VOLUME_NOT_MOUNTED:
+                return why
         if pod is not None and (problem := _pod_loss(pod, now)):
             return say(Reason.WORKER_LOST, run=number, rank=0, problem=problem)
     return None
@@ -299,8 +310,9 @@ def _pod_loss(pod: PodView, now: float) -> str:
 
 def _stuck(series: _Series) -> Finding | None:
     for pod in series.holding:
-        if pod.stuck and pod.node and series.now >= pod.created_at + START_SECONDS:
-            return hindrance(pod, series.number)
+        why = cannot_start(pod, series.observed)
+        if why is not None and series.now >= pod.created_at + START_SECONDS:
+            return why
     return None
 
 
@@ -353,7 +365,7 @@ def _measuring(series: _Series, point: int) -> Verdict:
 
 def _waiting(series: _Series) -> Verdict:
     for pod in series.holding:
-        waits = hindrance(pod, series.number)
+        waits = hindrance(pod, series.observed)
         if waits is not None:
             return no(waits)
     points = [job.point for job in series.active]

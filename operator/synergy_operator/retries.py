@@ -8,7 +8,7 @@ _EVICTED_SECONDS: Final = 10.0
 
 
 def backoff_seconds(failures: int) -> float:
-    """Wait after the given number of failed runs (at least 1): 10 s, doubled by each, 5 min at the most."""
+    """Wait after the given number of failed or refused runs (at least 1): 10 s, doubled by each, 5 min at the most."""
     doublings = min(failures - 1, 16)
     return min(_MOST_SECONDS, _FIRST_SECONDS * float(1 << doublings))
 

@@ -5,11 +5,16 @@ that no crash between two writes loses service or counts it twice.
 """
 
 from collections.abc import Iterable
+from typing import Final
 
+from synergy_api.reasons import Reason
 from synergy_api.timestamps import format_time, parse_time
 from synergy_api.training_job import Allocation, RunOutcome, ServiceStatus
 from synergy_operator.retries import backoff_seconds, evicted_seconds
+from synergy_operator.run_step import reason_of
 from synergy_operator.views import PodView
+
+_REFUSED: Final = frozenset({Reason.POD_REFUSED, Reason.PROFILE_POD_MISSING, Reason.VOLUME_NOT_MOUNTED})
 
 
 def started_at(pods: Iterable[PodView], workers: int) -> float | None:
@@ -37,6 +42,7 @@ def close(
         kind = service.running_gpu_type or allocation.gpu_type
         received[kind] = round(received.get(kind, 0.0) + seconds, 3)
     failures = service.failures + (outcome.outcome == "Failed")
+    refusals = _refusals(service, outcome, ran)
     preempted = ran and outcome.outcome == "Yielded" and allocation.state == "Revoked"
     return service.model_copy(
         update={
@@ -48,13 +54,23 @@ def close(
             "received_seconds": received,
             "preemptions": service.preemptions + preempted,
             "failures": failures,
-            "retry_at": _retry_at(outcome, failures, now),
+            "refusals": refusals,
+            "retry_at": _retry_at(outcome, failures, refusals, now),
             "last": outcome,
         }
     )
 
 
-def _retry_at(outcome: RunOutcome, failures: int, now: float) -> str | None:
+def _refusals(service: ServiceStatus, outcome: RunOutcome, ran: bool) -> int:
+    """Refused again by what no plan sees, such as a quota: each such run holds GPUs for nothing for a while."""
+    if outcome.outcome == "Evicted" and reason_of(outcome).reason in _REFUSED:
+        return service.refusals + 1
+    return service.refusals if outcome.outcome in ("Evicted", "Yielded") and not ran else 0
+
+
+def _retry_at(outcome: RunOutcome, failures: int, refusals: int, now: float) -> str | None:
     if outcome.outcome == "Failed":
         return format_time(now + backoff_seconds(failures))
+    if outcome.outcome == "Evicted" and refusals:
+        return format_time(now + backoff_seconds(refusals))
     return format_time(now + evicted_seconds()) if outcome.outcome == "Evicted" else None

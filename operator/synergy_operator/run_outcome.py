@@ -2,20 +2,22 @@
 
 import json
 from collections.abc import Iterable, Mapping
-from typing import Final
+from typing import Any, Final
 
 from synergy_api.quantity import format_bytes
 from synergy_api.reasons import Finding, Reason, say
 from synergy_api.training_job import RunOutcome
 from synergy_operator.cluster import Cluster
 from synergy_operator.gang import Member
-from synergy_operator.run_step import reason_text
+from synergy_operator.run_step import reason_of, reason_text
 from synergy_operator.views import PodView
 from synergy_operator.worker_state import WorkerState, worker_state
 
 STRAGGLER_SECONDS: Final = 30.0
 """How long the others of a gang may take to leave once one has left."""
 
+_KILLED: Final = 137
+"""Exit code of a process that SIGKILL ended, as after a grace period."""
 _NEVER_RAN: Final = ("StartError", "ContainerCannotRun")
 
 
@@ -31,7 +33,9 @@ def natural_end(
     states = {rank: worker_state(pod) for rank, pod in found.items()}
     missing = [member.rank for member in gang if member.rank not in found]
     failed = _first(states, WorkerState.FAILED)
+    blamed = [rank for rank, pod in sorted(found.items()) if states[rank] is WorkerState.FAILED and _checkpoint(pod)]
     if failed is not None:
+        failed = blamed[0] if blamed else failed
         return _lost_with_node(run, found, states, cluster) or _failed(run, found[failed])
     refused = _first(states, WorkerState.REFUSED)
     if refused is not None:
@@ -60,13 +64,19 @@ def outcome_at_step(outcome: RunOutcome, pods: Iterable[PodView]) -> RunOutcome:
     return outcome if step is None else outcome.model_copy(update={"step": step})
 
 
+def killed_before_its_checkpoint(outcome: RunOutcome, pods: Iterable[PodView], seconds: float) -> RunOutcome:
+    """The outcome of a run that was stopped after its lease: where a worker with the library was killed and had not
+    said that its checkpoint is written, the run has failed. `seconds` is how long it had."""
+    late = reason_of(outcome).reason is Reason.LEASE_OVER
+    if not late or not any(pod.main.exit_code == _KILLED and not _message(pod) for pod in pods):
+        return outcome
+    finding = say(Reason.CHECKPOINT_NOT_WRITTEN, run=outcome.run, seconds=round(seconds))
+    return _outcome(outcome.run, "Failed", finding, _KILLED)
+
+
 def reported_step(pod: PodView) -> int | None:
     """The step in the library's termination message; None where there is no such message."""
-    try:
-        message = json.loads(pod.main.message or "null")
-    except ValueError:
-        return None
-    step = message.get("step") if isinstance(message, dict) else None
+    step = _message(pod).get("step")
     return step if isinstance(step, int) and not isinstance(step, bool) and step >= 0 else None
 
 
@@ -101,11 +111,31 @@ def _failed(run: int, pod: PodView) -> RunOutcome:
     elif main.reason in _NEVER_RAN or main.exit_code is None:
         problem = pod.init_failure or main.message or main.reason
         finding = say(Reason.WORKER_NOT_STARTED, run=run, rank=pod.rank, problem=problem)
+    elif (function := _checkpoint(pod)) is not None:
+        facts: dict[str, object] = {"function": function[0], "problem": function[1], "pod": pod.name}
+        finding = say(Reason.CHECKPOINT_FAILED, run=run, rank=pod.rank, **facts)
     else:
         problem = f" ({main.reason})" if main.reason not in ("", "Error") else ""
         facts = {"exit_code": main.exit_code, "problem": problem, "pod": pod.name}
         finding = say(Reason.WORKER_FAILED, run=run, rank=pod.rank, **facts)
     return _outcome(run, "Failed", finding, main.exit_code)
+
+
+def _checkpoint(pod: PodView) -> tuple[str, str] | None:
+    """Which checkpoint function raised in the worker, and what, as the library says in the termination message."""
+    message = _message(pod)
+    if message.get("outcome") != "failed" or not message.get("function"):
+        return None
+    return str(message["function"]), str(message.get("error") or "an exception")
+
+
+def _message(pod: PodView) -> Mapping[str, Any]:
+    """The library's termination message; empty where there is none."""
+    try:
+        message = json.loads(pod.main.message or "null")
+    except ValueError:
+        return {}
+    return message if isinstance(message, dict) else {}
 
 
 def _loss(pod: PodView) -> str:

@@ -16,11 +16,11 @@ from synergy_api.training_job import Allocation, RunOutcome, ServiceStatus, Trai
 from synergy_operator.actions import Action, CreatePod, DeletePod, EnsureService, UngatePod
 from synergy_operator.conditions import RESOURCES, no, yes
 from synergy_operator.gang import Member, headless_service, members, worker_pod
-from synergy_operator.hindrance import hindrance
+from synergy_operator.hindrance import cannot_start, hindrance, questions
 from synergy_operator.observed import Observed
 from synergy_operator.resize import resizes
 from synergy_operator.run_end import close, ended_at, started_at
-from synergy_operator.run_outcome import natural_end, outcome_at_step, straggler_wait
+from synergy_operator.run_outcome import killed_before_its_checkpoint, natural_end, outcome_at_step, straggler_wait
 from synergy_operator.run_step import RunStep, decided, reason_of, reason_text, sooner
 from synergy_operator.share import too_small
 from synergy_operator.views import PodView
@@ -57,6 +57,10 @@ class _Run:
     @cached_property
     def pods(self) -> tuple[PodView, ...]:
         return self.observed.pods_of(self.number)
+
+    @cached_property
+    def departed(self) -> tuple[PodView, ...]:
+        return self.observed.departed(self.number)
 
     @cached_property
     def gang(self) -> tuple[Member, ...]:
@@ -129,12 +133,16 @@ def _bring_up(run: _Run) -> RunStep:
     """All gates have fallen: the gang is to be bound soon and to run eventually."""
     unbound = [pod for pod in run.pods if not pod.node]
     stopped = _stopped(run)
+    asking = [questions(pod, _ungated_at(pod), run.observed, run.now) for pod in run.pods]
     bind_wait = min((BIND_SECONDS - (run.now - _ungated_at(pod)) for pod in unbound), default=None)
     start_wait = min((START_SECONDS - (run.now - _ungated_at(pod)) for pod, _ in stopped), default=None)
     slow = [pod for pod in run.pods if pod.node and pod.main.started_at is None and not pod.terminal]
     slow_wait = min((CREATE_SECONDS - (run.now - _ungated_at(pod)) for pod in slow), default=None)
     half = [pod for pod in unbound if pod.unschedulable] or (unbound if len(unbound) < len(run.pods) else [])
     if half and bind_wait is not None and bind_wait <= 0:
+        why = hindrance(half[0], run.observed)
+        if why is not None and why.reason is Reason.VOLUME_NOT_MOUNTED:
+            return _end(run, EVICTED, why)
         problem = half[0].unschedulable or "kube-scheduler has not bound it"
         facts = {"rank": half[0].rank, "seconds": int(BIND_SECONDS), "problem": problem}
         return _end(run, EVICTED, say(Reason.GANG_NOT_BOUND, run=run.number, **facts))
@@ -143,7 +151,8 @@ def _bring_up(run: _Run) -> RunStep:
     if slow and slow_wait is not None and slow_wait <= 0:
         problem = f"its containers are not there after {int(CREATE_SECONDS)} s, the pod's events say what they wait for"
         return _end(run, "Failed", say(Reason.WORKER_NOT_STARTED, run=run.number, rank=slow[0].rank, problem=problem))
-    wait = sooner(bind_wait if half else None, start_wait, slow_wait, straggler_wait(run.pods, run.now))
+    ask_wait = sooner(*(wait for _, wait in asking))
+    wait = sooner(bind_wait if half else None, start_wait, slow_wait, ask_wait, straggler_wait(run.pods, run.now))
     sizes = resizes(run.gang, run.pods, run.observed.refusals)
     up = run.service.running_since is not None
     facts = {"workers": len(run.gang), "gpu_type": run.allocation.gpu_type}
@@ -151,7 +160,7 @@ def _bring_up(run: _Run) -> RunStep:
         "Running" if up else "Starting",
         run.service,
         yes(say(Reason.WORKERS_RUNNING, run=run.number, **facts)) if up else no(_starting(run)),
-        after=sizes.actions,
+        after=(*sizes.actions, *(question for asked, _ in asking for question in asked)),
         look_again_in=wait,
         verdicts={RESOURCES: sizes.verdict},
     )
@@ -181,7 +190,7 @@ def _end(run: _Run, outcome: str, finding: Finding) -> RunStep:
 
 def _take_down(run: _Run, outcome: RunOutcome) -> RunStep:
     """The run is to end so: close its books once no pod of it holds anything, else record it and delete those pods."""
-    outcome = outcome_at_step(outcome, run.pods)
+    outcome = _as_it_turned_out(run, outcome_at_step(outcome, (*run.pods, *run.departed)))
     running = no(reason_of(outcome))
     holding = [pod for pod in run.pods if not pod.terminal]
     ending = [pod for pod in holding if _ends_by_itself(pod, run.now)]
@@ -193,6 +202,15 @@ def _take_down(run: _Run, outcome: RunOutcome) -> RunStep:
     deletions, wait = deletions_of((pod for pod in holding if pod not in ending), run.observed, run.now)
     again = sooner(wait, ENDING_SECONDS if ending else None)
     return RunStep("Leaving", books, running, after=deletions, look_again_in=again)
+
+
+def _as_it_turned_out(run: _Run, outcome: RunOutcome) -> RunOutcome:
+    """Once nothing runs any more: a run that the library spoke for and that was killed without a word lost steps."""
+    progress, lease = run.observed.job.status.progress, run.allocation.lease_until
+    reported = progress is not None and progress.run == run.number
+    if any(not pod.terminal for pod in run.pods) or not reported or run.spec.preemption != "Checkpoint" or not lease:
+        return outcome
+    return killed_before_its_checkpoint(outcome, (*run.pods, *run.departed), run.now - parse_time(lease))
 
 
 def _ends_by_itself(pod: PodView, now: float) -> bool:
@@ -220,7 +238,7 @@ def deletions_of(pods: Iterable[PodView], observed: Observed, now: float) -> tup
 
 def _stopped(run: _Run) -> list[tuple[PodView, Finding]]:
     """The workers that cannot start, with the reason."""
-    return [(pod, why) for pod in run.pods if pod.stuck and (why := hindrance(pod, run.number)) is not None]
+    return [(pod, why) for pod in run.pods if (why := cannot_start(pod, run.observed)) is not None]
 
 
 def _too_small(run: _Run) -> Finding | None:
@@ -232,7 +250,7 @@ def _starting(run: _Run) -> Finding:
     if not run.allocation.admitted:
         return say(Reason.WAITING_FOR_ROOM, run=run.number)
     for pod in run.pods:
-        waits = hindrance(pod, run.number)
+        waits = hindrance(pod, run.observed)
         if waits is not None:
             return waits
     running = sum(worker_state(pod) is WorkerState.RUNNING for pod in run.pods)

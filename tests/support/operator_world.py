@@ -19,6 +19,7 @@ from synergy_operator.actions import (
     Action,
     Actions,
     ApplyStatus,
+    AskWhy,
     CreateJob,
     CreatePod,
     DeleteJob,
@@ -34,6 +35,7 @@ from synergy_operator.config import Settings
 from synergy_operator.observed import Observed, Refusals
 from synergy_operator.reconcile import reconcile
 from synergy_operator.views import ANNOTATION_UNGATED_AT, JobView, read_batch_job, read_job, read_pod
+from synergy_operator.witness import Complaint, Witness
 
 Json = dict[str, Any]
 
@@ -77,7 +79,8 @@ def job_manifest(name: str = "job", **spec: Any) -> Json:
 
 
 class World:
-    """One TrainingJob with everything around it. `events` are those posted, `deleted` whether the job is gone."""
+    """One TrainingJob with everything around it. `events` are those posted, `deleted` whether the job is gone,
+    `complaints` the word and text of the newest warning event of a pod or profile Job, by its name."""
 
     def __init__(self, nodes: Iterable[Json] = (), name: str = "job", **spec: Any) -> None:
         self.now = START
@@ -89,6 +92,8 @@ class World:
         self.profiles: dict[str, ThroughputProfileSpec] = {}
         self.profiling = Profiling()
         self.refusals = Refusals()
+        self.witness = Witness()
+        self.complaints: dict[str, tuple[str, str]] = {}
         self.events: list[PostEvent] = []
         self.deleted = False
         self.writes = 0
@@ -118,6 +123,7 @@ class World:
             batch_jobs=tuple(read_batch_job(job) for _, job in sorted(self.jobs.items())),
             profiles=self.profiles,
             refusals=self.refusals,
+            testimony=self.witness.of(self.view.key),
         )
 
     def reason(self, kind: str) -> str:
@@ -160,25 +166,35 @@ class World:
             self._do(action)
 
     def _do(self, action: Action) -> None:
-        if isinstance(action, UngatePod | ResizePod) and action.name not in self.pods:
-            return  # not found
+        if isinstance(action, UngatePod | ResizePod):
+            if action.name in self.pods:  # else not found
+                self._change_pod(action)
+            return
         match action:
             case ApplyStatus():
-                check_status(action.status)
-                extender = {
-                    k: v for k, v in self.job.get("status", {}).items() if k in ("allocation", "queue", "progress")
-                }
-                self.job["status"] = {**action.status.to_wire(), **extender}
-                self.writes += 1
-                self._touch(self.job)
+                self._apply(action.status)
             case PostEvent():
                 check_event(action.kind, action.reason)
                 self.events.append(action)
+            case AskWhy():
+                word, text = self.complaints.get(action.name, ("", ""))
+                self.witness.hear(self.view.key, action.uid, Complaint(word, text, self.now))
             case CreatePod():
                 self._create(self.pods, action.manifest)
             case CreateJob():
                 self._create(self.jobs, action.manifest)
                 self._make_profile_pod(action.manifest)
+            case DeletePod():
+                self._delete_pod(action)
+            case DeleteJob():
+                self.jobs.pop(action.name, None)
+            case PublishProfile():
+                self.profiles[action.name] = ThroughputProfileSpec.model_validate(action.spec)
+            case DeleteTrainingJob():
+                self.deleted = True
+
+    def _change_pod(self, action: UngatePod | ResizePod) -> None:
+        match action:
             case UngatePod():
                 pod = self.pods[action.name]
                 pod["spec"]["schedulingGates"] = [{"name": gate} for gate in action.gates]
@@ -188,14 +204,13 @@ class World:
                 amounts = {"cpu": f"{action.cpu_millis}m", "memory": str(action.memory_bytes)}
                 self.pods[action.name]["spec"]["containers"][0]["resources"]["requests"].update(amounts)
                 self._touch(self.pods[action.name])
-            case DeletePod():
-                self._delete_pod(action)
-            case DeleteJob():
-                self.jobs.pop(action.name, None)
-            case PublishProfile():
-                self.profiles[action.name] = ThroughputProfileSpec.model_validate(action.spec)
-            case DeleteTrainingJob():
-                self.deleted = True
+
+    def _apply(self, status: TrainingJobStatus) -> None:
+        check_status(status)
+        extender = {k: v for k, v in self.job.get("status", {}).items() if k in ("allocation", "queue", "progress")}
+        self.job["status"] = {**status.to_wire(), **extender}
+        self.writes += 1
+        self._touch(self.job)
 
     def _create(self, into: dict[str, Json], manifest: Mapping[str, Any]) -> None:
         name = manifest["metadata"]["name"]
@@ -338,6 +353,7 @@ class World:
         """The kubelets end what is deleted."""
         for name, pod in list(self.pods.items()):
             if "deletionTimestamp" in pod["metadata"]:
+                self.witness.see_off(self.view.key, read_pod(pod))
                 del self.pods[name]
 
     def finish_job(self, name: str, *, failed: str = "") -> None:

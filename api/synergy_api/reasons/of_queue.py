@@ -22,8 +22,8 @@ QUEUE: Final[dict[Reason, Entry]] = {
     },
     Reason.BACKING_OFF: Entry(
         (Place.QUEUE,),
-        "the last run failed; failure {failures} of {limit}. It is tried again at {until}.",
-        means="The wait after a failed run; the condition Running says what went wrong.",
+        "the last run {how}. It is tried again at {until}.",
+        means="The wait after a run that failed or was refused; the condition Running says what went wrong.",
     ),
     Reason.CANNOT_BE_PLANNED: Entry(
         (Place.QUEUE, Place.RUNNING),

@@ -36,7 +36,8 @@ RUNS: Final[dict[Reason, Entry]] = {
         "run {run}: a volume of worker {rank} is not there ({problem})",
         "make what the volume names, or correct spec.template.spec.volumes",
         "A volume cannot be mounted, or its claim cannot be bound. The run is given up after two minutes and counts as "
-        "failed; where kube-scheduler itself finds no volume, the job is queued again.",
+        "failed; where kube-scheduler itself finds no volume, the job is queued again after a wait that "
+        "grows from 10 s to 5 min.",
         "Warning",
     ),
     Reason.CONTAINER_NOT_CREATED: Entry(
@@ -58,12 +59,29 @@ RUNS: Final[dict[Reason, Entry]] = {
         "end; it is queued again.",
         event="Normal",
     ),
+    Reason.CHECKPOINT_NOT_WRITTEN: Entry(
+        _ENDS,
+        "run {run} was killed {seconds} s after it was told to leave and had not written its checkpoint; what it "
+        "trained since the last one is lost",
+        "make the save function of synergy_job.iterate return sooner, or raise "
+        "spec.template.spec.terminationGracePeriodSeconds",
+        "The checkpoint function never returned, or took too long. The run counts as failed.",
+        "Warning",
+    ),
     Reason.NOT_STARTED: Entry(_ENDS, "run {run} gave its place back before it started", event="Normal"),
     Reason.WORKER_FAILED: Entry(
         _ENDS,
         "run {run}: worker {rank} ended with exit code {exit_code}{problem}",
         "look at the log of pod {pod}",
         "The training command itself failed. It is tried again from its checkpoint up to spec.backoffLimit times.",
+        "Warning",
+    ),
+    Reason.CHECKPOINT_FAILED: Entry(
+        _ENDS,
+        "run {run}: the {function} function of worker {rank} raised {problem}",
+        "correct the function that the training script gives to synergy_job.iterate, or what it writes to; the log "
+        "of pod {pod} has the traceback",
+        "A checkpoint could not be saved or loaded. The run counts as failed.",
         "Warning",
     ),
     Reason.OUT_OF_MEMORY: Entry(
@@ -95,8 +113,8 @@ RUNS: Final[dict[Reason, Entry]] = {
     Reason.POD_REFUSED: Entry(
         _ENDS,
         "run {run}: the API server refused a pod ({problem})",
-        "correct spec.template, or raise the ResourceQuota or LimitRange that these words name; over a quota it is "
-        "tried again",
+        "correct spec.template, or raise the ResourceQuota or LimitRange that these words name; it is tried "
+        "again after a wait that grows from 10 s to 5 min",
         "ResourceQuota, LimitRange, Pod Security or another admission refused the pod, or it is not a pod at all.",
         "Warning",
     ),

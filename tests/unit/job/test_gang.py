@@ -179,7 +179,8 @@ def test_a_save_that_fails_fails_every_rank(gang: Job) -> None:
     gang.wait_for_body(3)
     processes[1].send_signal(signal.SIGTERM)
     assert end(gang, processes) == [1, 1, 1]
-    assert not [rank for rank in RANKS if (gang.folder / f"termination-{rank}").exists()]
+    assert [rank for rank in RANKS if (gang.folder / f"termination-{rank}").exists()] == [0]
+    assert json.loads((gang.folder / "termination-0").read_text())["function"] == "save"
 
 
 def test_a_rank_that_breaks_off_alone_ends_the_gang(gang: Job) -> None:

@@ -1,5 +1,6 @@
 """Runs of a one-process job: real processes, real signals, real exit codes."""
 
+import json
 import os
 import re
 import signal
@@ -188,7 +189,8 @@ def test_a_save_that_fails_fails_the_run(job: Job) -> None:
     code, output = job.end(process)
     assert code == 1
     assert "OSError: disk full" in output
-    assert not (job.folder / "termination-0").exists()
+    told = json.loads((job.folder / "termination-0").read_text())
+    assert told == {"outcome": "failed", "function": "save", "error": "OSError: disk full", "checkpoint_step": 0}
 
 
 def test_without_save_and_load_progress_is_lost_with_a_warning(job: Job) -> None:
@@ -214,6 +216,9 @@ def test_a_load_that_makes_no_sense_fails_the_run(job: Job, returned: str, says:
     code, output = job.run("--load-returns", returned)
     assert code == 1
     assert f"CheckpointError: {says}" in output
+    told = json.loads((job.folder / "termination-0").read_text())
+    assert told["function"] == "load"
+    assert says in told["error"]
     assert not (job.folder / "bodies-0").exists()
 
 

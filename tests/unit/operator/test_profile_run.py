@@ -414,8 +414,11 @@ def test_a_profile_pod_that_is_not_bound_gives_the_place_back() -> None:
 def test_a_profile_job_without_a_pod_says_where_to_look() -> None:
     world = granted()
     world.pods.clear()
-    assert world.settle().look_again_in == pytest.approx(60.0)
-    world.wait(60)
+    assert world.settle().look_again_in == pytest.approx(10.0)
+    world.wait(10)
+    assert world.settle().look_again_in == pytest.approx(20.0)
+    assert world.reason("Running") == "ProfileMeasuring"
+    world.wait(50)
     world.settle()
     assert world.reason("Running") == "ProfilePodMissing"
     assert "kubectl describe job job-1-12000" in world.message("Running")

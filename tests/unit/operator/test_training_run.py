@@ -476,7 +476,10 @@ def test_a_volume_that_never_attaches_does_not_keep_the_gpus_for_ever() -> None:
     world.grant()
     world.settle()
     world.bind()
+    world.complaints["job-1-0"] = ("FailedAttachVolume", "Multi-Attach error for volume data")
     world.wait(899)
+    world.settle()
+    assert world.reason("Running") == "VolumeNotMounted"
     assert world.settle().look_again_in == pytest.approx(1.0)
     assert world.status.phase == "Starting"
     world.wait(1)

@@ -1,0 +1,239 @@
+"""Runs that cannot begin, or end without their checkpoint: what is said, and that they do not hold GPUs in a loop."""
+
+import json
+from collections.abc import Callable
+
+import pytest
+
+from support.operator_world import World
+from synergy_api.timestamps import parse_time
+from synergy_operator.observed import Refusals
+from synergy_operator.views import read_pod
+from synergy_operator.witness import Complaint, Witness
+
+CLAIM = 'persistentvolumeclaim "data" not found. not found'
+PULLED = 'MountVolume.SetUp failed for volume "data": configmap "data" not found'
+
+
+def bound() -> World:
+    """A job whose pod is bound and whose containers are not there yet."""
+    world = World()
+    world.settle()
+    world.grant()
+    world.settle()
+    world.bind()
+    world.settle()
+    return world
+
+
+def wait_of(world: World) -> float:
+    """Seconds until the job may run again."""
+    service = world.status.service
+    assert service is not None
+    assert service.retry_at is not None
+    return parse_time(service.retry_at) - world.now
+
+
+def test_a_volume_that_does_not_mount_is_told_in_the_kubelets_words_and_fails_the_run() -> None:
+    world = bound()
+    assert world.settle().look_again_in == pytest.approx(10.0)
+    world.complaints["job-1-0"] = ("FailedMount", PULLED)
+    world.wait(10)
+    assert world.settle().look_again_in == pytest.approx(20.0)
+    assert world.reason("Running") == "VolumeNotMounted"
+    assert 'configmap "data" not found' in world.message("Running")
+    assert "correct spec.template.spec.volumes" in world.message("Running")
+    assert world.posted() == ["VolumeNotMounted"]
+    assert world.status.problem is not None
+    assert world.status.problem.reason == "VolumeNotMounted"
+    world.wait(110)
+    world.settle()
+    world.reap()
+    world.settle()
+    assert world.status.service is not None
+    assert world.status.service.failures == 1
+    assert world.reason("Running") == "VolumeNotMounted"
+
+
+def test_a_volume_that_another_node_must_let_go_first_is_waited_for() -> None:
+    world = bound()
+    world.complaints["job-1-0"] = ("FailedMount", "Unable to attach or mount volumes: timed out waiting")
+    world.wait(130)
+    world.settle()
+    assert world.status.phase == "Starting"
+    world.start()
+    world.settle()
+    assert (world.status.phase, world.status.problem) == ("Running", None)
+
+
+def test_a_pod_that_merely_pulls_its_image_has_no_problem() -> None:
+    world = bound()
+    world.wait(60)
+    world.settle()
+    assert (world.reason("Running"), world.status.problem, world.posted()) == ("WorkersStarting", None, [])
+
+
+def test_a_sandbox_that_cannot_be_made_is_told_too() -> None:
+    world = bound()
+    world.complaints["job-1-0"] = ("FailedCreatePodSandBox", "network not ready")
+    world.wait(10)
+    world.settle()
+    assert world.reason("Running") == "WorkerWaiting"
+    assert "FailedCreatePodSandBox: network not ready" in world.message("Running")
+    assert "kubectl describe pod job-1-0" in world.message("Running")
+
+
+@pytest.mark.parametrize("word", ["CreateContainerConfigError", "CreateContainerError"])
+def test_a_container_that_cannot_be_made_says_what_it_names(word: str) -> None:
+    world = bound()
+    world.stuck("job-1-0", word, 'secret "keys" not found')
+    world.settle()
+    assert world.reason("Running") == "ContainerNotCreated"
+    assert 'secret "keys" not found' in world.message("Running")
+
+
+def claim_not_there(world: World, run: int) -> None:
+    """kube-scheduler finds no volume for the run's pod."""
+    world.cannot_bind(f"job-{run}-0", CLAIM)
+    world.wait(30)
+
+
+def over_quota(world: World, run: int) -> None:
+    """The API server refuses the run's pod."""
+    world.refusals = Refusals(run=run, message="exceeded quota: gpus")
+
+
+@pytest.mark.parametrize(("happens", "reason"), [(claim_not_there, "VolumeNotMounted"), (over_quota, "PodRefused")])
+def test_a_run_that_is_refused_again_and_again_is_tried_more_and_more_rarely(
+    happens: Callable[[World, int], None], reason: str
+) -> None:
+    world = World()
+    world.settle()
+    waits = []
+    for run in range(1, 8):
+        world.grant()
+        if happens is over_quota:
+            happens(world, run)
+        world.settle()
+        if happens is not over_quota:
+            happens(world, run)
+            world.settle()
+            world.reap()
+        world.settle()
+        assert world.reason("Running") == reason
+        waits.append(round(wait_of(world)))
+        world.wait(waits[-1])
+    assert waits == [10, 20, 40, 80, 160, 300, 300]
+    assert world.status.service is not None
+    assert (world.status.service.failures, world.status.service.refusals) == (0, 7)
+    assert world.status.phase == "Queued"
+    world.refusals = Refusals()
+    world.grant()
+    world.run_all()
+    world.revoke()
+    world.exit("job-8-0", 75)
+    world.settle()
+    assert world.status.service.refusals == 0
+
+
+def test_a_profile_job_whose_pod_is_refused_gives_its_place_back_at_once_with_the_words() -> None:
+    world = World(profile={"mode": "Auto"})
+    world.settle()
+    world.grant(("n1", 1, 12000, 8), purpose="Profile")
+    world.settle()
+    world.pods.clear()
+    world.complaints["job-1-12000"] = ("FailedCreate", 'pods "x" is forbidden: maximum cpu usage per Container is 1')
+    world.wait(10)
+    world.settle()
+    assert world.reason("Running") == "PodRefused"
+    assert "maximum cpu usage per Container is 1" in world.message("Running")
+    assert "LimitRange" in world.message("Running")
+    assert world.jobs == {}
+    assert wait_of(world) == pytest.approx(10)
+
+
+def killed_after_its_lease(*, reported: bool, **spec: str) -> World:
+    """A run whose lease ended and whose worker had to be killed."""
+    world = World(**spec)
+    world.settle()
+    world.grant()
+    world.run_all()
+    if reported:
+        world.job["status"]["progress"] = {"run": 1, "steps": 40, "checkpointSteps": 20}
+    world.revoke()
+    world.settle()
+    world.wait(30)
+    world.settle()
+    world.wait(30)
+    world.exit("job-1-0", 137)
+    world.reap()
+    world.settle()
+    return world
+
+
+def test_a_checkpoint_that_is_never_written_fails_the_run_and_says_so() -> None:
+    world = killed_after_its_lease(reported=True)
+    service = world.status.service
+    assert service is not None
+    assert service.last is not None
+    assert (service.last.outcome, service.failures) == ("Failed", 1)
+    assert world.reason("Running") == "CheckpointNotWritten"
+    assert "killed 60 s after it was told to leave" in world.message("Running")
+    assert "make the save function of synergy_job.iterate return sooner" in world.message("Running")
+    assert world.posted()[-1] == "CheckpointNotWritten"
+
+
+@pytest.mark.parametrize(("reported", "spec"), [(False, {}), (True, {"preemption": "Signal"})])
+def test_a_worker_without_the_library_that_is_killed_after_its_lease_has_not_failed(
+    reported: bool, spec: dict[str, str]
+) -> None:
+    world = killed_after_its_lease(reported=reported, **spec)
+    assert world.status.service is not None
+    assert world.status.service.last is not None
+    assert (world.status.service.last.outcome, world.status.service.failures) == ("Yielded", 0)
+
+
+def test_a_worker_that_writes_its_checkpoint_in_its_grace_period_has_not_failed() -> None:
+    world = World()
+    world.settle()
+    world.grant()
+    world.run_all()
+    world.job["status"]["progress"] = {"run": 1, "steps": 40, "checkpointSteps": 20}
+    world.revoke()
+    world.settle()
+    world.wait(30)
+    world.settle()
+    world.exit("job-1-0", 75, json.dumps({"outcome": "yielded", "step": 41, "checkpoint_step": 41}))
+    world.reap()
+    world.settle()
+    assert world.status.service is not None
+    assert world.status.service.last is not None
+    assert (world.status.service.last.outcome, world.status.service.last.step) == ("Yielded", 41)
+
+
+def test_a_checkpoint_function_that_raises_is_named_whichever_rank_it_was() -> None:
+    world = World(gpus=2, gpusPerWorker=1)
+    world.settle()
+    world.grant(("n1", 2, 6000, 16))
+    world.run_all()
+    world.exit("job-1-0", 1)
+    told = {"outcome": "failed", "function": "save", "error": "OSError: No space left on device"}
+    world.exit("job-1-1", 1, json.dumps(told))
+    world.settle()
+    assert world.reason("Running") == "CheckpointFailed"
+    assert "the save function of worker 1 raised OSError: No space left on device" in world.message("Running")
+    assert "log of pod job-1-1" in world.message("Running")
+
+
+def test_what_was_heard_of_a_job_is_forgotten_with_it() -> None:
+    world = bound()
+    pod = read_pod(world.pods["job-1-0"])
+    witness, key = Witness(), ("team", "job")
+    witness.hear(key, pod.uid, Complaint("FailedMount", "x", 1.0))
+    witness.see_off(key, pod)
+    assert witness.of(key) == Witness().of(key), "it said nothing of how it ended"
+    world.exit("job-1-0", 3)
+    witness.see_off(key, read_pod(world.pods["job-1-0"]))
+    assert list(witness.of(key).departed) == ["job-1-0"]
+    witness.forget(key)
+    assert witness.of(key) == Witness().of(key)
