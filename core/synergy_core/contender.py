@@ -4,7 +4,7 @@ All amounts are per GPU and integers, so that a job that is split over nodes has
 each of its GPUs (Synergy, section 4.2), and never more in total than was counted.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -40,23 +40,40 @@ class Held:
         return tuple((node, gpus) for node, gpus, _ in self.booking)
 
 
+@dataclass(slots=True)
+class Kind:
+    """What jobs with the same GPUs, purpose, bounds and matrices have in common."""
+
+    low: Vector
+    high: tuple[int | None, ...]
+    terms: "dict[str, Terms]"
+    best_speed: float | None = None
+    """Speed at the proportional share on the GPU type where it is fastest."""
+
+
+Kinds = dict[Hashable, Kind]
+
+
 class Contender:
-    """A job in line; `rank` is its place there, 0 the first."""
+    """A job in line; `rank` is its place there, 0 the first.
 
-    __slots__ = ("_terms", "gpus", "held", "high", "job", "low", "name", "rank", "tolerance")
+    `kinds` is shared by the contenders of one plan: what is worked out for a job serves all others of its kind.
+    """
 
-    def __init__(self, job: Job, pools: Iterable[Pool], tolerance: float) -> None:
+    __slots__ = ("_kind", "gpus", "held", "high", "job", "low", "name", "rank", "tolerance")
+
+    def __init__(self, job: Job, pools: Iterable[Pool], tolerance: float, kinds: Kinds | None = None) -> None:
         self.job = job
         self.name = job.name
         self.gpus = job.gpus
         self.rank = -1
         self.tolerance = tolerance
-        self.held = _held(job, pools)
-        self.high = tuple(None if most is None else max(1, most // job.gpus) for most in maximum(job))
+        self.held = _held(job, pools) if job.running is not None else None
+        self._kind = kind_of(job, {} if kinds is None else kinds)
+        self.high = self._kind.high
         """Most of each resource per GPU."""
-        self.low = self.capped(split_up(minimum(job), job.gpus))
+        self.low = self._kind.low
         """Least of each resource per GPU."""
-        self._terms: dict[str, Terms] = {}
 
     def __repr__(self) -> str:
         return f"Contender({self.name})"
@@ -95,7 +112,7 @@ class Contender:
 
     def capped(self, per_gpu: Vector) -> Vector:
         """`per_gpu` within the job's upper bounds."""
-        return tuple(e if most is None else min(e, most) for e, most in zip(per_gpu, self.high, strict=True))
+        return _capped(per_gpu, self.high)
 
     def bounded(self, per_gpu: NDArray[np.int64]) -> NDArray[np.int64]:
         """Amounts per GPU of each node (nodes x dimensions) within the job's bounds."""
@@ -104,10 +121,32 @@ class Contender:
 
     def on(self, pool: Pool) -> "Terms":
         """What the job may have on this pool."""
-        terms = self._terms.get(pool.gpu_type)
+        terms = self._kind.terms.get(pool.gpu_type)
         if terms is None:
-            terms = self._terms[pool.gpu_type] = Terms(self, pool)
+            terms = self._kind.terms[pool.gpu_type] = Terms(self, pool)
         return terms
+
+    def best_speed(self, pools: Iterable[Pool]) -> float:
+        """Speed at the proportional share on the GPU type where it is fastest; 0 where it is not known."""
+        if self._kind.best_speed is None:
+            speeds = [self.on(pool).proportional_steps_per_s() for pool in pools if self.may_use(pool)]
+            self._kind.best_speed = max(speeds, default=0.0)
+        return self._kind.best_speed
+
+
+def kind_of(job: Job, kinds: Kinds) -> Kind:
+    """The job's kind, noted in `kinds`. Matrices are the same if they are one object."""
+    low, high = minimum(job), maximum(job)
+    key = (job.gpus, low, high, job.purpose, job.gpu_types, id(job.profiles))
+    kind = kinds.get(key)
+    if kind is None:
+        most = tuple(None if bound is None else max(1, bound // job.gpus) for bound in high)
+        kind = kinds[key] = Kind(_capped(split_up(low, job.gpus), most), most, {})
+    return kind
+
+
+def _capped(per_gpu: Vector, high: tuple[int | None, ...]) -> Vector:
+    return tuple(e if most is None else min(e, most) for e, most in zip(per_gpu, high, strict=True))
 
 
 def _held(job: Job, pools: Iterable[Pool]) -> Held | None:
@@ -121,15 +160,32 @@ def _held(job: Job, pools: Iterable[Pool]) -> Held | None:
 
 
 class Terms:
-    """A contender on one pool."""
+    """A contender on one pool, and all others of its kind."""
 
-    __slots__ = ("_contender", "_lean", "_pool", "_profile", "_speed", "_wish", "fixed", "hard")
+    __slots__ = (
+        "_contender",
+        "_floors",
+        "_lean",
+        "_pool",
+        "_profile",
+        "_promises",
+        "_proportional",
+        "_speed",
+        "_speeds",
+        "_wish",
+        "fixed",
+        "hard",
+    )
 
     def __init__(self, contender: Contender, pool: Pool) -> None:
         self._contender = contender
         self._pool = pool
         self._profile = contender.job.profiles.get(pool.gpu_type)
         self._speed: Speed | None = None
+        self._speeds: dict[Vector, float] = {}
+        self._promises: dict[int, Vector] = {}
+        self._proportional: dict[Vector, Vector] = {}
+        self._floors: dict[Vector, Vector] = {}
         self.fixed = self._fixed_demand() if contender.is_profile_run else None
         self.hard = self.fixed is not None or not within(contender.low, pool.least_share)
         """Whether it must have more than its GPUs' share somewhere, so that it cannot take just any free GPUs."""
@@ -154,11 +210,18 @@ class Terms:
 
     def steps_per_s(self, per_gpu: Vector) -> float:
         """Speed with `per_gpu` beside each GPU; 0 where it is not known."""
-        return 0.0 if self.speed is None else self.speed.at(times(per_gpu, self._contender.gpus))
+        known = self._speeds.get(per_gpu)
+        if known is None:
+            known = 0.0 if self.speed is None else self.speed.at(times(per_gpu, self._contender.gpus))
+            self._speeds[per_gpu] = known
+        return known
 
     def promise(self, node: int) -> Vector:
         """What is reserved per GPU on a node: the node's share, more where the job's minimum is above it."""
-        return self.fixed or larger(self._pool.share[node], self._contender.low)
+        promise = self._promises.get(node)
+        if promise is None:
+            promise = self._promises[node] = self.fixed or larger(self._pool.share[node], self._contender.low)
+        return promise
 
     def booking(self, seats: Seats) -> Booking:
         """The promise for these nodes."""
@@ -166,7 +229,14 @@ class Terms:
 
     def proportional(self, nodes: Iterable[int]) -> Vector:
         """The GPU-proportional share on these nodes, within the job's bounds: the same beside each GPU."""
-        return self.fixed or larger(self._contender.capped(self._pool.share_on(nodes)), self._contender.low)
+        return self._proportional_to(self._pool.share_on(nodes))
+
+    def _proportional_to(self, share: Vector) -> Vector:
+        proportional = self._proportional.get(share)
+        if proportional is None:
+            proportional = self.fixed or larger(self._contender.capped(share), self._contender.low)
+            self._proportional[share] = proportional
+        return proportional
 
     def floor(self, nodes: Iterable[int]) -> Vector:
         """The least that is as fast as the proportional share on these nodes.
@@ -174,7 +244,13 @@ class Terms:
         What the job cannot use of a share is left to others: a job whose speed does not depend on memory gives up the
         memory of its share, and is as fast as before.
         """
-        share = self.proportional(nodes)
+        share_on = self._pool.share_on(nodes)
+        floor = self._floors.get(share_on)
+        if floor is None:
+            floor = self._floors[share_on] = self._floor_of(self._proportional_to(share_on))
+        return floor
+
+    def _floor_of(self, share: Vector) -> Vector:
         if self.speed is None or self.fixed is not None:
             return share
         lean = larger(smaller(self.lean, share), self._contender.low)

@@ -198,6 +198,8 @@ class PlanConfig:
     """All profile runs together hold at most this share of the cluster's GPUs; one may always run."""
     demand_tolerance: float = 0.05
     """A job counts as saturated at this much below its best speed."""
+    explain: bool = True
+    """False leaves out of `waiting` the jobs behind the point of the line where nothing is left: faster, same plan."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,10 +3,11 @@
 policy (who should run) -> rounds (who stays, enters, leaves) -> mechanism (CPU and memory, nodes) -> plan
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from itertools import groupby
 
 from synergy_core.contender import Contender
+from synergy_core.line import Roster
 from synergy_core.mechanisms import MECHANISMS
 from synergy_core.mechanisms.statement import Packing
 from synergy_core.model import Allocation, FieldError, Job, Node, Plan, PlanConfig, Snapshot, Waiting
@@ -26,19 +27,26 @@ def plan(snapshot: Snapshot, config: PlanConfig) -> Plan:
     """
     _check(config)
     pools = _pools(_with_strangers(snapshot) if config.mode == "fill" else snapshot.nodes)
-    contenders = {job.name: Contender(job, pools, config.demand_tolerance) for job in snapshot.jobs}
-    kept = _out_of_reach(contenders.values(), config)
-    line = _line(snapshot, pools, contenders, POLICIES[config.policy], without=kept)
+    roster = Roster(snapshot.jobs, pools, config.demand_tolerance)
+    kept = _out_of_reach(roster.running, config)
+    line = roster.line(_ranking(snapshot, roster, POLICIES[config.policy]), without=kept)
     gpus = sum(sum(pool.gpus) for pool in pools)
-    selection = select(line, pools, mode=config.mode, profile_gpus=gpus * config.profile_gpu_percent // 100)
+    selection = select(
+        line,
+        pools,
+        mode=config.mode,
+        profile_gpus=gpus * config.profile_gpu_percent // 100,
+        explain=config.explain,
+    )
     mechanism = MECHANISMS[config.mechanism]
     packings = [mechanism(one, config.mode) for one in selection.pools.values()]
+    running = [job for job in snapshot.jobs if job.running is not None]
     given = {a.job: a for packing in packings for a in _allocations(packing, config)} | kept
     return Plan(
         allocations=tuple(given[name] for name in sorted(given)),
         waiting=_waiting(selection),
-        preempted=tuple(sorted(job.name for job in snapshot.jobs if _run_ends(job, given.get(job.name)))),
-        resized=tuple(sorted(job.name for job in snapshot.jobs if _is_resized(job, given.get(job.name)))),
+        preempted=tuple(sorted(job.name for job in running if _run_ends(job, given.get(job.name)))),
+        resized=tuple(sorted(job.name for job in running if _is_resized(job, given.get(job.name)))),
         policy=config.policy,
         mechanism=config.mechanism,
     )
@@ -83,29 +91,15 @@ def _out_of_reach(contenders: Iterable[Contender], config: PlanConfig) -> dict[s
     return {name: allocation for name, allocation in running.items() if allocation is not None}
 
 
-def _line(
-    snapshot: Snapshot,
-    pools: Sequence[Pool],
-    contenders: Mapping[str, Contender],
-    policy: Policy,
-    *,
-    without: Mapping[str, Allocation],
-) -> list[Contender]:
+def _ranking(snapshot: Snapshot, roster: Roster, policy: Policy) -> list[str]:
     """Profile runs by arrival, then the policy's line."""
-
-    def best_speed(job: Job) -> float:
-        contender = contenders[job.name]
-        speeds = [contender.on(pool).proportional_steps_per_s() for pool in pools if contender.may_use(pool)]
-        return max(speeds, default=0.0)
-
-    queue = Queue(now=snapshot.now, jobs=snapshot.jobs, steps_per_s=best_speed)
-    ranked = [contenders[name] for name in line_of(policy(queue)) if name not in without]
-    profile_runs = [contender for contender in ranked if contender.is_profile_run]
-    profile_runs.sort(key=lambda contender: (contender.job.arrival_s, contender.name))
-    line = [*profile_runs, *(contender for contender in ranked if not contender.is_profile_run)]
-    for rank, contender in enumerate(line):
-        contender.rank = rank
-    return line
+    ranked = line_of(policy(Queue(now=snapshot.now, jobs=snapshot.jobs, steps_per_s=roster.best_speed)))
+    profile_runs = [job for job in snapshot.jobs if job.purpose == "profile"]
+    if not profile_runs:
+        return list(ranked)
+    profile_runs.sort(key=lambda job: (job.arrival_s, job.name))
+    first = [job.name for job in profile_runs]
+    return [*first, *(name for name in ranked if name not in set(first))]
 
 
 def _allocations(packing: Packing, config: PlanConfig) -> Iterable[Allocation]:

@@ -45,7 +45,8 @@ class Pool:
 
     def share_on(self, nodes: Iterable[int]) -> Vector:
         """The GPU-proportional share of a job on these nodes: the least of theirs, beside each GPU alike."""
-        return smaller(*(self.share[node] for node in nodes))
+        shares = [self.share[node] for node in nodes]
+        return shares[0] if len(shares) == 1 else smaller(*shares)
 
     def most_per_gpu(self, gpus: int) -> Vector:
         """What each GPU of a job of `gpus` could have at the most: a whole node if it fits one, else its share."""

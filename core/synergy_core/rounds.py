@@ -23,6 +23,7 @@ import numpy as np
 
 from synergy_core.contender import Contender
 from synergy_core.diagnosis import never, not_now, open_to, promise_room
+from synergy_core.line import Line
 from synergy_core.model import Mode
 from synergy_core.placement import Seats, choose
 from synergy_core.pool import Booking, Pool, Reservations
@@ -53,20 +54,28 @@ class Selection:
     waiting: list[tuple[Contender, Reason]] = field(default_factory=list)
 
 
-def select(line: Sequence[Contender], pools: Sequence[Pool], *, mode: Mode, profile_gpus: int) -> Selection:
-    """Walk the line. `profile_gpus` is what all profile runs together may hold; one may run in any case."""
+def select(line: Line, pools: Sequence[Pool], *, mode: Mode, profile_gpus: int, explain: bool = True) -> Selection:
+    """Walk the line. `profile_gpus` is what all profile runs together may hold; one may run in any case.
+
+    Without `explain` the walk ends where nothing is left that anybody could get; those who come after it wait and are
+    not in `waiting`.
+    """
     walk = _Walk(line, pools, profile_gpus, nobody_leaves=mode == "fill")
     walk.hold_places()
+    fewest_gpus = 0 if explain else line.fewest_gpus
     for contender in line:
+        if not explain and walk.is_over(fewest_gpus):
+            break
         if not walk.stays(contender):
             walk.admit(contender)
+    else:
+        return walk.selection
+    walk.confirm_the_rest()
     return walk.selection
 
 
 class _Walk:
-    def __init__(
-        self, line: Sequence[Contender], pools: Sequence[Pool], profile_gpus: int, *, nobody_leaves: bool
-    ) -> None:
+    def __init__(self, line: Line, pools: Sequence[Pool], profile_gpus: int, *, nobody_leaves: bool) -> None:
         self._nobody_leaves = nobody_leaves
         self._line = line
         self._pools = pools
@@ -85,7 +94,7 @@ class _Walk:
 
     def hold_places(self) -> None:
         """Keep the places of running jobs: all of them in fill mode, those that still fit in round mode."""
-        running = [contender for contender in self._line if contender.held is not None]
+        running = [contender for contender in self._line.running if contender.held is not None]
         for contender in sorted(running, key=lambda contender: not contender.keeps_its_gpus):
             if self._nobody_leaves:
                 self._hold(contender, _booking_as_held(contender))
@@ -106,6 +115,18 @@ class _Walk:
         del self._held[contender]
         self._pool_selection(_pool_of(contender)).staying.append(contender)
         return True
+
+    def is_over(self, fewest_gpus: int) -> bool:
+        """Whether no job of at least so many GPUs can enter any more, nor be told to leave."""
+        return all(
+            one.reservations.idle + self._all_releasable[gpu_type] < fewest_gpus
+            for gpu_type, one in self.selection.pools.items()
+        )
+
+    def confirm_the_rest(self) -> None:
+        """Let all those stay whose place is still kept."""
+        for contender in list(self._held):
+            self.stays(contender)
 
     def _may_stay(self, contender: Contender) -> bool:
         held, running = contender.held, contender.job.running

@@ -1,0 +1,68 @@
+"""The jobs of a plan as contenders in line.
+
+Most jobs of a long line are never looked at closely: once nothing is left to promise, they wait. So a contender is made
+when it is needed: for running jobs at once, for the others when the walk along the line comes to them.
+"""
+
+from collections.abc import Container, Iterator, Sequence
+
+from synergy_core.contender import Contender, Kinds, kind_of
+from synergy_core.model import Job
+from synergy_core.pool import Pool
+
+
+class Line:
+    """Contenders, the first in line first."""
+
+    def __init__(self, roster: "Roster", names: Sequence[str]) -> None:
+        self._roster = roster
+        self._names = names
+        ranks = {name: rank for rank, name in enumerate(names)}
+        running = sorted((ranks[one.name], one) for one in roster.running if one.name in ranks)
+        for rank, contender in running:
+            contender.rank = rank
+        self.running: list[Contender] = [contender for _, contender in running]
+        """Those that run, in the order of the line."""
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def __iter__(self) -> Iterator[Contender]:
+        for rank, name in enumerate(self._names):
+            contender = self._roster.contender(name)
+            contender.rank = rank
+            yield contender
+
+    @property
+    def fewest_gpus(self) -> int:
+        """The fewest GPUs that any of them needs; 0 where there is none."""
+        return min((self._roster.jobs[name].gpus for name in self._names), default=0)
+
+
+class Roster:
+    """The jobs of one plan by name."""
+
+    def __init__(self, jobs: Sequence[Job], pools: Sequence[Pool], tolerance: float) -> None:
+        self.jobs = {job.name: job for job in jobs}
+        self._pools = pools
+        self._tolerance = tolerance
+        self._kinds: Kinds = {}
+        self._contenders: dict[str, Contender] = {}
+        self.running = [self.contender(job.name) for job in jobs if job.running is not None]
+
+    def contender(self, name: str) -> Contender:
+        """The contender of this name: one for each job."""
+        contender = self._contenders.get(name)
+        if contender is None:
+            contender = Contender(self.jobs[name], self._pools, self._tolerance, self._kinds)
+            self._contenders[name] = contender
+        return contender
+
+    def best_speed(self, job: Job) -> float:
+        """Speed at the proportional share on the GPU type where the job is fastest; 0 where it is not known."""
+        known = kind_of(job, self._kinds).best_speed
+        return self.contender(job.name).best_speed(self._pools) if known is None else known
+
+    def line(self, names: Sequence[str], *, without: Container[str]) -> Line:
+        """The jobs of these names in this order."""
+        return Line(self, [name for name in names if name not in without])
