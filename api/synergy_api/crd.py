@@ -8,7 +8,7 @@ from synergy_api.gpu_pool import GPUPoolSpec, GPUPoolStatus
 from synergy_api.names import GROUP, VERSION
 from synergy_api.scheduling_policy import SchedulingPolicySpec, SchedulingPolicyStatus
 from synergy_api.schema import Schema, structural_schema
-from synergy_api.throughput_profile import ThroughputProfileSpec
+from synergy_api.throughput_profile import ThroughputProfileSpec, ThroughputProfileStatus
 from synergy_api.training_job import NAME_RULES, TrainingJobSpec, TrainingJobStatus
 
 
@@ -40,7 +40,7 @@ class Kind:
     description: str
     namespaced: bool
     spec: type[ApiModel]
-    status: type[ApiModel] | None
+    status: type[ApiModel]
     columns: tuple[Column, ...]
     categories: tuple[str, ...] = ("kube-synergy",)
     rules: tuple[dict[str, str], ...] = ()
@@ -116,7 +116,7 @@ KINDS: Final = (
         description="A measured profile under its fingerprint, shared by all jobs that would measure the same.",
         namespaced=False,
         spec=ThroughputProfileSpec,
-        status=None,
+        status=ThroughputProfileStatus,
         columns=(
             Column("Image", ".spec.image", "string", "Image of the measured job."),
             Column("GPUs", ".spec.gpus", "integer", "GPUs of the measured job."),
@@ -136,9 +136,8 @@ def custom_resource_definition(kind: Kind) -> dict[str, Any]:
         "storage": True,
         "schema": {"openAPIV3Schema": _object_schema(kind)},
         "additionalPrinterColumns": [column.to_wire() for column in kind.columns],
+        "subresources": {"status": {}},
     }
-    if kind.status is not None:
-        version["subresources"] = {"status": {}}
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
@@ -165,9 +164,8 @@ def _object_schema(kind: Kind) -> Schema:
         "kind": {"type": "string", "description": "Kind of this object."},
         "metadata": {"type": "object"},
         "spec": structural_schema(kind.spec),
+        "status": structural_schema(kind.status, defaults=False),
     }
-    if kind.status is not None:
-        properties["status"] = structural_schema(kind.status, defaults=False)
     schema: Schema = {
         "description": kind.description,
         "type": "object",

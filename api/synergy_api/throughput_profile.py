@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from synergy_api.base import ApiModel, Timestamp
+from synergy_api.base import ApiModel, Conditions, Timestamp
 from synergy_api.profile import MatrixList, ProfilePoint
 
 
@@ -21,3 +21,9 @@ class ThroughputProfileSpec(ApiModel):
         MatrixList, Field(min_length=1, max_length=16, description="The full matrix for each GPU type.")
     ]
     measured_at: Annotated[Timestamp, Field(description="When the last of the points was measured.")]
+
+
+class ThroughputProfileStatus(ApiModel):
+    """Whether jobs may use the profile. Owned by the operator."""
+
+    conditions: Conditions = []

@@ -13,7 +13,6 @@ from pydantic import ValidationError
 
 from synergy_api.names import LABEL_JOB
 from synergy_api.scheduling_policy import DEFAULT_POLICY_NAME, Profiling, SchedulingPolicySpec
-from synergy_api.throughput_profile import ThroughputProfileSpec
 from synergy_api.training_job import FINISHED
 from synergy_kube import Change, KubeClient, Reflector
 from synergy_kube.resources import GPU_POOLS, JOBS, NODES, PODS, SCHEDULING_POLICIES, THROUGHPUT_PROFILES
@@ -23,6 +22,7 @@ from synergy_operator.cluster import Cluster, read_cluster
 from synergy_operator.config import Environment
 from synergy_operator.executor import Executor
 from synergy_operator.observed import Observed
+from synergy_operator.profile_shelf import ProfileShelf
 from synergy_operator.reconcile import reconcile
 from synergy_operator.refusal_log import RefusalLog
 from synergy_operator.views import BatchJobView, JobView, PodView, read_batch_job, read_job, read_pod
@@ -50,7 +50,7 @@ class Controller:
         self._batch_jobs: OwnedCache[BatchJobView] = OwnedCache()
         self._refusals = RefusalLog()
         self._witness = Witness()
-        self._profiles: dict[str, ThroughputProfileSpec] = {}
+        self._profiles = ProfileShelf(client, clock, self._look_at_all)
         self._cluster = Cluster()
         self._done: dict[Key, tuple[Action, ...]] = {}
         self._settling: asyncio.TimerHandle | None = None
@@ -72,7 +72,7 @@ class Controller:
             self._nodes,
             self._pools,
             self._policies,
-            Reflector(client, THROUGHPUT_PROFILES, on_change=self._on_profile),
+            Reflector(client, THROUGHPUT_PROFILES, on_change=self._profiles.take),
             Reflector(client, PODS, trim=_trimmed(read_pod), on_change=self._on_owned(self._pods), **ours),
             Reflector(client, JOBS, trim=_trimmed(read_batch_job), on_change=self._on_owned(self._batch_jobs), **ours),
         )
@@ -88,6 +88,7 @@ class Controller:
             self._settle()
             ready.set()
             group.create_task(self._queue.run())
+            group.create_task(self._profiles.run())
 
     @property
     def stuck(self) -> bool:
@@ -116,7 +117,7 @@ class Controller:
             settings=self._environment.settings(),
             pods=tuple(pod for pod in self._pods.of_job(key) if pod.owner == job.uid),
             batch_jobs=tuple(batch for batch in self._batch_jobs.of_job(key) if batch.owner == job.uid),
-            profiles=self._profiles,
+            profiles=self._profiles.known,
             refusals=self._refusals.of(key),
             testimony=self._witness.of(key),
         )
@@ -167,20 +168,6 @@ class Controller:
         except ValidationError as error:
             _LOG.warning("SchedulingPolicy %s does not parse, defaults hold: %s", DEFAULT_POLICY_NAME, error)
             return Profiling()
-
-    def _on_profile(self, change: Change) -> None:
-        name = change.key[1]
-        self._profiles.pop(name, None)
-        if change.new is None:
-            return
-        try:
-            profile = ThroughputProfileSpec.model_validate(change.new.get("spec") or {})
-        except ValidationError as error:
-            _LOG.warning("ThroughputProfile %s is not used: %s", name, error)
-            return
-        if profile.fingerprint == name:
-            self._profiles[name] = profile
-            self._look_at_all(profile.fingerprint)
 
     def _look_at_all(self, fingerprint: str | None = None) -> None:
         """Look at all jobs that are not finished, or at those of one fingerprint."""

@@ -1,5 +1,6 @@
 """The batch/v1 Job that measures one CPU point: the user's own command under the harness."""
 
+import hashlib
 from typing import Final
 
 from synergy_api import names
@@ -15,14 +16,22 @@ from synergy_operator.views import ANNOTATION_FINGERPRINT, ANNOTATION_JOB_UID, A
 ATTEMPTS: Final = 2
 """How often a point is tried before the profile has failed."""
 
+_LONGEST_NAME: Final = 63
+_MARK: Final = 8
 _START_SECONDS: Final = 600
 _KEEP_SECONDS: Final = 3600
 
 
 def profile_job_name(job: str, run: int, cpu_millis: int, attempt: int) -> str:
     """The run in the name makes it new after each grant, so that a Job of an earlier place is never taken for this
-    one's; `attempt` counts from 0."""
-    return f"{job}-{run}-{cpu_millis}" + ("", "b")[attempt]
+    one's; `attempt` counts from 0. It is also a label's value: where job, run and point are too long together, a hash
+    stands for the end of the job's name."""
+    end = f"-{run}-{cpu_millis}" + ("", "b")[attempt]
+    room = _LONGEST_NAME - len(end)
+    if len(job) > room:
+        mark = hashlib.sha256(job.encode()).hexdigest()[:_MARK]
+        job = f"{job[: room - _MARK - 1].rstrip('-')}-{mark}"
+    return job + end
 
 
 def profile_job(

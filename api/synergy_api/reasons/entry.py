@@ -21,6 +21,7 @@ class Place(StrEnum):
     POOL = "GPUPool, condition `Valid`"
     POLICY = "SchedulingPolicy, condition `Valid`"
     NODE = "Node"
+    PROFILE = "ThroughputProfile, condition `Valid`"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""What is found in GPUPools, SchedulingPolicies and nodes."""
+"""What is found in GPUPools, SchedulingPolicies, nodes and ThroughputProfiles."""
 
 from typing import Final
 
@@ -7,6 +7,7 @@ from synergy_api.reasons.words import Reason
 
 _POOL: Final = (Place.POOL,)
 _POLICY: Final = (Place.POLICY,)
+_PROFILE: Final = (Place.PROFILE,)
 
 CLUSTER: Final[dict[Reason, Entry]] = {
     Reason.NODES_FOUND: Entry(_POOL, "the pool and its nodes agree", event="Normal"),
@@ -69,5 +70,18 @@ CLUSTER: Final[dict[Reason, Entry]] = {
         "create a SchedulingPolicy named {default}",
         "Somebody deleted the policy that the chart had made. The event stands on the name of the missing object.",
         "Warning",
+    ),
+    Reason.PROFILE_USED: Entry(
+        _PROFILE,
+        "jobs with this fingerprint use it",
+    ),
+    Reason.INVALID_PROFILE: Entry(
+        _PROFILE, "{problem}, the profile is not used", "correct this field, or delete the profile", event="Warning"
+    ),
+    Reason.FINGERPRINT_DIFFERS: Entry(
+        _PROFILE,
+        "spec.fingerprint is {fingerprint}, a profile is found by its name alone and this one is not used",
+        "name the profile after its fingerprint",
+        event="Warning",
     ),
 }

@@ -107,7 +107,7 @@ SPECS: Final[dict[Reason, Entry]] = {
         event="Warning",
     ),
     Reason.MATRIX_FALLS: Entry(
-        _V,
+        (Place.VALID, Place.PROFILE),
         "{field}[{index}].stepsPerSecond falls from {before} to {after} as {axis} grows, at [{row}][{column}]",
         "with more {axis} a job is never slower, put the greatest value so far there",
         "A sensitivity matrix says that more CPU or memory makes the job slower.",

@@ -55,7 +55,7 @@ _PARTS: Final = (
         "Why a job that could run does not run now, or never will on these nodes.",
         QUEUE,
     ),
-    _Part("Pools, policies and nodes", "What the cluster's own resources say of themselves.", CLUSTER),
+    _Part("Pools, policies, nodes and profiles", "What the cluster's own resources say of themselves.", CLUSTER),
 )
 
 

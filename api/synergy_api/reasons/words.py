@@ -107,3 +107,7 @@ class Reason(StrEnum):
     INVALID_POLICY = "Invalid"
     POLICY_IGNORED = "Ignored"
     POLICY_MISSING = "PolicyMissing"
+
+    PROFILE_USED = "Used"
+    INVALID_PROFILE = "InvalidProfile"
+    FINGERPRINT_DIFFERS = "FingerprintDiffers"

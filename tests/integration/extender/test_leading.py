@@ -4,15 +4,17 @@ import asyncio
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from typing import Any
 
 import pytest
 
 import synergy_devcluster
 from support.extender_world import QUICK, Operator, Replica, replica
+from support.programs import run
 from support.waiting import eventually
 from synergy_extender.leader import LeaderElection
 from synergy_kube import KubeClient
-from synergy_kube.resources import LEASES, SCHEDULING_POLICIES
+from synergy_kube.resources import EVENTS, GPU_POOLS, LEASES, SCHEDULING_POLICIES
 
 pytestmark = pytest.mark.integration
 
@@ -124,3 +126,55 @@ async def test_the_policy_says_that_it_is_in_force(extender: Replica, kube: Kube
     told = await eventually(condition, seconds=10, what="the policy's condition")
     assert (told["type"], told["status"], told["reason"]) == ("Valid", "True", "InForce")
     assert extender.extender.loop.rounds.seconds == 5
+
+
+async def test_pools_and_policies_that_are_of_no_use_say_so_in_condition_event_and_description(
+    devcluster: synergy_devcluster.Cluster, extender: Replica, kube: KubeClient
+) -> None:
+    pool = {"gpuType": "V100", "nodeSelector": {"nobody/has": "this"}}
+    await kube.create(SCHEDULING_POLICIES, {"metadata": {"name": "mine"}, "spec": {"policy": "srtf"}})
+    await kube.create(GPU_POOLS, {"metadata": {"name": "nowhere"}, "spec": pool})
+    wanted = {
+        ("sp", "mine"): ("Ignored", "only the SchedulingPolicy named default is in force"),
+        ("gp", "nowhere"): ("NoNodes", "no node carries the labels of spec.nodeSelector: correct spec.nodeSelector"),
+    }
+    try:
+        for (kind, name), (reason, words) in wanted.items():
+
+            async def told(kind: str = kind, name: str = name, reason: str = reason) -> str:
+                text = " ".join((await run(devcluster, "kubectl", "describe", kind, name)).split())
+                return text if f"Reason: {reason}" in text and f"Warning {reason}" in text else ""
+
+            text = await eventually(told, seconds=20, what=f"the description of {kind} {name}")
+            assert words in text
+            assert "Status: False" in text
+    finally:
+        await kube.delete(SCHEDULING_POLICIES, "mine")
+        await kube.delete(GPU_POOLS, "nowhere")
+
+
+async def test_a_deleted_policy_is_missed_in_an_event(extender: Replica, kube: KubeClient) -> None:
+    before = (await kube.get(SCHEDULING_POLICIES, "default"))["spec"]
+    known = {event["metadata"]["uid"] for event in await policy_events(kube)}
+    await kube.delete(SCHEDULING_POLICIES, "default")
+    try:
+
+        async def missed() -> str:
+            new = [event for event in await policy_events(kube) if event["metadata"]["uid"] not in known]
+            return next((event["message"] for event in new if event["reason"] == "PolicyMissing"), "")
+
+        message = await eventually(missed, seconds=20, what="an event of the missing policy")
+        assert "plans follow the built-in one (las, tune, rounds of 300 s): create a SchedulingPolicy" in message
+    finally:
+        await kube.create(SCHEDULING_POLICIES, {"metadata": {"name": "default"}, "spec": before})
+
+        async def in_force() -> bool:
+            return extender.extender.loop.rounds.seconds == before["roundSeconds"]
+
+        await eventually(in_force, seconds=10, what="the policy to be in force again", every=0.02)
+
+
+async def policy_events(kube: KubeClient) -> list[dict[str, Any]]:
+    """The events of SchedulingPolicies."""
+    found = await kube.list(EVENTS, "default", field_selector="involvedObject.kind=SchedulingPolicy")
+    return list(found["items"])
