@@ -71,6 +71,7 @@ FULL_JOB: Manifest = {
         "preemption": "Signal",
         "placement": "Consolidate",
         "suspend": True,
+        "throughput": {"regex": r"step (?P<step>\d+)"},
         "backoffLimit": 0,
         "ttlSecondsAfterFinished": 0,
     },
