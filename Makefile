@@ -73,7 +73,7 @@ check: lint types imports ## format, lint, types, import rules
 integration: integration-product integration-devcluster ## real API server and kube-scheduler, kwok nodes
 
 integration-product: setup prerequisites
-	$(ON_DEVCLUSTER) sh -e -c 'for suite in $(PRODUCT_SUITES); do $(BIN)/pytest $$suite; done'
+	$(ON_DEVCLUSTER) sh -c 'bad=0; for suite in $(PRODUCT_SUITES); do $(BIN)/pytest $$suite || bad=1; done; exit $$bad'
 
 # in a network namespace of its own, beside whatever else runs
 integration-devcluster: setup prerequisites
