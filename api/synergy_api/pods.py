@@ -79,6 +79,52 @@ def amounts_of(resources: Mapping[str, Any]) -> Amounts:
     )
 
 
+def sidecar_requests(pod_spec: Object) -> Amounts:
+    """What the containers of a pod spec beside the first ask for, restartable init containers included.
+
+    Raises ValueError if a quantity does not parse.
+    """
+    beside = [*(pod_spec.get("containers") or [])[1:]]
+    beside += [c for c in pod_spec.get("initContainers") or [] if c.get("restartPolicy") == "Always"]
+    total = NOTHING
+    for container in beside:
+        total = total.plus(_asked(container))
+    return total
+
+
+def init_requests(pod_spec: Object) -> dict[str, Amounts]:
+    """What each init container that ends asks for, by name, with the restartable ones that were started before it.
+
+    Raises ValueError if a quantity does not parse.
+    """
+    found: dict[str, Amounts] = {}
+    beside = NOTHING
+    for container in pod_spec.get("initContainers") or []:
+        if container.get("restartPolicy") == "Always":
+            beside = beside.plus(_asked(container))
+        else:
+            found[container["name"]] = beside.plus(_asked(container))
+    return found
+
+
+def _asked(container: Object) -> Amounts:
+    resources = container.get("resources") or {}
+    return amounts_of({**(resources.get("limits") or {}), **(resources.get("requests") or {})})
+
+
+def least_requests(pod_spec: Object) -> Amounts:
+    """What a pod of this spec must have at least: all its sidecars leave the first container something, and each init
+    container has room. Nothing where there are none.
+
+    Raises ValueError if a quantity does not parse.
+    """
+    beside = sidecar_requests(pod_spec)
+    least = Amounts(0, beside.cpu_millis + 1, beside.memory_bytes + 1) if any(beside) else NOTHING
+    for needs in init_requests(pod_spec).values():
+        least = least.at_least(needs)
+    return least
+
+
 def held_by(pods: Iterable[Object]) -> Amounts:
     """Sum of what these pods hold; terminal ones hold nothing."""
     total = NOTHING

@@ -3,10 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
-from synergy_api.pods import Amounts
+from synergy_api.pods import Amounts, init_requests, sidecar_requests
 from synergy_api.quantity import format_bytes, format_cpu
 from synergy_api.reasons import Finding, Reason, say
-from synergy_operator.views import init_requests, sidecar_requests
 
 
 def too_small(template: Mapping[str, Any], share: Amounts) -> Finding | None:

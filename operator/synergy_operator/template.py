@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from synergy_api import names
-from synergy_api.pods import Amounts
+from synergy_api.pods import Amounts, sidecar_requests
 from synergy_api.pools import WORKER_TOLERATIONS
 from synergy_api.quantity import format_bytes, format_cpu
 from synergy_operator.config import Settings
-from synergy_operator.views import JobView, sidecar_requests
+from synergy_operator.views import JobView
 
 LIBRARY_PATH: Final = "/opt/kube-synergy/lib"
 """Where training finds the library and the harness; the profiler image carries them at the same path."""

@@ -207,7 +207,7 @@ def _take_down(run: _Run, outcome: RunOutcome) -> RunStep:
 def _as_it_turned_out(run: _Run, outcome: RunOutcome) -> RunOutcome:
     """Once nothing runs any more: a run that the library spoke for and that was killed without a word lost steps."""
     progress, lease = run.observed.job.status.progress, run.allocation.lease_until
-    reported = progress is not None and progress.run == run.number
+    reported = progress is not None and progress.run == run.number and run.spec.throughput is None
     if any(not pod.terminal for pod in run.pods) or not reported or run.spec.preemption != "Checkpoint" or not lease:
         return outcome
     return killed_before_its_checkpoint(outcome, (*run.pods, *run.departed), run.now - parse_time(lease))

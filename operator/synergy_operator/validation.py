@@ -6,7 +6,7 @@ from functools import partial
 from itertools import pairwise
 
 from synergy_api.names import RESOURCE_GPU
-from synergy_api.pods import Amounts
+from synergy_api.pods import Amounts, init_requests, sidecar_requests
 from synergy_api.pools import NodeCapacity
 from synergy_api.profile import SensitivityMatrix
 from synergy_api.quantity import byte_count, cpu_millis, format_bytes, format_cpu
@@ -17,7 +17,7 @@ from synergy_operator.overridden import overridden
 from synergy_operator.share import too_small
 from synergy_operator.template_check import template_problem
 from synergy_operator.throughput import regex_problem
-from synergy_operator.views import JobView, init_requests, sidecar_requests
+from synergy_operator.views import JobView
 
 Nodes = tuple[NodeCapacity, ...]
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 from pydantic import ValidationError
 
 from synergy_api import names
-from synergy_api.pods import NOTHING, TERMINAL_PHASES, Amounts, amounts_of
+from synergy_api.pods import TERMINAL_PHASES, Amounts, amounts_of, sidecar_requests
 from synergy_api.timestamps import parse_time
 from synergy_api.training_job import TrainingJobSpec, TrainingJobStatus
 
@@ -238,39 +238,6 @@ def read_batch_job(item: Object) -> BatchJobView:
         failed_message=failed.get("message") or "",
         complete="Complete" in true,
     )
-
-
-def sidecar_requests(pod_spec: Object) -> Amounts:
-    """What the containers of a pod spec beside the first ask for, restartable init containers included.
-
-    Raises ValueError if a quantity does not parse.
-    """
-    beside = [*(pod_spec.get("containers") or [])[1:]]
-    beside += [c for c in pod_spec.get("initContainers") or [] if c.get("restartPolicy") == "Always"]
-    total = NOTHING
-    for container in beside:
-        total = total.plus(_asked(container))
-    return total
-
-
-def init_requests(pod_spec: Object) -> dict[str, Amounts]:
-    """What each init container that ends asks for, by name, with the restartable ones that were started before it.
-
-    Raises ValueError if a quantity does not parse.
-    """
-    found: dict[str, Amounts] = {}
-    beside = NOTHING
-    for container in pod_spec.get("initContainers") or []:
-        if container.get("restartPolicy") == "Always":
-            beside = beside.plus(_asked(container))
-        else:
-            found[container["name"]] = beside.plus(_asked(container))
-    return found
-
-
-def _asked(container: Object) -> Amounts:
-    resources = container.get("resources") or {}
-    return amounts_of({**(resources.get("limits") or {}), **(resources.get("requests") or {})})
 
 
 def _read_spec(spec: Object) -> tuple[TrainingJobSpec | None, str]:

@@ -19,14 +19,15 @@ _JOBS = "/apis/kube-synergy.dev/v1alpha1/trainingjobs"
 
 class WatchServer:
     """Lists `jobs` where TrainingJobs are asked for and nothing elsewhere, sends their watch what is put in `events`,
-    answers a question about one object with what `now` has under its path, keeps the patches that come, and refuses
-    every further read once `failing` is set."""
+    answers a question about one object with what `now` has under its path, keeps the patches and posts that come, and
+    refuses every further read once `failing` is set."""
 
     def __init__(self, *jobs: dict[str, Any]) -> None:
         self.jobs = list(jobs)
         self.events: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
         self.now: dict[str, dict[str, Any]] = {}
         self.patches: list[dict[str, Any]] = []
+        self.posts: list[dict[str, Any]] = []
         self.failing = False
         self.refused = 0
 
@@ -36,6 +37,9 @@ class WatchServer:
         if request.method == "PATCH":
             self.patches.append(await request.json())
             return web.json_response({"code": 409, "reason": "Conflict", "message": "changed"}, status=409)
+        if request.method == "POST":
+            self.posts.append(await request.json())
+            return web.json_response(self.posts[-1], status=201)
         if "watch" in request.query:
             return await self._watch(request, self.events if ours else asyncio.Queue())
         if self.failing:

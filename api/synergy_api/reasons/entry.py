@@ -10,18 +10,18 @@ EventKind = Literal["Normal", "Warning"]
 class Place(StrEnum):
     """Where a reason is read; an event may come beside it."""
 
-    VALID = "TrainingJob, condition `Valid`"
-    PROFILED = "TrainingJob, condition `Profiled`"
-    RUNNING = "TrainingJob, condition `Running`"
-    RESOURCES = "TrainingJob, condition `ResourcesAsPlanned`"
-    FINISHED = "TrainingJob, condition `Finished`"
+    VALID = "TrainingJob, `Valid`"
+    PROFILED = "TrainingJob, `Profiled`"
+    RUNNING = "TrainingJob, `Running`"
+    RESOURCES = "TrainingJob, `ResourcesAsPlanned`"
+    FINISHED = "TrainingJob, `Finished`"
     LAST_RUN = "TrainingJob, `status.service.last`"
     QUEUE = "TrainingJob, `status.queue`"
     EVENT = "event only"
-    POOL = "GPUPool, condition `Valid`"
-    POLICY = "SchedulingPolicy, condition `Valid`"
+    POOL = "GPUPool, `Valid`"
+    POLICY = "SchedulingPolicy, `Valid`"
     NODE = "Node"
-    PROFILE = "ThroughputProfile, condition `Valid`"
+    PROFILE = "ThroughputProfile, `Valid`"
 
 
 @dataclass(frozen=True, slots=True)

@@ -180,7 +180,7 @@ class ClusterCache:
 
 def _matters(job: JobView) -> tuple[Any, ...]:
     status = job.status
-    given = job.uid, job.deleting, job.spec, job.constraints
+    given = job.uid, job.deleting, job.spec, job.constraints, job.least
     return *given, status.phase, status.service, status.allocation, status.profile
 
 

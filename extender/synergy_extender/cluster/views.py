@@ -16,7 +16,7 @@ from synergy_api.names import (
     ROLE_WORKER,
 )
 from synergy_api.nodes import Object
-from synergy_api.pods import NOTHING, Amounts, is_terminal, pod_requests
+from synergy_api.pods import NOTHING, Amounts, is_terminal, least_requests, pod_requests
 from synergy_api.timestamps import parse_time
 from synergy_api.training_job import TrainingJobSpec, TrainingJobStatus
 from synergy_core import model as core
@@ -65,8 +65,9 @@ class PodView:
 
 @dataclass(frozen=True, slots=True)
 class JobView:
-    """One TrainingJob. `created` is Unix time; `constraints` is the part of the template that picks nodes; `profiles`
-    are the sensitivity matrices that plans go by, by GPU type."""
+    """One TrainingJob. `created` is Unix time; `constraints` is the part of the template that picks nodes; `least` is
+    what its containers beside the first make each worker pod need; `profiles` are the sensitivity matrices that plans
+    go by, by GPU type."""
 
     key: Key
     uid: str
@@ -76,6 +77,7 @@ class JobView:
     spec: TrainingJobSpec
     status: TrainingJobStatus
     constraints: Mapping[str, Any]
+    least: Amounts
     profiles: Mapping[str, core.Profile]
 
 
@@ -137,8 +139,16 @@ def read_job(item: Object) -> JobView:
         spec=spec,
         status=status,
         constraints=constraints,
+        least=_least(pod_spec),
         profiles=_profiles(spec, status),
     )
+
+
+def _least(pod_spec: Object) -> Amounts:
+    try:
+        return least_requests(pod_spec)
+    except (ValueError, TypeError, AttributeError, KeyError):  # no pod at all: the operator names the field
+        return NOTHING
 
 
 def _profiles(spec: TrainingJobSpec, status: TrainingJobStatus) -> Mapping[str, core.Profile]:

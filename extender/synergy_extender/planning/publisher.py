@@ -67,8 +67,10 @@ class Publisher:
 
     async def _tell_once(self, standing: Mapping[Subject, Finding], now: float) -> None:
         """Events of what has no condition to stand in; each again only after it was put right meanwhile."""
+        if not self._leading():
+            return
         for subject, finding in standing.items():
-            if self._told.get(subject) != finding.reason and self._leading():
+            if self._told.get(subject) != finding.reason:
                 await self._post(subject, finding, now)
         self._told = {subject: finding.reason for subject, finding in standing.items()}
 

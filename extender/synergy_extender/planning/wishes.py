@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
+from synergy_api.pods import Amounts
 from synergy_api.profile import ProfileRequest
 from synergy_api.quantity import byte_count, cpu_millis
 from synergy_api.training_job import Allocation, NodeShare
@@ -19,6 +20,7 @@ def training(job: JobView, now: float, nodes: tuple[str, ...] | None, running: c
     spec = job.spec
     low, high = spec.resources.min, spec.resources.max
     received = received_seconds(job, now)
+    least = _least(job)
     return core.Job(
         name=str(job.key),
         gpus=spec.gpus,
@@ -35,13 +37,20 @@ def training(job: JobView, now: float, nodes: tuple[str, ...] | None, running: c
         sharing=spec.sharing.allowed,
         preemptible=spec.preemption != "Never",
         running=running,
-        cpu_millis_min=cpu_millis(low.cpu) if low.cpu is not None else 0,
+        cpu_millis_min=max(least.cpu_millis, cpu_millis(low.cpu) if low.cpu is not None else 0),
         cpu_millis_max=cpu_millis(high.cpu) if high.cpu is not None else None,
-        memory_bytes_min=byte_count(low.memory) if low.memory is not None else 0,
+        memory_bytes_min=max(least.memory_bytes, byte_count(low.memory) if low.memory is not None else 0),
         memory_bytes_max=byte_count(high.memory) if high.memory is not None else None,
         placement=spec.placement.lower(),  # type: ignore[arg-type]
         nodes=nodes,
     )
+
+
+def _least(job: JobView) -> Amounts:
+    """What the containers beside the first make the whole job need, so that no worker's share is too small for them."""
+    spec, least = job.spec, job.least
+    size = spec.gpus_per_worker or spec.gpus
+    return Amounts(0, *(-(-amount * spec.gpus // size) for amount in (least.cpu_millis, least.memory_bytes)))
 
 
 def profiling(job: JobView, request: ProfileRequest, nodes: tuple[str, ...] | None) -> core.Job:

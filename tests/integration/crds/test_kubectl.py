@@ -1,10 +1,14 @@
 """What people see through kubectl: columns, short names, categories, explanations."""
 
+import math
+
 import pytest
+import yaml
 
 from support import manifests as samples
-from support.programs import run
+from support.programs import attempt, run
 from synergy_api.crd import KINDS, Kind
+from synergy_api.names import API_VERSION
 from synergy_devcluster import Cluster
 from synergy_kube import KubeClient
 from synergy_kube.resources import TRAINING_JOBS
@@ -90,3 +94,12 @@ async def test_every_kind_has_its_short_name_and_the_common_category(devcluster:
     for kind in KINDS:
         assert kind.short_name in rows[kind.plural].split()
         assert "kube-synergy" in rows[kind.plural].split()[-1].split(",")
+
+
+async def test_a_matrix_with_a_nan_does_not_leave_kubectl(devcluster: Cluster, namespace: str) -> None:
+    job = samples.changed(samples.FULL_JOB, "spec.profile.matrices.0.stepsPerSecond.0.0", math.nan)
+    text = yaml.safe_dump({"apiVersion": API_VERSION, "kind": "TrainingJob", **job})
+    assert ".nan" in text
+    code, _, errors = await attempt(devcluster, "kubectl", "-n", namespace, "apply", "-f", "-", text_in=text)
+    assert code != 0
+    assert "NaN" in errors

@@ -229,3 +229,33 @@ def test_the_snapshot_survives_its_file_format() -> None:
 
     snapshot = built(state, "fill")
     assert parse_snapshot(json.dumps(snapshot_document(snapshot))) == snapshot
+
+
+SIDE = {"name": "side", "resources": {"requests": {"cpu": "500m", "memory": "1Gi"}}}
+FETCH = {"name": "fetch", "resources": {"limits": {"cpu": "2"}}}
+
+
+def test_what_runs_beside_the_training_is_the_least_that_each_worker_gets() -> None:
+    template = {"containers": [{"name": "train"}, SIDE], "initContainers": [FETCH]}
+    pair = job("j", gpus=4, spec={"gpusPerWorker": 2}, template=template)
+    (planned,) = built(cluster([node_object("n1")], [pair])).jobs
+    assert (planned.cpu_millis_min, planned.memory_bytes_min) == (4000, 2 * (GI + 1))
+    more = job("j", spec={"resources": {"min": {"cpu": "3", "memory": "4Gi"}}}, template=template)
+    (planned,) = built(cluster([node_object("n1")], [more])).jobs
+    assert (planned.cpu_millis_min, planned.memory_bytes_min) == (3000, 4 * GI)
+    (planned,) = built(cluster([node_object("n1")], [job("j")])).jobs
+    assert (planned.cpu_millis_min, planned.memory_bytes_min) == (0, 0)
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        {"initContainers": "fetch"},
+        {"initContainers": [{"resources": {}}]},
+        {"containers": [{"name": "train"}, {"name": "side", "resources": {"limits": {"cpu": "lots"}}}]},
+        {"containers": [{"name": "train"}, {"name": "side", "resources": "many"}]},
+    ],
+)
+def test_a_template_that_is_no_pod_s_does_not_keep_the_cluster_from_being_read(template: dict[str, Any]) -> None:
+    (planned,) = built(cluster([node_object("n1")], [job("j", template=template)])).jobs
+    assert (planned.cpu_millis_min, planned.memory_bytes_min) == (0, 0)

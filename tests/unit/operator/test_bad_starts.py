@@ -152,7 +152,7 @@ def test_a_profile_job_whose_pod_is_refused_gives_its_place_back_at_once_with_th
     assert wait_of(world) == pytest.approx(10)
 
 
-def killed_after_its_lease(*, reported: bool, **spec: str) -> World:
+def killed_after_its_lease(*, reported: bool, **spec: object) -> World:
     """A run whose lease ended and whose worker had to be killed."""
     world = World(**spec)
     world.settle()
@@ -183,9 +183,16 @@ def test_a_checkpoint_that_is_never_written_fails_the_run_and_says_so() -> None:
     assert world.posted()[-1] == "CheckpointNotWritten"
 
 
-@pytest.mark.parametrize(("reported", "spec"), [(False, {}), (True, {"preemption": "Signal"})])
+@pytest.mark.parametrize(
+    ("reported", "spec"),
+    [
+        (False, {}),
+        (True, {"preemption": "Signal"}),
+        (True, {"throughput": {"regex": "step (?P<step>[0-9]+)"}}),
+    ],
+)
 def test_a_worker_without_the_library_that_is_killed_after_its_lease_has_not_failed(
-    reported: bool, spec: dict[str, str]
+    reported: bool, spec: dict[str, object]
 ) -> None:
     world = killed_after_its_lease(reported=reported, **spec)
     assert world.status.service is not None
