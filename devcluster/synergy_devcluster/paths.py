@@ -8,7 +8,7 @@ from pathlib import Path
 from synergy_devcluster.errors import BadInputError
 
 DEFAULT_NAME = "kube-synergy-devcluster"
-NAME_VARIABLE = "KUBE_SYNERGY_DEVCLUSTER"
+NAME_VARIABLE = "KUBE_SYNERGY_DEVCLUSTER_NAME"
 _NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,40}[a-z0-9])?")
 
 

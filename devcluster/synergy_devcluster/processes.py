@@ -24,7 +24,7 @@ class ProcessId:
     start_ticks: int
 
     def alive(self) -> bool:
-        """Say whether exactly this process still runs (a zombie does not)."""
+        """Say whether exactly this process still runs (a zombie none of whose threads runs does not)."""
         return start_ticks(self.pid) == self.start_ticks
 
     def signal(self, number: signal.Signals) -> bool:
@@ -39,13 +39,17 @@ class ProcessId:
 
 
 def start_ticks(pid: int) -> int | None:
-    """Return the start time of a running process, or None when there is none or it is a zombie."""
+    """Return the start time of a running process, or None when there is none or it is a zombie.
+
+    A process whose first thread is a zombie while others still end holds its ports and files: it counts as running.
+    """
     try:
         stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
     except OSError:
         return None
     fields = stat.rpartition(")")[2].split()
-    return None if fields[0] in "ZX" else int(fields[19])
+    threads = int(fields[17])
+    return None if fields[0] in "ZX" and threads <= 1 else int(fields[19])
 
 
 def spawn(argv: Iterable[str], log: Path, env: Mapping[str, str]) -> ProcessId:

@@ -103,13 +103,13 @@ def test_a_group_without_gpus_has_neither_the_resource_nor_the_labels() -> None:
 def test_a_name_has_to_be_a_folders(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(BadInputError, match="--name"):
         Paths.of("../etc")
-    monkeypatch.setenv("KUBE_SYNERGY_DEVCLUSTER", "a b")
-    with pytest.raises(BadInputError, match="KUBE_SYNERGY_DEVCLUSTER: 'a b'"):
+    monkeypatch.setenv("KUBE_SYNERGY_DEVCLUSTER_NAME", "a b")
+    with pytest.raises(BadInputError, match="KUBE_SYNERGY_DEVCLUSTER_NAME: 'a b'"):
         Paths.of()
 
 
 def test_the_environment_names_the_devcluster_where_nobody_else_does(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("KUBE_SYNERGY_DEVCLUSTER", "second")
+    monkeypatch.setenv("KUBE_SYNERGY_DEVCLUSTER_NAME", "second")
     assert Paths.of().state == Path("/var/lib/second")
     assert Paths.of("third").state == Path("/var/lib/third")
 
@@ -120,7 +120,7 @@ def test_the_environment_names_the_devcluster_where_nobody_else_does(monkeypatch
         (["up", "--fake-nodes", "V100"], "--fake-nodes: 'V100' is not TYPE=NODESxGPUS"),
         (["up", "--gpus", "99"], "--gpus: 99 is not between 0 and 64"),
         (["up", "--bin-dir", "/no/such/folder"], "--bin-dir: /no/such/folder is not a folder"),
-        (["--name", "a/b", "down"], "--name or KUBE_SYNERGY_DEVCLUSTER: 'a/b'"),
+        (["--name", "a/b", "down"], "--name or KUBE_SYNERGY_DEVCLUSTER_NAME: 'a/b'"),
     ],
 )
 def test_bad_input_is_one_line_and_exit_2(arguments: list[str], words: str) -> None:

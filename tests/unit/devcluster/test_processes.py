@@ -80,5 +80,19 @@ def test_a_zombie_is_not_alive() -> None:
     child.wait()
 
 
+def test_a_process_lives_as_long_as_one_of_its_threads() -> None:
+    end_first_thread = (
+        "import ctypes, platform, threading, time; threading.Thread(target=time.sleep, args=(60,)).start(); "
+        "ctypes.CDLL(None).syscall(60 if platform.machine() == 'x86_64' else 93, 0)"
+    )
+    with subprocess.Popen([sys.executable, "-c", end_first_thread]) as child:
+        process = ProcessId(child.pid, processes.start_ticks(child.pid) or -1)
+        stat = Path(f"/proc/{child.pid}/stat")
+        assert processes.wait_for(lambda: stat.read_text().rpartition(")")[2].split()[0] == "Z", 20)
+        assert process.alive()
+        child.kill()
+        assert processes.wait_for(lambda: not process.alive(), 10)
+
+
 def test_waiting_gives_up(started: ProcessId) -> None:
     assert processes.wait_gone([started], 0.1) is False
