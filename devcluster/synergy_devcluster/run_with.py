@@ -44,20 +44,37 @@ def run_with(options: Options, command: Sequence[str], *, paths: Paths, report: 
         DevclusterError: the devcluster does not come up.
         BadInputError: there is no such command.
     """
-    with at_hand(options, paths=paths, report=report) as cluster:
+    with at_hand(options, paths=paths, report=report) as cluster, _signals() as pass_on_to:
         environ = {**os.environ, "KUBECONFIG": str(cluster.kubeconfig)}
         try:
             process = subprocess.Popen(command, env=environ)
         except OSError as error:
             raise BadInputError(f"{command[0]}: {error.strerror}") from error
+        pass_on_to(process)
+        code = process.wait()
+    return code if code >= 0 else 128 - code
 
-        def pass_on(number: int, _: FrameType | None) -> None:
+
+@contextmanager
+def _signals() -> Iterator[Callable[[subprocess.Popen[bytes]], None]]:
+    """Catches the signals that ask us to end, and yields what names the process to which they go, early ones too."""
+    target: list[subprocess.Popen[bytes]] = []
+    early: list[int] = []
+
+    def caught(number: int, _: FrameType | None) -> None:
+        if target:
+            target[0].send_signal(number)
+        else:
+            early.append(number)
+
+    def pass_on_to(process: subprocess.Popen[bytes]) -> None:
+        target.append(process)
+        for number in early:
             process.send_signal(number)
 
-        before = {number: signal.signal(number, pass_on) for number in _ENDS}
-        try:
-            code = process.wait()
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
-    return code if code >= 0 else 128 - code
+    before = {number: signal.signal(number, caught) for number in _ENDS}
+    try:
+        yield pass_on_to
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -12,16 +12,17 @@ from synergy_extender.cluster.views import first_problem
 
 @dataclass(frozen=True)
 class PolicyInForce:
-    """The policy that plans follow. `problem` says why the written one is not it; empty when it is, or none is."""
+    """The policy that plans follow. `problem` says why the written one is not it; `missing`, that none is written."""
 
     spec: SchedulingPolicySpec = field(default_factory=SchedulingPolicySpec)
     problem: str = ""
+    missing: bool = False
 
 
 def policy_in_force(written: Object | None, before: PolicyInForce) -> PolicyInForce:
     """The written policy; the defaults where there is none; where it does not parse, the last good one."""
     if written is None:
-        return PolicyInForce()
+        return PolicyInForce(missing=True)
     try:
         return PolicyInForce(SchedulingPolicySpec.model_validate(written.get("spec") or {}))
     except ValidationError as error:

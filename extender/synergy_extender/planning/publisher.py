@@ -47,7 +47,7 @@ class Publisher:
             await self._write(GPU_POOLS, item, pool, now)
         for item, verdict in _with(policies, policy_statuses(policies, policy, now)):
             await self._write(SCHEDULING_POLICIES, item, verdict, now)
-        await self._tell_once(_of_no_object(state, policy, self._cache.policy is None), now)
+        await self._tell_once(_of_no_object(state, policy), now)
 
     async def _write(
         self, resource: Resource, item: Object, status: GPUPoolStatus | SchedulingPolicyStatus, now: float
@@ -108,7 +108,7 @@ def _with(objects: Iterable[Object], statuses: Mapping[str, Status]) -> Iterator
             yield item, statuses[item["metadata"]["name"]]
 
 
-def _of_no_object(state: ClusterState, policy: PolicyInForce, policy_is_missing: bool) -> dict[Subject, Finding]:
+def _of_no_object(state: ClusterState, policy: PolicyInForce) -> dict[Subject, Finding]:
     """What nodes say wrongly of themselves, and the policy that is not there."""
     found = {
         # Kubernetes itself puts a node's name in place of its uid where events tell of it
@@ -116,7 +116,7 @@ def _of_no_object(state: ClusterState, policy: PolicyInForce, policy_is_missing:
         for capacity in state.capacities
         if capacity.problem is not None and not capacity.problem.pools
     }
-    if policy_is_missing:
+    if policy.missing:
         spec = policy.spec
         facts = {"policy": spec.policy, "mechanism": spec.mechanism, "seconds": spec.round_seconds}
         subject = Subject(SCHEDULING_POLICIES, DEFAULT_POLICY_NAME, "")

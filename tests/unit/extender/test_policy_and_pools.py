@@ -15,7 +15,9 @@ BAD = {"metadata": {"name": "default", "generation": 3}, "spec": {"policy": "whi
 
 
 def test_without_a_policy_the_defaults_hold() -> None:
-    assert policy_in_force(None, PolicyInForce(SchedulingPolicySpec(policy="fifo"))).spec == SchedulingPolicySpec()
+    good = policy_in_force(GOOD, PolicyInForce())
+    assert not good.missing
+    assert policy_in_force(None, good) == PolicyInForce(SchedulingPolicySpec(), missing=True)
 
 
 def test_an_invalid_policy_leaves_the_last_good_one_in_force_and_says_so() -> None:

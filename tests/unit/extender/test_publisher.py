@@ -27,7 +27,7 @@ async def test_what_has_no_condition_to_stand_in_is_told_in_events_once() -> Non
 
         async def told(*, labelled: bool) -> list[tuple[str, str, str, str]]:
             server.posts.clear()
-            await publisher.publish(one_node(labelled=labelled), PolicyInForce(), NOW)
+            await publisher.publish(one_node(labelled=labelled), PolicyInForce(missing=True), NOW)
             found = []
             for event in server.posts:
                 check_event(event["type"], event["reason"])
