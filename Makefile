@@ -10,7 +10,7 @@ ON_DEVCLUSTER := $(BIN)/kube-synergy devcluster run --fake-nodes V100=25x8,T4=25
 DEVCLUSTER_SUITE := tests/integration/devcluster/
 PRODUCT_SUITES := $(filter-out $(DEVCLUSTER_SUITE),$(wildcard tests/integration/*/))
 
-.PHONY: help setup lock format lint types imports check crds images images-docker unit coverage prerequisites integration integration-product integration-devcluster test-e2e test side-by-side demo demo-kind
+.PHONY: help setup lock format lint types imports check crds images images-docker sbom unit coverage prerequisites integration integration-product integration-devcluster test-e2e test side-by-side demo demo-kind
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "%-14s %s\n", $$1, $$2}'
@@ -58,6 +58,9 @@ images-docker: ## the project's images with Docker: REGISTRY=registry.example.co
 	for room in operator extender profiler-job examples; do \
 	  docker build --file $$room/Dockerfile --tag $(REGISTRY)kube-synergy-$${room%-job}:$(TAG) .; done
 	docker build --file images/scheduler/Dockerfile --tag $(REGISTRY)kube-synergy-scheduler:$(TAG) .
+
+sbom: setup prerequisites ## what is in the images and under which licences: sbom/*.cdx.json, sbom/licences.csv
+	$(PY) -m synergy_devcluster.sbom sbom
 
 unit: setup ## fast, pure tests
 	$(BIN)/pytest tests/unit -n auto

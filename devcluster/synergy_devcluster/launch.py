@@ -49,7 +49,8 @@ class Launch:
     def api_server(self, ids: Identities) -> None:
         """Start etcd and the API server."""
         self._add("etcd", control_plane.etcd(self._programs["etcd"], self._paths))
-        server = self._add("kube-apiserver", control_plane.api_server(self._programs["kube-apiserver"], ids))
+        argv = control_plane.api_server(self._programs["kube-apiserver"], ids, self._paths)
+        server = self._add("kube-apiserver", argv)
         with Api(self._paths.pki) as api:
             in_time = processes.wait_for(lambda: api.ready() or not server.alive(), 60)
         if not in_time or not server.alive():

@@ -62,6 +62,11 @@ class Paths:
         return self.state / "logs"
 
     @property
+    def audit_log(self) -> Path:
+        """What service accounts asked of the API server, one JSON object a line."""
+        return self.logs / "audit.log"
+
+    @property
     def pki(self) -> Path:
         """Keys and certificates."""
         return self.state / "pki"

@@ -92,6 +92,13 @@ def kind_module() -> Module:
     return Module("kind", version, (Program("kind", "sigs.k8s.io/kind", version, ("version",)),))
 
 
+def kubeconform_module() -> Module:
+    """Return the module of kubeconform, with which what the chart renders is checked."""
+    version = pinned().kubeconform
+    program = Program("kubeconform", "github.com/yannh/kubeconform/cmd/kubeconform", version, ("-v",))
+    return Module("kubeconform", version, (program,), (("main.version", f"v{version}"),))
+
+
 def program_version(executable: Path, program: Program) -> str | None:
     """Run an executable's version command; return the version without ``v``, or None when it tells none."""
     try:

@@ -18,6 +18,7 @@ class Versions:
     helm: str
     kwok: str
     kind: str
+    kubeconform: str
 
 
 @cache

@@ -38,6 +38,22 @@ async def kubeconfig_of(
         await kube.delete(NAMESPACES, name)
 
 
+@asynccontextmanager
+async def allowed_to_read_jobs(kube: KubeClient, namespace: str) -> AsyncIterator[None]:
+    """Meanwhile the namespace's default account may get TrainingJobs everywhere."""
+    name = f"reader-{namespace}"
+    rules = [{"apiGroups": ["kube-synergy.dev"], "resources": ["trainingjobs"], "verbs": ["get"]}]
+    subject = {"kind": "ServiceAccount", "name": "default", "namespace": namespace}
+    role = {"apiGroup": _ROLES.group, "kind": "ClusterRole", "name": name}
+    await kube.create(_ROLES, {"metadata": {"name": name}, "rules": rules})
+    await kube.create(_BINDINGS, {"metadata": {"name": name}, "roleRef": role, "subjects": [subject]})
+    try:
+        yield
+    finally:
+        await kube.delete(_BINDINGS, name)
+        await kube.delete(_ROLES, name)
+
+
 def _with_token(administrator: Path, token: str, file: Path) -> Path:
     config = yaml.safe_load(administrator.read_text())
     config["users"] = [{"name": user["name"], "user": {"token": token}} for user in config["users"]]

@@ -83,9 +83,13 @@ def api_app(desk: ApiDesk) -> App:
     return LimitBody(app, _MOST_BYTES)
 
 
+_TEXT: dict[str, Any] = {"content": {"text/plain": {"schema": {"type": "string"}}}}
 _REFUSALS: dict[int | str, dict[str, Any]] = {
+    400: {"model": Problem, "description": "The body cannot be read."},
     401: {"model": Problem, "description": "No token, or one that the API server refuses."},
     403: {"model": Problem, "description": "The token's owner may not do this."},
+    408: {**_TEXT, "description": "The body did not come in time."},
+    413: {**_TEXT, "description": "The body is too large."},
     503: {"model": Problem, "description": "This replica cannot answer now."},
 }
 

@@ -38,12 +38,15 @@ kube-synergy-extender.{{ .Release.Namespace }}.svc
 {{ .Values.tls.schedulerSecret | default "kube-synergy-scheduler-tls" }}
 {{- end }}
 
-{{/* What every pod has in its spec. Arguments: the root context and the component's name, which is its values' key. */}}
+{{/*
+What every pod has in its spec. Arguments: the root context, the component's name, which is its values' key, and the
+name of its service account without the prefix, if that is another.
+*/}}
 {{- define "kube-synergy.podSpec" -}}
 {{- $root := index . 0 -}}
 {{- $component := index . 1 -}}
 {{- $values := index $root.Values $component -}}
-serviceAccountName: kube-synergy-{{ $component }}
+serviceAccountName: kube-synergy-{{ last (rest .) }}
 securityContext:
   runAsNonRoot: true
   runAsUser: 65532

@@ -6,20 +6,17 @@ import time
 import pytest
 
 from support.extender_world import GIB, Operator, Replica
+from support.service_account import allowed_to_read_jobs
 from support.waiting import eventually
 from synergy_api.timestamps import format_time
 from synergy_core.model import PlanConfig
 from synergy_core.plan import plan
 from synergy_core.snapshot_format import parse_snapshot
 from synergy_kube import KubeClient
-from synergy_kube.resources import PODS, Resource
+from synergy_kube.resources import PODS
 
 pytestmark = pytest.mark.integration
 
-CLUSTER_ROLE_BINDINGS = Resource(
-    "rbac.authorization.k8s.io", "v1", "clusterrolebindings", "ClusterRoleBinding", namespaced=False
-)
-CLUSTER_ROLES = Resource("rbac.authorization.k8s.io", "v1", "clusterroles", "ClusterRole", namespaced=False)
 REPORT = {"step": 120, "checkpoint_step": 100, "steps_per_second": 2.5, "gpu_uuids": ["GPU-1"], "done": False}
 
 
@@ -93,14 +90,7 @@ async def test_the_snapshot_is_for_those_who_may_read_jobs_and_can_be_planned_ag
     headers = {"Authorization": f"Bearer {token}"}
     async with extender.api() as api:
         assert (await api.get("/v1/snapshot", headers=headers)).status_code == 403
-        role = f"reader-{operator.namespace}"
-        rules = [{"apiGroups": ["kube-synergy.dev"], "resources": ["trainingjobs"], "verbs": ["get"]}]
-        subject = {"kind": "ServiceAccount", "name": "default", "namespace": operator.namespace}
-        reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": role}
-        await kube.create(CLUSTER_ROLES, {"metadata": {"name": role}, "rules": rules})
-        binding = {"metadata": {"name": role}, "roleRef": reference, "subjects": [subject]}
-        await kube.create(CLUSTER_ROLE_BINDINGS, binding)
-        try:
+        async with allowed_to_read_jobs(kube, operator.namespace):
 
             async def allowed() -> str:
                 answer = await api.get("/v1/snapshot", headers=headers)
@@ -115,6 +105,3 @@ async def test_the_snapshot_is_for_those_who_may_read_jobs_and_can_be_planned_ag
             newest = (await api.get("/v1/plan", headers=headers)).json()
             assert newest["plan"]["policy"] == "fifo"
             assert json.dumps(newest["round"]).isdecimal()
-        finally:
-            await kube.delete(CLUSTER_ROLE_BINDINGS, role)
-            await kube.delete(CLUSTER_ROLES, role)

@@ -1,12 +1,17 @@
 """Everything the chart renders is what the API server takes, for a matrix of values."""
 
+import json
+import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import yaml
 
 from support.programs import attempt, run
+from support.schemas import TEMPLATE, write_schemas
 from synergy_devcluster import Cluster
+from synergy_devcluster.toolchain import kubeconform_module, locate
 from synergy_kube import KubeClient
 from synergy_kube.resources import NAMESPACES
 
@@ -91,3 +96,44 @@ async def test_a_pod_that_breaks_the_standard_would_have_been_noticed(
         text_in=loosened,
     )
     assert "would violate PodSecurity" in errors
+
+
+@pytest.fixture(scope="module")
+def kubeconform(
+    devcluster: Cluster, tmp_path_factory: pytest.TempPathFactory
+) -> Callable[[str], "subprocess.CompletedProcess[str]"]:
+    """Checks manifests against the schemas of this cluster's API server."""
+    program = locate(devcluster.paths, print, wanted=(kubeconform_module(),))["kubeconform"]
+    folder = tmp_path_factory.mktemp("schemas")
+    kubectl = [str(devcluster.program("kubectl")), f"--kubeconfig={devcluster.kubeconfig}", "get", "--raw=/openapi/v2"]
+    told = subprocess.run(kubectl, capture_output=True, check=True)
+    write_schemas(json.loads(told.stdout), folder)
+
+    def check(manifests: str) -> "subprocess.CompletedProcess[str]":
+        command = [program, "-strict", "-summary", f"-schema-location={folder}/{TEMPLATE}"]
+        return subprocess.run(command, input=manifests, capture_output=True, text=True, check=False)
+
+    return check
+
+
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("case", VALUES)
+async def test_every_object_conforms_to_its_schema(
+    devcluster: Cluster, repository: Path, case: str, kubeconform: Callable[[str], "subprocess.CompletedProcess[str]"]
+) -> None:
+    objects = await _rendered(devcluster, repository, "somewhere", VALUES[case])
+    result = kubeconform(objects)
+    count = len([item for item in yaml.safe_load_all(objects) if item])
+    assert f"Summary: {count} resources found" in result.stdout
+    assert f"Valid: {count}, Invalid: 0, Errors: 0, Skipped: 0" in result.stdout, result.stdout
+
+
+async def test_a_field_that_is_none_and_a_value_of_the_wrong_kind_would_have_been_noticed(
+    devcluster: Cluster, repository: Path, kubeconform: Callable[[str], "subprocess.CompletedProcess[str]"]
+) -> None:
+    objects = await _rendered(devcluster, repository, "somewhere", ())
+    misspelled = kubeconform(objects.replace("  serviceAccountName:", "  serviceAcountName:"))
+    assert "additional properties 'serviceAcountName' not allowed" in misspelled.stdout
+    mistyped = kubeconform(objects.replace("periodSeconds: 1\n", "periodSeconds: often\n"))
+    assert "periodSeconds" in mistyped.stdout
+    assert mistyped.returncode == 1

@@ -1,19 +1,16 @@
 """What the chart makes, and that its parts fit each other and the rest of the project."""
 
-import base64
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
-from cryptography import x509
-from cryptography.hazmat.primitives.serialization import load_pem_private_key
-from cryptography.x509.oid import ExtendedKeyUsageOID
 from pydantic import TypeAdapter
 
 from synergy_api.names import SCHEDULER_NAME
 from synergy_api.scheduling_policy import DEFAULT_POLICY_NAME, SchedulingPolicySpec
+from synergy_operator.certificates.job import AUTHORITY, EXTENDER, SCHEDULER, SCHEDULER_DEPLOYMENT, read_settings
 
 Rendered = dict[tuple[str, str], dict[str, Any]]
 Render = Callable[..., Rendered]
@@ -42,10 +39,6 @@ def _container(objects: Rendered, component: str) -> dict[str, Any]:
 def _config(objects: Rendered) -> dict[str, Any]:
     config: dict[str, Any] = yaml.safe_load(objects["ConfigMap", "kube-synergy-scheduler"]["data"]["config.yaml"])
     return config
-
-
-def _certificate(objects: Rendered, secret: str, key: str = "tls.crt") -> x509.Certificate:
-    return x509.load_pem_x509_certificate(base64.b64decode(objects["Secret", secret]["data"][key]))
 
 
 def test_the_chart_passes_lint(helm: Callable[..., Any], chart: Path) -> None:
@@ -91,8 +84,7 @@ def test_the_files_the_scheduler_reads_are_mounted(objects: Rendered) -> None:
     mounts = {mount["name"]: mount["mountPath"] for mount in container["volumeMounts"]}
     assert f"--config={mounts['config']}/config.yaml" in container["args"]
     tls = _config(objects)["extenders"][0]["tlsConfig"]
-    secret = objects["Secret", "kube-synergy-scheduler-tls"]["data"]
-    assert {Path(path).name for path in tls.values()} == set(secret)
+    assert {Path(path).name for path in tls.values()} == {"tls.crt", "tls.key", "ca.crt"}
     assert {str(Path(path).parent) for path in tls.values()} == {mounts["tls"]}
 
 
@@ -169,37 +161,108 @@ def test_every_container_has_probes_on_its_own_ports_and_resources(objects: Rend
     assert {"cpu", "memory"} <= set(container["resources"]["requests"])
 
 
-def test_the_server_certificate_covers_the_services_names(objects: Rendered) -> None:
-    certificate = _certificate(objects, "kube-synergy-extender-tls")
-    names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+def _certificate_pods(objects: Rendered) -> list[dict[str, Any]]:
+    job = objects["Job", "kube-synergy-certificates-install"]["spec"]
+    cron = objects["CronJob", "kube-synergy-certificates"]["spec"]["jobTemplate"]["spec"]
+    return [job["template"], cron["template"]]
+
+
+def test_certificates_are_made_before_anything_else_and_renewed_by_the_same_program(objects: Rendered) -> None:
+    annotations = objects["Job", "kube-synergy-certificates-install"]["metadata"]["annotations"]
+    assert annotations["helm.sh/hook"] == "pre-install,pre-upgrade"
+    assert annotations["helm.sh/hook-delete-policy"] == "before-hook-creation,hook-succeeded"
+    assert not [name for kind, name in objects if kind == "Secret"]
+    first, later = _certificate_pods(objects)
+    assert first["spec"].pop("serviceAccountName") == "kube-synergy-certificates-install"
+    assert later["spec"].pop("serviceAccountName") == "kube-synergy-certificates"
+    assert first == later
+
+
+def test_what_the_first_job_needs_is_made_before_it_and_goes_with_it(objects: Rendered) -> None:
+    job = objects["Job", "kube-synergy-certificates-install"]["metadata"]["annotations"]
+    for kind in ("ServiceAccount", "Role", "RoleBinding"):
+        annotations = objects[kind, "kube-synergy-certificates-install"]["metadata"]["annotations"]
+        assert annotations["helm.sh/hook"] == job["helm.sh/hook"]
+        assert int(annotations["helm.sh/hook-weight"]) < int(job["helm.sh/hook-weight"])
+        assert "annotations" not in objects[kind, "kube-synergy-certificates"]["metadata"]
+
+
+def test_the_jobs_settings_are_those_of_the_values_and_fit_the_other_components(render: Render) -> None:
+    given = render("tls.authorityDays=700", "tls.certificateDays=20", "tls.overlapDays=10", "tls.schedulerNames={a,b}")
+    container = _certificate_pods(given)[0]["spec"]["containers"][0]
+    env = {item["name"]: item.get("value", NAMESPACE) for item in container["env"]}
+    settings = read_settings(env)
+    days = (settings.lifetimes.authority.days, settings.lifetimes.certificate.days, settings.lifetimes.overlap.days)
+    assert days == (700, 20, 10)
     host = f"kube-synergy-extender.{NAMESPACE}.svc"
+    assert settings.wanted.extender[0] == host
     wanted = {host, f"{host}.cluster.local", f"kube-synergy-extender.{NAMESPACE}", "kube-synergy-extender"}
-    assert set(names.get_values_for_type(x509.DNSName)) == wanted
+    assert set(settings.wanted.extender) == wanted
+    names = {item["name"]: item.get("value") for item in _container(given, "extender")["env"]}[
+        "SYNERGY_SCHEDULER_NAMES"
+    ]
+    assert settings.wanted.scheduler == "a"
+    assert names == "a,b"
 
 
-@pytest.mark.parametrize("component", ["extender", "scheduler"])
-def test_both_certificates_are_of_one_authority_and_have_their_keys(objects: Rendered, component: str) -> None:
-    secret = f"kube-synergy-{component}-tls"
-    authority = _certificate(objects, "kube-synergy-extender-tls", "ca.crt")
-    certificate = _certificate(objects, secret)
-    certificate.verify_directly_issued_by(authority)
-    assert _certificate(objects, secret, "ca.crt") == authority
-    key = load_pem_private_key(base64.b64decode(objects["Secret", secret]["data"]["tls.key"]), None)
-    assert key.public_key() == certificate.public_key()
-    uses = certificate.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value
-    wanted = ExtendedKeyUsageOID.SERVER_AUTH if component == "extender" else ExtendedKeyUsageOID.CLIENT_AUTH
-    assert wanted in uses
+def test_the_secrets_that_the_job_writes_are_those_that_are_mounted(objects: Rendered) -> None:
+    def secrets(component: str) -> list[str]:
+        volumes = _pod(objects, component)["spec"]["volumes"]
+        return [volume["secret"]["secretName"] for volume in volumes if "secret" in volume]
+
+    assert secrets("extender") == secrets("operator") == [EXTENDER]
+    assert secrets("scheduler") == [SCHEDULER]
+    rules = objects["Role", "kube-synergy-certificates"]["rules"]
+    named = {name for rule in rules if rule["resources"] == ["secrets"] for name in rule.get("resourceNames", ())}
+    assert named == {AUTHORITY, EXTENDER, SCHEDULER}
+    assert ("Deployment", SCHEDULER_DEPLOYMENT) in objects
 
 
-def test_the_authoritys_key_is_kept_nowhere(objects: Rendered) -> None:
-    for kind, name in objects:
-        if kind == "Secret":
-            assert set(objects[kind, name]["data"]) == {"tls.crt", "tls.key", "ca.crt"}
+@pytest.mark.parametrize("which", [0, 1])
+def test_the_job_keeps_to_the_restricted_security_standard(objects: Rendered, which: int) -> None:
+    pod = _certificate_pods(objects)[which]["spec"]
+    security = pod["containers"][0]["securityContext"]
+    assert (pod["securityContext"]["runAsNonRoot"], security["readOnlyRootFilesystem"]) == (True, True)
+    assert security["capabilities"] == {"drop": ["ALL"]}
+
+
+def test_cert_manager_makes_the_same_secrets_on_request(render: Render) -> None:
+    given = render("tls.certManager.enabled=true", "tls.certManager.issuerRef.name=ours", "tls.certificateDays=10")
+    assert not [name for kind, name in given if "certificates" in name]
+    server, client = (given["Certificate", name]["spec"] for name in (EXTENDER, SCHEDULER))
+    assert (server["secretName"], client["secretName"]) == (EXTENDER, SCHEDULER)
+    assert server["commonName"] == server["dnsNames"][0] == f"kube-synergy-extender.{NAMESPACE}.svc"
+    assert client["commonName"] == "kube-synergy-scheduler"
+    assert (server["usages"][-1], client["usages"][-1]) == ("server auth", "client auth")
+    assert server["issuerRef"] == {"name": "ours", "kind": "Issuer", "group": "cert-manager.io"}
+    assert server["duration"] == "240h"
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        (("tls.extenderSecret=mine",), "tls.extenderSecret and tls.schedulerSecret: give both, or neither"),
+        (("tls.schedulerSecret=mine",), "tls.extenderSecret and tls.schedulerSecret: give both, or neither"),
+        (("tls.certManager.enabled=true",), "tls.certManager.issuerRef.name: name the Issuer"),
+        (
+            ("tls.certManager.enabled=true", "tls.extenderSecret=a", "tls.schedulerSecret=b"),
+            "leave tls.extenderSecret and tls.schedulerSecret empty",
+        ),
+        (("tls.authorityDays=100", "tls.overlapDays=10", "tls.certificateDays=101"), "tls.certificateDays: "),
+        (("tls.authorityDays=100", "tls.overlapDays=17"), "tls.overlapDays: at most a sixth of tls.authorityDays"),
+    ],
+)
+def test_certificate_values_that_contradict_each_other_are_refused(
+    helm: Callable[..., Any], chart: Path, values: tuple[str, ...], words: str
+) -> None:
+    result = helm("template", "x", str(chart), *(f"--set={value}" for value in values))
+    assert result.returncode != 0
+    assert words in result.stderr
 
 
 def test_given_secrets_are_used_and_none_is_made(render: Render) -> None:
     given = render("tls.extenderSecret=mine-extender", "tls.schedulerSecret=mine-scheduler")
-    assert not [name for kind, name in given if kind == "Secret"]
+    assert not [name for kind, name in given if "certificates" in name]
 
     def secrets(component: str) -> list[str]:
         volumes = _pod(given, component)["spec"]["volumes"]
@@ -207,12 +270,6 @@ def test_given_secrets_are_used_and_none_is_made(render: Render) -> None:
 
     assert secrets("extender") == secrets("operator") == ["mine-extender"]
     assert secrets("scheduler") == ["mine-scheduler"]
-
-
-def test_one_given_secret_alone_is_refused(helm: Callable[..., Any], chart: Path) -> None:
-    result = helm("template", "x", str(chart), "--set=tls.extenderSecret=mine")
-    assert result.returncode != 0
-    assert "tls.extenderSecret and tls.schedulerSecret: give both, or neither" in result.stderr
 
 
 def test_the_default_policy_is_made_at_the_first_install_only(objects: Rendered, chart: Path) -> None:

@@ -28,7 +28,8 @@ STRANGER = Pod(HERE, {"app": "something"})
 
 
 def component(objects: Rendered, name: str) -> Pod:
-    return Pod(HERE, objects["Deployment", f"kube-synergy-{name}"]["spec"]["template"]["metadata"]["labels"])
+    kind = "Job" if name == "certificates-install" else "Deployment"
+    return Pod(HERE, objects[kind, f"kube-synergy-{name}"]["spec"]["template"]["metadata"]["labels"])
 
 
 def worker(namespace: str) -> Pod:
@@ -116,12 +117,13 @@ def test_metrics_are_for_the_cluster_or_for_those_that_are_named(
     assert reached_by(named, component(named, name), port, everyone) == [STRANGER]
 
 
-def test_nobody_reaches_the_operator(objects: Rendered) -> None:
+@pytest.mark.parametrize("name", ["operator", "certificates-install"])
+def test_nobody_reaches_the_operator_or_the_certificate_job(objects: Rendered, name: str) -> None:
     everyone = [component(objects, "extender"), worker("team"), PROMETHEUS, OUTSIDE]
-    assert reached_by(objects, component(objects, "operator"), 8080, everyone) == []
+    assert reached_by(objects, component(objects, name), 8080, everyone) == []
 
 
-@pytest.mark.parametrize("name", ["operator", "extender", "scheduler"])
+@pytest.mark.parametrize("name", ["operator", "extender", "scheduler", "certificates-install"])
 def test_components_reach_the_api_server_and_the_names_and_nothing_outside(objects: Rendered, name: str) -> None:
     pod = component(objects, name)
     assert [port for port in (53, 443, 6443, 80, 8443, 9443) if allowed(objects, pod, OUTSIDE, port)] == [53, 443, 6443]

@@ -32,11 +32,16 @@ def test_no_rule_has_a_wildcard(objects: Rendered) -> None:
             assert not [value for value in rule[part] if "*" in value], name
 
 
-def test_no_component_may_read_secrets_or_change_rights(objects: Rendered) -> None:
+def test_nobody_may_change_rights_and_the_certificate_job_alone_reads_its_own_secrets(objects: Rendered) -> None:
     resources = {resource for _, rule in _rules(objects) for resource in rule["resources"]}
-    forbidden = {"secrets", "serviceaccounts", "roles", "clusterroles", "rolebindings", "clusterrolebindings"}
+    forbidden = {"serviceaccounts", "roles", "clusterroles", "rolebindings", "clusterrolebindings"}
     assert not resources & forbidden
     assert not resources & {"pods/exec", "pods/attach", "pods/portforward", "nodes/proxy", "serviceaccounts/token"}
+    about_secrets = [(name, rule) for name, rule in _rules(objects) if "secrets" in rule["resources"]]
+    assert {name for name, _ in about_secrets} == {"kube-synergy-certificates", "kube-synergy-certificates-install"}
+    for name, rule in about_secrets:
+        assert ("Role", name) in objects
+        assert rule["verbs"] == ["create"] or (rule["verbs"], len(rule["resourceNames"])) == (["get", "update"], 3)
 
 
 def test_the_extender_binds_pods_and_changes_them_in_no_other_way(objects: Rendered) -> None:
@@ -59,7 +64,7 @@ def test_the_operator_binds_nothing_and_never_writes_a_spec_of_a_training_job(ob
     assert not {resource for resource, verb in grants if resource == "nodes" and verb in WRITES}
 
 
-@pytest.mark.parametrize("component", ["operator", "extender", "scheduler"])
+@pytest.mark.parametrize("component", ["operator", "extender", "scheduler", "certificates", "certificates-install"])
 def test_each_service_account_is_bound_to_roles_of_its_own(objects: Rendered, component: str) -> None:
     account = f"kube-synergy-{component}"
     assert ("ServiceAccount", account) in objects
@@ -72,6 +77,8 @@ def test_each_service_account_is_bound_to_roles_of_its_own(objects: Rendered, co
     expected = {
         "operator": {"kube-synergy-operator"},
         "extender": {"kube-synergy-extender", "kube-synergy-extender-leader"},
+        "certificates": {"kube-synergy-certificates"},
+        "certificates-install": {"kube-synergy-certificates-install"},
         "scheduler": {"system:kube-scheduler", "system:volume-scheduler", "kube-synergy-scheduler-leader"},
     }
     assert bound == expected[component]
