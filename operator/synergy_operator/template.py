@@ -133,7 +133,7 @@ def _pinned(affinity: Mapping[str, Any], node: str) -> Object:
     """The template's affinity, narrowed to one node. Terms are alternatives, so each gets the node."""
     pin = {"key": "metadata.name", "operator": "In", "values": [node]}
     pinned = copy.deepcopy(dict(affinity))
-    of_nodes = pinned.setdefault("nodeAffinity", {})
+    pinned["nodeAffinity"] = of_nodes = pinned.get("nodeAffinity") or {}
     required = of_nodes.get("requiredDuringSchedulingIgnoredDuringExecution") or {}
     terms = required.get("nodeSelectorTerms") or [{}]
     of_nodes["requiredDuringSchedulingIgnoredDuringExecution"] = {

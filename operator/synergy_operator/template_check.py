@@ -31,8 +31,19 @@ class _Container(_Named):
     resources: _Resources | None = None
 
 
+class _Requirement(_Part):
+    key: str
+    operator: str
+    values: list[str] | None = None
+
+
+class _Term(_Part):
+    matchExpressions: list[_Requirement] | None = None  # noqa: N815
+    matchFields: list[_Requirement] | None = None  # noqa: N815
+
+
 class _Terms(_Part):
-    nodeSelectorTerms: list[dict[str, Any]] | None = None  # noqa: N815
+    nodeSelectorTerms: list[_Term] | None = None  # noqa: N815
 
 
 class _NodeAffinity(_Part):
@@ -43,11 +54,19 @@ class _Affinity(_Part):
     nodeAffinity: _NodeAffinity | None = None  # noqa: N815
 
 
+class _Toleration(_Part):
+    key: str | None = None
+    operator: str | None = None
+    value: str | None = None
+    effect: str | None = None
+
+
 class _Spec(_Part):
     containers: list[_Container]
     initContainers: list[_Container] | None = None  # noqa: N815
     volumes: list[_Named] | None = None
-    tolerations: list[dict[str, Any]] | None = None
+    tolerations: list[_Toleration] | None = None
+    nodeSelector: dict[str, str] | None = None  # noqa: N815
     affinity: _Affinity | None = None
     schedulingGates: list[_Named] | None = None  # noqa: N815
 

@@ -112,11 +112,15 @@ class _Wishes:
 
 
 def _admitting(state: ClusterState, job: JobView) -> tuple[str, ...] | None:
-    names = [
-        name
-        for name in (capacity.name for capacity in state.capacities)
-        if pod_spec_admits(job.constraints, state.nodes[name], WORKER_TOLERATIONS)
-    ]
+    """A template that is no pod's admits no node. The operator tells its user so; here it must not end the plan."""
+    try:
+        names = [
+            name
+            for name in (capacity.name for capacity in state.capacities)
+            if pod_spec_admits(job.constraints, state.nodes[name], WORKER_TOLERATIONS)
+        ]
+    except (TypeError, AttributeError, KeyError, ValueError):
+        return ()
     return None if len(names) == len(state.capacities) else tuple(names)
 
 

@@ -52,6 +52,24 @@ CASES: dict[str, tuple[dict[str, Any], str, str]] = {
         "InvalidSpec",
         "spec.template.spec.tolerations",
     ),
+    "a node selector that is no map": (
+        with_containers(CONTAINER, nodeSelector="gpu"),
+        "InvalidSpec",
+        "spec.template.spec.nodeSelector",
+    ),
+    "a toleration with a number": (
+        with_containers(CONTAINER, tolerations=[{"key": 1}]),
+        "InvalidSpec",
+        "spec.template.spec.tolerations.0.key",
+    ),
+    "a term that is no map": (
+        with_containers(
+            CONTAINER,
+            affinity={"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": ["x"]}}},
+        ),
+        "InvalidSpec",
+        "nodeSelectorTerms.0",
+    ),
     "a variable without a name": (with_containers({**CONTAINER, "env": [{"value": "1"}]}), "InvalidSpec", "env.0.name"),
     "an expression that is none": (
         {"throughput": {"regex": "step ("}},
