@@ -43,7 +43,7 @@ lint: setup ## format and lint, changing nothing
 types: setup ## mypy, strict
 	$(BIN)/mypy
 	MYPYPATH=examples:job $(BIN)/mypy examples/*.py
-	MYPYPATH=tests:core:api:kube:operator:extender:profiler-job:job:cli:devcluster $(BIN)/mypy tests/support
+	MYPYPATH=tests:core:api:kube:operator:extender:profiler-job:job:cli:devcluster:simulator $(BIN)/mypy tests/support
 
 imports: setup ## which room may import which
 	$(BIN)/lint-imports

@@ -11,6 +11,7 @@ class _Commands(LazyGroup):
     lazy = {
         "demo": LazyCommand("synergy_cli.demo.command", "demo", "devcluster"),
         "devcluster": LazyCommand("synergy_devcluster.cli", "devcluster", "devcluster"),
+        "simulate": LazyCommand("synergy_cli.simulation.simulate", "simulate_command", "sim"),
     }
 
 

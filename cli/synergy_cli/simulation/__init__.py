@@ -1,0 +1,1 @@
+"""`kube-synergy simulate` and what goes with it."""

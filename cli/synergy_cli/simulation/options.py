@@ -1,0 +1,166 @@
+"""Options that the simulator's commands have in common, and what they make of them."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import click
+
+from synergy_cli.errors import BadInputError
+from synergy_core.mechanisms import MECHANISMS
+from synergy_core.policies import POLICIES
+from synergy_simulator.engine import Options
+from synergy_simulator.generator import Split, parse_split, with_models
+from synergy_simulator.inputs.clusters import read_cluster
+from synergy_simulator.inputs.errors import InputError
+from synergy_simulator.inputs.profiles import read_profiles
+from synergy_simulator.inputs.traces import read_trace
+from synergy_simulator.workload import Workload, build_workload
+
+
+def as_window(_context: click.Context, _option: click.Parameter, text: str | None) -> tuple[int, int] | None:
+    """`A:B`, jobs A to B - 1."""
+    if text is None:
+        return None
+    first, colon, last = text.partition(":")
+    if not (colon and first.isdecimal() and last.isdecimal() and int(first) < int(last)):
+        raise click.BadParameter(f"must be two counts A:B with A below B, is {text!r}")
+    return int(first), int(last)
+
+
+def as_split(_context: click.Context, _option: click.Parameter, text: str) -> Split:
+    """Parts of image, language and speech models."""
+    try:
+        return parse_split(text)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from None
+
+
+def input_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """What is simulated."""
+    for option in reversed(
+        (
+            click.option("--trace", required=True, metavar="T.csv", help="Jobs: the native table, or a paper's."),
+            click.option("--profiles", metavar="P.json", help="Matrices. Without, no job minds CPU and memory."),
+            click.option("--cluster", required=True, metavar="C.yaml", help="Pools of nodes."),
+            click.option("--seed", default=0, show_default=True, help="Seed of what is drawn."),
+            click.option(
+                "--split",
+                callback=as_split,
+                metavar="I,L,S",
+                default="20,70,10",
+                show_default=True,
+                help="Image, language, speech: models drawn for jobs whose trace tells none.",
+            ),
+            click.option(
+                "--jobs",
+                "part",
+                callback=as_window,
+                metavar="A:B",
+                help="Simulate this window of the trace's jobs only.",
+            ),
+        )
+    ):
+        command = option(command)
+    return command
+
+
+def run_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """How it is simulated."""
+    seconds = click.FloatRange(min=0)
+    for option in reversed(
+        (
+            click.option(
+                "--round", "round_s", default=300.0, show_default=True, type=click.FloatRange(min=0, min_open=True)
+            ),
+            click.option(
+                "--measure",
+                callback=as_window,
+                metavar="A:B",
+                help="Window of jobs, by arrival, that the figures are about.",
+            ),
+            click.option("--until-measured-done", is_flag=True, help="End when the measured jobs are done."),
+            click.option(
+                "--preemption-overhead", default=0.0, type=seconds, help="Seconds lost each time a job begins again."
+            ),
+            click.option(
+                "--profiling-overhead", default=0.0, type=seconds, help="Seconds of each job's profile run on its GPUs."
+            ),
+            click.option("--no-fill", is_flag=True, help="GPUs that fall free stay idle until the round ends."),
+            click.option("--sharing", is_flag=True, help="Let jobs share GPUs (for policies that plan pairs)."),
+            click.option("--agnostic", is_flag=True, help="Policies do not see that GPU types differ in speed."),
+        )
+    ):
+        command = option(command)
+    return command
+
+
+@contextmanager
+def bad_input() -> Iterator[None]:
+    """Turn what the simulator says of its input into the command line's one line."""
+    try:
+        yield
+    except InputError as error:
+        raise BadInputError(str(error)) from error
+
+
+def workload_of(
+    *, trace: str, profiles: str | None, cluster: str, seed: int, split: Split, part: tuple[int, int] | None
+) -> Workload:
+    """Read and join the inputs."""
+    with bad_input():
+        pools = read_cluster(Path(cluster))
+        table = None if profiles is None else read_profiles(Path(profiles))
+        jobs = read_trace(Path(trace))
+        if part is not None:
+            check_window("--jobs", part, len(jobs))
+            jobs = jobs[slice(*part)]
+        if table is not None:
+            jobs = with_models(jobs, split, table.models, seed=seed)
+        return build_workload(jobs, table, pools)
+
+
+def check_window(option: str, window: tuple[int, int], jobs: int) -> None:
+    """Raise BadInputError where a window goes past the last job."""
+    if window[1] > jobs:
+        raise BadInputError(f"{option}: {window[0]}:{window[1]} goes past the {jobs} jobs of the trace")
+
+
+def options_of(
+    *,
+    policy: str,
+    mechanism: str,
+    jobs: int,
+    round_s: float,
+    measure: tuple[int, int] | None,
+    until_measured_done: bool,
+    preemption_overhead: float,
+    profiling_overhead: float,
+    no_fill: bool,
+    sharing: bool,
+    agnostic: bool,
+    record: bool = False,
+) -> Options:
+    """Check and gather how to simulate."""
+    for option, value, known in (("--policy", policy, POLICIES), ("--mechanism", mechanism, MECHANISMS)):
+        if value not in known:
+            raise BadInputError(f"{option}: {value!r} is not there; choose one of {', '.join(sorted(known))}")
+    for option, asked in (("--sharing", sharing), ("--agnostic", agnostic)):
+        if asked:
+            raise BadInputError(f"{option}: {policy} has no such variant; leave it out")
+    if measure is not None:
+        check_window("--measure", measure, jobs)
+    if until_measured_done and measure is None:
+        raise BadInputError("--until-measured-done: needs --measure A:B, which says whose end to wait for")
+    return Options(
+        policy=policy,
+        mechanism=mechanism,
+        round_s=round_s,
+        measure=measure,
+        until_measured_done=until_measured_done,
+        preemption_overhead_s=preemption_overhead,
+        profiling_s=profiling_overhead,
+        fill=not no_fill,
+        record=record,
+    )

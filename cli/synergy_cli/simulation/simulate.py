@@ -1,0 +1,50 @@
+"""`kube-synergy simulate`: a trace on a cluster under one policy and mechanism."""
+
+import json
+from typing import Any
+
+import click
+
+from synergy_cli.simulation.options import bad_input, input_options, options_of, run_options, workload_of
+from synergy_cli.simulation.output import check_writable, metrics_rows, per_job_csv, progress_bar, write_whole
+from synergy_cli.text_table import text_table
+from synergy_core.mechanisms import MECHANISMS
+from synergy_core.policies import POLICIES
+from synergy_simulator.engine import simulate
+from synergy_simulator.metrics import job_rows, metrics_of
+
+
+@click.command("simulate")
+@input_options
+@click.option("--policy", default="fifo", show_default=True, help=f"One of {', '.join(sorted(POLICIES))}.")
+@click.option("--mechanism", default="tune", show_default=True, help=f"One of {', '.join(sorted(MECHANISMS))}.")
+@run_options
+@click.option("--per-job", metavar="OUT.csv", help="Write a line per job.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout and nothing else there.")
+def simulate_command(
+    *,
+    trace: str,
+    profiles: str | None,
+    cluster: str,
+    seed: int,
+    split: Any,
+    part: tuple[int, int] | None,
+    policy: str,
+    mechanism: str,
+    per_job: str | None,
+    as_json: bool,
+    **how: Any,
+) -> None:
+    """Simulate a trace of jobs on a cluster, planned by the code that plans the real one."""
+    check_writable("--per-job", per_job)
+    workload = workload_of(trace=trace, profiles=profiles, cluster=cluster, seed=seed, split=split, part=part)
+    options = options_of(policy=policy, mechanism=mechanism, jobs=len(workload.tasks), **how)
+    with progress_bar(f"{policy} on {mechanism}", len(workload.tasks)) as bar, bad_input():
+        outcome = simulate(workload, options, bar)
+    metrics = metrics_of(outcome)
+    if per_job is not None:
+        write_whole(per_job, per_job_csv(job_rows(outcome)))
+    if as_json:
+        click.echo(json.dumps(metrics.document()))
+    else:
+        click.echo(text_table((f"{policy} on {mechanism}", ""), metrics_rows(metrics)))

@@ -1,0 +1,319 @@
+"""The simulation: events, and rounds that are planned by `synergy_core.plan` as on a cluster.
+
+Three things happen: a job arrives, a job ends, a round begins. At the beginning of a round everything is planned anew;
+between rounds GPUs that fall free are filled at once (mode `fill`), as the extender does. Time jumps from event to
+event; a round in which nothing can have changed is passed over:
+
+* nobody came, ended or was resized since a plan that changed nothing, and
+* nobody waits, or the policy's line has the same jobs within the cluster's GPUs as run now.
+"""
+
+import heapq
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import ceil, floor, inf
+
+from synergy_core.model import Allocation, Mode, Plan, PlanConfig, Snapshot
+from synergy_core.plan import plan
+from synergy_simulator.run import Run
+from synergy_simulator.selection import ORDER_NEVER_CHANGES, SELECTS_BY_GPUS, in_line, same_ones_run
+from synergy_simulator.usage import Usage
+from synergy_simulator.workload import Task, Workload
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """How to simulate."""
+
+    policy: str = "fifo"
+    mechanism: str = "tune"
+    round_s: float = 300.0
+    measure: tuple[int, int] | None = None
+    """Window of jobs, in arrival order, that the metrics are about; None: all."""
+    until_measured_done: bool = False
+    """End when these jobs are done; other jobs keep coming until then."""
+    preemption_overhead_s: float = 0.0
+    """Seconds that a job holds its GPUs without a step each time it begins again."""
+    profiling_s: float = 0.0
+    """Seconds of the profile run on its own GPUs that each job goes through before it is in line (section 3.1)."""
+    fill: bool = True
+    """Fill GPUs that fall free between rounds at once; else they stay idle until the round ends."""
+    reuse_plans: bool = True
+    """Pass over rounds in which nothing can change."""
+    record: bool = False
+    """Keep who was where when, for a report."""
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """A job on a node from one moment to another."""
+
+    job: str
+    node: str
+    gpus: int
+    start: float
+    end: float
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What came of it. `runs` are all jobs that arrived, in the order of arrival."""
+
+    workload: Workload
+    options: Options
+    runs: list[Run]
+    contention_s: dict[str, tuple[float, float]]
+    """By job: the integral of contention (`Usage`) at its arrival and at its end."""
+    usage: Usage
+    segments: list[Segment]
+    plan_s: list[float]
+    """Seconds of each call of the planner."""
+    wall_s: float
+    first_s: float
+    """When the first job arrived."""
+
+    @property
+    def rounds(self) -> int:
+        """Rounds that began, planned or passed over."""
+        round_s = self.options.round_s
+        return max(1, ceil(self.usage.until / round_s) - floor(self.first_s / round_s))
+
+
+Progress = Callable[[int], None]
+"""Called with the number of jobs that are done so far."""
+
+
+def simulate(workload: Workload, options: Options, progress: Progress = lambda _done: None) -> Outcome:
+    """Run a workload to its end. Deterministic: the same input gives the same outcome."""
+    return _Simulation(workload, options, progress).run()
+
+
+class _Simulation:
+    def __init__(self, workload: Workload, options: Options, progress: Progress) -> None:
+        self._options = options
+        self._workload = workload
+        self._nodes = workload.cluster.nodes()
+        self._total_gpus = workload.cluster.gpus
+        by_gpus = options.mechanism in SELECTS_BY_GPUS and len(workload.cluster.gpu_types) == 1
+        self._can_foresee = options.reuse_plans and by_gpus
+        self._progress = progress
+        self._now = 0.0
+        self._coming = 0
+        self._active: dict[str, Run] = {}
+        self._running: dict[str, Run] = {}
+        self._profiling = 0
+        self._ends: list[tuple[float, str]] = []
+        self._settled = False
+        self._queue_changed = False
+        self._planned_round = -1
+        self._usage = Usage(workload.cluster)
+        self._runs: list[Run] = []
+        self._contention: dict[str, tuple[float, float]] = {}
+        self._segments: list[Segment] = []
+        self._plan_s: list[float] = []
+        self._done = 0
+        self._gpus = {task.name: task.gpus for task in workload.tasks}
+        self._speeds = {task.name: task.share_steps_per_s for task in workload.tasks}
+        first, last = options.measure or (0, len(workload.tasks))
+        self._measured = {task.name for task in workload.tasks[first:last]}
+        self._to_be_done = len(self._measured if options.until_measured_done else workload.tasks)
+
+    def run(self) -> Outcome:
+        started = time.perf_counter()
+        tasks = self._workload.tasks
+        first = tasks[0].arrival_s if tasks else 0.0
+        self._usage.until = first
+        while self._to_be_done:
+            self._now = self._next_event()
+            self._usage.advance(self._now)
+            changed = self._end_due()
+            if self._to_be_done == 0:
+                break
+            changed |= self._arrive_due()
+            if self._now == self._round_start(self._now):
+                self._round()
+            elif changed and self._options.fill:
+                self._fill()
+            if self._options.record:
+                self._usage.note(self._now, len(self._active) - len(self._running))
+        for run in self._running.values():
+            run.advance(self._now)
+            self._close_segment(run)
+        return Outcome(
+            self._workload,
+            self._options,
+            self._runs,
+            self._contention,
+            self._usage,
+            self._segments,
+            self._plan_s,
+            time.perf_counter() - started,
+            first,
+        )
+
+    # Time
+
+    def _next_event(self) -> float:
+        tasks = self._workload.tasks
+        arrival = tasks[self._coming].arrival_s if self._coming < len(tasks) else inf
+        while self._ends and self._is_outdated(*self._ends[0]):
+            heapq.heappop(self._ends)
+        end = self._ends[0][0] if self._ends else inf
+        moment = min(arrival, end, self._next_round())
+        if moment == inf:
+            stuck = sorted(set(self._active) - set(self._running))
+            raise RuntimeError(f"the planner leaves {len(stuck)} jobs waiting on an idle cluster, {stuck[0]} first")
+        return moment
+
+    def _is_outdated(self, end: float, name: str) -> bool:
+        run = self._running.get(name)
+        return run is None or run.ends_at != end
+
+    def _round_start(self, moment: float) -> float:
+        """The beginning of the first round that begins at `moment` or later."""
+        return ceil(moment / self._options.round_s) * self._options.round_s
+
+    def _next_round(self) -> float:
+        """When the next round begins that must be looked at."""
+        if not self._active or not self._must_look():
+            return inf
+        start = self._round_start(self._now)
+        return start if round(start / self._options.round_s) > self._planned_round else start + self._options.round_s
+
+    def _must_look(self) -> bool:
+        if not self._settled or not self._options.reuse_plans:
+            return True
+        if len(self._active) == len(self._running):
+            return False
+        if self._can_foresee and self._options.policy in ORDER_NEVER_CHANGES:
+            return self._queue_changed
+        return True
+
+    # Events
+
+    def _arrive_due(self) -> bool:
+        tasks, before = self._workload.tasks, self._coming
+        while self._coming < len(tasks) and tasks[self._coming].arrival_s <= self._now:
+            self._arrive(tasks[self._coming])
+            self._coming += 1
+        return self._coming > before
+
+    def _arrive(self, task: Task) -> None:
+        run = Run(task, profiling_s=self._options.profiling_s)
+        run.since = task.arrival_s
+        self._profiling += run.profiling_s > 0
+        self._active[task.name] = run
+        self._runs.append(run)
+        self._usage.wanted_gpus += task.gpus
+        self._contention[task.name] = (self._usage.contention_s, inf)
+        self._queue_changed = True
+
+    def _end_due(self) -> bool:
+        ended = False
+        while self._ends and self._ends[0][0] <= self._now:
+            end, name = heapq.heappop(self._ends)
+            run = self._running.get(name)
+            if run is not None and run.ends_at == end:
+                self._end(run)
+                ended = True
+        return ended
+
+    def _end(self, run: Run) -> None:
+        self._stop(run)
+        self._settled = False
+        if run.profiling_s:
+            self._profiling -= 1
+            run.measured()
+            self._queue_changed = True
+            return
+        name = run.task.name
+        run.finish_s = self._now
+        del self._active[name]
+        self._usage.wanted_gpus -= run.task.gpus
+        self._contention[name] = (self._contention[name][0], self._usage.contention_s)
+        self._done += 1
+        if not self._options.until_measured_done or name in self._measured:
+            self._to_be_done -= 1
+        self._progress(self._done)
+
+    # Planning
+
+    def _round(self) -> None:
+        self._planned_round = round(self._now / self._options.round_s)
+        if not self._active or (self._settled and self._options.reuse_plans and self._is_foreseen()):
+            self._queue_changed = False
+            return
+        self._settled = not self._carry_out(self._plan("round"))
+        self._queue_changed = False
+
+    def _is_foreseen(self) -> bool:
+        if len(self._active) == len(self._running):
+            return True
+        if not self._can_foresee or self._profiling:
+            return False
+        self._show_all()
+        jobs = [run.job for run in self._active.values()]
+        line = in_line(self._options.policy, jobs, self._speeds, self._now)
+        return same_ones_run(line, self._gpus, self._running, self._total_gpus)
+
+    def _fill(self) -> None:
+        free = self._total_gpus - self._usage.gpus
+        if any(self._gpus[name] <= free for name in self._active if name not in self._running):
+            self._settled = not self._carry_out(self._plan("fill")) and self._settled
+
+    def _plan(self, mode: Mode) -> Plan:
+        self._show_all()
+        options = self._options
+        config = PlanConfig(policy=options.policy, mechanism=options.mechanism, mode=mode, explain=False)
+        jobs = tuple(run.job for run in self._active.values())
+        snapshot = Snapshot(nodes=self._nodes, jobs=jobs, now=self._now, round_s=options.round_s)
+        started = time.perf_counter()
+        answer = plan(snapshot, config)
+        self._plan_s.append(time.perf_counter() - started)
+        return answer
+
+    def _show_all(self) -> None:
+        shown = self._running if self._options.policy in ORDER_NEVER_CHANGES else self._active
+        for run in shown.values():
+            run.show(self._now)
+
+    def _carry_out(self, answer: Plan) -> bool:
+        """Do what the plan says; whether that changed anything."""
+        changed = bool(answer.preempted)
+        for name in answer.preempted:
+            run = self._active[name]
+            self._stop(run)
+            run.preemptions += 1
+            run.steps_from = inf
+        for allocation in answer.allocations:
+            run = self._active[allocation.job]
+            if run.job.running != allocation:
+                self._give(run, allocation)
+                changed = True
+        return changed
+
+    def _give(self, run: Run, allocation: Allocation) -> None:
+        if run.job.running is not None:
+            self._usage.add(run.job.running, -1)
+        else:
+            self._running[run.task.name] = run
+            run.segment_from = self._now
+            if run.steps_from == inf:
+                run.steps_from = self._now + self._options.preemption_overhead_s
+        self._usage.add(allocation, 1)
+        run.hold(allocation, self._now)
+        heapq.heappush(self._ends, (run.ends_at, run.task.name))
+
+    def _stop(self, run: Run) -> None:
+        self._close_segment(run)
+        if run.job.running is not None:
+            self._usage.add(run.job.running, -1)
+        run.leave(self._now)
+        del self._running[run.task.name]
+
+    def _close_segment(self, run: Run) -> None:
+        if self._options.record and run.job.running is not None:
+            for worker in run.job.running.workers:
+                segment = Segment(run.task.name, worker.node, worker.gpus, run.segment_from, self._now)
+                self._segments.append(segment)

@@ -1,0 +1,199 @@
+"""The cluster: pools of equal nodes."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from synergy_core.model import Node
+from synergy_simulator.inputs.errors import InputError, Place
+from synergy_simulator.inputs.profiles import GIB
+from synergy_simulator.inputs.table import Table, read_text
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pool:
+    """Equal nodes with GPUs of one type."""
+
+    name: str
+    gpu_type: str
+    nodes: int
+    gpus_per_node: int
+    cpus_per_node: float
+    memory_gib_per_node: float
+    cost_per_hour: float = 0.0
+    """Price of a GPU for an hour."""
+    storage_gib_per_s: float = 0.0
+    replicas: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """Pools of nodes; the first one's GPU type is the reference for durations."""
+
+    pools: tuple[Pool, ...]
+
+    @property
+    def gpus(self) -> int:
+        """GPUs of all types."""
+        return sum(pool.nodes * pool.gpus_per_node for pool in self.pools)
+
+    @property
+    def gpu_types(self) -> list[str]:
+        """GPU types, each once, in the order of the pools."""
+        return list(dict.fromkeys(pool.gpu_type for pool in self.pools))
+
+    def gpus_of(self, gpu_type: str) -> int:
+        """GPUs of one type."""
+        return sum(pool.nodes * pool.gpus_per_node for pool in self.pools if pool.gpu_type == gpu_type)
+
+    def nodes(self) -> tuple[Node, ...]:
+        """The nodes as the planner sees them."""
+        return tuple(
+            Node(
+                name=f"{pool.name}-{index:0{len(str(pool.nodes - 1))}}",
+                gpu_type=pool.gpu_type,
+                gpus=pool.gpus_per_node,
+                cpu_millis=round(pool.cpus_per_node * 1000),
+                memory_bytes=round(pool.memory_gib_per_node * GIB),
+                replicas=pool.replicas,
+            )
+            for pool in self.pools
+            for index in range(pool.nodes)
+        )
+
+
+def homogeneous(nodes: int, *, cpus_per_gpu: float = 3.0, gpu_type: str = "V100") -> Cluster:
+    """Servers of 8 GPUs and 500 GiB as in Synergy's evaluation (section 5.1)."""
+    pool = Pool(
+        name=gpu_type.lower(),
+        gpu_type=gpu_type,
+        nodes=nodes,
+        gpus_per_node=8,
+        cpus_per_node=8 * cpus_per_gpu,
+        memory_gib_per_node=500.0,
+    )
+    return Cluster((pool,))
+
+
+def read_cluster(path: Path) -> Cluster:
+    """Read a cluster. Raises InputError that names line and field."""
+    return _tiresias(path) if path.suffix == ".csv" else _Reader(path).read()
+
+
+_TIRESIAS = ("num_switch", "num_node_p_switch", "num_gpu_p_node", "num_cpu_p_node", "mem_p_node")
+
+
+def _tiresias(path: Path) -> Cluster:
+    """The table of the Tiresias authors: one line, memory in GB."""
+    table = Table(path)
+    table.require(_TIRESIAS, _TIRESIAS)
+    rows = list(table.rows())
+    if len(rows) != 1:
+        raise InputError(Place(str(path)), f"has {len(rows)} lines; give one")
+    row = rows[0]
+    pool = Pool(
+        name="gpu",
+        gpu_type="GPU",
+        nodes=row.count("num_switch") * row.count("num_node_p_switch"),
+        gpus_per_node=row.count("num_gpu_p_node"),
+        cpus_per_node=row.count("num_cpu_p_node"),
+        memory_gib_per_node=row.count("mem_p_node"),
+    )
+    return Cluster((pool,))
+
+
+class _Reader:
+    def __init__(self, path: Path) -> None:
+        self._file = str(path)
+        self._text = read_text(path)
+
+    def read(self) -> Cluster:
+        root = self._root()
+        self._only(root, {"pools"}, "")
+        listed = dict(_entries(root)).get("pools")
+        if not isinstance(listed, yaml.SequenceNode) or not listed.value:
+            raise self._bad(listed or root, "pools", "must be a list with at least one pool")
+        pools = tuple(self._pool(node, f"pools[{index}]") for index, node in enumerate(listed.value))
+        names = [pool.name for pool in pools]
+        for index, name in enumerate(names):
+            if name in names[:index]:
+                raise self._bad(listed.value[index], f"pools[{index}].name", f"{name!r} is there twice")
+        return Cluster(pools)
+
+    def _root(self) -> yaml.MappingNode:
+        try:
+            root = yaml.compose(self._text, Loader=yaml.SafeLoader)
+        except yaml.MarkedYAMLError as error:
+            line = error.problem_mark.line + 1 if error.problem_mark else None
+            raise InputError(Place(self._file, line), f"not YAML: {error.problem}") from None
+        if not isinstance(root, yaml.MappingNode):
+            raise InputError(Place(self._file, 1), "must be a mapping with the field pools")
+        return root
+
+    def _pool(self, node: yaml.Node, field: str) -> Pool:
+        if not isinstance(node, yaml.MappingNode):
+            raise self._bad(node, field, "must be a mapping")
+        checks: dict[str, Callable[[yaml.Node, str], Any]] = {
+            "name": self._text_of,
+            "gpu_type": self._text_of,
+            "nodes": self._count,
+            "gpus_per_node": self._count,
+            "cpus_per_node": self._positive,
+            "memory_gib_per_node": self._positive,
+            "cost_per_hour": self._amount,
+            "storage_gib_per_s": self._amount,
+            "replicas": self._count,
+        }
+        self._only(node, checks.keys(), field)
+        given = dict(_entries(node))
+        for name in list(checks)[:6]:
+            if name not in given:
+                raise self._bad(node, f"{field}.{name}", "is missing; add it")
+        return Pool(**{name: checks[name](value, f"{field}.{name}") for name, value in given.items()})
+
+    def _only(self, node: yaml.MappingNode, known: Any, field: str) -> None:
+        seen = set()
+        for name, value in _entries(node):
+            path = f"{field}.{name}".lstrip(".")
+            if name not in known:
+                raise self._bad(value, path, "unknown field; remove it or correct its name")
+            if name in seen:
+                raise self._bad(value, path, "stands there twice; give it once")
+            seen.add(name)
+
+    def _text_of(self, node: yaml.Node, field: str) -> str:
+        if not isinstance(node, yaml.ScalarNode) or not node.value:
+            raise self._bad(node, field, "must be a text")
+        return str(node.value)
+
+    def _amount(self, node: yaml.Node, field: str) -> float:
+        try:
+            value = float(node.value) if isinstance(node, yaml.ScalarNode) else math.nan
+        except ValueError:
+            value = math.nan
+        if not math.isfinite(value) or value < 0:
+            raise self._bad(node, field, f"must be a number of at least 0, is {node.value!r}")
+        return value
+
+    def _positive(self, node: yaml.Node, field: str) -> float:
+        value = self._amount(node, field)
+        if value <= 0:
+            raise self._bad(node, field, "must be above 0, is 0")
+        return value
+
+    def _count(self, node: yaml.Node, field: str) -> int:
+        value = self._amount(node, field)
+        if value != int(value) or value < 1:
+            raise self._bad(node, field, f"must be a whole number of at least 1, is {node.value!r}")
+        return int(value)
+
+    def _bad(self, node: yaml.Node, field: str, problem: str) -> InputError:
+        return InputError(Place(self._file, node.start_mark.line + 1, field), problem)
+
+
+def _entries(node: yaml.MappingNode) -> list[tuple[str, yaml.Node]]:
+    return [(str(key.value), value) for key, value in node.value]

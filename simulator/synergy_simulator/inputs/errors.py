@@ -1,0 +1,25 @@
+"""Input that cannot be used."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where something stands: a file, the line in it where that is known, and the field."""
+
+    file: str
+    line: int | None = None
+    field: str = ""
+
+    def __str__(self) -> str:
+        parts = [self.file, "" if self.line is None else f"line {self.line}", self.field]
+        return ", ".join(part for part in parts if part)
+
+
+class InputError(ValueError):
+    """Bad input: one line that names file, line and field, and says what to change."""
+
+    def __init__(self, place: Place, problem: str) -> None:
+        super().__init__(f"{place}: {problem}")
+        self.place = place
+        self.problem = problem

@@ -1,0 +1,102 @@
+"""CSV tables with a header, read row by row with checked values."""
+
+import csv
+import math
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from synergy_simulator.inputs.errors import InputError, Place
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A line of a table. Each getter raises InputError that names line and column."""
+
+    file: str
+    line: int
+    values: Mapping[str, str]
+
+    def text(self, column: str) -> str:
+        """A value that must not be empty."""
+        value = self.values[column]
+        if not value:
+            raise self.bad(column, "is empty; give a value")
+        return value
+
+    def has(self, column: str) -> bool:
+        """Whether the table has the column, and this line a value in it."""
+        return bool(self.values.get(column))
+
+    def number(self, column: str, *, above: float = -math.inf, least: float = -math.inf) -> float:
+        """A finite number above, or at least, a bound."""
+        text = self.text(column)
+        try:
+            value = float(text)
+        except ValueError:
+            raise self.bad(column, f"must be a number, is {text!r}") from None
+        if not math.isfinite(value):
+            raise self.bad(column, f"must be a finite number, is {text!r}")
+        if value < least:
+            raise self.bad(column, f"must be at least {least:g}, is {text}")
+        if value <= above:
+            raise self.bad(column, f"must be above {above:g}, is {text}")
+        return value
+
+    def count(self, column: str, *, least: int = 1) -> int:
+        """A whole number."""
+        value = self.number(column, least=least)
+        if value != int(value):
+            raise self.bad(column, f"must be a whole number, is {self.text(column)}")
+        return int(value)
+
+    def bad(self, column: str, problem: str) -> InputError:
+        """An error about this line."""
+        return InputError(Place(self.file, self.line, column), problem)
+
+
+def read_text(path: Path) -> str:
+    """A file's text; raises InputError where it cannot be read."""
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InputError(Place(str(path)), f"is not UTF-8 text: byte {error.start}") from None
+    except OSError as error:
+        raise InputError(Place(str(path)), f"cannot be read: {error.strerror}; give the path of a file") from None
+
+
+class Table:
+    """A CSV file with a header."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = str(path)
+        self._lines = read_text(path).splitlines()
+        header = next(csv.reader(self._lines[:1]), [])
+        self.columns = [name.strip() for name in header]
+        if not any(self.columns):
+            raise InputError(Place(self._file, 1), "is empty; the first line must name the columns")
+        for index, name in enumerate(self.columns):
+            if name in self.columns[:index]:
+                raise InputError(Place(self._file, 1, name), "stands there twice; name each column once")
+
+    def require(self, needed: Collection[str], allowed: Collection[str]) -> None:
+        """Raise InputError where a needed column is missing or one is there that is not known."""
+        for name in needed:
+            if name not in self.columns:
+                raise InputError(Place(self._file, 1, name), "column is missing; add it")
+        for name in self.columns:
+            if name not in allowed:
+                known = ", ".join(allowed)
+                raise InputError(Place(self._file, 1, name), f"unknown column; remove it, or use one of {known}")
+
+    def rows(self) -> Iterator[Row]:
+        """The lines that are not empty."""
+        reader = csv.reader(self._lines[1:])
+        for cells in reader:
+            line = reader.line_num + 1
+            if not any(cell.strip() for cell in cells):
+                continue
+            if len(cells) != len(self.columns):
+                problem = f"has {len(cells)} values for {len(self.columns)} columns; the header names the columns"
+                raise InputError(Place(self._file, line), problem)
+            yield Row(self._file, line, dict(zip(self.columns, map(str.strip, cells), strict=True)))

@@ -1,0 +1,181 @@
+"""Traces of jobs: the native table, and those of the papers' simulators, known by their headers."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from synergy_simulator.inputs.errors import InputError, Place
+from synergy_simulator.inputs.table import Row, Table
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TraceJob:
+    """A job as a trace gives it. `steps` or `duration_s` is there; `steps` counts where both are."""
+
+    name: str
+    arrival_s: float
+    gpus: int
+    model: str | None
+    """None where the trace does not tell: a model is drawn from the workload split."""
+    steps: int | None = None
+    duration_s: float | None = None
+    """Seconds at the GPU-proportional share of the reference GPU type."""
+    tenant: str = ""
+    weight: float = 1.0
+    slo_s: float | None = None
+    """Seconds after its arrival by which it should be done."""
+    batch_size: int | None = None
+    skew: float = 0.1
+    place: Place
+    """Where it stands, for errors."""
+
+
+_NATIVE = ("job_id", "arrival_s", "gpus", "model", "steps")
+_NATIVE_OPTIONAL = ("duration_s", "tenant", "weight", "slo_s", "batch_size", "skew")
+_SYNERGY = ("job_id", "arrival_s", "model", "gpus", "total_iterations", "fair_iter_s", "fair_duration_s")
+_GAVEL = ("job_id", "arrival_s", "job_type", "scale_factor", "total_steps", "duration_v100_s", "priority_weight")
+_TIRESIAS = ("job_id", "num_gpu", "submit_time", "iterations", "model_name", "duration", "interval")
+_PHILLY = ("timestamp", "duration", "num_gpus", "gpu_time", "cluster")
+
+
+def read_trace(path: Path) -> list[TraceJob]:
+    """The jobs of a trace by arrival, then in the order of the file. Raises InputError."""
+    table = Table(path)
+    columns, read = _format_of(table)
+    if columns is _NATIVE:
+        derived = "duration_s" in table.columns
+        table.require([c for c in _NATIVE if c != "steps" or not derived], (*_NATIVE, *_NATIVE_OPTIONAL))
+    else:
+        table.require(columns, columns)
+    jobs = read(list(table.rows()))
+    if not jobs:
+        raise InputError(Place(str(path)), "has no jobs; give at least one line")
+    _unique(jobs)
+    return sorted(jobs, key=lambda job: job.arrival_s)
+
+
+def _format_of(table: Table) -> tuple[Sequence[str], Callable[[list[Row]], list[TraceJob]]]:
+    """The format by a column that only it has; the native one where none is."""
+    for mark, columns, read in (
+        ("total_iterations", _SYNERGY, _synergy),
+        ("scale_factor", _GAVEL, _gavel),
+        ("submit_time", _TIRESIAS, _tiresias),
+        ("gpu_time", _PHILLY, _philly),
+    ):
+        if mark in table.columns:
+            return columns, read
+    return _NATIVE, _native
+
+
+def _unique(jobs: Sequence[TraceJob]) -> None:
+    first: dict[str, TraceJob] = {}
+    for job in jobs:
+        if first.setdefault(job.name, job) is not job:
+            problem = f"{job.name!r} is also on line {first[job.name].place.line}; give each job its own"
+            raise InputError(Place(job.place.file, job.place.line, "job_id"), problem)
+
+
+def _at(row: Row) -> Place:
+    return Place(row.file, row.line)
+
+
+def _native(rows: list[Row]) -> list[TraceJob]:
+    return [_native_job(row) for row in rows]
+
+
+def _native_job(row: Row) -> TraceJob:
+    if not row.has("steps") and not row.has("duration_s"):
+        raise row.bad("steps", "is empty, and so is duration_s; give one of them")
+    derived = row.has("duration_s")
+    return TraceJob(
+        name=row.text("job_id"),
+        arrival_s=row.number("arrival_s", least=0),
+        gpus=row.count("gpus"),
+        model=row.text("model"),
+        steps=row.count("steps") if row.has("steps") and not derived else None,
+        duration_s=row.number("duration_s", above=0) if derived else None,
+        tenant=row.values.get("tenant", ""),
+        weight=row.number("weight", above=0) if row.has("weight") else 1.0,
+        slo_s=row.number("slo_s", above=0) if row.has("slo_s") else None,
+        batch_size=row.count("batch_size") if row.has("batch_size") else None,
+        skew=row.number("skew", least=0) if row.has("skew") else 0.1,
+        place=_at(row),
+    )
+
+
+def _synergy(rows: list[Row]) -> list[TraceJob]:
+    """Table of the Synergy authors: iterations, and their time at the GPU-proportional share."""
+    return [
+        TraceJob(
+            name=row.text("job_id"),
+            arrival_s=row.number("arrival_s", least=0),
+            gpus=row.count("gpus"),
+            model=row.text("model"),
+            steps=row.count("total_iterations"),
+            duration_s=row.number("fair_duration_s", above=0),
+            place=_at(row),
+        )
+        for row in rows
+    ]
+
+
+def _gavel(rows: list[Row]) -> list[TraceJob]:
+    """Table of the Gavel authors: steps, and seconds on a V100."""
+    return [
+        TraceJob(
+            name=row.text("job_id"),
+            arrival_s=row.number("arrival_s", least=0),
+            gpus=row.count("scale_factor"),
+            model=row.text("job_type"),
+            steps=row.count("total_steps"),
+            duration_s=row.number("duration_v100_s", above=0),
+            weight=row.number("priority_weight", above=0),
+            place=_at(row),
+        )
+        for row in rows
+    ]
+
+
+def _tiresias(rows: list[Row]) -> list[TraceJob]:
+    """Table of the Tiresias authors: iterations and seconds."""
+    return [
+        TraceJob(
+            name=row.text("job_id"),
+            arrival_s=row.number("submit_time", least=0),
+            gpus=row.count("num_gpu"),
+            model=row.text("model_name"),
+            steps=row.count("iterations"),
+            duration_s=row.number("duration", above=0),
+            place=_at(row),
+        )
+        for row in rows
+    ]
+
+
+def _philly(rows: list[Row]) -> list[TraceJob]:
+    """Microsoft's Philly table: the first job arrives at 0; jobs that asked for no GPU or did not run are left out."""
+    dated = [
+        (_time(row), row) for row in rows if row.count("num_gpus", least=0) > 0 and row.number("duration", least=0) > 0
+    ]
+    start = min((moment for moment, _ in dated), default=0.0)
+    return [
+        TraceJob(
+            name=f"philly-{row.line}",
+            arrival_s=moment - start,
+            gpus=row.count("num_gpus"),
+            model=None,
+            duration_s=row.number("duration", above=0),
+            tenant=row.values["cluster"],
+            place=_at(row),
+        )
+        for moment, row in dated
+    ]
+
+
+def _time(row: Row) -> float:
+    text = row.text("timestamp")
+    try:
+        return datetime.fromisoformat(text + "+00:00").timestamp()
+    except ValueError:
+        raise row.bad("timestamp", f"must be a time like 2017-10-09 07:01:55, is {text!r}") from None

@@ -1,0 +1,136 @@
+"""A job in the simulation: the planner's view of it, and its progress."""
+
+from math import ceil
+
+from synergy_core.model import Allocation, Job
+from synergy_simulator.workload import Task
+
+
+class LiveJob(Job):
+    """A job that the simulator moves on in place.
+
+    The planner keeps nothing between calls, so one object serves all rounds: making hundreds of frozen jobs anew each
+    round would cost more than planning them.
+    """
+
+    __slots__ = ()
+
+    def hold(self, running: Allocation | None) -> None:
+        """Set what the job holds."""
+        object.__setattr__(self, "running", running)
+
+    def progress(self, *, steps_done: int, attained_gpu_s: float, waiting_s: float) -> None:
+        """Set how far it is, and what it had so far."""
+        object.__setattr__(self, "steps_done", steps_done)
+        object.__setattr__(self, "attained_gpu_s", attained_gpu_s)
+        object.__setattr__(self, "waiting_s", waiting_s)
+
+
+class Run:
+    """A task from its arrival to its end. Times in seconds on the simulation's clock."""
+
+    __slots__ = (
+        "ends_at",
+        "finish_s",
+        "gpu_s",
+        "held_s",
+        "job",
+        "left",
+        "preemptions",
+        "profiling_s",
+        "received_s",
+        "segment_from",
+        "since",
+        "speed",
+        "start_s",
+        "steps_from",
+        "task",
+        "waited_s",
+    )
+
+    def __init__(self, task: Task, *, profiling_s: float) -> None:
+        self.task = task
+        self.profiling_s = profiling_s
+        """Seconds of a profile run that the job still has to go through before it trains."""
+        self.left = profiling_s or task.steps
+        """Steps that are left; seconds of the profile run while it is measured."""
+        self.received_s: dict[str, float] = {}
+        self.job = self._live("profile" if profiling_s else "train")
+        self.speed = 0.0
+        self.since = task.arrival_s
+        """What lies before this is counted."""
+        self.steps_from = 0.0
+        """Before this it restores its checkpoint."""
+        self.segment_from = 0.0
+        self.ends_at = float("inf")
+        self.start_s: float | None = None
+        self.finish_s: float | None = None
+        self.gpu_s = 0.0
+        self.held_s = 0.0
+        self.waited_s = 0.0
+        self.preemptions = 0
+
+    def _live(self, purpose: str) -> LiveJob:
+        task = self.task
+        return LiveJob(
+            name=task.name,
+            gpus=task.gpus,
+            arrival_s=task.arrival_s,
+            weight=task.weight,
+            tenant=task.tenant,
+            gpu_types=tuple(task.profiles),
+            profiles=task.profiles,
+            steps_total=max(1, ceil(task.steps)),
+            skew=task.skew,
+            received_s=self.received_s,
+            purpose="profile" if purpose == "profile" else "train",
+        )
+
+    @property
+    def running(self) -> bool:
+        """Whether it holds GPUs."""
+        return self.job.running is not None
+
+    def advance(self, now: float) -> None:
+        """Count what happened until `now`."""
+        passed = now - self.since
+        if passed <= 0:
+            return
+        allocation = self.job.running
+        if allocation is None:
+            self.waited_s += passed
+        else:
+            self.held_s += passed
+            self.gpu_s += passed * self.task.gpus
+            self.received_s[allocation.gpu_type] = self.received_s.get(allocation.gpu_type, 0.0) + passed
+            stepping = now - max(self.since, self.steps_from)
+            if stepping > 0:
+                self.left -= stepping * self.speed
+        self.since = now
+
+    def show(self, now: float) -> None:
+        """Bring the planner's view up to date."""
+        self.advance(now)
+        done = 0 if self.profiling_s else min(int(self.task.steps - self.left), self.job.steps_total or 0)
+        self.job.progress(steps_done=max(0, done), attained_gpu_s=self.gpu_s, waiting_s=self.waited_s)
+
+    def hold(self, allocation: Allocation, now: float) -> None:
+        """Take a place, or go on with other amounts in the same place."""
+        self.advance(now)
+        if self.start_s is None and not self.profiling_s:
+            self.start_s = now
+        self.job.hold(allocation)
+        self.speed = 1.0 if self.profiling_s else allocation.steps_per_s
+        self.ends_at = max(now, self.steps_from) + max(0.0, self.left) / self.speed if self.speed > 0 else float("inf")
+
+    def leave(self, now: float) -> None:
+        """Give the place back."""
+        self.advance(now)
+        self.job.hold(None)
+        self.ends_at = float("inf")
+
+    def measured(self) -> None:
+        """The profile run is over: now it wants to train."""
+        self.profiling_s = 0.0
+        self.left = self.task.steps
+        self.job = self._live("train")

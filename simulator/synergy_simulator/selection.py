@@ -1,0 +1,37 @@
+"""Whether a round can be passed over: the plan would be the last one again."""
+
+from collections.abc import Collection, Mapping, Sequence
+
+from synergy_core.model import Job
+from synergy_core.policies import POLICIES, line_of
+from synergy_core.policies.queue import Queue
+
+ORDER_NEVER_CHANGES = frozenset({"fifo"})
+"""Policies for which time alone changes nothing."""
+
+SELECTS_BY_GPUS = frozenset({"proportional", "tune", "opt"})
+"""Mechanisms under which who runs depends on the line and on GPUs alone: CPU and memory are fungible (section 4.2)."""
+
+
+def in_line(policy: str, jobs: Sequence[Job], speeds: Mapping[str, float], now: float) -> tuple[str, ...]:
+    """The policy's line. `speeds`: steps per second at the proportional share, by job."""
+    queue = Queue(now=now, jobs=tuple(jobs), steps_per_s=lambda job: speeds[job.name])
+    return line_of(POLICIES[policy](queue))
+
+
+def same_ones_run(line: Sequence[str], gpus: Mapping[str, int], running: Collection[str], total_gpus: int) -> bool:
+    """Whether the jobs that run are those who would be chosen from the line on a pool of `total_gpus`.
+
+    This is the walk of `synergy_core.rounds` for jobs that may lie on any node of a pool of one GPU type.
+    """
+    left, staying = total_gpus, len(running)
+    for name in line:
+        fits = gpus[name] <= left
+        if fits != (name in running):
+            return False
+        if fits:
+            left -= gpus[name]
+            staying -= 1
+        if left == 0:
+            break
+    return staying == 0

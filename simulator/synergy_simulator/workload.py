@@ -1,0 +1,151 @@
+"""What is simulated: the jobs of a trace with their matrices on a cluster."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from synergy_core.line import Roster
+from synergy_core.model import Job, Node, PlanConfig, Profile
+from synergy_core.pool import Pool as NodePool
+from synergy_simulator.inputs.clusters import Cluster
+from synergy_simulator.inputs.errors import InputError, Place
+from synergy_simulator.inputs.profiles import ProfileTable, flat_profile
+from synergy_simulator.inputs.traces import TraceJob
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Task:
+    """A job to be simulated."""
+
+    name: str
+    arrival_s: float
+    gpus: int
+    model: str
+    steps: float
+    """Work; not rounded, so that a duration of a trace is kept exactly."""
+    profiles: Mapping[str, Profile]
+    """One object for all tasks of a model with so many GPUs, which the planner makes use of."""
+    share_steps_per_s: float
+    """Speed at the GPU-proportional share of the GPU type where it is fastest."""
+    alone_s: float
+    """Seconds at the proportional share of the cluster's GPUs, all types in their proportion."""
+    tenant: str = ""
+    weight: float = 1.0
+    slo_s: float | None = None
+    skew: float = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """Tasks by arrival, and where they run."""
+
+    tasks: tuple[Task, ...]
+    cluster: Cluster
+
+
+@dataclass(frozen=True, slots=True)
+class _Speeds:
+    """A model with so many GPUs on a cluster."""
+
+    profiles: Mapping[str, Profile]
+    at_share: Mapping[str, float]
+
+
+def build_workload(trace: Sequence[TraceJob], profiles: ProfileTable | None, cluster: Cluster) -> Workload:
+    """Join a trace with profiles. Raises InputError that names the line of the trace.
+
+    Without profiles no job is sensitive to CPU and memory; the trace must then give durations.
+    """
+    known = _Known(profiles, cluster)
+    return Workload(tuple(_task(job, known, cluster) for job in trace), cluster)
+
+
+def _task(job: TraceJob, known: "_Known", cluster: Cluster) -> Task:
+    most = max(cluster.gpus_of(gpu_type) for gpu_type in cluster.gpu_types)
+    if job.gpus > most:
+        raise _bad(job, "gpus", f"{job.gpus} GPUs are more than the cluster has of one type ({most})")
+    speeds = known.speeds(job)
+    reference = next(gpu_type for gpu_type in cluster.gpu_types if gpu_type in speeds.at_share)
+    steps = job.steps
+    if steps is None or not known.has_matrices:
+        if job.duration_s is None:
+            raise _bad(job, "duration_s", "is missing, and no profiles tell how long its steps take; give one of them")
+        work = job.duration_s * speeds.at_share[reference]
+    else:
+        work = float(steps)
+    average = sum(speed * cluster.gpus_of(gpu_type) for gpu_type, speed in speeds.at_share.items()) / cluster.gpus
+    return Task(
+        name=job.name,
+        arrival_s=job.arrival_s,
+        gpus=job.gpus,
+        model=job.model or "",
+        steps=work,
+        profiles=speeds.profiles,
+        share_steps_per_s=max(speeds.at_share.values()),
+        alone_s=work / average,
+        tenant=job.tenant,
+        weight=job.weight,
+        slo_s=job.slo_s,
+        skew=job.skew,
+    )
+
+
+class _Known:
+    """Speeds by model and GPUs, each found once."""
+
+    def __init__(self, profiles: ProfileTable | None, cluster: Cluster) -> None:
+        self._table = profiles
+        self._cluster = cluster
+        self._pools = node_pools(cluster.nodes())
+        self._found: dict[tuple[str, int], _Speeds] = {}
+
+    @property
+    def has_matrices(self) -> bool:
+        return self._table is not None
+
+    def speeds(self, job: TraceJob) -> _Speeds:
+        if self._table is not None and job.model is None:
+            raise _bad(job, "model", "is not told by this trace; draw one with a workload split")
+        key = (job.model or "", job.gpus)
+        if key not in self._found:
+            self._found[key] = self._find(job)
+        return self._found[key]
+
+    def _find(self, job: TraceJob) -> _Speeds:
+        matrices = self._matrices(job)
+        tolerance = PlanConfig().demand_tolerance
+        at_share: dict[str, float] = {}
+        for pool in self._pools:
+            one = Job(name="one", gpus=job.gpus, profiles=matrices, gpu_types=(pool.gpu_type,))
+            speed = Roster([one], [pool], tolerance).best_speed(one) if pool.gpu_type in matrices else 0.0
+            if speed > 0 and self._cluster.gpus_of(pool.gpu_type) >= job.gpus:
+                at_share[pool.gpu_type] = speed
+        if not at_share:
+            problem = (
+                f"{job.model!r} on {job.gpus} GPUs has zero throughput at the proportional share: it would never end"
+            )
+            raise _bad(job, "model", problem)
+        return _Speeds({gpu_type: matrices[gpu_type] for gpu_type in at_share}, at_share)
+
+    def _matrices(self, job: TraceJob) -> dict[str, Profile]:
+        types = self._cluster.gpu_types
+        if self._table is None:
+            return dict.fromkeys(types, flat_profile(1.0))
+        model = job.model or ""
+        if model not in self._table.models:
+            raise _bad(job, "model", f"{model!r} has no profile; known are {', '.join(sorted(self._table.models))}")
+        found = {gpu_type: self._table.find(model, gpu_type, job.gpus) for gpu_type in types}
+        matrices = {gpu_type: profile for gpu_type, profile in found.items() if profile is not None}
+        if not matrices:
+            problem = f"{model!r} has no profile for {job.gpus} GPUs on {', '.join(types)}; add one"
+            raise _bad(job, "model", problem)
+        return matrices
+
+
+def node_pools(nodes: Sequence[Node]) -> list[NodePool]:
+    """The nodes by GPU type."""
+    types = sorted({node.gpu_type for node in nodes})
+    return [NodePool(gpu_type, [node for node in nodes if node.gpu_type == gpu_type]) for gpu_type in types]
+
+
+def _bad(job: TraceJob, field: str, problem: str) -> InputError:
+    return InputError(Place(job.place.file, job.place.line, field), problem)

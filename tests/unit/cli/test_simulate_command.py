@@ -1,0 +1,114 @@
+"""`kube-synergy simulate`: figures on stdout, files whole or not at all, one line for bad input."""
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from support.simulation import CLUSTER, PROFILES
+from synergy_cli.main import main
+
+KEYS = (
+    "jobs measured avg_jct_s median_jct_s p95_jct_s p99_jct_s makespan_s avg_queue_s avg_ftf gpu_utilization "
+    "cpu_utilization memory_utilization preemptions cost slo_violations rounds plan_mean_ms plan_p99_ms wall_s"
+)
+
+
+@pytest.fixture
+def inputs(tmp_path: Path) -> Path:
+    rows = [f"j{index},{index * 10},1,{'hungry' if index % 2 else 'frugal'},500" for index in range(6)]
+    (tmp_path / "t.csv").write_text("\n".join(["job_id,arrival_s,gpus,model,steps", *rows]))
+    (tmp_path / "p.json").write_text(json.dumps(PROFILES))
+    (tmp_path / "c.yaml").write_text(CLUSTER)
+    return tmp_path
+
+
+def _run(folder: Path, *more: str) -> Result:
+    files = ("--trace", folder / "t.csv", "--profiles", folder / "p.json", "--cluster", folder / "c.yaml")
+    return CliRunner().invoke(main, ["simulate", *map(str, files), *more])
+
+
+def test_json_has_the_fields_of_the_contract_and_nothing_else(inputs: Path) -> None:
+    result = _run(inputs, "--policy", "srtf", "--mechanism", "tune", "--json")
+    assert result.exit_code == 0, result.output
+    report = json.loads(result.stdout)
+    assert " ".join(report) == KEYS
+    assert (report["jobs"], report["measured"]) == (6, 6)
+    assert 0 < report["avg_jct_s"] <= report["makespan_s"]
+    assert 0 < report["gpu_utilization"] <= 1
+
+
+def test_the_table_is_for_reading(inputs: Path) -> None:
+    result = _run(inputs)
+    assert "average JCT, h" in result.stdout
+    assert "fifo on tune" in result.stdout
+
+
+def test_a_line_per_job(inputs: Path) -> None:
+    out = inputs / "jobs.csv"
+    assert _run(inputs, "--per-job", str(out), "--json").exit_code == 0
+    rows = list(csv.DictReader(out.read_text().splitlines()))
+    assert list(rows[0]) == ["job_id", "arrival_s", "start_s", "finish_s", "jct_s", "queue_s", "gpu_s", "preemptions"]
+    assert [row["job_id"] for row in rows] == [f"j{index}" for index in range(6)]
+    for row in rows:
+        assert float(row["finish_s"]) - float(row["arrival_s"]) == pytest.approx(float(row["jct_s"]))
+
+
+def test_options_change_what_they_say(inputs: Path) -> None:
+    plain = json.loads(_run(inputs, "--json").stdout)
+    window = json.loads(_run(inputs, "--json", "--measure", "1:3", "--until-measured-done").stdout)
+    assert (window["measured"], window["jobs"]) == (2, 6)
+    assert window["makespan_s"] < plain["makespan_s"]
+    slow = json.loads(_run(inputs, "--json", "--profiling-overhead", "100").stdout)
+    assert slow["avg_jct_s"] > plain["avg_jct_s"] + 99
+    late = json.loads(_run(inputs, "--json", "--no-fill", "--round", "1000").stdout)
+    assert late["avg_jct_s"] > plain["avg_jct_s"]
+    assert json.loads(_run(inputs, "--json", "--jobs", "0:2").stdout)["jobs"] == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (("--policy", "x"), "--policy: 'x' is not there; choose one of "),
+        (("--mechanism", "x"), "--mechanism: 'x' is not there; choose one of "),
+        (("--measure", "4:9"), "--measure: 4:9 goes past the 6 jobs of the trace"),
+        (("--measure", "4"), "Invalid value for '--measure': must be two counts A:B with A below B, is '4'"),
+        (("--measure", "4:4"), "Invalid value for '--measure': must be two counts A:B with A below B, is '4:4'"),
+        (("--jobs", "0:7"), "--jobs: 0:7 goes past the 6 jobs of the trace"),
+        (("--until-measured-done",), "--until-measured-done: needs --measure A:B"),
+        (("--sharing",), "--sharing: fifo has no such variant"),
+        (("--agnostic",), "--agnostic: fifo has no such variant"),
+        (("--round", "0"), "Invalid value for '--round'"),
+        (("--preemption-overhead", "-1"), "Invalid value for '--preemption-overhead'"),
+        (("--split", "1,2"), "Invalid value for '--split': must be three numbers"),
+        (("--per-job", "/no/such/folder/out.csv"), "--per-job: there is no folder /no/such/folder; make it first"),
+        (("--per-job", "/"), "--per-job: / is a folder; give the name of a file"),
+        (("--trace", "/no/trace"), "/no/trace: cannot be read: No such file or directory; give the path of a file"),
+    ],
+)
+def test_bad_options_are_one_line(inputs: Path, arguments: tuple[str, ...], line: str) -> None:
+    result = _run(inputs, *arguments, "--json")
+    assert result.exit_code == 2
+    assert result.stdout == ""
+    assert result.stderr.startswith(f"error: {line}")
+    assert len(result.stderr.splitlines()) == 1
+
+
+def test_bad_input_names_line_and_field_and_writes_nothing(inputs: Path) -> None:
+    with (inputs / "t.csv").open("a") as file:
+        file.write("\nj7,-5,1,hungry,5")
+    before = set(inputs.iterdir())
+    result = _run(inputs, "--per-job", str(inputs / "jobs.csv"), "--json")
+    assert result.exit_code == 2
+    assert result.stderr == f"error: {inputs}/t.csv, line 8, arrival_s: must be at least 0, is -5\n"
+    assert set(inputs.iterdir()) == before
+
+
+def test_an_old_file_stays_when_the_input_is_bad(inputs: Path) -> None:
+    out = inputs / "jobs.csv"
+    out.write_text("old")
+    (inputs / "p.json").write_text("{")
+    assert _run(inputs, "--per-job", str(out)).exit_code == 2
+    assert out.read_text() == "old"
