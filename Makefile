@@ -10,7 +10,7 @@ ON_DEVCLUSTER := $(BIN)/kube-synergy devcluster run --fake-nodes V100=25x8,T4=25
 DEVCLUSTER_SUITE := tests/integration/devcluster/
 PRODUCT_SUITES := $(filter-out $(DEVCLUSTER_SUITE),$(wildcard tests/integration/*/))
 
-.PHONY: help setup lock format lint types imports check crds images images-docker sbom unit coverage prerequisites integration integration-product integration-devcluster test-e2e test side-by-side demo demo-kind
+.PHONY: help setup lock format lint types imports check crds images images-docker sbom unit properties coverage prerequisites integration integration-product integration-devcluster test-e2e test side-by-side demo demo-kind
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "%-14s %s\n", $$1, $$2}'
@@ -64,6 +64,9 @@ sbom: setup prerequisites ## what is in the images and under which licences: sbo
 
 unit: setup ## fast, pure tests
 	$(BIN)/pytest tests/unit -n auto
+
+properties: setup ## the planner's promises on a thousand random clusters each
+	$(BIN)/pytest tests/unit/core/test_promises.py -n auto --hypothesis-profile=many
 
 coverage: setup ## the pure tests with coverage of lines and branches
 	$(BIN)/pytest tests/unit -n auto --cov --cov-report=term:skip-covered

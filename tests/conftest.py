@@ -18,10 +18,12 @@ from synergy_kube import KubeClient
 from synergy_kube.errors import NotFound
 from synergy_kube.resources import CONFIG_MAPS, CUSTOM_RESOURCE_DEFINITIONS, GPU_POOLS, NAMESPACES, SCHEDULING_POLICIES
 
-# CI checks a change against the same examples each time; everywhere else the search goes on
-settings.register_profile("ci", derandomize=True)
-if os.environ.get("CI"):
-    settings.load_profile("ci")
+# CI checks a change against the same examples each time; everywhere else the search goes on, a little with each run and
+# for long with `make properties`
+settings.register_profile("few", max_examples=40)
+settings.register_profile("ci", settings.get_profile("few"), derandomize=True)
+settings.register_profile("many", max_examples=1000)
+settings.load_profile("ci" if os.environ.get("CI") else "few")
 
 REPOSITORY = Path(__file__).parent.parent
 FAKE_NODES = "V100=25x8,T4=25x8"

@@ -59,7 +59,7 @@ def profiles(draw: st.DrawFn, gpus: int, *, plain: bool = False) -> Profile:
         knee, saturated = draw(st.integers(250, gpus * 12000)), draw(st.integers(1, gpus * 80)) * GIB
         speed = [[10.0 * min(1.0, c / knee, 0.2 + 0.8 * m / saturated) for m in memory] for c in cpu]
     else:
-        numbers = st.floats(0.0, 100.0)
+        numbers = st.just(0.0) | st.floats(1e-6, 100.0)  # comparisons by ratio mean nothing among subnormal numbers
         speed = [[draw(numbers) for _ in memory] for _ in cpu]
     return Profile(cpu_millis=tuple(cpu), memory_bytes=tuple(memory), steps_per_s=tuple(map(tuple, speed)))
 

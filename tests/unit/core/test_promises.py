@@ -13,7 +13,7 @@ from support.snapshots import configs, in_mode, later, snapshots
 from synergy_core.model import Job, Node, PlanConfig, Snapshot
 from synergy_core.plan import plan
 
-often = settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+often = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 @often
