@@ -25,7 +25,7 @@ pytestmark = pytest.mark.integration
 
 CHECKS = [not_a_server_error, content_type_conformance, response_schema_conformance, status_code_conformance]
 THOROUGH = settings(
-    max_examples=40,  # of each operation and kind of input
+    max_examples=25,  # of each operation and kind of input
     deadline=None,
     database=None,
     derandomize=True,
@@ -82,10 +82,10 @@ async def test_no_request_breaks_the_api_or_changes_what_is_not_the_callers(
     for who, token in tokens.items():
         headers = {"Authorization": f"Bearer {token}"} if token else {}
         answered[who] = await asyncio.to_thread(_fuzz, extender, description, headers)
-    assert answered["nobody"]["/v1/lease"] <= {401, 422}
-    assert answered["a worker"]["/v1/lease"] == {200, 422}
+    assert answered["nobody"]["/v1/lease"] <= {400, 401, 422}
+    assert {200, 422} <= answered["a worker"]["/v1/lease"] <= {200, 400, 422}
     assert answered["a worker"]["/v1/snapshot"] <= {401, 422}
-    assert answered["a stranger"]["/v1/lease"] <= {401, 422}
+    assert answered["a stranger"]["/v1/lease"] <= {400, 401, 422}
     assert answered["a stranger"]["/v1/plan"] == {403}
     after = await _state(operator)
     assert after["others"] == before["others"]
