@@ -10,7 +10,13 @@ ON_DEVCLUSTER := $(BIN)/kube-synergy devcluster run --fake-nodes V100=25x8,T4=25
 DEVCLUSTER_SUITE := tests/integration/devcluster/
 PRODUCT_SUITES := $(filter-out $(DEVCLUSTER_SUITE),$(wildcard tests/integration/*/))
 
-.PHONY: help setup lock format lint types imports check crds images images-docker sbom unit properties coverage prerequisites integration integration-product integration-devcluster test-e2e test side-by-side demo demo-kind
+SEED ?= 1
+FAULTS ?= 200
+JOBS ?= 100
+REPORT ?=
+MINUTES ?= 5
+
+.PHONY: help setup lock format lint types imports check crds images images-docker sbom unit properties coverage prerequisites integration integration-product integration-devcluster test-e2e chaos chaos-outage chaos-short test side-by-side demo demo-kind
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "%-14s %s\n", $$1, $$2}'
@@ -43,7 +49,7 @@ lint: setup ## format and lint, changing nothing
 types: setup ## mypy, strict
 	$(BIN)/mypy
 	MYPYPATH=examples:job $(BIN)/mypy examples/*.py
-	MYPYPATH=tests:core:api:kube:operator:extender:profiler-job:job:cli:devcluster:simulator $(BIN)/mypy tests/support
+	MYPYPATH=tests:core:api:kube:operator:extender:profiler-job:job:cli:devcluster:simulator $(BIN)/mypy tests/support tests/chaos
 
 imports: setup ## which room may import which
 	$(BIN)/lint-imports
@@ -88,8 +94,18 @@ integration-devcluster: setup prerequisites
 test-e2e: setup prerequisites ## real kubelet and containers, the chart installed
 	$(ON_DEVCLUSTER) $(BIN)/pytest tests/e2e
 
+chaos: setup prerequisites ## faults of all kinds while jobs run: SEED=1 FAULTS=200 JOBS=100 REPORT=out.json
+	PYTHONPATH=tests $(PY) -m chaos --seed $(SEED) --faults $(FAULTS) --jobs $(JOBS) $(if $(REPORT),--report $(REPORT))
+
+chaos-outage: setup prerequisites ## jobs train on while the control plane is away: MINUTES=5
+	OUTAGE_SECONDS=$$((60 * $(MINUTES))) $(BIN)/pytest tests/chaos/test_outage.py
+
+chaos-short: setup prerequisites ## each kind of fault once, a short outage, gangs that got stuck; on a devcluster of its own
+	$(BIN)/pytest tests/chaos
+
 test: check prerequisites ## everything; from nothing on a new machine
 	$(ON_DEVCLUSTER) $(MAKE) side-by-side test-e2e
+	$(MAKE) chaos-short
 
 # what waits for a cluster leaves the other core to what computes; output comes suite by suite
 side-by-side:

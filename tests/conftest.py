@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
-import yaml
 from hypothesis import settings
 
 import synergy_devcluster
+from support.crds import apply_crds
 from support.waiting import eventually
 from synergy_cli.product import install
 from synergy_kube import KubeClient
 from synergy_kube.errors import NotFound
-from synergy_kube.resources import CONFIG_MAPS, CUSTOM_RESOURCE_DEFINITIONS, GPU_POOLS, NAMESPACES, SCHEDULING_POLICIES
+from synergy_kube.resources import CONFIG_MAPS, GPU_POOLS, NAMESPACES, SCHEDULING_POLICIES
 
 # CI checks a change against the same examples each time; everywhere else the search goes on, a little with each run and
 # for long with `make properties`
@@ -56,17 +56,7 @@ async def kube(devcluster: synergy_devcluster.Cluster) -> AsyncIterator[KubeClie
 @pytest_asyncio.fixture(scope="session")
 async def custom_resources(kube: KubeClient, repository: Path) -> None:
     """The custom resource definitions of `crds/`, established."""
-    for file in sorted((repository / "crds").glob("*.yaml")):
-        definition = yaml.safe_load(file.read_text())
-        name = definition["metadata"]["name"]
-        await kube.apply(CUSTOM_RESOURCE_DEFINITIONS, name, definition, manager="tests")
-
-        async def established(name: str = name) -> bool:
-            status = (await kube.get(CUSTOM_RESOURCE_DEFINITIONS, name)).get("status", {})
-            conditions = {item["type"]: item["status"] for item in status.get("conditions") or []}
-            return conditions.get("Established") == "True"
-
-        await eventually(established, seconds=20, what=f"{name} to be established")
+    await apply_crds(kube, repository)
 
 
 @pytest_asyncio.fixture

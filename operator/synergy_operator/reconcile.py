@@ -27,6 +27,7 @@ from synergy_operator.actions import Action, Actions, ApplyStatus, DeleteTrainin
 from synergy_operator.cleanup import leftovers
 from synergy_operator.conditions import FINISHED, PROFILED, RESOURCES, RUNNING, VALID, Verdict, no, write, yes
 from synergy_operator.events import events
+from synergy_operator.lost_place import lost_place
 from synergy_operator.observed import Observed
 from synergy_operator.phases import phase_between_runs, phase_in_run
 from synergy_operator.problem import problem_of
@@ -77,9 +78,13 @@ def reconcile(observed: Observed, now: float) -> Actions:
 
 
 def open_allocation(status: TrainingJobStatus) -> Allocation | None:
-    """The allocation whose run has not been closed."""
-    ended = status.service.ended_run if status.service else 0
-    return status.allocation if status.allocation is not None and status.allocation.run > ended else None
+    """The allocation whose run has not been closed. A run that began and has no allocation any more comes before all
+    others: its books are to be closed first."""
+    service = status.service or ServiceStatus()
+    allocation = status.allocation
+    if service.run > service.ended_run and (allocation is None or allocation.run != service.run):
+        return lost_place(status, service)
+    return allocation if allocation is not None and allocation.run > service.ended_run else None
 
 
 def operator_part(status: TrainingJobStatus) -> TrainingJobStatus:

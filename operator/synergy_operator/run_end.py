@@ -21,7 +21,8 @@ def started_at(pods: Iterable[PodView], workers: int) -> float | None:
     """When the last of all workers started; None while one has not. From the pods, so that it is the same whoever looks
     and whenever."""
     starts = [pod.main.started_at for pod in pods]
-    return max(s for s in starts if s is not None) if len(starts) >= workers and None not in starts else None
+    started = [start for start in starts if start is not None]
+    return max(started) if started and len(started) == len(starts) >= workers else None
 
 
 def ended_at(pods: Iterable[PodView], now: float) -> float:

@@ -167,7 +167,10 @@ def _bring_up(run: _Run) -> RunStep:
 
 
 def _leave(run: _Run) -> RunStep:
-    """The lease is not renewed: the workers leave by themselves at its end, later they are made to."""
+    """The lease is not renewed: the workers leave by themselves at its end, later they are made to. A place that was
+    taken away without a word may be given to others at any moment."""
+    if run.allocation.state == "Released":
+        return _end(run, EVICTED, say(Reason.PLACE_LOST, run=run.number))
     if not any(pod.node for pod in run.pods):
         return _end(run, "Yielded", say(Reason.NOT_STARTED, run=run.number))
     stopped = _stopped(run)

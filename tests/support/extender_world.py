@@ -70,12 +70,11 @@ async def replica(kubeconfig: Path, namespace: str, authority: Authority, name: 
             await asyncio.wait_for(running, 30)
 
 
-@asynccontextmanager
-async def scheduler(program: Path, kubeconfig: Path, replica: Replica, folder: Path) -> AsyncIterator[None]:
-    """Run a kube-scheduler with the profile `kube-synergy` that asks the replica."""
-    certificate = replica.authority.client("scheduler", "system:kube-scheduler")
+def scheduler_configuration(kubeconfig: Path, authority: Authority, port: int) -> Object:
+    """The configuration of a kube-scheduler with the profile `kube-synergy` that asks the extender on `port`."""
+    certificate = authority.client("scheduler", "system:kube-scheduler")
     extender = {
-        "urlPrefix": f"https://localhost:{replica.verbs_port}",
+        "urlPrefix": f"https://localhost:{port}",
         "filterVerb": "filter",
         "prioritizeVerb": "prioritize",
         "bindVerb": "bind",
@@ -83,7 +82,7 @@ async def scheduler(program: Path, kubeconfig: Path, replica: Replica, folder: P
         "weight": 10,
         "enableHTTPS": True,
         "tlsConfig": {
-            "caFile": str(replica.authority.certificate),
+            "caFile": str(authority.certificate),
             "certFile": str(certificate.certificate),
             "keyFile": str(certificate.key),
         },
@@ -91,7 +90,7 @@ async def scheduler(program: Path, kubeconfig: Path, replica: Replica, folder: P
         "nodeCacheCapable": True,
         "managedResources": [{"name": names.RESOURCE_GPU, "ignoredByScheduler": False}],
     }
-    configuration = {
+    return {
         "apiVersion": "kubescheduler.config.k8s.io/v1",
         "kind": "KubeSchedulerConfiguration",
         "leaderElection": {"leaderElect": False},
@@ -100,6 +99,12 @@ async def scheduler(program: Path, kubeconfig: Path, replica: Replica, folder: P
         "profiles": [{"schedulerName": names.SCHEDULER_NAME}],
         "extenders": [extender],
     }
+
+
+@asynccontextmanager
+async def scheduler(program: Path, kubeconfig: Path, replica: Replica, folder: Path) -> AsyncIterator[None]:
+    """Run a kube-scheduler with the profile `kube-synergy` that asks the replica."""
+    configuration = scheduler_configuration(kubeconfig, replica.authority, replica.verbs_port)
     file = folder / "scheduler.yaml"
     file.write_text(yaml.safe_dump(configuration))
     with (folder / "scheduler.log").open("wb") as log:

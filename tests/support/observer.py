@@ -13,7 +13,7 @@ from synergy_kube.resources import NODES, PODS
 
 GANG_SECONDS = 30.0
 _UNITS = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40, "k": 10**3, "M": 10**6, "G": 10**9}
-_DIMENSIONS = ("cpu", "memory", "nvidia.com/gpu")
+DIMENSIONS = ("cpu", "memory", "nvidia.com/gpu")
 
 Object = Mapping[str, Any]
 
@@ -57,9 +57,9 @@ class Observer:
         used: dict[str, float] = defaultdict(float)
         for pod in self._pods:
             if pod["spec"].get("nodeName") == name and pod["status"].get("phase") not in ("Succeeded", "Failed"):
-                for dimension in _DIMENSIONS:
+                for dimension in DIMENSIONS:
                     used[dimension] += pod_request(pod, dimension)
-        for dimension in _DIMENSIONS:
+        for dimension in DIMENSIONS:
             room = number(node["status"]["allocatable"].get(dimension, "0"))
             if used[dimension] > room + 1e-6:
                 self.broken.append(f"{name} over-allocated: {used[dimension]:g} of {room:g} {dimension}")

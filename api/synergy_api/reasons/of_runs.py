@@ -126,6 +126,12 @@ RUNS: Final[dict[Reason, Entry]] = {
         "template asks for what the node has not.",
         event="Warning",
     ),
+    Reason.PLACE_LOST: Entry(
+        _ENDS,
+        "run {run}: somebody deleted status.allocation; its workers leave and the job is queued again",
+        means="Only the extender writes status.allocation; without it nobody knows what the run holds.",
+        event="Warning",
+    ),
     Reason.RUN_ENDED: Entry(_ENDS, "run {run} ended: {problem}", event="Normal"),
     Reason.NOT_FINISHED: Entry((Place.FINISHED,), "the job has steps left"),
     Reason.JOB_SUCCEEDED: Entry((Place.FINISHED,), "all workers of run {run} ended with exit code 0", event="Normal"),

@@ -67,6 +67,7 @@ class Reason(StrEnum):
     WORKER_REFUSED = "WorkerRefused"
     POD_REFUSED = "PodRefused"
     GANG_NOT_BOUND = "GangNotBound"
+    PLACE_LOST = "PlaceLost"
     SERIES_ENDED = "SeriesEnded"
     RUN_ENDED = "RunEnded"
     SPEC_CHANGED = "SpecChanged"

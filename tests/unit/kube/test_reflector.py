@@ -12,6 +12,7 @@ from aiohttp import web
 
 from support.waiting import eventually
 from synergy_kube import Change, KubeClient, Reflector
+from synergy_kube import client as client_module
 from synergy_kube.resources import NODES
 
 
@@ -126,3 +127,19 @@ async def test_a_watch_that_ends_goes_on_from_the_last_version_seen(served: tupl
     assert server.watched_from[:3] == ["10", "15", "16"]
     assert [change.old is None for change in changes] == [True, False]
     assert set(reflector.items) == {("", "a")}
+
+
+async def test_a_watch_that_falls_silent_is_given_up_and_taken_up_again(
+    served: tuple[Server, KubeClient], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A connection that the network has forgotten brings nothing, not even its end."""
+    monkeypatch.setattr("synergy_kube.client._SILENT_SECONDS", 0.2)
+    server, client = served
+    await follow(client, server, [])
+    assert server.lists == 1
+    assert set(server.watched_from) == {"10"}
+
+
+def test_a_live_watch_is_never_silent_for_so_long() -> None:
+    """The server ends each watch before that."""
+    assert client_module._WATCH_SECONDS + 5 <= client_module._SILENT_SECONDS <= 45

@@ -1,0 +1,24 @@
+"""The place of a run whose allocation was taken away behind everybody's back, read from what the operator wrote."""
+
+from synergy_api.training_job import Allocation, NodeShare, ServiceStatus, TrainingJobStatus
+
+
+def lost_place(status: TrainingJobStatus, service: ServiceStatus) -> Allocation:
+    """An allocation of the newest run that holds nothing any more. Its shares are those of the workers as the operator
+    last saw them, so that a worker that is missing is still missed."""
+    shares: dict[str, NodeShare] = {}
+    for worker in status.workers:
+        held = shares.get(worker.node)
+        shares[worker.node] = NodeShare(
+            node=worker.node,
+            gpus=worker.gpus + (held.gpus if held is not None else 0),
+            cpu_millis=worker.cpu_millis + (held.cpu_millis if held is not None else 0),
+            memory_bytes=worker.memory_bytes + (held.memory_bytes if held is not None else 0),
+        )
+    return Allocation(
+        run=service.run,
+        purpose="Profile" if status.phase == "Profiling" else "Train",
+        state="Released",
+        gpu_type=service.running_gpu_type or "",
+        workers=list(shares.values()),
+    )

@@ -1,0 +1,75 @@
+"""What the harness itself did, so that the observer can tell a broken promise from a fault's own effect."""
+
+import asyncio
+import logging
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from synergy_api import names
+
+_LOG = logging.getLogger("chaos")
+Run = tuple[str, int]
+"""A job's name and the number of one of its runs."""
+
+
+class Book:
+    """Written by faults and players, read by the observer. Times are Unix seconds."""
+
+    def __init__(self) -> None:
+        self.broken: list[str] = []
+        self.leases: dict[Run, float] = {}
+        """Until when each run was last told that it holds its place; written by the observer."""
+        self._hurt: dict[Run, str] = {}
+        self._ended: dict[Run, str] = {}
+        self._failed: dict[str, tuple[float, float]] = {}
+
+    def breaks(self, promise: str) -> None:
+        """A promise is broken."""
+        _LOG.error("BROKEN: %s", promise)
+        self.broken.append(f"{time.strftime('%H:%M:%S')} {promise}")
+
+    def task_ended(self, task: asyncio.Task[None]) -> None:
+        """An error of the harness itself must not pass for quiet."""
+        if not task.cancelled() and (error := task.exception()) is not None:
+            _LOG.error("the harness failed", exc_info=error)
+            self.broken.append(f"the harness failed: {error!r}")
+
+    def hurt(self, run: Run, how: str) -> None:
+        """Workers of the run were killed without a chance to save: what it trained since its checkpoint is lost."""
+        self._hurt.setdefault(run, how)
+        self._ended.setdefault(run, how)
+
+    def ended(self, run: Run, how: str) -> None:
+        """The run ends for a reason that is not its lease: a fault, a user, or itself."""
+        self._ended.setdefault(run, how)
+
+    def why_hurt(self, run: Run) -> str:
+        """What killed workers of the run, or an empty string."""
+        return self._hurt.get(run, "")
+
+    def why_ended(self, run: Run) -> str:
+        """Why the run may end before its lease, or an empty string."""
+        return self._ended.get(run, "")
+
+    def node_fails(self, node: str) -> None:
+        """The node is down from now on."""
+        self._failed[node] = (time.time(), float("inf"))
+
+    def node_is_back(self, node: str) -> None:
+        """The node is up again; what ran there is gone."""
+        self._failed[node] = (self._failed[node][0], time.time())
+
+    def failed_now(self, node: str) -> bool:
+        """Whether the node is down."""
+        return node in self._failed and self._failed[node][1] == float("inf")
+
+    def failed_lately(self, node: str, seconds: float = 60.0) -> bool:
+        """Whether the node was down within the last seconds."""
+        return node in self._failed and self._failed[node][1] > time.time() - seconds
+
+
+def run_of(pod: Mapping[str, Any]) -> Run:
+    """The run that a pod of ours belongs to."""
+    labels = pod["metadata"]["labels"]
+    return labels[names.LABEL_JOB], int(labels[names.LABEL_RUN])

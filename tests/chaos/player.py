@@ -1,0 +1,156 @@
+"""Plays the containers of all pods of ours: training gangs and profile measurements."""
+
+import asyncio
+import json
+import random
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from chaos.book import Book, Run, run_of
+from chaos.gang import Around, Gang, Training, environment
+from chaos.kubelet import Kubelet
+from support.observer import number, pod_request
+from synergy_api import names
+from synergy_kube import Change, KubeClient, Reflector
+from synergy_kube.resources import PODS
+
+Object = Mapping[str, Any]
+
+
+class Player:
+    """Follows the namespace's pods and lets their containers do what they would do."""
+
+    def __init__(self, kube: KubeClient, namespace: str, book: Book, folder: Path, seed: int) -> None:
+        self.trainings: dict[str, Training] = {}
+        self._book = book
+        self._chance = random.Random(seed)
+        self._kubelet = Kubelet(kube, time.time)
+        self._around = Around(book, self._kubelet, folder, self._chance)
+        self._gangs: dict[Run, Gang] = {}
+        self._measured: set[str] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._pods = Reflector(kube, PODS, namespace=namespace, label_selector=names.LABEL_JOB, on_change=self._changed)
+        folder.mkdir()
+
+    async def __aenter__(self) -> "Player":
+        self._spawn(self._pods.run())
+        await self._pods.synced.wait()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        for task in list(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        for gang in self._gangs.values():
+            await gang.stop()
+
+    def knows(self, job: str, steps: int, *, library: bool) -> None:
+        """A job that will come."""
+        self.trainings[job] = Training(job, steps, library=library, book=self._book)
+
+    def running(self) -> list[Object]:
+        """The worker pods whose containers run, by name."""
+        pods = [pod for pod in self._pods if _role(pod) == names.ROLE_WORKER and _phase(pod) == "Running"]
+        alive = [pod for pod in pods if not self._kubelet.has_ended(pod) and "deletionTimestamp" not in pod["metadata"]]
+        return sorted(alive, key=lambda pod: str(pod["metadata"]["name"]))
+
+    def pods(self) -> list[Object]:
+        """All pods of ours, by name."""
+        return sorted(self._pods, key=lambda pod: str(pod["metadata"]["name"]))
+
+    def crashes(self, pod: Object) -> None:
+        """The pod's container ends with an error."""
+        self._book.hurt(run_of(pod), "a worker crashed")
+        self._gang(pod).loses("a worker crashed")
+        self._spawn(self._kubelet.end(pod, 1))
+
+    def node_fails(self, node: str) -> None:
+        """The node is switched off: its containers are gone, and nobody hears of it."""
+        self._book.node_fails(node)
+        for pod in self._on(node):
+            self._book.hurt(run_of(pod), f"node {node} failed")
+            self._gang(pod).loses(f"node {node} failed")
+
+    def node_is_back(self, node: str) -> None:
+        """The node has started again; its kubelet finds pods whose containers are no more."""
+        self._book.node_is_back(node)
+        for pod in self._on(node):
+            self._spawn(self._kubelet.end(pod, 137, reason="ContainerStatusUnknown"))
+
+    def _on(self, node: str) -> list[Object]:
+        held = [pod for pod in self._pods if pod["spec"].get("nodeName") == node and _role(pod) == names.ROLE_WORKER]
+        return [pod for pod in held if _phase(pod) in ("Pending", "Running") and not self._kubelet.has_ended(pod)]
+
+    def _changed(self, change: Change) -> None:
+        pod = change.new or change.old
+        assert pod is not None
+        role = _role(pod)
+        if role == names.ROLE_WORKER:
+            self._worker(pod, gone=change.new is None)
+        elif role == names.ROLE_PROFILE and change.new is not None and _phase(pod) == "Running":
+            self._profile(pod)
+        if change.new is not None and self._kubelet.has_ended(pod):
+            self._spawn(self._kubelet.insist(pod))
+
+    def _worker(self, pod: Object, *, gone: bool) -> None:
+        gang = self._gang(pod)
+        rank = int(pod["metadata"]["labels"][names.LABEL_RANK])
+        if gone:
+            if not self._kubelet.has_ended(pod):
+                gang.loses(f"worker {rank} is gone")
+            return
+        gang.pods[rank] = pod
+        if "deletionTimestamp" in pod["metadata"]:
+            if not self._book.failed_now(pod["spec"].get("nodeName", "")):
+                gang.terminate()
+        else:
+            if self._book.failed_now(pod["spec"].get("nodeName", "")):
+                gang.loses("its node is down")
+            gang.begin()
+
+    def _gang(self, pod: Object) -> Gang:
+        run = run_of(pod)
+        if run not in self._gangs:
+            size = int(environment(pod)["WORLD_SIZE"])
+            training = self.trainings[run[0]]
+            self._gangs[run] = Gang(run, size, training, self._around)
+        return self._gangs[run]
+
+    def _profile(self, pod: Object) -> None:
+        uid = pod["metadata"]["uid"]
+        if uid not in self._measured and "deletionTimestamp" not in pod["metadata"]:
+            self._measured.add(uid)
+            self._spawn(self._measure(pod))
+
+    async def _measure(self, pod: Object) -> None:
+        """A measurement that a second CPU per GPU still speeds up, and more do not."""
+        await asyncio.sleep(self._chance.uniform(0.5, 2.0))
+        gpus = max(1.0, pod_request(pod, names.RESOURCE_GPU))
+        cpus = number((pod["spec"]["containers"][0]["resources"].get("limits") or {}).get("cpu", "1"))
+        result = {
+            "outcome": "measured",
+            "steps_per_second": round(5.0 * gpus * min(1.0, cpus / (2 * gpus)), 3),
+            "relative_error": 0.01,
+            "steps": 50,
+            "warmup_steps": 5,
+            "seconds": 1.0,
+            "cpu_used_millis": int(900 * min(cpus, 2 * gpus)),
+            "max_rss_bytes": 1 << 26,
+        }
+        await self._kubelet.end(pod, 0, message=json.dumps(result))
+
+    def _spawn(self, work: Any) -> None:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(self._book.task_ended)
+
+
+def _role(pod: Object) -> str:
+    return str(pod["metadata"]["labels"].get(names.LABEL_ROLE, ""))
+
+
+def _phase(pod: Object) -> str:
+    return str((pod.get("status") or {}).get("phase", ""))

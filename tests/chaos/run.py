@@ -1,0 +1,156 @@
+"""One run of the harness: jobs, faults, observer, report."""
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import aiohttp
+
+from chaos.book import Book
+from chaos.faults import schedule
+from chaos.player import Player
+from chaos.report import Report
+from chaos.stage import Stage, stage
+from chaos.uptime import Uptime
+from chaos.watchman import Watchman
+from chaos.workload import Planned, workload
+from chaos.wreck import Wreck
+from synergy_devcluster import Cluster
+from synergy_kube import ApiError, Conflict, KubeClient
+from synergy_kube.resources import TRAINING_JOBS
+
+_LOG = logging.getLogger("chaos")
+_SETTLE_SECONDS = 240.0
+"""How long after the last fault the jobs may take to finish, beyond what their training takes."""
+
+
+async def chaos(cluster: Cluster, repository: Path, folder: Path, *, seed: int, faults: int, jobs: int) -> Report:
+    """Run it. Everything it makes in the cluster is gone afterwards."""
+    started = time.monotonic()
+    planned_faults = schedule(seed, faults)
+    planned_jobs = workload(seed, jobs, 0.7 * (planned_faults[-1].at if planned_faults else 0.0))
+    book = Book()
+    async with (
+        await KubeClient.connect(kubeconfig=str(cluster.kubeconfig)) as kube,
+        stage(cluster, kube, repository, folder, f"chaos-{seed}") as scene,
+        Player(kube, scene.namespace, book, folder / "tokens", seed) as player,
+    ):
+        broken: Callable[[], bool] = lambda: False  # noqa: E731
+        uptime = Uptime(lambda: not broken())
+        async with Watchman(kube, scene.namespace, book, uptime) as watchman:
+            wreck = Wreck(scene, player, watchman, book)
+            broken = lambda: any(wreck.broken[name] for name in _OPERATOR_NEEDS)  # noqa: E731
+            counting = asyncio.create_task(uptime.run())
+            for job in planned_jobs:
+                player.knows(job.name, job.spec["steps"], library=job.library)
+            try:
+                async with asyncio.TaskGroup() as group:
+                    group.create_task(_submit(kube, scene.namespace, planned_jobs))
+                    group.create_task(wreck.run(planned_faults))
+                _LOG.info("all faults are done; waiting for the jobs")
+                await _finished(watchman, jobs)
+            finally:
+                counting.cancel()
+            await _last_look(scene, watchman, player, book)
+        seconds = time.monotonic() - started
+        return _Ended(scene, wreck, watchman, player, book).report(seed, seconds)
+
+
+_OPERATOR_NEEDS = ("operator", "operator-api", "api-server", "etcd")
+
+
+async def _submit(kube: KubeClient, namespace: str, jobs: list[Planned]) -> None:
+    """Each at its time, or as soon as the API server takes it."""
+    start = time.monotonic()
+    for job in jobs:
+        await asyncio.sleep(max(0.0, start + job.at - time.monotonic()))
+        while True:
+            try:
+                await kube.create(TRAINING_JOBS, {"metadata": {"name": job.name}, "spec": job.spec}, namespace)
+            except Conflict:
+                break  # an answer was lost
+            except (ApiError, aiohttp.ClientError, TimeoutError, OSError) as error:
+                if isinstance(error, ApiError) and 400 <= error.code < 500 and error.code not in (401, 403, 429):
+                    raise
+                await asyncio.sleep(0.5)
+            else:
+                break
+
+
+async def _finished(watchman: Watchman, jobs: int) -> None:
+    deadline = time.monotonic() + _SETTLE_SECONDS
+    while time.monotonic() < deadline:
+        phases = list(watchman.phases.values())
+        if len(phases) == jobs and all(phase in ("Succeeded", "Failed") for phase in phases):
+            return
+        await asyncio.sleep(0.5)
+
+
+async def _last_look(scene: Stage, watchman: Watchman, player: Player, book: Book) -> None:
+    """What must be so once all is quiet."""
+    deadline = time.monotonic() + 30
+    problems: list[str] = []
+    while time.monotonic() < deadline:
+        problems = [text for job in watchman.jobs for text in _left_over(job, player)]
+        if not problems:
+            return
+        await asyncio.sleep(1)
+    for text in problems:
+        book.breaks(f"at the end: {text}")
+
+
+def _left_over(job: object, player: Player) -> list[str]:
+    assert isinstance(job, dict)
+    name, status = job["metadata"]["name"], job.get("status") or {}
+    training, problems = player.trainings[name], []
+    if status.get("phase") != "Succeeded":
+        conditions = {c["type"]: f"{c['reason']}: {c['message']}" for c in status.get("conditions") or []}
+        return [f"{name} is {status.get('phase')} at step {training.checkpoint} of {training.steps}: {conditions}"]
+    if training.checkpoint != training.steps:
+        problems.append(f"{name} succeeded at step {training.checkpoint} of {training.steps}")
+    if training.library and (status.get("progress") or {}).get("steps") != training.steps:
+        problems.append(f"{name} says {status.get('progress')} of {training.steps} steps")
+    if (status.get("allocation") or {}).get("workers"):
+        problems.append(f"{name} is finished and still holds {status['allocation']}")
+    service = status.get("service") or {}
+    if service.get("runningSince") or service.get("endedRun") != service.get("run"):
+        problems.append(f"{name} is finished and its books are open: {service}")
+    return problems
+
+
+@dataclass(frozen=True)
+class _Ended:
+    """All there is to tell of."""
+
+    scene: Stage
+    wreck: Wreck
+    watchman: Watchman
+    player: Player
+    book: Book
+
+    def report(self, seed: int, seconds: float) -> Report:
+        """The report."""
+        trainings = self.player.trainings
+        done = [name for name, phase in self.watchman.phases.items() if phase == "Succeeded"]
+        runs = [((job.get("status") or {}).get("service") or {}).get("run", 0) for job in self.watchman.jobs]
+        notes: dict[str, object] = {
+            "events_seen": self.watchman.events,
+            "runs": sum(runs),
+            "most_runs_of_a_job": max(runs, default=0),
+            "ended_by_themselves": {name: p.ended for name, p in self.scene.programs.items() if p.ended},
+        }
+        undone = sum(trainings[name].steps - trainings[name].checkpoint for name in done)
+        return Report(
+            seed=seed,
+            faults=self.wreck.done,
+            jobs=len(trainings),
+            finished=len(done),
+            steps_lost=sum(training.lost for training in trainings.values()) + undone,
+            steps_doubled=sum(training.doubled for training in trainings.values()),
+            promises_broken=self.book.broken,
+            seconds=seconds,
+            notes=notes,
+        )

@@ -1,0 +1,216 @@
+"""Everything under test, running: operator, two replicas of the extender and a kube-scheduler, each as a process that
+reaches the API server, and each other, through links that can be broken."""
+
+import asyncio
+import contextlib
+import sys
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from chaos.link import Link
+from chaos.programs import Program
+from chaos.service import Readiness
+from support.crds import apply_crds
+from support.extender_world import scheduler_configuration
+from support.job_process import free_port
+from support.programs import run as run_program
+from support.service_account import kubeconfig_of
+from support.waiting import eventually
+from synergy_devcluster import Cluster
+from synergy_devcluster.pki import Authority
+from synergy_kube import KubeClient, NotFound
+from synergy_kube.resources import LEASES, NAMESPACES, SCHEDULING_POLICIES
+
+API_SERVER_PORT = 6443
+HOME = "kube-synergy-chaos"
+"""The namespace that the extender calls its own."""
+POLICY = {"policy": "las", "mechanism": "tune", "roundSeconds": 10}
+EXTENDERS = ("extender-a", "extender-b")
+_ROOMS = {"operator": "operator", "scheduler": "scheduler", **dict.fromkeys(EXTENDERS, "extender")}
+"""Whose rights each program has."""
+_ELECTION = {"SYNERGY_LEASE_SECONDS": "6", "SYNERGY_RENEW_SECONDS": "4", "SYNERGY_RETRY_SECONDS": "1"}
+"""Shorter than the chart's, so that a run of minutes sees many hand-overs."""
+
+
+@dataclass(frozen=True)
+class Ports:
+    """Where a replica of the extender listens."""
+
+    verbs: int
+    api: int
+    ops: int
+
+
+@dataclass(frozen=True)
+class Stage:
+    """What can be broken, by name."""
+
+    cluster: Cluster
+    kube: KubeClient
+    namespace: str
+    programs: Mapping[str, Program]
+    links: Mapping[str, Link]
+    readiness: Readiness
+
+    async def leader(self) -> str:
+        """The replica that leads; the first where nobody does, or nobody can say."""
+        with contextlib.suppress(Exception):
+            async with asyncio.timeout(2):
+                lease = await self.kube.get(LEASES, "kube-synergy-extender", HOME)
+                holder = str((lease.get("spec") or {}).get("holderIdentity") or "")
+                return next((name for name in EXTENDERS if holder.startswith(name)), EXTENDERS[0])
+        return EXTENDERS[0]
+
+
+@asynccontextmanager
+async def stage(
+    cluster: Cluster, kube: KubeClient, repository: Path, folder: Path, namespace: str
+) -> AsyncIterator[Stage]:
+    """Start all of it, and wait until it works."""
+    async with AsyncExitStack() as stack:
+        await apply_crds(kube, repository)
+        await stack.enter_async_context(_policy(kube))
+        for name in (HOME, namespace):
+            await stack.enter_async_context(_namespace(kube, name))
+        links = {}
+        for name in _ROOMS:
+            link = Link(f"{name}-api", lambda: [API_SERVER_PORT])
+            links[link.name] = await stack.enter_async_context(link)
+        ports = {name: Ports(free_port(), free_port(), free_port()) for name in EXTENDERS}
+        readiness = Readiness({name: those.ops for name, those in ports.items()})
+        services = (
+            Link("scheduler-extender", lambda: [ports[name].verbs for name in readiness.ready()]),
+            Link("workers-extender", lambda: [ports[name].api for name in readiness.ready()]),
+        )
+        for link in services:
+            links[link.name] = await stack.enter_async_context(link)
+        authority = Authority(folder / "tls")
+        authority.server("tls", ("localhost", "127.0.0.1"))
+        parts = _Parts(cluster, folder, authority, links, ports)
+        programs = parts.programs(await parts.kubeconfigs(stack, kube, repository))
+        probing = asyncio.create_task(readiness.run())
+        stack.push_async_callback(_cancel, probing)
+        for program in programs.values():
+            stack.push_async_callback(program.stop)
+            await program.start()
+
+        async def up() -> bool:
+            return len(readiness.ready()) == len(EXTENDERS)
+
+        await eventually(up, seconds=120, what="both replicas of the extender to be ready")
+        yield Stage(cluster, kube, namespace, programs, links, readiness)
+
+
+@dataclass(frozen=True)
+class _Parts:
+    """What the programs are made from."""
+
+    cluster: Cluster
+    folder: Path
+    authority: Authority
+    links: Mapping[str, Link]
+    ports: Mapping[str, Ports]
+
+    def programs(self, configs: Mapping[str, Path]) -> dict[str, Program]:
+        """All of them, not started; `configs` are their kubeconfigs."""
+        scheduler = scheduler_configuration(configs["scheduler"], self.authority, self.links["scheduler-extender"].port)
+        file = self.folder / "scheduler.yaml"
+        file.write_text(yaml.safe_dump(scheduler))
+        program = str(self.cluster.program("kube-scheduler"))
+        made = {
+            "operator": self._python("operator", "synergy_operator", self._operator(configs["operator"])),
+            "scheduler": Program(
+                "scheduler", [program, f"--config={file}", "--secure-port=0"], {}, self.folder / "scheduler.log"
+            ),
+        }
+        for name in EXTENDERS:
+            made[name] = self._python(name, "synergy_extender", self._extender(name, configs[name]))
+        return made
+
+    def _python(self, name: str, module: str, env: Mapping[str, str]) -> Program:
+        return Program(name, [sys.executable, "-m", module], env, self.folder / f"{name}.log")
+
+    def _operator(self, kubeconfig: Path) -> dict[str, str]:
+        return {
+            "KUBECONFIG": str(kubeconfig),
+            "SYNERGY_PROFILER_IMAGE": "localhost/kube-synergy-profiler:dev",
+            "SYNERGY_EXTENDER_URL": f"https://localhost:{self.links['workers-extender'].port}",
+            "SYNERGY_CA_FILE": str(self.authority.certificate),
+            "SYNERGY_HEALTH_PORT": str(free_port()),
+        }
+
+    def _extender(self, name: str, kubeconfig: Path) -> dict[str, str]:
+        ports = self.ports[name]
+        return {
+            "SYNERGY_KUBECONFIG": str(kubeconfig),
+            "SYNERGY_TLS_DIR": str(self.authority.certificate.parent),
+            "SYNERGY_POD_NAME": name,
+            "SYNERGY_POD_NAMESPACE": HOME,
+            "SYNERGY_HOST": "127.0.0.1",
+            "SYNERGY_SCHEDULER_PORT": str(ports.verbs),
+            "SYNERGY_API_PORT": str(ports.api),
+            "SYNERGY_OPS_PORT": str(ports.ops),
+            **_ELECTION,
+        }
+
+    async def kubeconfigs(self, stack: AsyncExitStack, kube: KubeClient, repository: Path) -> dict[str, Path]:
+        """Kubeconfigs with the rights that the chart gives, each through the component's own link."""
+        chart = str(repository / "helm" / "kube-synergy")
+        rendered = await run_program(self.cluster, "helm", "template", "kube-synergy", chart, "--kube-version=1.36")
+        roles = [item for item in yaml.safe_load_all(rendered) if item and item["kind"] in ("ClusterRole", "Role")]
+        files = {"scheduler": self.cluster.paths.config / "scheduler.kubeconfig"}
+        for room in ("operator", "extender"):
+            rules = [
+                r
+                for role in roles
+                if role["metadata"]["name"].startswith(f"kube-synergy-{room}")
+                for r in role["rules"]
+            ]
+            folder = self.folder / room
+            folder.mkdir()
+            files[room] = await stack.enter_async_context(kubeconfig_of(kube, self.cluster.kubeconfig, rules, folder))
+        made = {}
+        for name, room in _ROOMS.items():
+            made[name] = self.folder / f"{name}.kubeconfig"
+            made[name].write_text(yaml.safe_dump(_through(files[room], self.links[f"{name}-api"].port)))
+        return made
+
+
+def _through(kubeconfig: Path, port: int) -> dict[str, Any]:
+    config: dict[str, Any] = yaml.safe_load(kubeconfig.read_text())
+    for entry in config["clusters"]:
+        entry["cluster"]["server"] = f"https://127.0.0.1:{port}"
+    return config
+
+
+@asynccontextmanager
+async def _policy(kube: KubeClient) -> AsyncIterator[None]:
+    """Short rounds of a policy that preempts; what stood before is put back."""
+    try:
+        before = (await kube.get(SCHEDULING_POLICIES, "default"))["spec"]
+        await kube.merge_patch(SCHEDULING_POLICIES, "default", {"spec": POLICY})
+    except NotFound:
+        before = None
+        await kube.create(SCHEDULING_POLICIES, {"metadata": {"name": "default"}, "spec": POLICY})
+    yield
+    if before is None:
+        await kube.delete(SCHEDULING_POLICIES, "default")
+    else:
+        await kube.merge_patch(SCHEDULING_POLICIES, "default", {"spec": before})
+
+
+@asynccontextmanager
+async def _namespace(kube: KubeClient, name: str) -> AsyncIterator[None]:
+    await kube.create(NAMESPACES, {"metadata": {"name": name}})
+    yield
+    await kube.delete(NAMESPACES, name)
+
+
+async def _cancel(task: asyncio.Task[None]) -> None:
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)

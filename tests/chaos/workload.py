@@ -1,0 +1,70 @@
+"""The jobs of a run, from its seed alone."""
+
+import random
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from support.extender_world import TOLERATIONS
+from support.jobs import GIB, matrix
+
+FAKE_NODES = "V100=8x4,T4=8x4"
+"""64 GPUs on 16 nodes: a job of 8 GPUs is a gang on two nodes at least."""
+GPU_TYPES = ("Tesla-V100-SXM2-16GB", "Tesla-T4")
+_SIZES = [1] * 9 + [2] * 4 + [3] * 1 + [4] * 4 + [8] * 3
+STOP_SECONDS = 2
+"""How long a container may take to save after SIGTERM: kwok deletes its pod then."""
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A job, and when it is submitted (seconds from the start)."""
+
+    name: str
+    at: float
+    spec: Mapping[str, Any]
+
+    @property
+    def library(self) -> bool:
+        """Whether its script uses the library."""
+        return bool(self.spec["preemption"] != "Signal")
+
+
+def workload(seed: int, jobs: int, seconds: float) -> list[Planned]:
+    """So many jobs, submitted within `seconds`, a third of them at once."""
+    chance = random.Random(f"jobs {seed}")
+    times = sorted(0.0 if chance.random() < 1 / 3 else chance.uniform(0, seconds) for _ in range(jobs))
+    return [Planned(f"job-{index:03}", at, _spec(chance)) for index, at in enumerate(times)]
+
+
+def _spec(chance: random.Random) -> dict[str, Any]:
+    gpus = chance.choice(_SIZES)
+    types = chance.choice([GPU_TYPES[:1], GPU_TYPES[1:], GPU_TYPES])
+    container = {"name": "train", "image": "example/train:1", "command": ["python3", "train.py"]}
+    spec: dict[str, Any] = {
+        "gpus": gpus,
+        "steps": chance.randint(100, 400),
+        "gpuTypes": list(types),
+        "backoffLimit": 1000,
+        "preemption": chance.choices(["Checkpoint", "Signal", "Never"], [8, 1, 1])[0],
+        "template": {
+            "metadata": {"annotations": {"kwok.kube-synergy.dev/stop-seconds": str(STOP_SECONDS)}},
+            "spec": {"containers": [container], "nodeSelector": {"type": "kwok"}, "tolerations": TOLERATIONS},
+        },
+        "profile": _profile(chance, gpus, types),
+    }
+    if gpus > 1 and chance.random() < 0.4:
+        spec["gpusPerWorker"] = 2 if gpus % 2 == 0 and chance.random() < 0.5 else 1
+    return spec
+
+
+def _profile(chance: random.Random, gpus: int, types: tuple[str, ...]) -> dict[str, Any]:
+    match chance.choices(["Provided", "Skip", "Auto"], [6, 2, 2])[0]:
+        case "Provided":
+            knee = chance.choice([2, 9])
+            curve = {1000 * gpus * cpus: gpus * min(1.0, cpus / knee) for cpus in (1, 2, 3, 6, 9)}
+            return {"mode": "Provided", "matrices": [matrix(kind, curve, gpus * 8 * GIB) for kind in types]}
+        case "Auto":
+            return {"mode": "Auto", "steps": 20, "warmupSteps": 2, "timeoutSeconds": 120}
+        case mode:
+            return {"mode": mode}

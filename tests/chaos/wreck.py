@@ -1,0 +1,225 @@
+"""Carries the faults out, and mends what it broke."""
+
+import asyncio
+import logging
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import aiohttp
+
+from chaos.book import Book, run_of
+from chaos.faults import Fault
+from chaos.link import Break
+from chaos.player import Player
+from chaos.stage import EXTENDERS, Stage
+from chaos.watchman import Watchman
+from synergy_devcluster.kwok import FAIL_ANNOTATION
+from synergy_devcluster.processes import reap
+from synergy_kube import ApiError, NotFound
+from synergy_kube.resources import NODES, PODS, TRAINING_JOBS
+
+_LOG = logging.getLogger("chaos")
+_AT_ONCE = 5
+_API = {"api-server": "kube-apiserver", "etcd": "etcd", "default-scheduler": "kube-scheduler"}
+_READY_SECONDS = 60.0
+_UNREACHABLE = (ApiError, aiohttp.ClientError, TimeoutError, OSError)
+
+
+class Wreck:
+    """`done` counts the faults by kind. `broken` names what is broken now."""
+
+    def __init__(self, stage: Stage, player: Player, watchman: Watchman, book: Book) -> None:
+        self.done: Counter[str] = Counter()
+        self.broken: Counter[str] = Counter()
+        self._stage = stage
+        self._player = player
+        self._watchman = watchman
+        self._book = book
+        self._locks: dict[str, asyncio.Lock] = {}
+        self._slots = asyncio.Semaphore(_AT_ONCE)
+
+    async def run(self, faults: Sequence[Fault]) -> None:
+        """All faults, each at its time or as soon as its target is whole again."""
+        start = time.monotonic()
+        async with asyncio.TaskGroup() as group:
+            for fault in faults:
+                await asyncio.sleep(max(0.0, start + fault.at - time.monotonic()))
+                await self._slots.acquire()
+                group.create_task(self._one(fault))
+
+    async def _one(self, fault: Fault) -> None:
+        try:
+            what, _, target = fault.kind.partition("-")
+            await {
+                "kill": self._kill,
+                "pause": self._pause,
+                "cut": self._cut,
+                "fail": self._fail_node,
+                "delete": self._delete,
+                "crash": self._crash,
+            }[what](fault, target)
+            self.done[fault.kind] += 1
+        finally:
+            self._slots.release()
+
+    @contextmanager
+    def _breaking(self, name: str, detail: str) -> Iterator[None]:
+        _LOG.info("%s %s", name, detail)
+        self.broken[name] += 1
+        try:
+            yield
+        finally:
+            self.broken[name] -= 1
+            _LOG.info("%s is over", name)
+
+    def _lock(self, name: str) -> asyncio.Lock:
+        return self._locks.setdefault(name, asyncio.Lock())
+
+    async def _replica(self, target: str) -> str:
+        """The program that a target's name means now."""
+        if not target.startswith("extender-"):
+            return target
+        leader = await self._stage.leader()
+        return leader if target == "extender-leader" else next(name for name in EXTENDERS if name != leader)
+
+    async def _kill(self, fault: Fault, target: str) -> None:
+        if target in _API:
+            await self._kill_component(fault, target)
+            return
+        name = await self._replica(target)
+        async with self._lock(name):
+            with self._breaking(name, f"killed for {fault.seconds:.1f} s"):
+                program = self._stage.programs[name]
+                await program.kill()
+                await asyncio.sleep(fault.seconds)
+                await program.start()
+
+    async def _kill_component(self, fault: Fault, target: str) -> None:
+        async with self._lock("control-plane"):
+            with self._breaking(target, f"killed for {fault.seconds:.1f} s"):
+                component = self._stage.cluster.component(_API[target])
+                await asyncio.to_thread(component.kill)
+                await asyncio.sleep(fault.seconds)
+                await asyncio.to_thread(component.start)
+                reap()
+                await self._api_ready()
+
+    async def _pause(self, fault: Fault, target: str) -> None:
+        if target in _API:
+            async with self._lock("control-plane"):
+                component = self._stage.cluster.component(_API[target])
+                with self._breaking(target, f"paused for {fault.seconds:.1f} s"):
+                    component.pause()
+                    try:
+                        await asyncio.sleep(fault.seconds)
+                    finally:
+                        component.resume()
+                    await self._api_ready()
+            return
+        name = await self._replica(target)
+        async with self._lock(name):
+            with self._breaking(name, f"paused for {fault.seconds:.1f} s"):
+                program = self._stage.programs[name]
+                program.pause()
+                try:
+                    await asyncio.sleep(fault.seconds)
+                finally:
+                    program.resume()
+
+    async def _cut(self, fault: Fault, target: str) -> None:
+        name = target
+        if target.startswith("extender-"):
+            name = await self._replica(target.removesuffix("-api")) + "-api"
+        how = list(Break)[int(fault.way * len(Break))]
+        async with self._lock(name):
+            with self._breaking(name, f"{how} for {fault.seconds:.1f} s"):
+                self._stage.links[name].fail(how)
+                try:
+                    await asyncio.sleep(fault.seconds)
+                finally:
+                    self._stage.links[name].heal()
+
+    async def _fail_node(self, fault: Fault, _: str) -> None:
+        nodes = sorted({pod["spec"]["nodeName"] for pod in self._player.running()})
+        if not nodes:
+            return
+        node = _choose(nodes, fault.pick)
+        async with self._lock(node):
+            with self._breaking(node, f"fails for {fault.seconds:.1f} s"):
+                self._player.node_fails(node)
+                await self._annotate(node, "true")
+                await asyncio.sleep(fault.seconds)
+                await self._annotate(node, None)
+                self._player.node_is_back(node)
+
+    async def _delete(self, fault: Fault, target: str) -> None:
+        if target == "allocation":
+            await self._delete_allocation(fault)
+            return
+        pods = self._player.pods()
+        if not pods:
+            return
+        pod = _choose(pods, fault.pick)
+        name, run = pod["metadata"]["name"], run_of(pod)
+        _LOG.info("%s %s", fault.kind, name)
+        if target == "pod-at-once":
+            self._book.hurt(run, "a pod was deleted at once")
+        else:
+            self._book.ended(run, "a pod was deleted")
+        await self._insist(
+            lambda: self._stage.kube.delete(
+                PODS, name, self._stage.namespace, grace_seconds=0 if target == "pod-at-once" else None
+            )
+        )
+
+    async def _delete_allocation(self, fault: Fault) -> None:
+        jobs = [
+            job for job in self._watchman.jobs if ((job.get("status") or {}).get("allocation") or {}).get("workers")
+        ]
+        if not jobs:
+            return
+        job = _choose(sorted(jobs, key=lambda job: str(job["metadata"]["name"])), fault.pick)
+        name = job["metadata"]["name"]
+        _LOG.info("%s %s", fault.kind, name)
+        for run in (job["status"]["allocation"]["run"], job["status"]["allocation"]["run"] + 1):
+            self._book.ended((name, run), "its allocation was deleted")
+        body: Mapping[str, Any] = {"status": {"allocation": None}}
+        await self._insist(
+            lambda: self._stage.kube.merge_patch(TRAINING_JOBS, name, body, self._stage.namespace, subresource="status")
+        )
+
+    async def _crash(self, fault: Fault, _: str) -> None:
+        if pods := self._player.running():
+            pod = _choose(pods, fault.pick)
+            _LOG.info("crash of %s", pod["metadata"]["name"])
+            self._player.crashes(pod)
+
+    async def _annotate(self, node: str, value: str | None) -> None:
+        body = {"metadata": {"annotations": {FAIL_ANNOTATION: value}}}
+        await self._insist(lambda: self._stage.kube.merge_patch(NODES, node, body))
+
+    async def _api_ready(self) -> None:
+        await self._insist(lambda: self._stage.kube.get(NODES, "ksdev-real"))
+
+    async def _insist(self, call: Callable[[], Any]) -> None:
+        """Until the API server answers."""
+        deadline = time.monotonic() + _READY_SECONDS
+        while True:
+            try:
+                async with asyncio.timeout(5):
+                    await call()
+            except NotFound:
+                return
+            except _UNREACHABLE:
+                if time.monotonic() > deadline:
+                    raise
+                await asyncio.sleep(0.2)
+            else:
+                return
+
+
+def _choose(items: Sequence[Any], pick: float) -> Any:
+    return items[int(pick * len(items))]
