@@ -12,8 +12,9 @@ would like beyond that: CPU and memory are fungible, and the mechanism deals the
 * A job that may lie on any nodes floats: it is promised a number of GPUs, the mechanism finds the nodes. One that is
   bound to one node, to certain nodes or to more than its share of CPU or memory is seated here.
 
-Jobs that may not be preempted and profile runs keep their places before anyone is asked. In fill mode every running job
-does, and nobody is displaced.
+Jobs that may not be preempted and profile runs keep their places before anyone is asked, even where pods of others have
+taken so much since that no place like theirs would be found any more. In fill mode every running job does, and nobody
+is displaced.
 """
 
 from collections.abc import Iterable, Sequence
@@ -38,6 +39,8 @@ class PoolSelection:
     reservations: Reservations
     staying: list[Contender] = field(default_factory=list)
     """Running jobs that stay where they are."""
+    pinned: set[Contender] = field(default_factory=set)
+    """Those of them that keep exactly what they hold, because what others have taken since leaves no other room."""
     seated: dict[Contender, Seats] = field(default_factory=dict)
     """Newcomers with their nodes."""
     floating: list[Contender] = field(default_factory=list)
@@ -103,6 +106,9 @@ class _Walk:
                 if not contender.keeps_its_gpus:
                     self._displaceable[_pool_of(contender).gpu_type].append(contender)
                     self._count_releasable(contender, 1)
+            elif contender.keeps_its_gpus and _all_there(contender):
+                self._hold(contender, _booking_as_held(contender))
+                self._pool_selection(_pool_of(contender)).pinned.add(contender)
         held = [contender.gpus for contender in self._held if contender.is_profile_run]
         self._profile_gpus_held = sum(held)
 
@@ -129,8 +135,8 @@ class _Walk:
             self.stays(contender)
 
     def _may_stay(self, contender: Contender) -> bool:
-        held, running = contender.held, contender.job.running
-        if held is None or running is None or len(held.booking) != len(running.workers):
+        held = contender.held
+        if held is None or not _all_there(contender):
             return False
         return (
             contender.may_use(held.pool)
@@ -260,6 +266,12 @@ class _Walk:
             return True
         held = victim.held.seats if victim.held is not None else ()
         return any(reservations.free_gpus[node] >= contender.gpus for node, _ in held)
+
+
+def _all_there(contender: Contender) -> bool:
+    """Whether all nodes of a running job are there still."""
+    held, running = contender.held, contender.job.running
+    return held is not None and running is not None and len(held.booking) == len(running.workers)
 
 
 def _pool_of(contender: Contender) -> Pool:

@@ -44,7 +44,7 @@ class Packer:
         bound = {contender: seats for contender, seats in chosen.seated.items() if contender.on(self._pool).hard}
         loose = {contender: seats for contender, seats in chosen.seated.items() if contender not in bound}
         for contender in chosen.staying:
-            if mode == "fill" or contender.is_profile_run:
+            if mode == "fill" or contender.is_profile_run or contender in chosen.pinned:
                 self._leave(contender)
             else:
                 bound[contender] = _seats_held(contender)
@@ -69,7 +69,7 @@ class Packer:
     # Jobs whose nodes are given
 
     def _leave(self, contender: Contender) -> None:
-        """Seat a job of fill mode, or a profile run, with what it holds; it gets nothing more."""
+        """Seat a job of fill mode, a profile run or a pinned job with what it holds; it gets nothing more."""
         held: Booking = contender.held.booking if contender.held is not None else ()
         self._packing.seat(contender, held, contender.cut_down())
 

@@ -82,6 +82,26 @@ def test_a_job_that_may_not_be_preempted_keeps_its_gpus_in_spite_of_jobs_ahead_o
     assert reasons(result) == {"first": "NoFreeGPU"}
 
 
+@pytest.mark.parametrize("taken", [{"gpus_used": 7}, {"cpu_millis_used": 24_000}, {"memory_bytes_used": 500 * 2**30}])
+@pytest.mark.parametrize("mechanism", ["tune", "proportional"])
+def test_a_job_that_may_not_be_preempted_keeps_what_it_holds_where_others_took_the_rest(
+    taken: dict[str, int], mechanism: str
+) -> None:
+    """Pods of others were faster, or a node's allocatable fell: that is nobody's reason to end a run for which the user
+    asked `preemption: Never`."""
+    held = holding("mine", ("n1", 2, 6, 125))
+    jobs = [job("mine", 2, arrival_s=1, preemptible=False, running=held), job("new", 1, arrival_s=2)]
+    result = planned([node("n1", **taken)], jobs, mechanism=mechanism)
+    assert shares(result, "mine") == {"n1": (2, 6.0, 125.0)}
+    assert result.preempted == ()
+    assert places(result).keys() == {"mine"}
+
+
+def test_a_job_that_may_not_be_preempted_leaves_a_node_that_is_gone() -> None:
+    jobs = [job("mine", 2, preemptible=False, running=holding("mine", ("n1", 1, 3, 60), ("n2", 1, 3, 60)))]
+    assert planned([node("n1", gpus=1)], jobs).preempted == ("mine",)
+
+
 def test_nothing_new_comes_to_a_cordoned_node_and_what_runs_there_stays() -> None:
     jobs = [job("old", 2, running=holding("old", ("n1", 2, 6, 125))), job("new", 2, arrival_s=1)]
     result = planned([node("n1", schedulable=False)], jobs)
