@@ -124,9 +124,15 @@ def _watch(run: _Run) -> RunStep:
         return _end(run, "Yielded", say(Reason.NOT_STARTED, run=run.number))
     gated = [pod for pod in run.pods if pod.gated]
     if gated:
-        after = tuple(_ungate(pod, run.now) for pod in gated) if run.allocation.admitted else ()
-        return RunStep("Starting", run.service, no(_starting(run)), after=after)
+        return RunStep("Starting", run.service, no(_starting(run)), after=_before_binding(run, gated))
     return _bring_up(run)
+
+
+def _before_binding(run: _Run, gated: Iterable[PodView]) -> tuple[Action, ...]:
+    """The gates fall once the place is free and every worker asks for what the plan gives it now: a place that is not
+    free yet may be retuned, and a worker of the old size could find no room."""
+    sizes = resizes(run.gang, run.pods, run.observed.refusals).actions
+    return sizes or (tuple(_ungate(pod, run.now) for pod in gated) if run.allocation.admitted else ())
 
 
 def _bring_up(run: _Run) -> RunStep:

@@ -100,6 +100,16 @@ class Gang:
         """All its workers run."""
         return len(self.pods) == self.size and all(_running(pod) for pod in self.pods.values())
 
+    @property
+    def trains(self) -> bool:
+        """Its workers train."""
+        return self.run[1] in self._training.live
+
+    @property
+    def lease_end(self) -> float | None:
+        """When the lease endpoint wants it to leave, in Unix seconds."""
+        return self._departure.told_by_lease
+
     def begin(self) -> None:
         """Train, once all workers run."""
         if self._task is None and not self._broken and self.complete:

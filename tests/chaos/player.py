@@ -60,6 +60,14 @@ class Player:
         """All pods of ours, by name."""
         return sorted(self._pods, key=lambda pod: str(pod["metadata"]["name"]))
 
+    def told_to_leave(self) -> Run | None:
+        """A run that trains and was told by its lease to leave."""
+        return next((run for run, gang in sorted(self._gangs.items()) if gang.trains and gang.lease_end), None)
+
+    def lease_end(self, run: Run) -> float:
+        """When the run was told to leave, in Unix seconds; 0 if it was not."""
+        return self._gangs[run].lease_end or 0.0
+
     def crashes(self, pod: Object) -> None:
         """The pod's container ends with an error."""
         self._book.hurt(run_of(pod), "a worker crashed")

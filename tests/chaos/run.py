@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import time
-from collections.abc import Callable
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -38,23 +38,18 @@ async def chaos(cluster: Cluster, repository: Path, folder: Path, *, seed: int, 
         stage(cluster, kube, repository, folder, f"chaos-{seed}") as scene,
         Player(kube, scene.namespace, book, folder / "tokens", seed) as player,
     ):
-        broken: Callable[[], bool] = lambda: False  # noqa: E731
-        uptime = Uptime(lambda: not broken())
-        async with Watchman(kube, scene.namespace, book, uptime) as watchman:
-            wreck = Wreck(scene, player, watchman, book)
-            broken = lambda: any(wreck.broken[name] for name in _OPERATOR_NEEDS)  # noqa: E731
-            counting = asyncio.create_task(uptime.run())
+        broken: Counter[str] = Counter()
+        uptime = Uptime(lambda: not any(broken[name] for name in _OPERATOR_NEEDS))
+        async with Watchman(kube, scene.namespace, book, uptime) as watchman, uptime.counting():
+            wreck = Wreck(scene, player, watchman, book, broken)
             for job in planned_jobs:
                 player.knows(job.name, job.spec["steps"], library=job.library)
-            try:
-                async with asyncio.TaskGroup() as group:
-                    group.create_task(_submit(kube, scene.namespace, planned_jobs))
-                    group.create_task(wreck.run(planned_faults))
-                _LOG.info("all faults are done; waiting for the jobs")
-                await _finished(watchman, jobs)
-            finally:
-                counting.cancel()
-            await _last_look(scene, watchman, player, book)
+            async with asyncio.TaskGroup() as group:
+                group.create_task(_submit(kube, scene.namespace, planned_jobs))
+                group.create_task(wreck.run(planned_faults))
+            _LOG.info("all faults are done; waiting for the jobs")
+            await _finished(watchman, jobs)
+            await _last_look(watchman, player, book)
         seconds = time.monotonic() - started
         return _Ended(scene, wreck, watchman, player, book).report(seed, seconds)
 
@@ -89,7 +84,7 @@ async def _finished(watchman: Watchman, jobs: int) -> None:
         await asyncio.sleep(0.5)
 
 
-async def _last_look(scene: Stage, watchman: Watchman, player: Player, book: Book) -> None:
+async def _last_look(watchman: Watchman, player: Player, book: Book) -> None:
     """What must be so once all is quiet."""
     deadline = time.monotonic() + 30
     problems: list[str] = []

@@ -2,7 +2,8 @@
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 
 _TICK_SECONDS = 0.2
 _LONGEST_TICK_SECONDS = 0.5
@@ -15,8 +16,17 @@ class Uptime:
         self.seconds = 0.0
         self._works = works
 
-    async def run(self) -> None:
-        """Count until cancelled."""
+    @asynccontextmanager
+    async def counting(self) -> AsyncIterator[None]:
+        """Count meanwhile."""
+        task = asyncio.create_task(self._count())
+        try:
+            yield
+        finally:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
+    async def _count(self) -> None:
         at = time.monotonic()
         while True:
             await asyncio.sleep(_TICK_SECONDS)

@@ -37,20 +37,25 @@ def workload(seed: int, jobs: int, seconds: float) -> list[Planned]:
     return [Planned(f"job-{index:03}", at, _spec(chance)) for index, at in enumerate(times)]
 
 
+def plain_template() -> dict[str, Any]:
+    """A pod template for the fake nodes, whose containers may save after SIGTERM."""
+    container = {"name": "train", "image": "example/train:1", "command": ["python3", "train.py"]}
+    return {
+        "metadata": {"annotations": {"kwok.kube-synergy.dev/stop-seconds": str(STOP_SECONDS)}},
+        "spec": {"containers": [container], "nodeSelector": {"type": "kwok"}, "tolerations": TOLERATIONS},
+    }
+
+
 def _spec(chance: random.Random) -> dict[str, Any]:
     gpus = chance.choice(_SIZES)
     types = chance.choice([GPU_TYPES[:1], GPU_TYPES[1:], GPU_TYPES])
-    container = {"name": "train", "image": "example/train:1", "command": ["python3", "train.py"]}
     spec: dict[str, Any] = {
         "gpus": gpus,
         "steps": chance.randint(100, 400),
         "gpuTypes": list(types),
         "backoffLimit": 1000,
         "preemption": chance.choices(["Checkpoint", "Signal", "Never"], [8, 1, 1])[0],
-        "template": {
-            "metadata": {"annotations": {"kwok.kube-synergy.dev/stop-seconds": str(STOP_SECONDS)}},
-            "spec": {"containers": [container], "nodeSelector": {"type": "kwok"}, "tolerations": TOLERATIONS},
-        },
+        "template": plain_template(),
         "profile": _profile(chance, gpus, types),
     }
     if gpus > 1 and chance.random() < 0.4:

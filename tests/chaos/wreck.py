@@ -29,11 +29,11 @@ _UNREACHABLE = (ApiError, aiohttp.ClientError, TimeoutError, OSError)
 
 
 class Wreck:
-    """`done` counts the faults by kind. `broken` names what is broken now."""
+    """`done` counts the faults by kind, `broken` what is broken now by name."""
 
-    def __init__(self, stage: Stage, player: Player, watchman: Watchman, book: Book) -> None:
+    def __init__(self, stage: Stage, player: Player, watchman: Watchman, book: Book, broken: Counter[str]) -> None:
         self.done: Counter[str] = Counter()
-        self.broken: Counter[str] = Counter()
+        self.broken = broken
         self._stage = stage
         self._player = player
         self._watchman = watchman

@@ -19,7 +19,7 @@ QUOTAS = Resource("", "v1", "resourcequotas", "ResourceQuota", namespaced=True)
 async def test_a_gang_starts_together_follows_the_plan_and_leaves_at_its_lease_end(stage: Stage) -> None:
     await stage.submit(gpus=4, gpusPerWorker=2, preemption="Signal")
     await stage.phase("Queued")
-    shares = [(NODES[0], 2, 4000, 16), (NODES[1], 2, 4000, 16)]
+    shares = [(NODES[0], 2, 5000, 16), (NODES[1], 2, 5000, 16)]
     held = await stage.grant(*shares, admitted=False)
     status = await stage.phase("Starting")
     pods = await eventually(lambda: two_pods(stage), seconds=10, what="two pods")
@@ -28,15 +28,18 @@ async def test_a_gang_starts_together_follows_the_plan_and_leaves_at_its_lease_e
     service = await stage.kube.get(SERVICES, "tj-job", stage.namespace)
     assert service["spec"]["clusterIP"] == "None"
 
-    await stage.allocate(held.model_copy(update={"admitted": True}))
+    retuned = [share.model_copy(update={"cpu_millis": 4000}) for share in held.workers]
+    held = held.model_copy(update={"admitted": True, "workers": retuned})
+    await stage.allocate(held)
     bound = await stage.bind(2, run=1)
+    assert {pod["spec"]["containers"][0]["resources"]["requests"]["cpu"] for pod in bound} == {"4"}, "before binding"
     assert {pod["metadata"]["annotations"][names.ANNOTATION_PLANNED_NODE] for pod in bound} == set(NODES)
     status = await stage.phase("Running")
     assert [worker["node"] for worker in status["workers"]] == list(NODES)
     assert status["service"]["runningSince"] == status["startTime"]
 
     smaller = [share.model_copy(update={"cpu_millis": 3000}) for share in held.workers]
-    await stage.allocate(held.model_copy(update={"admitted": True, "workers": smaller}))
+    await stage.allocate(held.model_copy(update={"workers": smaller}))
     await stage.until("3 CPUs", lambda s: [worker["cpuMillis"] for worker in s["workers"]] == [3000, 3000])
     pod = await stage.kube.get(PODS, "job-1-0", stage.namespace)
     assert pod["spec"]["containers"][0]["resources"]["limits"]["cpu"] == "3"

@@ -1,0 +1,141 @@
+"""The whole control plane is away for minutes while jobs train: etcd, API server, both kube-schedulers, the operator
+and both replicas of the extender. Who trains goes on, in the same run; who was told to leave leaves at its lease's
+end."""
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+
+from chaos.book import Book, Run
+from chaos.gang import RATE, Training
+from chaos.player import Player
+from chaos.stage import Stage, stage
+from chaos.uptime import Uptime
+from chaos.watchman import Watchman
+from chaos.workload import GPU_TYPES, plain_template
+from support.waiting import eventually
+from synergy_devcluster import Cluster
+from synergy_devcluster.processes import reap
+from synergy_kube import ApiError, KubeClient
+from synergy_kube.resources import NODES, TRAINING_JOBS
+
+_LOG = logging.getLogger("chaos")
+_HALF = 32
+"""GPUs of each job: two of three find room."""
+_COMPONENTS = ("kube-apiserver", "etcd", "kube-scheduler")
+
+
+@dataclass(frozen=True)
+class Witness:
+    """What the outage was for the jobs. `before` and `after` are steps of those that trained on, `told` is the run that
+    was to leave, `left_after` how long after its lease's end it left (seconds), `runs` the runs each job needed."""
+
+    before: Mapping[str, int]
+    after: Mapping[str, int]
+    told: Run
+    left_after: float
+    saved: int
+    runs: Mapping[str, int]
+    broken: list[str]
+
+
+async def outage(cluster: Cluster, repository: Path, folder: Path, seconds: float) -> Witness:
+    """Take the control plane away for so long, and look at what the jobs make of it."""
+    book = Book()
+    async with (
+        await KubeClient.connect(kubeconfig=str(cluster.kubeconfig)) as kube,
+        stage(cluster, kube, repository, folder, "outage") as scene,
+        Player(kube, scene.namespace, book, folder / "tokens", seed=1) as player,
+        Watchman(kube, scene.namespace, book, Uptime(lambda: True)) as watchman,
+    ):
+        for name, steps in (("first", seconds + 60), ("second", seconds + 60), ("third", 20)):
+            player.knows(name, int(steps * RATE), library=True)
+        await _submit(kube, scene, player, "first")
+        await _submit(kube, scene, player, "second")
+        await _until(lambda: _training(player) == {"first", "second"}, 60, "two jobs to train")
+        await _submit(kube, scene, player, "third")
+        told = await eventually(_found(player.told_to_leave), seconds=60, what="a job to be told to leave", every=0.05)
+        async with _away(scene):
+            left = await _left(player, told)
+            trained = _steps(player, without=told[0])
+            await asyncio.sleep(seconds)
+            after = _steps(player, without=told[0])
+            saved = player.trainings[told[0]].checkpoint
+        await _until(lambda: set(watchman.phases.values()) == {"Succeeded"}, seconds + 240, "all jobs to succeed")
+        runs = {job["metadata"]["name"]: int(job["status"]["service"]["run"]) for job in watchman.jobs}
+        return Witness(trained, after, told, left, saved, runs, book.broken)
+
+
+@asynccontextmanager
+async def _away(scene: Stage) -> Any:
+    """While nothing of the control plane runs."""
+    for program in scene.programs.values():
+        await program.kill()
+    for name in _COMPONENTS:
+        await asyncio.to_thread(scene.cluster.component(name).kill)
+    reap()
+    _LOG.info("the control plane is away")
+    try:
+        yield
+    finally:
+        for name in reversed(_COMPONENTS):
+            await asyncio.to_thread(scene.cluster.component(name).start)
+        await eventually(lambda: _answers(scene.kube), seconds=60, what="the API server to answer")
+        for program in scene.programs.values():
+            await program.start()
+        _LOG.info("the control plane is back")
+
+
+async def _answers(kube: KubeClient) -> bool:
+    try:
+        return bool(await kube.list(NODES))
+    except (ApiError, aiohttp.ClientError, OSError, TimeoutError):
+        return False
+
+
+async def _submit(kube: KubeClient, scene: Stage, player: Player, name: str) -> None:
+    spec = {
+        "gpus": _HALF,
+        "gpusPerWorker": 4,
+        "steps": player.trainings[name].steps,
+        "gpuTypes": list(GPU_TYPES),
+        "profile": {"mode": "Skip"},
+        "template": plain_template(),
+    }
+    await kube.create(TRAINING_JOBS, {"metadata": {"name": name}, "spec": spec}, scene.namespace)
+
+
+async def _left(player: Player, told: Run) -> float:
+    """How long after the end of its lease the run has left."""
+    training: Training = player.trainings[told[0]]
+    await _until(lambda: told[1] not in training.live, 30, "the job that was told to leave")
+    return time.time() - player.lease_end(told)
+
+
+def _training(player: Player) -> set[str]:
+    return {name for name, training in player.trainings.items() if training.live}
+
+
+def _steps(player: Player, *, without: str) -> dict[str, int]:
+    return {name: training.reached for name, training in player.trainings.items() if training.live and name != without}
+
+
+def _found(look: Callable[[], Run | None]) -> Callable[[], Awaitable[Run | None]]:
+    async def probe() -> Run | None:
+        return look()
+
+    return probe
+
+
+async def _until(holds: Callable[[], bool], seconds: float, what: str) -> None:
+    async def probe() -> bool:
+        return holds()
+
+    await eventually(probe, seconds=seconds, what=what)

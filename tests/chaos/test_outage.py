@@ -1,0 +1,28 @@
+"""Training goes on without a control plane, and the lease is honoured."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+import synergy_devcluster
+from chaos.gang import RATE
+from chaos.outage import outage
+
+pytestmark = pytest.mark.integration
+
+SECONDS = float(os.environ.get("OUTAGE_SECONDS", "15"))
+
+
+@pytest.mark.timeout(420 + 3 * SECONDS)
+async def test_training_goes_on_without_a_control_plane(
+    devcluster: synergy_devcluster.Cluster, repository: Path, tmp_path: Path
+) -> None:
+    seen = await outage(devcluster, repository, tmp_path, SECONDS)
+    assert seen.broken == []
+    (goes_on,) = seen.before
+    assert seen.after[goes_on] - seen.before[goes_on] > 0.5 * RATE * SECONDS, "it trained all the while"
+    assert seen.runs[goes_on] == 1, "and was not disturbed when the control plane came back"
+    assert -1.0 < seen.left_after < 5.0, "who was told to leave left at its lease's end"
+    assert seen.saved > 0
+    assert seen.runs[seen.told[0]] == 2, "it went on from there later"
