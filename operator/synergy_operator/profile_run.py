@@ -15,6 +15,7 @@ from synergy_api.timestamps import format_time, parse_time
 from synergy_api.training_job import Allocation, NodeShare, ProfileStatus, RunOutcome, ServiceStatus, TrainingJobSpec
 from synergy_operator.actions import Action, CreateJob, DeleteJob
 from synergy_operator.conditions import Verdict, no
+from synergy_operator.half_bound import BIND_SECONDS
 from synergy_operator.hindrance import cannot_start, hindrance, questions, questions_of_job, refused_pod
 from synergy_operator.observed import Observed
 from synergy_operator.profile_curve import job_matrix, next_point
@@ -34,7 +35,7 @@ from synergy_operator.run_end import close
 from synergy_operator.run_step import RunStep, decided, reason_of, reason_text, sooner
 from synergy_operator.share import too_small
 from synergy_operator.template import Place
-from synergy_operator.training_run import BIND_SECONDS, START_SECONDS, deletions_of
+from synergy_operator.training_run import START_SECONDS, deletions_of
 from synergy_operator.views import BatchJobView, PodView
 from synergy_operator.worker_state import WorkerState, worker_state
 

@@ -16,6 +16,7 @@ from synergy_api.training_job import Allocation, RunOutcome, ServiceStatus, Trai
 from synergy_operator.actions import Action, CreatePod, DeletePod, EnsureService, UngatePod
 from synergy_operator.conditions import RESOURCES, no, yes
 from synergy_operator.gang import Member, headless_service, members, worker_pod
+from synergy_operator.half_bound import BIND_SECONDS, half_bound, ungated_at
 from synergy_operator.hindrance import cannot_start, hindrance, questions
 from synergy_operator.observed import Observed
 from synergy_operator.resize import resizes
@@ -28,8 +29,6 @@ from synergy_operator.worker_state import WorkerState, worker_state
 
 LEAVE_SECONDS: Final = 30.0
 """How long after its lease a worker with the library may take to checkpoint before its pod is deleted."""
-BIND_SECONDS: Final = 30.0
-"""How long a gang may be partly bound."""
 START_SECONDS: Final = 120.0
 """How long a bound worker may be unable to start (image, volume, configuration) before the run has failed."""
 CREATE_SECONDS: Final = 900.0
@@ -137,28 +136,21 @@ def _before_binding(run: _Run, gated: Iterable[PodView]) -> tuple[Action, ...]:
 
 def _bring_up(run: _Run) -> RunStep:
     """All gates have fallen: the gang is to be bound soon and to run eventually."""
-    unbound = [pod for pod in run.pods if not pod.node]
+    taken_back, bind_wait = _not_bound(run)
+    if taken_back is not None:
+        return taken_back
     stopped = _stopped(run)
-    asking = [questions(pod, _ungated_at(pod), run.observed, run.now) for pod in run.pods]
-    bind_wait = min((BIND_SECONDS - (run.now - _ungated_at(pod)) for pod in unbound), default=None)
-    start_wait = min((START_SECONDS - (run.now - _ungated_at(pod)) for pod, _ in stopped), default=None)
+    asking = [questions(pod, ungated_at(pod), run.observed, run.now) for pod in run.pods]
+    start_wait = min((START_SECONDS - (run.now - ungated_at(pod)) for pod, _ in stopped), default=None)
     slow = [pod for pod in run.pods if pod.node and pod.main.started_at is None and not pod.terminal]
-    slow_wait = min((CREATE_SECONDS - (run.now - _ungated_at(pod)) for pod in slow), default=None)
-    half = [pod for pod in unbound if pod.unschedulable] or (unbound if len(unbound) < len(run.pods) else [])
-    if half and bind_wait is not None and bind_wait <= 0:
-        why = hindrance(half[0], run.observed)
-        if why is not None and why.reason is Reason.VOLUME_NOT_MOUNTED:
-            return _end(run, EVICTED, why)
-        problem = half[0].unschedulable or "kube-scheduler has not bound it"
-        facts = {"rank": half[0].rank, "seconds": int(BIND_SECONDS), "problem": problem}
-        return _end(run, EVICTED, say(Reason.GANG_NOT_BOUND, run=run.number, **facts))
+    slow_wait = min((CREATE_SECONDS - (run.now - ungated_at(pod)) for pod in slow), default=None)
     if stopped and start_wait is not None and start_wait <= 0:
         return _end(run, "Failed", stopped[0][1])
     if slow and slow_wait is not None and slow_wait <= 0:
         problem = f"its containers are not there after {int(CREATE_SECONDS)} s, the pod's events say what they wait for"
         return _end(run, "Failed", say(Reason.WORKER_NOT_STARTED, run=run.number, rank=slow[0].rank, problem=problem))
     ask_wait = sooner(*(wait for _, wait in asking))
-    wait = sooner(bind_wait if half else None, start_wait, slow_wait, ask_wait, straggler_wait(run.pods, run.now))
+    wait = sooner(bind_wait, start_wait, slow_wait, ask_wait, straggler_wait(run.pods, run.now))
     sizes = resizes(run.gang, run.pods, run.observed.refusals)
     up = run.service.running_since is not None
     facts = {"workers": len(run.gang), "gpu_type": run.allocation.gpu_type}
@@ -172,6 +164,19 @@ def _bring_up(run: _Run) -> RunStep:
     )
 
 
+def _not_bound(run: _Run) -> tuple[RunStep | None, float | None]:
+    """The end of a gang that has been partly bound for too long; else how long it may stay so."""
+    late, wait = half_bound(run.pods, run.now)
+    if wait is None or wait > 0:
+        return None, wait
+    why = hindrance(late[0], run.observed)
+    if why is not None and why.reason is Reason.VOLUME_NOT_MOUNTED:
+        return _end(run, EVICTED, why), None
+    problem = late[0].unschedulable or "kube-scheduler has not bound it"
+    facts = {"rank": late[0].rank, "seconds": int(BIND_SECONDS), "problem": problem}
+    return _end(run, EVICTED, say(Reason.GANG_NOT_BOUND, run=run.number, **facts)), None
+
+
 def _leave(run: _Run) -> RunStep:
     """The lease is not renewed: the workers leave by themselves at its end, later they are made to. A place that was
     taken away without a word may be given to others at any moment."""
@@ -179,6 +184,9 @@ def _leave(run: _Run) -> RunStep:
         return _end(run, EVICTED, say(Reason.PLACE_LOST, run=run.number))
     if not any(pod.node for pod in run.pods):
         return _end(run, "Yielded", say(Reason.NOT_STARTED, run=run.number))
+    taken_back, bind_wait = _not_bound(run)  # nobody binds the rest of a gang that was told to leave
+    if taken_back is not None:
+        return taken_back
     stopped = _stopped(run)
     if stopped and run.service.running_since is None:  # nothing was trained that could be kept
         return _end(run, "Failed", stopped[0][1])
@@ -188,7 +196,7 @@ def _leave(run: _Run) -> RunStep:
         return _end(run, "Yielded", say(Reason.LEASE_OVER, run=run.number))
     why = run.allocation.reason or "its lease was not renewed"
     finding = say(Reason.YIELDING, run=run.number, until=format_time(until), why=why)
-    wait = sooner(until + grace - run.now, straggler_wait(run.pods, run.now))
+    wait = sooner(until + grace - run.now, bind_wait, straggler_wait(run.pods, run.now))
     return RunStep("Leaving", run.service, no(finding), look_again_in=wait)
 
 
@@ -268,7 +276,3 @@ def _starting(run: _Run) -> Finding:
 
 def _ungate(pod: PodView, now: float) -> UngatePod:
     return UngatePod(pod.name, pod.uid, tuple(gate for gate in pod.gates if gate != GATE), now)
-
-
-def _ungated_at(pod: PodView) -> float:
-    return pod.ungated_at if pod.ungated_at is not None else pod.created_at

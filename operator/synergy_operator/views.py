@@ -95,6 +95,7 @@ class PodView:
     resizing: bool
     resize_problem: str
     ungated_at: float | None
+    bound_at: float | None
     stuck: str
     init_failure: str
     container: str
@@ -203,6 +204,7 @@ def read_pod(item: Object) -> PodView:
         resizing=bool(_true(conditions, "PodResizeInProgress", "status")) or _lags(first, requests, status),
         resize_problem=_resize_problem(conditions),
         ungated_at=_time(annotations.get(ANNOTATION_UNGATED_AT)),
+        bound_at=_bound_at(conditions),
         stuck=_stuck(status),
         init_failure=_init_failure(status.get("initContainerStatuses") or []),
         container=first["name"],
@@ -297,6 +299,11 @@ def _resize_problem(conditions: Mapping[str, Object]) -> str:
             text = condition.get("message") or ""
             return f"{condition['reason']}: {text}" if text else str(condition["reason"])
     return ""
+
+
+def _bound_at(conditions: Mapping[str, Any]) -> float | None:
+    scheduled = conditions.get("PodScheduled") or {}
+    return _time(scheduled.get("lastTransitionTime")) if scheduled.get("status") == "True" else None
 
 
 def _unschedulable(conditions: Mapping[str, Object]) -> str:

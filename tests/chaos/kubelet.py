@@ -59,6 +59,14 @@ class Kubelet:
         self._ended[pod["metadata"]["uid"]] = body
         await self._write(pod, body)
 
+    async def refuse(self, pod: Object, reason: str) -> None:
+        """The node does not take the pod: none of its containers ever started."""
+        message = f"Pod was rejected: Node didn't have enough resource: {reason.removeprefix('OutOf')}"
+        status = {"phase": "Failed", "reason": reason, "message": message, "containerStatuses": None}
+        body = {"metadata": {"uid": pod["metadata"]["uid"]}, "status": status}
+        self._ended[pod["metadata"]["uid"]] = body
+        await self._write(pod, body)
+
     def has_ended(self, pod: Object) -> bool:
         """Whether `end` was called for the pod."""
         return pod["metadata"]["uid"] in self._ended
@@ -68,7 +76,7 @@ class Kubelet:
         body = self._ended.get(pod["metadata"]["uid"])
         status = pod.get("status") or {}
         states = [item.get("state") or {} for item in status.get("containerStatuses") or []]
-        if body is not None and (status.get("phase") == "Running" or not all("terminated" in s for s in states)):
+        if body is not None and (status.get("phase") != body["status"]["phase"] or any("running" in s for s in states)):
             await self._write(pod, body)
 
     async def _write(self, pod: Object, body: Mapping[str, Any]) -> None:

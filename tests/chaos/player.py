@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from chaos.admission import Admission
 from chaos.book import Book, Run, run_of
 from chaos.gang import Around, Gang, Training, environment
 from chaos.kubelet import Kubelet
@@ -31,10 +32,13 @@ class Player:
         self._gangs: dict[Run, Gang] = {}
         self._measured: set[str] = set()
         self._tasks: set[asyncio.Task[None]] = set()
-        self._pods = Reflector(kube, PODS, namespace=namespace, label_selector=names.LABEL_JOB, on_change=self._changed)
+        self.admission = Admission(kube)
+        self._pods = Reflector(kube, PODS, namespace=namespace, on_change=self._changed)
         folder.mkdir()
 
     async def __aenter__(self) -> "Player":
+        self._spawn(self.admission.nodes.run())
+        await self.admission.nodes.synced.wait()
         self._spawn(self._pods.run())
         await self._pods.synced.wait()
         return self
@@ -58,7 +62,7 @@ class Player:
 
     def pods(self) -> list[Object]:
         """All pods of ours, by name."""
-        return sorted(self._pods, key=lambda pod: str(pod["metadata"]["name"]))
+        return sorted((pod for pod in self._pods if _role(pod)), key=lambda pod: str(pod["metadata"]["name"]))
 
     def told_to_leave(self) -> Run | None:
         """A run that trains and was told by its lease to leave."""
@@ -95,12 +99,22 @@ class Player:
         pod = change.new or change.old
         assert pod is not None
         role = _role(pod)
+        self._admit(pod, gone=change.new is None)
         if role == names.ROLE_WORKER:
             self._worker(pod, gone=change.new is None)
         elif role == names.ROLE_PROFILE and change.new is not None and _phase(pod) == "Running":
             self._profile(pod)
         if change.new is not None and self._kubelet.has_ended(pod):
             self._spawn(self._kubelet.insist(pod))
+
+    def _admit(self, pod: Object, *, gone: bool) -> None:
+        if gone or _phase(pod) in ("Succeeded", "Failed"):
+            self.admission.forget(pod)
+        elif reason := self.admission.refusal(pod):
+            if _role(pod) == names.ROLE_WORKER:
+                self._book.hurt(run_of(pod), "its node refused a worker")
+                self._gang(pod).loses("its node refused a worker")
+            self._spawn(self._kubelet.refuse(pod, reason))
 
     def _worker(self, pod: Object, *, gone: bool) -> None:
         gang = self._gang(pod)
@@ -157,7 +171,7 @@ class Player:
 
 
 def _role(pod: Object) -> str:
-    return str(pod["metadata"]["labels"].get(names.LABEL_ROLE, ""))
+    return str(pod["metadata"].get("labels", {}).get(names.LABEL_ROLE, ""))
 
 
 def _phase(pod: Object) -> str:

@@ -4,8 +4,10 @@ import asyncio
 import logging
 import time
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import aiohttp
 
@@ -16,11 +18,11 @@ from chaos.report import Report
 from chaos.stage import Stage, stage
 from chaos.uptime import Uptime
 from chaos.watchman import Watchman
-from chaos.workload import Planned, workload
+from chaos.workload import Planned, neighbours, workload
 from chaos.wreck import Wreck
 from synergy_devcluster import Cluster
 from synergy_kube import ApiError, Conflict, KubeClient
-from synergy_kube.resources import TRAINING_JOBS
+from synergy_kube.resources import PODS, TRAINING_JOBS, Resource
 
 _LOG = logging.getLogger("chaos")
 _SETTLE_SECONDS = 240.0
@@ -31,7 +33,8 @@ async def chaos(cluster: Cluster, repository: Path, folder: Path, *, seed: int, 
     """Run it. Everything it makes in the cluster is gone afterwards."""
     started = time.monotonic()
     planned_faults = schedule(seed, faults)
-    planned_jobs = workload(seed, jobs, 0.7 * (planned_faults[-1].at if planned_faults else 0.0))
+    until = 0.7 * planned_faults[-1].at if planned_faults else 0.0
+    planned_jobs, others = workload(seed, jobs, until), neighbours(seed, jobs // 4, until)
     book = Book()
     async with (
         await KubeClient.connect(kubeconfig=str(cluster.kubeconfig)) as kube,
@@ -45,7 +48,12 @@ async def chaos(cluster: Cluster, repository: Path, folder: Path, *, seed: int, 
             for job in planned_jobs:
                 player.knows(job.name, job.spec["steps"], library=job.library)
             async with asyncio.TaskGroup() as group:
-                group.create_task(_submit(kube, scene.namespace, planned_jobs))
+                group.create_task(
+                    _submit(kube, TRAINING_JOBS, scene.namespace, [(j.at, _manifest(j)) for j in planned_jobs])
+                )
+                group.create_task(
+                    _submit(kube, PODS, scene.namespace, [(other.at, other.manifest) for other in others])
+                )
                 group.create_task(wreck.run(planned_faults))
             _LOG.info("all faults are done; waiting for the jobs")
             await _finished(watchman, jobs)
@@ -57,14 +65,20 @@ async def chaos(cluster: Cluster, repository: Path, folder: Path, *, seed: int, 
 _OPERATOR_NEEDS = ("operator", "operator-api", "api-server", "etcd")
 
 
-async def _submit(kube: KubeClient, namespace: str, jobs: list[Planned]) -> None:
+def _manifest(job: Planned) -> dict[str, Any]:
+    return {"metadata": {"name": job.name}, "spec": job.spec}
+
+
+async def _submit(
+    kube: KubeClient, resource: Resource, namespace: str, manifests: list[tuple[float, Mapping[str, Any]]]
+) -> None:
     """Each at its time, or as soon as the API server takes it."""
     start = time.monotonic()
-    for job in jobs:
-        await asyncio.sleep(max(0.0, start + job.at - time.monotonic()))
+    for at, manifest in manifests:
+        await asyncio.sleep(max(0.0, start + at - time.monotonic()))
         while True:
             try:
-                await kube.create(TRAINING_JOBS, {"metadata": {"name": job.name}, "spec": job.spec}, namespace)
+                await kube.create(resource, manifest, namespace)
             except Conflict:
                 break  # an answer was lost
             except (ApiError, aiohttp.ClientError, TimeoutError, OSError) as error:
@@ -135,6 +149,7 @@ class _Ended:
             "events_seen": self.watchman.events,
             "runs": sum(runs),
             "most_runs_of_a_job": max(runs, default=0),
+            "pods_refused_by_nodes": self.player.admission.refusals,
             "ended_by_themselves": {name: p.ended for name, p in self.scene.programs.items() if p.ended},
         }
         undone = sum(trainings[name].steps - trainings[name].checkpoint for name in done)

@@ -27,8 +27,6 @@ from synergy_kube import KubeClient, NotFound
 from synergy_kube.resources import LEASES, NAMESPACES, SCHEDULING_POLICIES
 
 API_SERVER_PORT = 6443
-HOME = "kube-synergy-chaos"
-"""The namespace that the extender calls its own."""
 POLICY = {"policy": "las", "mechanism": "tune", "roundSeconds": 10}
 EXTENDERS = ("extender-a", "extender-b")
 _ROOMS = {"operator": "operator", "scheduler": "scheduler", **dict.fromkeys(EXTENDERS, "extender")}
@@ -61,7 +59,7 @@ class Stage:
         """The replica that leads; the first where nobody does, or nobody can say."""
         with contextlib.suppress(Exception):
             async with asyncio.timeout(2):
-                lease = await self.kube.get(LEASES, "kube-synergy-extender", HOME)
+                lease = await self.kube.get(LEASES, "kube-synergy-extender", home_of(self.namespace))
                 holder = str((lease.get("spec") or {}).get("holderIdentity") or "")
                 return next((name for name in EXTENDERS if holder.startswith(name)), EXTENDERS[0])
         return EXTENDERS[0]
@@ -75,7 +73,7 @@ async def stage(
     async with AsyncExitStack() as stack:
         await apply_crds(kube, repository)
         await stack.enter_async_context(_policy(kube))
-        for name in (HOME, namespace):
+        for name in (home_of(namespace), namespace):
             await stack.enter_async_context(_namespace(kube, name))
         links = {}
         for name in _ROOMS:
@@ -91,7 +89,7 @@ async def stage(
             links[link.name] = await stack.enter_async_context(link)
         authority = Authority(folder / "tls")
         authority.server("tls", ("localhost", "127.0.0.1"))
-        parts = _Parts(cluster, folder, authority, links, ports)
+        parts = _Parts(cluster, folder, authority, links, ports, home_of(namespace))
         programs = parts.programs(await parts.kubeconfigs(stack, kube, repository))
         probing = asyncio.create_task(readiness.run())
         stack.push_async_callback(_cancel, probing)
@@ -115,6 +113,7 @@ class _Parts:
     authority: Authority
     links: Mapping[str, Link]
     ports: Mapping[str, Ports]
+    home: str
 
     def programs(self, configs: Mapping[str, Path]) -> dict[str, Program]:
         """All of them, not started; `configs` are their kubeconfigs."""
@@ -150,7 +149,7 @@ class _Parts:
             "SYNERGY_KUBECONFIG": str(kubeconfig),
             "SYNERGY_TLS_DIR": str(self.authority.certificate.parent),
             "SYNERGY_POD_NAME": name,
-            "SYNERGY_POD_NAMESPACE": HOME,
+            "SYNERGY_POD_NAMESPACE": self.home,
             "SYNERGY_HOST": "127.0.0.1",
             "SYNERGY_SCHEDULER_PORT": str(ports.verbs),
             "SYNERGY_API_PORT": str(ports.api),
@@ -179,6 +178,11 @@ class _Parts:
             made[name] = self.folder / f"{name}.kubeconfig"
             made[name].write_text(yaml.safe_dump(_through(files[room], self.links[f"{name}-api"].port)))
         return made
+
+
+def home_of(namespace: str) -> str:
+    """The namespace that the extender calls its own while jobs run in `namespace`."""
+    return f"{namespace}-home"
 
 
 def _through(kubeconfig: Path, port: int) -> dict[str, Any]:

@@ -20,6 +20,8 @@ from synergy_kube.resources import NODES, PODS, TRAINING_JOBS
 GANG_SECONDS = 30.0
 _SLACK_SECONDS = 10.0
 """For a busy machine, beyond what was promised."""
+_REFUSAL_SECONDS = 5.0
+"""How long a node may take to refuse a pod for which it has no room."""
 _LATE_SECONDS = 2.0
 """How far the observer's own watches may be apart."""
 
@@ -32,11 +34,13 @@ class Watchman:
     def __init__(self, kube: KubeClient, namespace: str, book: Book, uptime: Uptime) -> None:
         self.phases: dict[str, str] = {}
         self.events = 0
+        self._namespace = namespace
         self._book = book
         self._uptime = uptime
         self._by_node: dict[str, dict[str, Object]] = defaultdict(dict)
         self._by_run: dict[Run, dict[str, Object]] = defaultdict(dict)
         self._uneven_since: dict[Run, float] = {}
+        self._full_since: dict[str, float] = {}
         self._nodes = Reflector(kube, NODES)
         self._jobs = Reflector(kube, TRAINING_JOBS, namespace=namespace, on_change=self._job_changed)
         self._pods = Reflector(kube, PODS, on_change=self._pod_changed)
@@ -87,8 +91,10 @@ class Watchman:
             self._by_node[node].pop(uid, None)
         elif node:
             self._by_node[node][uid] = pod
+        if node:
             self._check_node(node)
         if not ours:
+            self._check_neighbour(change)
             return
         if change.new is None:
             self._by_run[run_of(pod)].pop(uid, None)
@@ -99,16 +105,39 @@ class Watchman:
         self._check_end(change.old, change.new)
         self._check_gang(run_of(pod))
 
+    def _check_neighbour(self, change: Change) -> None:
+        """Pods of others are never displaced."""
+        old, new = change.old, change.new
+        role = (new or old or {})["metadata"].get("labels", {}).get(names.LABEL_ROLE)
+        going = new is None or "deletionTimestamp" in new["metadata"]
+        if role is not None or old is None or not going or not _runs(old) or "deletionTimestamp" in old["metadata"]:
+            return
+        if old["metadata"]["namespace"] == self._namespace:
+            self._book.breaks(f"pod {old['metadata']['name']}, which is not ours, was displaced")
+
     def _check_node(self, name: str) -> None:
+        """Our pods alone never ask for more than the node has. Where a pod of somebody else has been bound to the same
+        room in the same moment, the node refuses the later one."""
+        over = self._over(name)
+        if not over:
+            self._full_since.pop(name, None)
+            return
+        alone = all(names.LABEL_ROLE in pod["metadata"].get("labels", {}) for pod in self._by_node[name].values())
+        since = self._full_since.setdefault(name, self._uptime.seconds)
+        if alone or self._uptime.seconds - since > _REFUSAL_SECONDS:
+            pods = ", ".join(sorted(pod["metadata"]["name"] for pod in self._by_node[name].values()))
+            self._book.breaks(f"{name} over-allocated: {over} by {pods}")
+
+    def _over(self, name: str) -> str:
         node = self._nodes.get("", name)
         if node is None:
-            return
+            return ""
         for dimension in DIMENSIONS:
             used = sum(pod_request(pod, dimension) for pod in self._by_node[name].values())
             room = number(node["status"]["allocatable"].get(dimension, "0"))
             if used > room + 1e-6:
-                pods = ", ".join(sorted(pod["metadata"]["name"] for pod in self._by_node[name].values()))
-                self._book.breaks(f"{name} over-allocated: {used:g} of {room:g} {dimension} by {pods}")
+                return f"{used:g} of {room:g} {dimension}"
+        return ""
 
     def _check_place(self, pod: Object) -> None:
         node, planned = pod["spec"].get("nodeName"), pod["metadata"]["annotations"][names.ANNOTATION_PLANNED_NODE]
@@ -125,20 +154,20 @@ class Watchman:
                 self._book.breaks(f"pods of runs {other[1]} and {run} of {job} hold places at the same time")
 
     def _check_end(self, old: Object | None, new: Object | None) -> None:
-        """No pod of ours is killed before its lease ends, unless its node is gone or a user asks."""
+        """No pod of ours is killed before its lease ends, unless its node is gone, a user asks, or its gang is not
+        whole and is taken back for that."""
         if old is None or not _runs(old) or (new is not None and "deletionTimestamp" not in new["metadata"]):
             return
         if "deletionTimestamp" in old["metadata"] or (new is not None and ended(new)):
             return
         run, node = run_of(old), old["spec"]["nodeName"]
         left = self._book.leases.get(run, 0.0) - time.time()
+        peers = self._by_run[run].values()
         excused = (
             self._book.why_ended(run)
             or self._book.failed_lately(node)
-            or any(
-                ended(pod) or self._book.failed_lately(pod["spec"].get("nodeName", ""))
-                for pod in self._by_run[run].values()
-            )
+            or run in self._uneven_since
+            or any(ended(pod) or self._book.failed_lately(pod["spec"].get("nodeName", "")) for pod in peers)
         )
         if left > _LATE_SECONDS and not excused:
             self._book.breaks(f"pod {old['metadata']['name']} was killed {left:.0f} s before its lease ended")
@@ -167,6 +196,8 @@ class Watchman:
         """A gang that stays half there makes no events."""
         while True:
             await asyncio.sleep(1.0)
+            for node in list(self._full_since):
+                self._check_node(node)
             for run in list(self._uneven_since):
                 with contextlib.suppress(KeyError):
                     self._check_gang(run)

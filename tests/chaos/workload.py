@@ -30,6 +30,39 @@ class Planned:
         return bool(self.spec["preemption"] != "Signal")
 
 
+@dataclass(frozen=True)
+class Neighbour:
+    """Somebody else's pod, placed by the default kube-scheduler, and when it is made (seconds from the start)."""
+
+    at: float
+    manifest: Mapping[str, Any]
+
+
+def neighbours(seed: int, count: int, seconds: float) -> list[Neighbour]:
+    """So many pods of others with one or two GPUs each, made within `seconds`, which end by themselves."""
+    chance = random.Random(f"neighbours {seed}")
+    times = sorted(chance.uniform(0, seconds) for _ in range(count))
+    return [Neighbour(at, _foreign(f"neighbour-{index:03}", chance)) for index, at in enumerate(times)]
+
+
+def _foreign(name: str, chance: random.Random) -> dict[str, Any]:
+    gpus = chance.choice([1, 1, 2])
+    amounts = {"nvidia.com/gpu": str(gpus), "cpu": str(chance.choice([1, 6]) * gpus), "memory": f"{8 * gpus}Gi"}
+    container = {"name": "other", "image": "example/other:1", "resources": {"requests": amounts, "limits": amounts}}
+    return {
+        "metadata": {
+            "name": name,
+            "annotations": {"kwok.kube-synergy.dev/run-seconds": str(chance.randint(5, 25))},
+        },
+        "spec": {
+            "containers": [container],
+            "nodeSelector": {"type": "kwok"},
+            "tolerations": TOLERATIONS,
+            "restartPolicy": "Never",
+        },
+    }
+
+
 def workload(seed: int, jobs: int, seconds: float) -> list[Planned]:
     """So many jobs, submitted within `seconds`, a third of them at once."""
     chance = random.Random(f"jobs {seed}")

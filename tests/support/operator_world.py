@@ -297,7 +297,8 @@ class World:
             pod = self.pods[name]
             terms = pod["spec"]["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
             pod["spec"]["nodeName"] = terms["nodeSelectorTerms"][0]["matchFields"][-1]["values"][0]
-            pod["status"]["conditions"] = [{"type": "PodScheduled", "status": "True"}]
+            scheduled = {"type": "PodScheduled", "status": "True", "lastTransitionTime": format_time(self.now)}
+            pod["status"]["conditions"] = [scheduled]
             self._touch(pod)
 
     def cannot_bind(self, name: str, message: str) -> None:
