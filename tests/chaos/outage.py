@@ -8,6 +8,7 @@ import time
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +36,8 @@ _COMPONENTS = ("kube-apiserver", "etcd", "kube-scheduler")
 @dataclass(frozen=True)
 class Witness:
     """What the outage was for the jobs. `before` and `after` are steps of those that trained on, `told` is the run that
-    was to leave, `left_after` how long after its lease's end it left (seconds), `runs` the runs each job needed."""
+    was to leave, `left_after` how long after its lease's end it left (seconds), `saved` the step that it saved then,
+    `runs` the runs that each job needed."""
 
     before: Mapping[str, int]
     after: Mapping[str, int]
@@ -55,8 +57,8 @@ async def outage(cluster: Cluster, repository: Path, folder: Path, seconds: floa
         Player(kube, scene.namespace, book, folder / "tokens", seed=1) as player,
         Watchman(kube, scene.namespace, book, Uptime(lambda: True)) as watchman,
     ):
-        for name, steps in (("first", seconds + 60), ("second", seconds + 60), ("third", 20)):
-            player.knows(name, int(steps * RATE), library=True)
+        for name, trains_for in (("first", seconds + 40), ("second", seconds + 40), ("third", 3)):
+            player.knows(name, int(trains_for * RATE), library=True)
         await _submit(kube, scene, player, "first")
         await _submit(kube, scene, player, "second")
         await _until(lambda: _training(player) == {"first", "second"}, 60, "two jobs to train")
@@ -68,6 +70,8 @@ async def outage(cluster: Cluster, repository: Path, folder: Path, seconds: floa
             await asyncio.sleep(seconds)
             after = _steps(player, without=told[0])
             saved = player.trainings[told[0]].checkpoint
+        for name in after:
+            await _until(partial(_has_lease, book, name), 60, f"the lease of {name} to be renewed")
         await _until(lambda: set(watchman.phases.values()) == {"Succeeded"}, seconds + 240, "all jobs to succeed")
         runs = {job["metadata"]["name"]: int(job["status"]["service"]["run"]) for job in watchman.jobs}
         return Witness(trained, after, told, left, saved, runs, book.broken)
@@ -117,6 +121,11 @@ async def _left(player: Player, told: Run) -> float:
     training: Training = player.trainings[told[0]]
     await _until(lambda: told[1] not in training.live, 30, "the job that was told to leave")
     return time.time() - player.lease_end(told)
+
+
+def _has_lease(book: Book, name: str) -> bool:
+    """The first run of the job was told again that it holds its place."""
+    return book.leases[name, 1] > time.time()
 
 
 def _training(player: Player) -> set[str]:
