@@ -16,6 +16,7 @@ def check_job(old: Object | None, new: Object) -> Iterator[str]:
     yield from (f"{name}: {text}" for text in _finished(before, status, new["spec"]["steps"]))
     yield from (f"{name}: {text}" for text in _books(before, status, new["spec"]["gpus"]))
     yield from (f"{name}: {text}" for text in _allocation(before, status, new["spec"]["gpus"]))
+    yield from (f"{name}: {text}" for text in _never(before, status, new["spec"]))
 
 
 def _finished(before: Object, status: Object, steps: int) -> Iterator[str]:
@@ -77,3 +78,16 @@ def _allocation(before: Object, status: Object, gpus: int) -> Iterator[str]:
             yield f"run {was['run']} was moved while it ran"
     if allocation.get("run", 0) < was.get("run", 0) and allocation:
         yield f"run {allocation['run']} was granted after run {was['run']}"
+
+
+def _never(before: Object, status: Object, spec: Object) -> Iterator[str]:
+    """Who may not be preempted keeps its place."""
+    allocation, was = status.get("allocation") or {}, before.get("allocation") or {}
+    told = was.get("state") == "Granted" and was.get("admitted") and allocation.get("state") == "Revoked"
+    if (
+        told
+        and was.get("run") == allocation.get("run")
+        and spec.get("preemption") == "Never"
+        and not spec.get("suspend")
+    ):
+        yield f"run {was['run']} was told to leave, which its user forbids: {allocation.get('reason')}"

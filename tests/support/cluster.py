@@ -58,12 +58,14 @@ def job(name: str = "j", **more: Any) -> JobView:
 
 def pod_object(
     name: str, *, node: str = "", gpus: int = 0, cpu: str = "0", memory: str = "0",
-    labels: dict[str, str] | None = None, planned: str = "", phase: str = "Pending", uid: str = "", **spec: Any,
+    labels: dict[str, str] | None = None, planned: str = "", phase: str = "Pending", uid: str = "",
+    deleting_at: float | None = None, **spec: Any,
 ) -> dict[str, Any]:  # fmt: skip
-    """A pod of namespace `team`."""
+    """A pod of namespace `team`; `deleting_at` is when one that was told to go has to be gone."""
     requests = {"nvidia.com/gpu": str(gpus), "cpu": cpu, "memory": memory}
     annotations = {names.ANNOTATION_PLANNED_NODE: planned} if planned else {}
     bound = {"nodeName": node} if node else {}
+    going = {"deletionTimestamp": format_time(deleting_at)} if deleting_at is not None else {}
     return {
         "metadata": {
             "name": name,
@@ -72,6 +74,7 @@ def pod_object(
             "resourceVersion": "1",
             "labels": labels or {},
             "annotations": annotations,
+            **going,
         },
         "spec": {"containers": [{"name": "c", "resources": {"requests": requests}}], **bound, **spec},
         "status": {"phase": phase},

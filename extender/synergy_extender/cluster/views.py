@@ -44,7 +44,8 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class PodView:
-    """One pod. `node` is empty until it is bound; `member` is None for pods that are not ours."""
+    """One pod. `node` is empty until it is bound; `member` is None for pods that are not ours; `leaves_by` is until
+    when (Unix time) a pod that was told to go may take, its grace period."""
 
     namespace: str
     name: str
@@ -52,7 +53,7 @@ class PodView:
     node: str
     requests: Amounts
     terminal: bool
-    deleting: bool
+    leaves_by: float | None
     gated: bool
     member: Member | None
     planned_node: str
@@ -107,7 +108,7 @@ def read_pod(pod: Object) -> PodView:
         node=spec.get("nodeName") or "",
         requests=requests,
         terminal=is_terminal(pod),
-        deleting=bool(metadata.get("deletionTimestamp")),
+        leaves_by=parse_time(metadata["deletionTimestamp"]) if metadata.get("deletionTimestamp") else None,
         gated=bool(spec.get("schedulingGates")),
         member=member_of(pod),
         planned_node=(metadata.get("annotations") or {}).get(ANNOTATION_PLANNED_NODE, ""),

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from synergy_core import model as core
+from synergy_extender.cluster.pod_index import PodIndex
 from synergy_extender.cluster.state import ClusterState
 from synergy_extender.cluster.views import JobView, Key
 from synergy_extender.ledger import AssumedBindings, Ledger
@@ -17,7 +18,8 @@ from synergy_extender.planning.standing import Standing, next_run, open_run, sta
 from synergy_extender.rounds import Rounds
 
 NOT_ADMITTED_SECONDS = 120.0
-"""A granted run whose room has not come free this long after gives its place back."""
+"""A granted run gives its place back when its room has not come free this long after it was granted, or after the pods
+there that were told to go had to be gone by their grace periods."""
 
 SUSPENDED = "spec.suspend is true"
 NODE_UNUSABLE = "a planned node takes no new pods any more; the job is planned anew"
@@ -84,7 +86,7 @@ def decide(
     drafts = {key: Draft.of(job) for key, job in state.jobs.items()}
     usable = {capacity.name for capacity in state.capacities if capacity.schedulable}
     for draft in drafts.values():
-        _settle(draft, moment, usable, granted_since or {})
+        _settle(draft, moment, usable, _waits_since(draft, moment, granted_since or {}, state.pods))
     kept = dict(reserved or {})
     if result is not None:
         if result.mode == "round":
@@ -105,7 +107,15 @@ def decide(
     )
 
 
-def _settle(draft: Draft, moment: Moment, usable: set[str], granted_since: Mapping[Key, float]) -> None:
+def _waits_since(draft: Draft, moment: Moment, granted_since: Mapping[Key, float], pods: PodIndex) -> float:
+    """Since when the room of a granted run could have been free: a long grace period is nobody's fault."""
+    since = granted_since.get(draft.job.key, moment.now)
+    nodes = draft.allocation.workers if draft.allocation is not None else []
+    going = [pod.leaves_by for share in nodes for pod in pods.on_node(share.node) if pod.leaves_by is not None]
+    return max([since, *going])
+
+
+def _settle(draft: Draft, moment: Moment, usable: set[str], since: float) -> None:
     """What follows from the hand-shake alone: ended runs are released, those that can or shall not start give back."""
     allocation, job = draft.allocation, draft.job
     if allocation is None:
@@ -116,7 +126,6 @@ def _settle(draft: Draft, moment: Moment, usable: set[str], granted_since: Mappi
         return
     if allocation.state != "Granted" or job.deleting:
         return
-    since = granted_since.get(job.key, moment.now)
     reason = ""
     if job.spec.suspend:
         reason = SUSPENDED

@@ -16,7 +16,7 @@ from synergy_extender.leases.progress_writer import ProgressWriter
 from synergy_extender.leases.reports import repaired
 from synergy_extender.metrics import Metrics
 from synergy_extender.planning.changes import Kind, StatusChange
-from synergy_extender.planning.decide import NOT_ADMITTED_SECONDS, Moment, PlanResult, decide, stance
+from synergy_extender.planning.decide import Moment, PlanResult, decide, stance
 from synergy_extender.planning.planner_process import Planned
 from synergy_extender.planning.policy import PolicyInForce, plan_config, policy_in_force
 from synergy_extender.planning.publisher import Publisher
@@ -153,7 +153,6 @@ class PlanningLoop:
             times.append(self._again_at)
         if self._rounds is not None:
             times.append(self._rounds.plan_time(self._planned_round + 1))
-        times += [since + NOT_ADMITTED_SECONDS for since in self._granted_since.values()]
         for job in self._cache.jobs.values():
             retry_at = service_of(job).retry_at
             if retry_at is not None and standing(job, now) is Standing.BACKING_OFF:

@@ -75,3 +75,11 @@ def test_a_good_life_breaks_nothing() -> None:
 )
 def test_each_broken_promise_is_seen(old: dict[str, Any], new: dict[str, Any], words: str) -> None:
     assert words in " ".join(check_job(job(**old), job(**new)))
+
+
+@pytest.mark.parametrize(("preemption", "broken"), [("Never", 1), ("Checkpoint", 0)])
+def test_who_may_not_be_preempted_is_not_told_to_leave(preemption: str, broken: int) -> None:
+    old, new = job(), job(allocation={**GRANTED, "state": "Revoked"})
+    for item in (old, new):
+        item["spec"]["preemption"] = preemption
+    assert len(list(check_job(old, new))) == broken

@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from support.cluster import GI, NOW, allocation, cluster, foreign, job, key, node_object, share, worker
+from support.cluster import GI, NOW, allocation, cluster, foreign, job, key, node_object, pod_object, share, worker
 from synergy_api.timestamps import format_time
 from synergy_api.training_job import Allocation
 from synergy_core import model as core
 from synergy_extender.cluster.state import ClusterState
-from synergy_extender.cluster.views import Key
+from synergy_extender.cluster.views import Key, read_pod
 from synergy_extender.ledger import AssumedBindings
 from synergy_extender.planning import decide as rules
 from synergy_extender.planning.changes import Kind, StatusChange
@@ -220,6 +220,18 @@ def test_a_run_whose_room_never_comes_free_gives_its_place_back() -> None:
     assert decided(state, MID_ROUND, granted_since={key("j"): MID_ROUND.now - patience}).changes == []
     tired = decided(state, MID_ROUND, granted_since={key("j"): MID_ROUND.now - patience - 1})
     assert allocated(only(tired)).reason == rules.ROOM_NOT_FREED
+
+
+def test_a_long_grace_period_of_those_who_leave_is_waited_for() -> None:
+    held = {"allocation": allocation(share("n1", gpus=8), admitted=False)}
+    patience = rules.NOT_ADMITTED_SECONDS
+    going = read_pod(pod_object("x", node="n1", gpus=1, deleting_at=MID_ROUND.now + 600))
+    state = cluster(NODES, [job("j", gpus=8, status=held)], [going])
+    long_ago = {key("j"): MID_ROUND.now - patience - 1}
+    assert decided(state, MID_ROUND, granted_since=long_ago).changes == []
+    overdue = Moment(MID_ROUND.now + 600 + patience + 1, ROUNDS, THIS)
+    reasons = [allocated(change).reason for change in decided(state, overdue, granted_since=long_ago).changes]
+    assert reasons == [rules.ROOM_NOT_FREED]
 
 
 def test_a_plan_without_cpu_is_never_written() -> None:
