@@ -20,6 +20,7 @@ from synergy_operator.actions import Action
 from synergy_operator.cache import Cache, Key, Owned, OwnedCache
 from synergy_operator.cluster import Cluster, read_cluster
 from synergy_operator.config import Environment
+from synergy_operator.event_desk import EventDesk
 from synergy_operator.executor import Executor
 from synergy_operator.observed import Observed
 from synergy_operator.profile_shelf import ProfileShelf
@@ -55,6 +56,7 @@ class Controller:
         self._done: dict[Key, tuple[Action, ...]] = {}
         self._settling: asyncio.TimerHandle | None = None
         self._queue: WorkQueue[Key] = WorkQueue(self._look_at)
+        self._events = EventDesk()
         self._executor = Executor(
             client,
             jobs=self._jobs,
@@ -62,6 +64,7 @@ class Controller:
             batch_jobs=self._batch_jobs,
             refusals=self._refusals,
             witness=self._witness,
+            events=self._events,
             clock=clock,
         )
         ours = {"label_selector": LABEL_JOB}
@@ -87,6 +90,7 @@ class Controller:
                 await reflector.synced.wait()
             self._settle()
             ready.set()
+            group.create_task(self._events.run())
             group.create_task(self._queue.run())
             group.create_task(self._profiles.run())
 

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from functools import partial
 from itertools import groupby
 from typing import Any, Final
 
@@ -28,6 +29,7 @@ from synergy_operator.actions import (
     UngatePod,
 )
 from synergy_operator.cache import Cache, OwnedCache
+from synergy_operator.event_desk import EventDesk
 from synergy_operator.refusal_log import RefusalLog
 from synergy_operator.views import (
     ANNOTATION_UNGATED_AT,
@@ -59,9 +61,11 @@ class Executor:
         batch_jobs: OwnedCache[BatchJobView],
         refusals: RefusalLog,
         witness: Witness,
+        events: EventDesk,
         clock: Callable[[], float],
     ) -> None:
         self._client = client
+        self._events = events
         self._jobs = jobs
         self._pods = pods
         self._batch_jobs = batch_jobs
@@ -94,15 +98,18 @@ class Executor:
                     raise result
 
     async def _post_event(self, job: JobView, action: PostEvent) -> None:
-        await post_event(
+        subject = Subject(TRAINING_JOBS, job.name, job.uid, job.namespace)
+        post = partial(
+            post_event,
             self._client,
-            Subject(TRAINING_JOBS, job.name, job.uid, job.namespace),
+            subject,
             kind=action.kind,
             reason=action.reason,
             message=action.message,
             component=MANAGER_OPERATOR,
             at=format_time(float(int(self._clock()))),
         )
+        self._events.tell(job.uid, post)
 
     async def _ask_why(self, job: JobView, action: AskWhy) -> None:
         fields = {"involvedObject.kind": action.kind, "involvedObject.uid": action.uid, "type": "Warning"}

@@ -7,7 +7,10 @@ from synergy_cli.lazy import LazyCommand, LazyGroup
 
 
 class _Benchmarks(LazyGroup):
-    lazy = {"start": LazyCommand("synergy_cli.bench.start", "start", "kube")}
+    lazy = {
+        "e2e": LazyCommand("synergy_cli.bench.e2e.command", "e2e", "devcluster"),
+        "start": LazyCommand("synergy_cli.bench.start", "start", "kube"),
+    }
 
 
 @click.group(cls=_Benchmarks)

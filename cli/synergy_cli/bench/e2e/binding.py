@@ -1,0 +1,95 @@
+"""Pods bound per second: one kube-scheduler that asks the extender, and the same one without it, in turns."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import median
+
+from synergy_cli.bench.e2e.load import Seen, apply_jobs, delete_jobs
+from synergy_cli.bench.e2e.percentiles import Histogram, histogram
+from synergy_cli.bench.e2e.product import Product, Replica
+from synergy_kube import KubeClient
+
+VERB_SECONDS = "kube_synergy_verb_seconds"
+_WAIT_SECONDS = 120.0
+
+
+@dataclass(frozen=True)
+class Binding:
+    """Pods per second from the first to the last that was seen bound, the median of the turns; times of the verbs in
+    milliseconds as the extender counted them while the pods were bound."""
+
+    pods: int
+    with_extender_per_s: float
+    without_extender_per_s: float
+    ratio: float
+    turns_with: list[float]
+    turns_without: list[float]
+    filter_p50_ms: float
+    filter_p99_ms: float
+    bind_p50_ms: float
+    bind_p99_ms: float
+
+
+async def measure_binding(
+    product: Product, kube: KubeClient, seen: Seen, extender: Replica, *, pods: int, turns: int
+) -> Binding:
+    """The operator makes the pods of `pods` jobs while no scheduler runs; then it stands still until all are bound, so
+    that nothing but the extender differs."""
+    per_s: dict[bool, list[float]] = {True: [], False: []}
+    times: dict[str, list[Histogram]] = {"filter": [], "bind": []}
+    for turn in range(turns):
+        for asked in (False, True) if turn % 2 == 0 else (True, False):
+            names = [f"turn-{turn}-{'with' if asked else 'without'}-{index:04}" for index in range(pods)]
+            await apply_jobs(kube, seen.namespace, names)
+            await seen.until("pods without gates", lambda: len(_free(seen)) == pods, _WAIT_SECONDS)
+            before = await extender.metrics()
+            rate = await _turn(product, seen, extender, f"scheduler-{turn}-{asked}", asked=asked)
+            per_s[asked].append(rate)
+            if asked:
+                after = await extender.metrics()
+                for verb, found in times.items():
+                    earlier = histogram(before, VERB_SECONDS, verb=verb)
+                    found.append(histogram(after, VERB_SECONDS, verb=verb).since(earlier))
+            await delete_jobs(kube, seen, names)
+    rates = {asked: median(found) for asked, found in per_s.items()}
+    return Binding(
+        pods=pods,
+        with_extender_per_s=rates[True],
+        without_extender_per_s=rates[False],
+        ratio=rates[True] / rates[False],
+        turns_with=per_s[True],
+        turns_without=per_s[False],
+        filter_p50_ms=_milliseconds(times["filter"], 0.5),
+        filter_p99_ms=_milliseconds(times["filter"], 0.99),
+        bind_p50_ms=_milliseconds(times["bind"], 0.5),
+        bind_p99_ms=_milliseconds(times["bind"], 0.99),
+    )
+
+
+async def _turn(product: Product, seen: Seen, extender: Replica, name: str, *, asked: bool) -> float:
+    paused = [product.operator] if asked else [product.operator, extender.program]
+    free = _free(seen)
+    for program in paused:
+        program.pause()
+    try:
+        address = f"{extender.host}:{extender.verbs_port}" if asked else None
+        scheduler = await product.start_scheduler(name, address)
+        try:
+            await seen.until("all pods to be bound", lambda: seen.bound() == len(free), _WAIT_SECONDS)
+        finally:
+            await scheduler.stop()
+    finally:
+        for program in paused:
+            program.resume()
+    moments = [seen.moments[uid] for uid in free]
+    return (len(moments) - 1) / (max(moments) - min(moments))
+
+
+def _free(seen: Seen) -> list[str]:
+    return [pod["uid"] for pod in seen.pods if not pod["gated"] and not pod["node"]]
+
+
+def _milliseconds(turns: Sequence[Histogram], share: float) -> float:
+    """The median of the turns' percentiles."""
+    found = [value for turn in turns if (value := turn.percentile(share)) is not None]
+    return 1000 * median(found) if found else 0.0

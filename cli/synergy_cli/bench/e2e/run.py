@@ -1,0 +1,196 @@
+"""The order of the measurements."""
+
+import asyncio
+import math
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from synergy_cli.bench.e2e.binding import measure_binding
+from synergy_cli.bench.e2e.filtering import Caller, Filtering, filter_body, summary
+from synergy_cli.bench.e2e.handover import HandOver, leader, measure_hand_over, service
+from synergy_cli.bench.e2e.load import GPUS_PER_NODE, Seen, apply_jobs, delete_jobs, seen_namespace
+from synergy_cli.bench.e2e.percentiles import counter, histogram
+from synergy_cli.bench.e2e.polling import polled
+from synergy_cli.bench.e2e.product import Product, Replica
+from synergy_cli.bench.e2e.scale import PLAN_SECONDS, ROUNDS, measure_reconcile, measure_scale
+from synergy_devcluster import Cluster
+from synergy_extender.rounds import Rounds
+from synergy_kube import KubeClient
+from synergy_kube.resources import NAMESPACES
+
+_OWN = "kube-synergy-bench"
+_ROUND_SECONDS = 60
+_POLICY = {"policy": "las", "mechanism": "tune", "roundSeconds": _ROUND_SECONDS}
+_NAMES = 1000
+_CALLS = 2000
+_EVERY_SECONDS = 0.005
+_BEFORE_SECONDS = 0.2
+_SPARE_GPUS = 96
+"""For jobs that come while the largest number runs."""
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """How much is measured with."""
+
+    jobs: int
+    pods: int
+    turns: int
+
+    @property
+    def nodes(self) -> int:
+        """Fake nodes for the largest number of jobs and for those that come beside them."""
+        return math.ceil((max(self.jobs, self.pods) + _SPARE_GPUS) / GPUS_PER_NODE)
+
+    @property
+    def steps(self) -> list[int]:
+        """Numbers of jobs below the largest."""
+        return [count for count in (10, 100) if count < self.jobs]
+
+    @property
+    def hand_over(self) -> int:
+        """Jobs that come before, and as many after, the leader's end."""
+        return min(24, self.jobs)
+
+
+async def measure(
+    cluster: Cluster, kube: KubeClient, folder: Path, sizes: Sizes, *, tell: Callable[[str], None]
+) -> dict[str, Any]:
+    """All figures. Raises ClickException where something does not come about."""
+    product = Product(cluster, kube, _OWN, folder)
+    await kube.create(NAMESPACES, {"metadata": {"name": _OWN}})
+    try:
+        await product.install(_POLICY)
+        await product.start_operator()
+        return await _Run(product, kube, sizes, tell).all()
+    finally:
+        await product.close()
+        await kube.delete(NAMESPACES, _OWN)
+
+
+class _Run:
+    def __init__(self, product: Product, kube: KubeClient, sizes: Sizes, tell: Callable[[str], None]) -> None:
+        self._product = product
+        self._kube = kube
+        self._sizes = sizes
+        self._tell = tell
+
+    async def all(self) -> dict[str, Any]:
+        extender = await self._product.start_extender("extender-0")
+        self._tell(f"binding: {self._sizes.turns} times {self._sizes.pods} pods with and without the extender")
+        async with seen_namespace(self._kube, "bench-binding") as seen:
+            binding = await measure_binding(
+                self._product, self._kube, seen, extender, pods=self._sizes.pods, turns=self._sizes.turns
+            )
+        self._tell(str(binding))
+        scales = await self._small(extender)
+        async with seen_namespace(self._kube, "bench-large") as seen:
+            large = await self._large(seen)
+        return {
+            "sizes": asdict(self._sizes),
+            "binding": asdict(binding),
+            **large,
+            "scale": [*scales, large["scale"]],
+        }
+
+    async def _small(self, extender: Replica) -> list[dict[str, Any]]:
+        scheduler = await self._product.start_scheduler("scheduler", f"{extender.host}:{extender.verbs_port}")
+        scales = []
+        async with seen_namespace(self._kube, "bench-small") as seen:
+            for count in self._sizes.steps:
+                self._tell(f"{count} jobs")
+                begun = time.perf_counter()
+                there = len(seen.jobs.items)
+                await apply_jobs(self._kube, seen.namespace, [f"job-{index:05}" for index in range(there, count)])
+                scale = await measure_scale(
+                    self._product,
+                    self._kube,
+                    seen,
+                    extender,
+                    scheduler,
+                    jobs=count,
+                    begun=begun,
+                    repeats=self._sizes.turns,
+                )
+                self._tell(str(scale))
+                scales.append(asdict(scale))
+            await delete_jobs(self._kube, seen, [name for _, name in list(seen.jobs.items)])
+        await scheduler.stop()
+        await extender.program.stop()
+        return scales
+
+    async def _large(self, seen: Seen) -> dict[str, Any]:
+        names = [f"job-{index:05}" for index in range(self._sizes.jobs)]
+        self._tell(f"{len(names)} jobs: reconciled once")
+        reconciled = await measure_reconcile(self._product, self._kube, seen, names)
+        self._tell(str(reconciled))
+        begun = time.perf_counter()
+        extender = await self._product.start_extender("extender-1")
+        scheduler = await self._product.start_scheduler("scheduler", f"{extender.host}:{extender.verbs_port}")
+        scale = await measure_scale(
+            self._product,
+            self._kube,
+            seen,
+            extender,
+            scheduler,
+            jobs=len(names),
+            begun=begun,
+            repeats=self._sizes.turns,
+        )
+        self._tell(str(scale))
+        _, pod = next(iter(seen.pods.items))
+        body = await filter_body(self._kube, seen.namespace, pod, _NAMES)
+        caller = Caller(self._product, extender, body, every_s=_EVERY_SECONDS)
+        quiet = summary(await caller.calls(_CALLS), _NAMES)
+        planning, round_ms = await self._while_planning(extender, body)
+        self._tell(f"quiet: {quiet}, while a round is planned: {planning}")
+        await scheduler.stop()
+        hand_overs = await self._hand_overs(seen, extender)
+        return {
+            "reconcile": asdict(reconciled),
+            "scale": asdict(scale),
+            "filter_quiet": asdict(quiet),
+            "filter_while_planning": asdict(planning),
+            "round_plan_ms": round_ms,
+            "hand_over": [asdict(item) for item in hand_overs],
+        }
+
+    async def _while_planning(self, extender: Replica, body: bytes) -> tuple[Filtering, float | None]:
+        """Calls while a round is planned and written, which renews the lease of every job."""
+        rounds = Rounds(_ROUND_SECONDS)
+        await asyncio.sleep(rounds.plan_time(rounds.due(time.time()) + 1) - time.time() - _BEFORE_SECONDS)
+        before = await extender.metrics()
+        caller = Caller(self._product, extender, body, every_s=_EVERY_SECONDS)
+        calls = caller.start()
+
+        async def planned() -> bool:
+            return counter(await extender.metrics(), ROUNDS) > counter(before, ROUNDS)
+
+        await polled(planned, "a round to be planned", 2 * _ROUND_SECONDS)
+        caller.stop()
+        now = await extender.metrics()
+        plans = histogram(now, PLAN_SECONDS, mode="round").since(histogram(before, PLAN_SECONDS, mode="round"))
+        return summary(await calls, _NAMES), None if plans.mean is None else 1000 * plans.mean
+
+    async def _hand_overs(self, seen: Seen, first: Replica) -> list[HandOver]:
+        """A crash, then an orderly end, each with a fresh replica in reserve."""
+        replicas = [first]
+        found = []
+        for index, killed in enumerate((True, False)):
+            replicas = [replica for replica in replicas if replica.program.running]
+            replicas.append(await self._product.start_extender(f"extender-{2 + index}"))
+            async with service(self._product, self._kube, replicas) as address:
+                scheduler = await self._product.start_scheduler(f"scheduler-{2 + index}", address)
+                leading = await leader(self._product, self._kube, replicas)
+                found.append(
+                    await measure_hand_over(
+                        self._product, self._kube, seen, leading,
+                        name=f"hand-over-{index}", jobs=self._sizes.hand_over, killed=killed,
+                    )
+                )  # fmt: skip
+                await scheduler.stop()
+            self._tell(str(found[-1]))
+        return found

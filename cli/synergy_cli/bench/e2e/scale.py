@@ -1,0 +1,119 @@
+"""Memory, planning time and time to start at so many jobs; a thousand jobs reconciled once."""
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from statistics import median
+
+from synergy_cli.bench.e2e.load import Seen, apply_jobs, bare_pod, delete_jobs
+from synergy_cli.bench.e2e.percentiles import histogram
+from synergy_cli.bench.e2e.product import Product, Replica
+from synergy_cli.bench.e2e.programs import Program
+from synergy_kube import KubeClient
+from synergy_kube.resources import PODS
+
+PLAN_SECONDS = "kube_synergy_plan_seconds"
+ROUNDS = "kube_synergy_rounds"
+
+
+@dataclass(frozen=True)
+class Scale:
+    """Figures with `jobs` jobs running: seconds until all ran, resident megabytes (10^6) by component, milliseconds of
+    one plan() between rounds, seconds from creating one more job to its phase Running, and from creating a bare pod of
+    the default scheduler to its phase Running."""
+
+    jobs: int
+    all_running_s: float
+    memory_mb: Mapping[str, float]
+    plan_p50_ms: float | None
+    plan_p99_ms: float | None
+    start_s: float
+    pod_start_s: float
+
+
+@dataclass(frozen=True)
+class Reconciled:
+    """Jobs created and reconciled once by the operator alone: seconds from the first creation, its resident
+    megabytes."""
+
+    jobs: int
+    created_s: float
+    reconciled_s: float
+    operator_mb: float
+
+
+async def measure_reconcile(product: Product, kube: KubeClient, seen: Seen, jobs: list[str]) -> Reconciled:
+    """No extender runs, so that the operator has nothing to do but to look at each job and write its status."""
+    begun = time.perf_counter()
+    await apply_jobs(kube, seen.namespace, jobs)
+    created = time.perf_counter()
+
+    def all_looked_at() -> bool:
+        return len(seen.jobs.items) == len(jobs) and all(phase == "Queued" for phase in seen.phases())
+
+    done = await seen.until("all jobs to be queued", all_looked_at, 300)
+    memory = product.operator.memory_bytes() / 1e6
+    return Reconciled(len(jobs), created - begun, done - begun, memory)
+
+
+async def measure_scale(
+    product: Product,
+    kube: KubeClient,
+    seen: Seen,
+    extender: Replica,
+    scheduler: Program,
+    *,
+    jobs: int,
+    begun: float,
+    repeats: int,
+) -> Scale:
+    """The figures once all `jobs` jobs of the namespace run, which were applied, or were first seen by an extender, at
+    `begun` (time.perf_counter)."""
+
+    def all_run() -> bool:
+        phases = seen.phases()
+        return len(phases) == jobs and all(phase == "Running" for phase in phases)
+
+    running = await seen.until("all jobs to run", all_run, 600)
+    starts = [await _start_one(kube, seen, f"one-more-{index}") for index in range(repeats)]
+    pods = [await _start_pod(kube, seen, f"pod-{index}") for index in range(repeats)]
+    plans = histogram(await extender.metrics(), PLAN_SECONDS, mode="fill")
+    memory = {
+        "operator": product.operator.memory_bytes(),
+        "extender": extender.program.memory_bytes(),
+        "scheduler": scheduler.memory_bytes(),
+    }
+    return Scale(
+        jobs=jobs,
+        all_running_s=running - begun,
+        memory_mb={name: size / 1e6 for name, size in memory.items()},
+        plan_p50_ms=_milliseconds(plans.percentile(0.5)),
+        plan_p99_ms=_milliseconds(plans.percentile(0.99)),
+        start_s=median(starts),
+        pod_start_s=median(pods),
+    )
+
+
+async def _start_one(kube: KubeClient, seen: Seen, name: str) -> float:
+    begun = time.perf_counter()
+    await apply_jobs(kube, seen.namespace, [name])
+    key = (seen.namespace, name)
+    done = await seen.until(
+        f"{name} to run", lambda: ((seen.jobs.items.get(key) or {}).get("status") or {}).get("phase") == "Running", 120
+    )
+    await delete_jobs(kube, seen, [name])
+    return done - begun
+
+
+async def _start_pod(kube: KubeClient, seen: Seen, name: str) -> float:
+    begun = time.perf_counter()
+    await kube.create(PODS, bare_pod(name), seen.namespace)
+    key = (seen.namespace, name)
+    done = await seen.until(f"{name} to run", lambda: (seen.pods.items.get(key) or {}).get("phase") == "Running", 120)
+    await kube.delete(PODS, name, seen.namespace, grace_seconds=0)
+    await seen.until(f"{name} to be gone", lambda: key not in seen.pods.items, 120)
+    return done - begun
+
+
+def _milliseconds(seconds: float | None) -> float | None:
+    return None if seconds is None else 1000 * seconds

@@ -1,0 +1,49 @@
+"""The report as text. Pure."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from synergy_cli.text_table import text_table
+
+
+def text(report: Mapping[str, Any]) -> str:
+    """The aims beside the figures, then the figures by number of jobs."""
+    machine, binding = report["machine"], report["binding"]
+    head = (
+        f"{machine['cores']} cores ({machine['cpu']}), {machine['memory_gib']:.0f} GiB, "
+        f"Kubernetes {machine['kubernetes']}, Python {machine['python']}"
+    )
+    aims = text_table(
+        ("figure", "value", "aim", "met"),
+        [
+            (aim["name"], f"{aim['value']:.2f}", f"{aim['relation']} {aim['aim']:g}", "yes" if aim["met"] else "no")
+            for aim in report["aims"]
+        ],
+    )
+    scales = text_table(
+        ("jobs", "all run s", "one more job s", "bare pod s", "plan p50 ms", "p99 ms", "operator MB", "extender MB"),
+        [
+            (
+                str(scale["jobs"]),
+                f"{scale['all_running_s']:.1f}",
+                f"{scale['start_s']:.2f}",
+                f"{scale['pod_start_s']:.2f}",
+                _shown(scale["plan_p50_ms"]),
+                _shown(scale["plan_p99_ms"]),
+                f"{scale['memory_mb']['operator']:.0f}",
+                f"{scale['memory_mb']['extender']:.0f}",
+            )
+            for scale in report["scale"]
+        ],
+    )
+    verbs = (
+        f"bound per second: {binding['with_extender_per_s']:.0f} with the extender, "
+        f"{binding['without_extender_per_s']:.0f} without; in the extender "
+        f"filter p50 {binding['filter_p50_ms']:.2f} ms, p99 {binding['filter_p99_ms']:.2f} ms, "
+        f"bind p50 {binding['bind_p50_ms']:.1f} ms, p99 {binding['bind_p99_ms']:.1f} ms"
+    )
+    return "\n\n".join((head, aims, scales, verbs))
+
+
+def _shown(value: float | None) -> str:
+    return "" if value is None else f"{value:.1f}"

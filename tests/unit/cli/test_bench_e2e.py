@@ -1,0 +1,118 @@
+"""The pure parts of `kube-synergy bench e2e`: percentiles, what metrics say, aims, the report."""
+
+import math
+
+import pytest
+from click.testing import CliRunner
+from hypothesis import given
+from hypothesis import strategies as st
+from prometheus_client import CollectorRegistry, Counter, generate_latest
+from prometheus_client import Histogram as Measured
+
+from synergy_cli.bench.e2e.aims import aims
+from synergy_cli.bench.e2e.handover import leader_of
+from synergy_cli.bench.e2e.percentiles import Histogram, counter, histogram, percentile
+from synergy_cli.bench.e2e.run import Sizes
+from synergy_cli.bench.e2e.table import text
+from synergy_cli.main import main
+
+FILTERING = {"names": 1000, "calls": 10, "p50_ms": 0.5, "p99_ms": 1.5, "slowest_ms": 1.9}
+SCALE = {
+    "jobs": 1000, "all_running_s": 30.0, "start_s": 0.7, "pod_start_s": 0.2, "plan_p50_ms": None, "plan_p99_ms": 9.0,
+    "memory_mb": {"operator": 100.0, "extender": 200.0, "scheduler": 60.0},
+}  # fmt: skip
+REPORT = {
+    "machine": {"cores": 2, "cpu": "x", "memory_gib": 24.0, "kubernetes": "1.36", "python": "3.11"},
+    "binding": {
+        "with_extender_per_s": 160.0, "without_extender_per_s": 180.0, "ratio": 160 / 180,
+        "filter_p50_ms": 0.1, "filter_p99_ms": 0.2, "bind_p50_ms": 30.0, "bind_p99_ms": 60.0,
+    },
+    "filter_quiet": FILTERING,
+    "filter_while_planning": FILTERING,
+    "reconcile": {"jobs": 1000, "created_s": 3.0, "reconciled_s": 4.0, "operator_mb": 90.0},
+    "scale": [SCALE],
+    "hand_over": [
+        {"killed": True, "seconds": 11.0, "lost": 0, "doubled": 0},
+        {"killed": False, "seconds": 2.0, "lost": 0, "doubled": 0},
+    ],
+}  # fmt: skip
+
+
+@given(st.lists(st.floats(0, 1e6), min_size=1), st.floats(0.01, 1.0))
+def test_a_percentile_is_a_sample_that_enough_others_do_not_exceed(samples: list[float], share: float) -> None:
+    found = percentile(samples, share)
+    assert found in samples
+    assert sum(sample <= found for sample in samples) >= share * len(samples) - 1e-6
+    assert sum(sample < found for sample in samples) < share * len(samples)
+
+
+def test_no_samples_have_no_percentile() -> None:
+    with pytest.raises(ValueError, match="no samples"):
+        percentile([], 0.5)
+
+
+def shown(values: list[float]) -> str:
+    registry = CollectorRegistry()
+    measured = Measured("verb_seconds", "help", ["verb"], buckets=(1.0, 2.0, 4.0), registry=registry)
+    for value in values:
+        measured.labels("filter").observe(value)
+    measured.labels("bind").observe(3.0)
+    Counter("rounds", "help", registry=registry).inc(7)
+    return generate_latest(registry).decode()
+
+
+def test_a_histogram_is_read_as_it_was_measured() -> None:
+    found = histogram(shown([0.5, 1.5, 1.5, 3.0]), "verb_seconds", verb="filter")
+    assert found.buckets == {1.0: 1, 2.0: 3, 4.0: 4, math.inf: 4}
+    assert (found.count, found.mean) == (4, pytest.approx(6.5 / 4))
+    assert found.percentile(0.5) == pytest.approx(1.5)
+    assert found.percentile(1.0) == pytest.approx(4.0)
+    assert histogram(shown([]), "another") == Histogram()
+    assert counter(shown([]), "rounds") == 7
+    assert counter(shown([]), "another") == 0
+
+
+def test_of_two_readings_what_came_between_counts() -> None:
+    earlier = histogram(shown([0.5, 0.5]), "verb_seconds", verb="filter")
+    later = histogram(shown([0.5, 0.5, 3.0]), "verb_seconds", verb="filter")
+    between = later.since(earlier)
+    assert (between.count, between.mean) == (1, 3.0)
+    assert between.percentile(0.99) == pytest.approx(2 + 2 * 0.99)
+    assert later.since(later).percentile(0.5) is None
+    assert later.since(later).mean is None
+
+
+def test_above_the_last_bound_the_last_bound_is_all_that_is_known() -> None:
+    assert histogram(shown([9.0]), "verb_seconds", verb="filter").percentile(0.5) == 4.0
+
+
+def test_an_aim_is_met_or_not_by_its_own_relation() -> None:
+    assert all(aim["met"] for aim in aims(REPORT))
+    slow = {**REPORT, "filter_quiet": {**FILTERING, "p99_ms": 2.0}}
+    assert [aim["name"] for aim in aims(slow) if not aim["met"]] == ["filter_p99_ms_at_1000_names"]
+    lost = {**REPORT, "hand_over": [{"killed": True, "seconds": 15.0, "lost": 1, "doubled": 0}]}
+    assert [aim["name"] for aim in aims(lost) if not aim["met"]] == ["hand_over_s", "bindings_lost_or_doubled"]
+
+
+def test_the_text_shows_aims_and_sizes() -> None:
+    lines = text({**REPORT, "aims": aims(REPORT)}).splitlines()
+    assert lines[0].startswith("2 cores (x), 24 GiB, Kubernetes 1.36")
+    assert any(line.split() == ["operator_mb", "100.00", "<", "150", "yes"] for line in lines)
+    assert any(line.split() == ["1000", "30.0", "0.70", "0.20", "9.0", "100", "200"] for line in lines)
+
+
+def test_the_nodes_suffice_for_all_jobs_and_some_beside_them() -> None:
+    sizes = Sizes(jobs=1000, pods=400, turns=3)
+    assert sizes.nodes * 8 >= 1000 + 4 * sizes.hand_over
+    assert (sizes.steps, Sizes(jobs=50, pods=10, turns=1).steps) == ([10, 100], [10])
+
+
+def test_the_leader_is_told_from_its_lease() -> None:
+    assert leader_of({"spec": {"holderIdentity": "extender-1_0a1b2c3d"}}) == "extender-1"
+    assert leader_of({"spec": {"holderIdentity": None}}) == ""
+
+
+def test_too_few_jobs_are_refused_in_one_line() -> None:
+    result = CliRunner().invoke(main, ["bench", "e2e", "--jobs", "3"])
+    assert result.exit_code == 2
+    assert result.stderr.startswith("error: Invalid value for '--jobs'")

@@ -1,0 +1,67 @@
+"""Events beside the work: in order for each subject, one that fails or too many stop nothing."""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable
+
+import pytest
+import pytest_asyncio
+
+from support.waiting import eventually
+from synergy_operator.event_desk import EventDesk
+
+
+@pytest_asyncio.fixture
+async def desk() -> AsyncIterator[EventDesk]:
+    made = EventDesk()
+    task = asyncio.create_task(made.run())
+    yield made
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+
+
+def noting(posted: list[str], text: str, seconds: float = 0.0) -> Callable[[], Awaitable[None]]:
+    async def post() -> None:
+        await asyncio.sleep(seconds)
+        posted.append(text)
+
+    return post
+
+
+async def test_of_one_subject_the_first_is_posted_first_and_of_another_meanwhile(desk: EventDesk) -> None:
+    posted: list[str] = []
+    desk.tell("a", noting(posted, "slow", 0.3))
+    desk.tell("a", noting(posted, "next"))
+    for index in range(20):
+        desk.tell(f"other-{index}", noting(posted, f"other-{index}"))
+
+    async def all_there() -> bool:
+        return len(posted) == 22
+
+    await eventually(all_there, seconds=10, what="all events", every=0.02)
+    assert posted.index("slow") < posted.index("next")
+    assert posted.index("slow") > 0, "others do not wait for a slow one"
+
+
+async def test_one_that_fails_does_not_stop_the_next(desk: EventDesk, caplog: pytest.LogCaptureFixture) -> None:
+    posted: list[str] = []
+
+    async def fails() -> None:
+        raise RuntimeError("no such thing")
+
+    desk.tell("a", fails)
+    desk.tell("a", noting(posted, "next"))
+
+    async def there() -> bool:
+        return posted == ["next"]
+
+    await eventually(there, seconds=10, what="the next event", every=0.02)
+    assert "no such thing" in caplog.text
+
+
+async def test_too_many_are_lost_and_logged(caplog: pytest.LogCaptureFixture) -> None:
+    desk, posted = EventDesk(), list[str]()
+    with caplog.at_level(logging.WARNING):
+        for index in range(2501):
+            desk.tell("a", noting(posted, str(index)))
+    assert [record.getMessage() for record in caplog.records] == ["a: an event is not posted, too many are waiting"]
