@@ -27,6 +27,23 @@ ACCOUNTS = {
 }
 
 
+RARELY = {
+    ("kube-synergy-operator", "pods", "get"),
+    ("kube-synergy-operator", "pods", "delete"),
+    ("kube-synergy-operator", "jobs", "get"),
+    ("kube-synergy-operator", "jobs", "delete"),
+    ("kube-synergy-operator", "events", "list"),
+    ("kube-synergy-operator", "trainingjobs", "delete"),
+    ("kube-synergy-operator", "throughputprofiles/status", "patch"),
+    ("kube-synergy-extender", "pods", "get"),
+    ("kube-synergy-extender", "trainingjobs", "get"),
+    ("kube-synergy-extender", "events", "create"),
+    ("kube-synergy-extender", "gpupools/status", "patch"),
+    ("kube-synergy-extender", "subjectaccessreviews", "create"),
+}
+"""What these tests need not come to: names that are taken, a watch that is late, a job's end by its TTL, questions."""
+
+
 def _account(role: str) -> str:
     return role.removesuffix("-leader")
 
@@ -54,6 +71,10 @@ def _entries(cluster: Cluster) -> Iterator[tuple[str, str, str, int]]:
             reference = entry["objectRef"]
             resource = "/".join(part for part in (reference["resource"], reference.get("subresource")) if part)
             code = (entry.get("responseStatus") or {}).get("code", 0)
+            if entry.get("annotations", {}).get("authorization.k8s.io/decision") == "forbid":
+                code = 403
+            elif code == 403:  # allowed, and refused for another reason: a namespace that is being deleted
+                code = 409
             yield name.removeprefix(prefix).removesuffix("-install"), resource, entry["verb"], code
 
 
@@ -74,4 +95,4 @@ async def test_every_right_was_used_and_none_was_missing(
         if (verb, code) == ("patch", 201):  # an apply that made the object needs both rights
             used.add((account, resource, "create"))
     assert refused == []
-    assert given - used == set()
+    assert given - used - RARELY == set()
