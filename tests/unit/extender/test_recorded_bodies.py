@@ -1,19 +1,26 @@
 """The bodies that a real kube-scheduler v1.36.3 sent and understood are read and answered in the same shape."""
 
 import json
-from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 
+from support import papers
 from synergy_extender.verbs.scheduling import filter_nodes, prioritize_nodes, refuse_preemption
 from synergy_extender.wire.verbs import BindingArgs, BindingResult, ExtenderArgs, PreemptionArgs, offered_nodes
 
-RECORDED = Path(__file__).parents[2] / "data" / "extender"
+RECORDED = papers.found("extender")
+pytestmark = [
+    pytest.mark.papers,
+    pytest.mark.skipif(
+        RECORDED is None, reason="the recordings are not beside the project (PAPERS_DATA names a folder)"
+    ),
+]
 
 
 def recorded(name: str) -> bytes:
+    assert RECORDED is not None
     return (RECORDED / name).read_bytes()
 
 

@@ -11,13 +11,13 @@ import time
 import tracemalloc
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from pathlib import Path
 
 import httpx
 import msgspec
 import pytest
 from aiohttp import web
 
+from support import papers
 from support.cluster import allocation, job_object, pod_object, share, worker_labels
 from support.extender_servers import parts_alone, running
 from support.mutation import mutated
@@ -32,7 +32,7 @@ from synergy_extender.web.servers import Endpoint
 from synergy_extender.wire.verbs import BindingResult, FilterResult, HostPriority, PreemptionResult
 
 BODIES = int(os.environ.get("FUZZ_BODIES", "600"))
-RECORDED = Path(__file__).parents[2] / "data" / "extender"
+RECORDED = papers.found("extender")
 SHAPES = {
     "filter": FilterResult,
     "prioritize": list[HostPriority],
@@ -102,7 +102,8 @@ def seeds() -> dict[str, list[bytes]]:
     bind = {"PodName": "k-1-0", "PodNamespace": "team", "PodUID": "uid-k-1-0", "Node": "n1"}
     found["bind"].append(json.dumps(bind).encode())
     for verb, bodies in found.items():
-        bodies += [file.read_bytes() for file in sorted(RECORDED.glob(f"*/{verb}-*.request.json"))]
+        recorded = sorted(RECORDED.glob(f"*/{verb}-*.request.json")) if RECORDED is not None else []
+        bodies += [file.read_bytes() for file in recorded]
     return found
 
 
