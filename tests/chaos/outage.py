@@ -29,7 +29,8 @@ from synergy_kube.resources import NODES, TRAINING_JOBS
 
 _LOG = logging.getLogger("chaos")
 _HALF = 32
-"""GPUs of each job: two of three find room."""
+"""GPUs of each job, all of one type: the first has its own, the second must yield to the third."""
+_TYPES = {"first": GPU_TYPES[0], "second": GPU_TYPES[1], "third": GPU_TYPES[1]}
 _COMPONENTS = ("kube-apiserver", "etcd", "kube-scheduler")
 
 
@@ -109,7 +110,7 @@ async def _submit(kube: KubeClient, scene: Stage, player: Player, name: str) -> 
         "gpus": _HALF,
         "gpusPerWorker": 4,
         "steps": player.trainings[name].steps,
-        "gpuTypes": list(GPU_TYPES),
+        "gpuTypes": [_TYPES[name]],
         "profile": {"mode": "Skip"},
         "template": plain_template(),
     }
