@@ -9,9 +9,12 @@ from synergy_cli.plan_command import plan_command
 
 class _Commands(LazyGroup):
     lazy = {
+        "compare": LazyCommand("synergy_cli.simulation.compare", "compare_command", "sim"),
         "demo": LazyCommand("synergy_cli.demo.command", "demo", "devcluster"),
         "devcluster": LazyCommand("synergy_devcluster.cli", "devcluster", "devcluster"),
+        "reproduce": LazyCommand("synergy_cli.simulation.reproduce", "reproduce_command", "sim"),
         "simulate": LazyCommand("synergy_cli.simulation.simulate", "simulate_command", "sim"),
+        "trace": LazyCommand("synergy_cli.simulation.trace", "trace_command", "sim"),
     }
 
 

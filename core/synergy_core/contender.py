@@ -34,10 +34,7 @@ class Held:
 
     pool: Pool
     booking: Booking
-
-    @property
-    def seats(self) -> Seats:
-        return tuple((node, gpus) for node, gpus, _ in self.booking)
+    seats: Seats
 
 
 @dataclass(slots=True)
@@ -60,7 +57,7 @@ class Contender:
     `kinds` is shared by the contenders of one plan: what is worked out for a job serves all others of its kind.
     """
 
-    __slots__ = ("_kind", "gpus", "held", "high", "job", "low", "name", "rank", "tolerance")
+    __slots__ = ("_cut_down", "_kind", "gpus", "held", "high", "job", "low", "name", "rank", "tolerance")
 
     def __init__(self, job: Job, pools: Iterable[Pool], tolerance: float, kinds: Kinds | None = None) -> None:
         self.job = job
@@ -69,6 +66,7 @@ class Contender:
         self.rank = -1
         self.tolerance = tolerance
         self.held = _held(job, pools) if job.running is not None else None
+        self._cut_down: Booking | None = None
         self._kind = kind_of(job, {} if kinds is None else kinds)
         self.high = self._kind.high
         """Most of each resource per GPU."""
@@ -90,6 +88,11 @@ class Contender:
 
     def cut_down(self) -> Booking:
         """The least of what it holds that is as fast as its proportional share; all where that is not certain."""
+        if self._cut_down is None:
+            self._cut_down = self._find_cut_down()
+        return self._cut_down
+
+    def _find_cut_down(self) -> Booking:
         held, running = self.held, self.job.running
         if held is None or running is None:
             return ()
@@ -98,7 +101,7 @@ class Contender:
         if self.is_profile_run or not whole or len(per_gpu) != 1:
             return held.booking
         least = self.on(held.pool).least_of(per_gpu.pop(), [node for node, _ in held.seats])
-        return tuple((node, gpus, times(least, gpus)) for node, gpus, _ in held.booking)
+        return tuple([(node, gpus, times(least, gpus)) for node, gpus, _ in held.booking])
 
     def may_use(self, pool: Pool) -> bool:
         """Whether the pool's GPU type is one of those it allows."""
@@ -155,7 +158,8 @@ def _held(job: Job, pools: Iterable[Pool]) -> Held | None:
     for pool in pools:
         if pool.gpu_type == job.running.gpu_type:
             on_known = [share for share in job.running.workers if share.node in pool.index]
-            return Held(pool, tuple(sorted((pool.index[s.node], s.gpus, held_in(s)) for s in on_known)))
+            booking = tuple(sorted([(pool.index[s.node], s.gpus, held_in(s)) for s in on_known]))
+            return Held(pool, booking, tuple([(node, gpus) for node, gpus, _ in booking]))
     return None
 
 
@@ -163,9 +167,11 @@ class Terms:
     """A contender on one pool, and all others of its kind."""
 
     __slots__ = (
+        "_bookings",
         "_contender",
         "_floors",
         "_lean",
+        "_least",
         "_pool",
         "_profile",
         "_promises",
@@ -184,6 +190,8 @@ class Terms:
         self._speed: Speed | None = None
         self._speeds: dict[Vector, float] = {}
         self._promises: dict[int, Vector] = {}
+        self._bookings: dict[Seats, Booking] = {}
+        self._least: dict[tuple[Vector, Vector], Vector] = {}
         self._proportional: dict[Vector, Vector] = {}
         self._floors: dict[Vector, Vector] = {}
         self.fixed = self._fixed_demand() if contender.is_profile_run else None
@@ -225,7 +233,11 @@ class Terms:
 
     def booking(self, seats: Seats) -> Booking:
         """The promise for these nodes."""
-        return tuple((node, gpus, times(self.promise(node), gpus)) for node, gpus in seats)
+        booking = self._bookings.get(seats)
+        if booking is None:
+            booking = tuple((node, gpus, times(self.promise(node), gpus)) for node, gpus in seats)
+            self._bookings[seats] = booking
+        return booking
 
     def proportional(self, nodes: Iterable[int]) -> Vector:
         """The GPU-proportional share on these nodes, within the job's bounds: the same beside each GPU."""
@@ -259,6 +271,12 @@ class Terms:
     def least_of(self, held: Vector, nodes: Sequence[int]) -> Vector:
         """The least within `held` (per GPU) that is as fast as the proportional share; `held` where that is slower."""
         share = self.proportional(nodes)
+        least = self._least.get((held, share))
+        if least is None:
+            least = self._least[held, share] = self._find_least_of(held, share)
+        return least
+
+    def _find_least_of(self, held: Vector, share: Vector) -> Vector:
         both = smaller(held, share)
         if self.speed is None:
             return both

@@ -105,17 +105,26 @@ def _ranking(snapshot: Snapshot, roster: Roster, policy: Policy) -> list[str]:
 def _allocations(packing: Packing, config: PlanConfig) -> Iterable[Allocation]:
     pool = packing.pool
     for contender, seat in packing.seated.items():
-        terms, running = contender.on(pool), contender.job.running
-        unchanged = contender.held is not None and contender.held.booking == seat.shares
+        terms, running, held = contender.on(pool), contender.job.running, contender.held
+        unchanged = held is not None and held.pool is pool and held.booking == seat.shares
         if config.mode == "fill" and running is not None and unchanged:
+            yield running
+            continue
+        speed = terms.steps_per_s(seat.per_gpu)
+        usual = terms.proportional_steps_per_s(pool.share_on(seat.nodes))
+        if (
+            running is not None
+            and unchanged
+            and (running.steps_per_s, running.proportional_steps_per_s) == (speed, usual)
+        ):
             yield running
             continue
         yield Allocation(
             job=contender.name,
             gpu_type=pool.gpu_type,
             workers=tuple(node_share(pool.nodes[node].name, gpus, amounts) for node, gpus, amounts in seat.shares),
-            steps_per_s=terms.steps_per_s(seat.per_gpu),
-            proportional_steps_per_s=terms.proportional_steps_per_s(pool.share_on(seat.nodes)),
+            steps_per_s=speed,
+            proportional_steps_per_s=usual,
         )
 
 
@@ -124,11 +133,13 @@ def _waiting(selection: Selection) -> tuple[Waiting, ...]:
 
 
 def _run_ends(job: Job, given: Allocation | None) -> bool:
-    return job.running is not None and (given is None or _place(given) != _place(job.running))
+    if job.running is None or given is job.running:
+        return False
+    return given is None or _place(given) != _place(job.running)
 
 
 def _is_resized(job: Job, given: Allocation | None) -> bool:
-    if job.running is None or given is None or _run_ends(job, given):
+    if job.running is None or given is None or given is job.running or _run_ends(job, given):
         return False
     return set(given.workers) != set(job.running.workers)
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from itertools import starmap
+from operator import floordiv, gt
 
 import numpy as np
 from numpy.typing import NDArray
@@ -99,11 +100,10 @@ class Reservations:
 
     def fits(self, booking: Booking) -> bool:
         """Whether the booking's nodes have what it takes; cordoned nodes count as well."""
-        return all(
-            gpus <= self.free_gpus[node]
-            and all(amount <= free for amount, free in zip(amounts, self.free[node], strict=True))
-            for node, gpus, amounts in booking
-        )
+        for node, gpus, amounts in booking:
+            if gpus > self.free_gpus[node] or any(map(gt, amounts, self.free[node])):
+                return False
+        return True
 
     def take(self, booking: Booking) -> None:
         """Promise the booking, whether or not it fits."""
@@ -140,5 +140,5 @@ class Reservations:
     def _slots_of(self, node: int) -> int:
         if not self.pool.open[node]:
             return 0
-        afforded = min(free // share for free, share in zip(self.free[node], self.pool.share[node], strict=True))
-        return max(0, min(self.free_gpus[node], afforded))
+        slots: int = min(self.free_gpus[node], *map(floordiv, self.free[node], self.pool.share[node]))
+        return max(0, slots)

@@ -6,12 +6,18 @@ Node, NodeShare and Job.
 """
 
 from dataclasses import replace
+from operator import attrgetter, gt
 
 from synergy_core.model import Job, Node, NodeShare
 
 Vector = tuple[int, ...]
 
 DIMENSIONS = ("cpu_millis", "memory_bytes")
+
+
+_HELD = attrgetter(*DIMENSIONS)
+_MINIMUM = attrgetter(*(f"{name}_min" for name in DIMENSIONS))
+_MAXIMUM = attrgetter(*(f"{name}_max" for name in DIMENSIONS))
 
 
 def left_on(node: Node) -> Vector:
@@ -26,17 +32,20 @@ def whole(node: Node) -> Vector:
 
 def minimum(job: Job) -> Vector:
     """The least that the whole job asks for."""
-    return tuple(getattr(job, f"{name}_min") for name in DIMENSIONS)
+    least: Vector = _MINIMUM(job)
+    return least
 
 
 def maximum(job: Job) -> tuple[int | None, ...]:
     """The most that the whole job may get; None where there is no bound."""
-    return tuple(getattr(job, f"{name}_max") for name in DIMENSIONS)
+    most: tuple[int | None, ...] = _MAXIMUM(job)
+    return most
 
 
 def held_in(share: NodeShare) -> Vector:
     """What a share holds beside its GPUs."""
-    return tuple(getattr(share, name) for name in DIMENSIONS)
+    held: Vector = _HELD(share)
+    return held
 
 
 def node_share(node: str, gpus: int, amounts: Vector) -> NodeShare:
@@ -52,17 +61,17 @@ def with_more_used(node: Node, share: NodeShare) -> Node:
 
 def times(vector: Vector, factor: int) -> Vector:
     """Each entry multiplied."""
-    return tuple(entry * factor for entry in vector)
+    return vector if factor == 1 else tuple([entry * factor for entry in vector])
 
 
 def split_up(vector: Vector, parts: int) -> Vector:
     """Each entry divided, rounded up: the parts together are at least the whole."""
-    return tuple(-(-entry // parts) for entry in vector)
+    return vector if parts == 1 else tuple([-(-entry // parts) for entry in vector])
 
 
 def split_down(vector: Vector, parts: int) -> Vector:
     """Each entry divided, rounded down: the parts together are at most the whole."""
-    return tuple(entry // parts for entry in vector)
+    return vector if parts == 1 else tuple([entry // parts for entry in vector])
 
 
 def smaller(*vectors: Vector) -> Vector:
@@ -77,4 +86,4 @@ def larger(*vectors: Vector) -> Vector:
 
 def within(a: Vector, b: Vector) -> bool:
     """Whether `a` is at most `b` in each dimension."""
-    return all(x <= y for x, y in zip(a, b, strict=True))
+    return not any(map(gt, a, b))

@@ -67,7 +67,8 @@ def select(line: Line, pools: Sequence[Pool], *, mode: Mode, profile_gpus: int, 
     walk.hold_places()
     fewest_gpus = 0 if explain else line.fewest_gpus
     for contender in line:
-        if not explain and walk.is_over(fewest_gpus):
+        # a profile run may need less than a share: it is asked for even where no share is left
+        if not explain and not contender.is_profile_run and walk.is_over(fewest_gpus):
             break
         if not walk.stays(contender):
             walk.admit(contender)
@@ -148,6 +149,8 @@ class _Walk:
         reservations = self._pool_selection(pool).reservations
         if not reservations.fits(booking):
             return False
+        if reservations.floating == 0:
+            return True
         reservations.take(booking)
         enough = reservations.idle >= 0
         reservations.give_back(booking)

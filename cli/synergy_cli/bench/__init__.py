@@ -9,6 +9,7 @@ from synergy_cli.lazy import LazyCommand, LazyGroup
 class _Benchmarks(LazyGroup):
     lazy = {
         "e2e": LazyCommand("synergy_cli.bench.e2e.command", "e2e", "devcluster"),
+        "simulator": LazyCommand("synergy_cli.bench.simulator", "simulator_command", "sim"),
         "start": LazyCommand("synergy_cli.bench.start", "start", "kube"),
     }
 

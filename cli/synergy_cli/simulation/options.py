@@ -14,8 +14,9 @@ from synergy_simulator.engine import Options
 from synergy_simulator.generator import Split, parse_split, with_models
 from synergy_simulator.inputs.clusters import read_cluster
 from synergy_simulator.inputs.errors import InputError
-from synergy_simulator.inputs.profiles import read_profiles
+from synergy_simulator.inputs.profiles import ProfileTable, read_profiles
 from synergy_simulator.inputs.traces import read_trace
+from synergy_simulator.models import built_in_profiles
 from synergy_simulator.workload import Workload, build_workload
 
 
@@ -42,7 +43,9 @@ def input_options(command: Callable[..., Any]) -> Callable[..., Any]:
     for option in reversed(
         (
             click.option("--trace", required=True, metavar="T.csv", help="Jobs: the native table, or a paper's."),
-            click.option("--profiles", metavar="P.json", help="Matrices. Without, no job minds CPU and memory."),
+            click.option(
+                "--profiles", metavar="P.json", help="Matrices, or `built-in`. Without, no job minds CPU and memory."
+            ),
             click.option("--cluster", required=True, metavar="C.yaml", help="Pools of nodes."),
             click.option("--seed", default=0, show_default=True, help="Seed of what is drawn."),
             click.option(
@@ -111,7 +114,7 @@ def workload_of(
     """Read and join the inputs."""
     with bad_input():
         pools = read_cluster(Path(cluster))
-        table = None if profiles is None else read_profiles(Path(profiles))
+        table = None if profiles is None else profiles_of(profiles)
         jobs = read_trace(Path(trace))
         if part is not None:
             check_window("--jobs", part, len(jobs))
@@ -119,6 +122,11 @@ def workload_of(
         if table is not None:
             jobs = with_models(jobs, split, table.models, seed=seed)
         return build_workload(jobs, table, pools)
+
+
+def profiles_of(name: str) -> ProfileTable:
+    """The built-in table, or a file's."""
+    return built_in_profiles() if name == "built-in" else read_profiles(Path(name))
 
 
 def check_window(option: str, window: tuple[int, int], jobs: int) -> None:

@@ -10,10 +10,18 @@ from dataclasses import astuple
 from pathlib import Path
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TaskID,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 
 from synergy_cli.errors import BadInputError
-from synergy_simulator.metrics import PER_JOB_COLUMNS, JobRow, Metrics
+from synergy_simulator.metrics import PER_JOB_COLUMNS, JobRow
 
 
 def check_writable(option: str, path: str | None) -> None:
@@ -77,36 +85,10 @@ def progress_bar(what: str, total: int) -> Iterator["Bar"]:
 class Bar:
     """Tells how far it is."""
 
-    def __init__(self, progress: Progress, task: "int") -> None:
+    def __init__(self, progress: Progress, task: TaskID) -> None:
         self._progress = progress
         self._task = task
 
     def __call__(self, done: int) -> None:
         """Show that so much is done."""
-        self._progress.update(self._task, completed=done)  # type: ignore[arg-type]
-
-
-def metrics_rows(metrics: Metrics) -> list[tuple[str, str]]:
-    """The figures with their units, for reading."""
-    hours = 3600.0
-    return [
-        ("jobs (measured)", f"{metrics.jobs} ({metrics.measured})"),
-        ("average JCT, h", f"{metrics.avg_jct_s / hours:.2f}"),
-        ("median JCT, h", f"{metrics.median_jct_s / hours:.2f}"),
-        ("95th percentile JCT, h", f"{metrics.p95_jct_s / hours:.2f}"),
-        ("99th percentile JCT, h", f"{metrics.p99_jct_s / hours:.2f}"),
-        ("makespan, h", f"{metrics.makespan_s / hours:.2f}"),
-        ("average time waiting, h", f"{metrics.avg_queue_s / hours:.2f}"),
-        ("average finish-time fairness", f"{metrics.avg_ftf:.2f}"),
-        ("GPUs, CPUs, memory in use", " / ".join(f"{part:.0%}" for part in _utilization(metrics))),
-        ("preemptions", f"{metrics.preemptions}"),
-        ("cost", f"{metrics.cost:.2f}"),
-        ("missed SLOs", f"{metrics.slo_violations}"),
-        ("rounds", f"{metrics.rounds}"),
-        ("a plan, ms (99th percentile)", f"{metrics.plan_mean_ms:.2f} ({metrics.plan_p99_ms:.2f})"),
-        ("simulated in, s", f"{metrics.wall_s:.2f}"),
-    ]
-
-
-def _utilization(metrics: Metrics) -> tuple[float, float, float]:
-    return metrics.gpu_utilization, metrics.cpu_utilization, metrics.memory_utilization
+        self._progress.update(self._task, completed=done)

@@ -5,13 +5,16 @@ from typing import Any
 
 import click
 
-from synergy_cli.simulation.options import bad_input, input_options, options_of, run_options, workload_of
-from synergy_cli.simulation.output import check_writable, metrics_rows, per_job_csv, progress_bar, write_whole
+from synergy_cli.simulation.options import input_options, options_of, run_options, workload_of
+from synergy_cli.simulation.output import check_writable, per_job_csv, progress_bar, write_whole
 from synergy_cli.text_table import text_table
 from synergy_core.mechanisms import MECHANISMS
 from synergy_core.policies import POLICIES
 from synergy_simulator.engine import simulate
+from synergy_simulator.grid import label_of
 from synergy_simulator.metrics import job_rows, metrics_of
+from synergy_simulator.report.page import figures, page
+from synergy_simulator.report.summary import summarize
 
 
 @click.command("simulate")
@@ -20,6 +23,7 @@ from synergy_simulator.metrics import job_rows, metrics_of
 @click.option("--mechanism", default="tune", show_default=True, help=f"One of {', '.join(sorted(MECHANISMS))}.")
 @run_options
 @click.option("--per-job", metavar="OUT.csv", help="Write a line per job.")
+@click.option("--report", metavar="OUT.html", help="Write figures and plots as one HTML file.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout and nothing else there.")
 def simulate_command(
     *,
@@ -32,19 +36,23 @@ def simulate_command(
     policy: str,
     mechanism: str,
     per_job: str | None,
+    report: str | None,
     as_json: bool,
     **how: Any,
 ) -> None:
     """Simulate a trace of jobs on a cluster, planned by the code that plans the real one."""
     check_writable("--per-job", per_job)
+    check_writable("--report", report)
     workload = workload_of(trace=trace, profiles=profiles, cluster=cluster, seed=seed, split=split, part=part)
-    options = options_of(policy=policy, mechanism=mechanism, jobs=len(workload.tasks), **how)
-    with progress_bar(f"{policy} on {mechanism}", len(workload.tasks)) as bar, bad_input():
+    options = options_of(policy=policy, mechanism=mechanism, jobs=len(workload.tasks), record=report is not None, **how)
+    with progress_bar(f"{policy} on {mechanism}", len(workload.tasks)) as bar:
         outcome = simulate(workload, options, bar)
     metrics = metrics_of(outcome)
     if per_job is not None:
         write_whole(per_job, per_job_csv(job_rows(outcome)))
+    if report is not None:
+        write_whole(report, page(f"{trace} on {workload.cluster.gpus} GPUs", [summarize(label_of(options), outcome)]))
     if as_json:
         click.echo(json.dumps(metrics.document()))
     else:
-        click.echo(text_table((f"{policy} on {mechanism}", ""), metrics_rows(metrics)))
+        click.echo(text_table((f"{policy} on {mechanism}", ""), figures(metrics)))

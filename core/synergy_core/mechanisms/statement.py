@@ -6,6 +6,7 @@ may try something, look at the outcome, and drop it.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from operator import gt
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,7 +36,7 @@ class Seat:
     @property
     def per_gpu(self) -> Vector:
         """What is beside each GPU: the same on every node of a seat that a mechanism made, else the least."""
-        return smaller(*(split_down(amounts, gpus) for _, gpus, amounts in self.shares))
+        return smaller(*[split_down(amounts, gpus) for _, gpus, amounts in self.shares])
 
 
 class Packing:
@@ -56,11 +57,7 @@ class Packing:
 
     def affords(self, seats: Seats, per_gpu: Vector) -> bool:
         """Whether the nodes have `per_gpu` left for each GPU."""
-        return not any(
-            amount * gpus > free
-            for node, gpus in seats
-            for amount, free in zip(per_gpu, self.free[node].tolist(), strict=True)
-        )
+        return not any(any(map(gt, times(per_gpu, gpus), self.free[node].tolist())) for node, gpus in seats)
 
     def seat(self, contender: Contender, shares: Booking, least: Booking) -> None:
         """Give a job its shares."""

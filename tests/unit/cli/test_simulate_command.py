@@ -112,3 +112,73 @@ def test_an_old_file_stays_when_the_input_is_bad(inputs: Path) -> None:
     (inputs / "p.json").write_text("{")
     assert _run(inputs, "--per-job", str(out)).exit_code == 2
     assert out.read_text() == "old"
+
+
+def _compare(folder: Path, *more: str) -> Result:
+    files = ("--trace", folder / "t.csv", "--profiles", folder / "p.json", "--cluster", folder / "c.yaml")
+    return CliRunner().invoke(main, ["compare", *map(str, files), "--processes", "1", *more])
+
+
+def test_compare_has_a_run_for_each_policy_and_mechanism(inputs: Path) -> None:
+    out = inputs / "report.html"
+    result = _compare(
+        inputs, "--policies", "fifo,las", "--mechanisms", "tune,proportional", "--report", str(out), "--json"
+    )
+    assert result.exit_code == 0, result.output
+    report = json.loads(result.stdout)
+    asked = [("fifo", "tune"), ("fifo", "proportional"), ("las", "tune"), ("las", "proportional")]
+    assert [(run["policy"], run["mechanism"]) for run in report["runs"]] == asked
+    alone = json.loads(_run(inputs, "--policy", "las", "--mechanism", "tune", "--json").stdout)
+    assert report["runs"][2]["avg_jct_s"] == alone["avg_jct_s"]
+    assert report["runs"][0]["avg_jct_s"] < report["runs"][1]["avg_jct_s"]
+    assert out.read_text().count("las on tune") >= 2
+
+
+def test_compare_is_a_table_for_reading(inputs: Path) -> None:
+    lines = _compare(inputs, "--policies", "fifo", "--mechanisms", "tune").stdout.splitlines()
+    assert lines[0].split() == ["fifo", "on", "tune"]
+    assert lines[3].startswith("average JCT, h")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (("--policies", "fifo,x"), "--policy: 'x' is not there"),
+        (("--mechanisms", "x"), "--mechanism: 'x' is not there"),
+        (("--policies", ","), "Invalid value for '--policies': must be names with commas"),
+        (("--policies", "fifo,fifo"), "Invalid value for '--policies': must be names with commas"),
+        (("--report", "/no/folder/x.html"), "--report: there is no folder /no/folder"),
+    ],
+)
+def test_bad_options_of_compare_are_one_line(inputs: Path, arguments: tuple[str, ...], line: str) -> None:
+    result = _compare(inputs, *arguments, "--json")
+    assert result.exit_code == 2
+    assert result.stdout == ""
+    assert result.stderr.startswith(f"error: {line}")
+    assert len(result.stderr.splitlines()) == 1
+
+
+def test_a_report_of_one_run(inputs: Path) -> None:
+    out = inputs / "report.html"
+    assert _run(inputs, "--report", str(out), "--json").exit_code == 0
+    assert "fifo on tune" in out.read_text()
+
+
+def test_a_generated_trace_is_simulated_with_the_built_in_profiles(inputs: Path) -> None:
+    out = inputs / "made.csv"
+    arguments = ["trace", str(out), "--jobs", "12", "--load", "6", "--gpus", "philly", "--seed", "5"]
+    assert CliRunner().invoke(main, arguments).exit_code == 0
+    lines = out.read_text().splitlines()
+    assert lines[0] == "job_id,arrival_s,gpus,model,duration_s"
+    assert len(lines) == 13
+    (inputs / "t.csv").write_text(out.read_text())
+    cluster = CLUSTER.replace("nodes: 1", "nodes: 8")
+    (inputs / "c.yaml").write_text(cluster)
+    result = _run(inputs, "--profiles", "built-in", "--json")
+    assert json.loads(result.stdout)["measured"] == 12
+
+
+def test_a_trace_goes_into_a_folder_that_is_there(inputs: Path) -> None:
+    result = CliRunner().invoke(main, ["trace", "/no/folder/t.csv", "--jobs", "1"])
+    assert result.exit_code == 2
+    assert result.stderr == "error: OUT.csv: there is no folder /no/folder; make it first\n"

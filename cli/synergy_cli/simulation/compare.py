@@ -1,0 +1,75 @@
+"""`kube-synergy compare`: a grid of policies and mechanisms on one trace, side by side."""
+
+import json
+from typing import Any
+
+import click
+
+from synergy_cli.simulation.options import input_options, options_of, run_options, workload_of
+from synergy_cli.simulation.output import check_writable, progress_bar, write_whole
+from synergy_cli.text_table import text_table
+from synergy_simulator.grid import Case, label_of, run_all
+from synergy_simulator.report.page import figures, page
+from synergy_simulator.report.summary import Summary
+
+
+def as_names(_context: click.Context, _option: click.Parameter, text: str) -> tuple[str, ...]:
+    """Names with commas between them."""
+    names = tuple(name.strip() for name in text.split(",") if name.strip())
+    if not names or len(set(names)) != len(names):
+        raise click.BadParameter(f"must be names with commas between them, each once, is {text!r}")
+    return names
+
+
+@click.command("compare")
+@input_options
+@click.option("--policies", default="fifo,srtf,las", show_default=True, callback=as_names, help="With commas.")
+@click.option("--mechanisms", default="proportional,tune", show_default=True, callback=as_names, help="With commas.")
+@run_options
+@click.option("--processes", type=click.IntRange(1), help="Simulations at a time (default: one per core).")
+@click.option("--report", metavar="OUT.html", help="Write figures and plots as one HTML file.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout and nothing else there.")
+def compare_command(
+    *,
+    trace: str,
+    profiles: str | None,
+    cluster: str,
+    seed: int,
+    split: Any,
+    part: tuple[int, int] | None,
+    policies: tuple[str, ...],
+    mechanisms: tuple[str, ...],
+    processes: int | None,
+    report: str | None,
+    as_json: bool,
+    **how: Any,
+) -> None:
+    """Simulate a trace under each policy on each mechanism, on all cores."""
+    check_writable("--report", report)
+    workload = workload_of(trace=trace, profiles=profiles, cluster=cluster, seed=seed, split=split, part=part)
+    jobs = len(workload.tasks)
+    grid = [
+        options_of(policy=policy, mechanism=mechanism, jobs=jobs, record=True, **how)
+        for policy in policies
+        for mechanism in mechanisms
+    ]
+    cases = [Case(label_of(options), workload, options) for options in grid]
+    with progress_bar("simulations", len(grid)) as bar:
+        summaries = run_all(cases, processes=processes, progress=bar)
+    if report is not None:
+        write_whole(report, page(f"{trace} on {workload.cluster.gpus} GPUs", summaries))
+    if as_json:
+        runs = [
+            {"policy": options.policy, "mechanism": options.mechanism, **summary.metrics.document()}
+            for options, summary in zip(grid, summaries, strict=True)
+        ]
+        click.echo(json.dumps({"trace": trace, "gpus": workload.cluster.gpus, "runs": runs}))
+    else:
+        click.echo(side_by_side(summaries))
+
+
+def side_by_side(summaries: list[Summary]) -> str:
+    """A column for each run."""
+    columns = [figures(summary.metrics) for summary in summaries]
+    rows = [(name, *(column[index][1] for column in columns)) for index, (name, _) in enumerate(columns[0])]
+    return text_table(("", *(summary.label for summary in summaries)), rows)

@@ -1,0 +1,49 @@
+"""Several simulations on all cores."""
+
+import multiprocessing
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass
+
+from synergy_simulator.engine import Options, simulate
+from synergy_simulator.report.summary import Summary, summarize
+from synergy_simulator.workload import Workload
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A simulation to be made."""
+
+    label: str
+    workload: Workload
+    options: Options
+
+
+def label_of(options: Options) -> str:
+    """How a run is called where nothing else tells it from others."""
+    return f"{options.policy} on {options.mechanism}"
+
+
+def run_all(
+    cases: Sequence[Case], *, processes: int | None = None, progress: Callable[[int], None] = lambda _done: None
+) -> list[Summary]:
+    """Simulate each case; the answers are in their order. `processes` at a time, by default one per core."""
+    if len(cases) <= 1 or processes == 1:
+        answers = []
+        for case in cases:
+            answers.append(run_one(case))
+            progress(len(answers))
+        return answers
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(processes, mp_context=context) as pool:
+        futures = {pool.submit(run_one, case): index for index, case in enumerate(cases)}
+        found: dict[int, Summary] = {}
+        for done in as_completed(futures):
+            found[futures[done]] = done.result()
+            progress(len(found))
+    return [found[index] for index in range(len(cases))]
+
+
+def run_one(case: Case) -> Summary:
+    """Simulate a case."""
+    return summarize(case.label, simulate(case.workload, case.options))

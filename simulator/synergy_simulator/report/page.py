@@ -1,0 +1,105 @@
+"""The page: figures side by side, then the plots."""
+
+from collections.abc import Sequence
+from html import escape
+
+from synergy_simulator.metrics import Metrics
+from synergy_simulator.report.chart import Line, colour, line_chart
+from synergy_simulator.report.gantt import gantt
+from synergy_simulator.report.summary import Point, Summary
+
+STYLE = """
+:root { color-scheme: light dark; --line: #8884; }
+body { font: 15px/1.5 system-ui, sans-serif; max-width: 1500px; margin: 2rem auto; padding: 0 1rem; }
+table { border-collapse: collapse; margin: 1rem 0; }
+th, td { padding: .25rem .75rem; border-bottom: 1px solid var(--line); text-align: right; }
+th:first-child, td:first-child { text-align: left; }
+.plots { display: grid; grid-template-columns: repeat(auto-fit, minmax(480px, 1fr)); gap: 1.5rem; }
+svg { width: 100%; height: auto; }
+svg text { font: 11px system-ui, sans-serif; fill: currentColor; }
+svg text.title { font-size: 13px; font-weight: 600; }
+.grid { stroke: var(--line); stroke-width: .6; }
+.round { stroke: var(--line); stroke-width: .4; }
+.key { display: inline-block; width: 1.2em; height: .25em; vertical-align: middle; margin-right: .4em; }
+"""
+_HOUR = 3600.0
+
+
+def page(title: str, summaries: Sequence[Summary], note: str = "") -> str:
+    """One HTML document that needs nothing else."""
+    return "".join(
+        [
+            '<!doctype html><html lang="en"><head><meta charset="utf-8">',
+            '<meta name="viewport" content="width=device-width, initial-scale=1">',
+            f"<title>{escape(title)}</title><style>{STYLE}</style></head><body><h1>{escape(title)}</h1>",
+            f"<p>{escape(note)}</p>" if note else "",
+            _figures(summaries),
+            '<div class="plots">',
+            *_plots(summaries),
+            "</div><h2>Who was where</h2>",
+            '<div class="plots">',
+            *(f"<section><h3>{escape(one.label)}</h3>{gantt(one)}</section>" for one in summaries),
+            "</div></body></html>\n",
+        ]
+    )
+
+
+def _figures(summaries: Sequence[Summary]) -> str:
+    head = "".join(
+        f'<th><span class="key" style="background:{colour(index)}"></span>{escape(one.label)}</th>'
+        for index, one in enumerate(summaries)
+    )
+    rows = [[value for _, value in figures(one.metrics)] for one in summaries]
+    body = "".join(
+        f"<tr><td>{escape(name)}</td>{''.join(f'<td>{escape(row[index])}</td>' for row in rows)}</tr>"
+        for index, (name, _) in enumerate(figures(summaries[0].metrics))
+    )
+    return f"<table><thead><tr><th></th>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def figures(metrics: Metrics) -> list[tuple[str, str]]:
+    """The figures with their units, for reading."""
+    in_use = (metrics.gpu_utilization, metrics.cpu_utilization, metrics.memory_utilization)
+    return [
+        ("jobs (measured)", f"{metrics.jobs} ({metrics.measured})"),
+        ("average JCT, h", f"{metrics.avg_jct_s / _HOUR:.2f}"),
+        ("median JCT, h", f"{metrics.median_jct_s / _HOUR:.2f}"),
+        ("95th percentile JCT, h", f"{metrics.p95_jct_s / _HOUR:.2f}"),
+        ("99th percentile JCT, h", f"{metrics.p99_jct_s / _HOUR:.2f}"),
+        ("makespan, h", f"{metrics.makespan_s / _HOUR:.2f}"),
+        ("average time waiting, h", f"{metrics.avg_queue_s / _HOUR:.2f}"),
+        ("average finish-time fairness", f"{metrics.avg_ftf:.2f}"),
+        ("GPUs, CPUs, memory in use", " / ".join(f"{part:.0%}" for part in in_use)),
+        ("preemptions", f"{metrics.preemptions}"),
+        ("cost", f"{metrics.cost:.2f}"),
+        ("missed SLOs", f"{metrics.slo_violations}"),
+        ("rounds", f"{metrics.rounds}"),
+        ("a plan, ms (99th percentile)", f"{metrics.plan_mean_ms:.2f} ({metrics.plan_p99_ms:.2f})"),
+        ("simulated in, s", f"{metrics.wall_s:.2f}"),
+    ]
+
+
+def _plots(summaries: Sequence[Summary]) -> list[str]:
+    def over_time(title: str, y: str, *, top: float, of: str) -> str:
+        lines = [Line(one.label, [(p.at_s / _HOUR, _value(p, of)) for p in one.points]) for one in summaries]
+        return line_chart(lines, title=title, x="hours", y=y, top=top)
+
+    cdf = [
+        Line(
+            one.label,
+            [(max(jct, 1.0) / _HOUR, (rank + 1) / len(one.jcts)) for rank, jct in enumerate(one.jcts)],
+        )
+        for one in summaries
+    ]
+    return [
+        line_chart(cdf, title="Job completion times", x="hours, logarithmic", y="part of jobs", log_x=True, top=1.0),
+        over_time("Jobs that wait", "jobs", top=1.0, of="waiting"),
+        over_time("GPUs in use", "part", top=1.0, of="gpus"),
+        over_time("CPUs in use", "part", top=1.0, of="cpus"),
+        over_time("Memory in use", "part", top=1.0, of="memory"),
+    ]
+
+
+def _value(point: Point, of: str) -> float:
+    value: float = getattr(point, of)
+    return value

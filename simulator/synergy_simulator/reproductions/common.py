@@ -1,0 +1,104 @@
+"""What reproductions have in common: inputs, simulations to be made, findings."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from synergy_core.mechanisms import MECHANISMS
+from synergy_simulator.engine import Options
+from synergy_simulator.generator import Split, generate
+from synergy_simulator.grid import Case
+from synergy_simulator.inputs.clusters import Cluster
+from synergy_simulator.inputs.profiles import ProfileTable, read_profiles
+from synergy_simulator.inputs.traces import TraceJob, read_trace
+from synergy_simulator.models import built_in_profiles
+from synergy_simulator.report.summary import Summary
+from synergy_simulator.workload import Workload, build_workload
+
+HOUR = 3600.0
+LONG_S = 4 * HOUR
+"""From here on a job is long (section 5.3.1)."""
+
+RunAll = Callable[[Sequence[Case]], list[Summary]]
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """What reproductions read: the authors' tables where they are at hand, else what the project has itself."""
+
+    profiles: ProfileTable
+    profiles_note: str
+    philly: Path | None
+    quick: bool
+    seed: int
+    run: RunAll
+
+    @staticmethod
+    def of(data: Path | None, *, quick: bool, seed: int, run: RunAll) -> "Inputs":
+        """`data` has `synergy/throughputs.json` and `philly/philly.csv`, or neither, or is None."""
+        table = None if data is None else data / "synergy" / "throughputs.json"
+        philly = None if data is None else data / "philly" / "philly.csv"
+        if table is not None and table.is_file():
+            profiles, note = read_profiles(table), "Matrices: the Synergy authors' table (one-GPU matrices, scaled)."
+        else:
+            profiles, note = built_in_profiles(), "Matrices: the built-in models, not the paper's measured ones."
+        return Inputs(profiles, note, philly if philly is not None and philly.is_file() else None, quick, seed, run)
+
+    def workload(self, trace: Sequence[TraceJob], cluster: Cluster) -> Workload:
+        """A trace on a cluster with these profiles."""
+        return build_workload(trace, self.profiles, cluster)
+
+    def derived(self, count: int, split: Split, *, load: float | None, gpu_mix: Mapping[int, float]) -> list[TraceJob]:
+        """A trace derived from production (section 5.1)."""
+        models = self.profiles.models
+        return generate(count, seed=self.seed, split=split, models=models, jobs_per_hour=load, gpu_mix=gpu_mix)
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """What came of a reproduction."""
+
+    title: str
+    header: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    differs: Sequence[str]
+    """What is not as in the paper."""
+    charts: Sequence[str] = ()
+    """SVG."""
+    figures: Mapping[str, float] = field(default_factory=dict)
+    """Our figures by name, for programs."""
+
+
+def there(mechanisms: Sequence[str]) -> list[str]:
+    """Those of the mechanisms that the core has."""
+    return [name for name in mechanisms if name in MECHANISMS]
+
+
+def philly_trace(inputs: Inputs, count: int, first: int) -> list[TraceJob] | None:
+    """A window of the real Philly trace, its first job at 0; None where the table is not at hand."""
+    if inputs.philly is None:
+        return None
+    jobs = read_trace(inputs.philly)[first : first + count]
+    start = jobs[0].arrival_s
+    return [replace(job, arrival_s=job.arrival_s - start) for job in jobs]
+
+
+def scaled(jobs: Sequence[TraceJob], *, mean_s: float, most_s: float) -> list[TraceJob]:
+    """The jobs with durations that have this mean before they are cut at `most_s`."""
+    factor = mean_s / mean([job.duration_s or 0.0 for job in jobs])
+    return [replace(job, duration_s=min(most_s, (job.duration_s or 0.0) * factor)) for job in jobs]
+
+
+def steady(measure: tuple[int, int], *, policy: str, mechanism: str) -> Options:
+    """Options of a run whose jobs are measured in steady state."""
+    return Options(policy=policy, mechanism=mechanism, measure=measure, until_measured_done=True)
+
+
+def avg_h(summary: Summary) -> float:
+    """Average JCT in hours."""
+    return summary.metrics.avg_jct_s / HOUR
+
+
+def mean(values: Sequence[float]) -> float:
+    """0 where there is none."""
+    return sum(values) / len(values) if values else 0.0

@@ -1,0 +1,27 @@
+"""Reproductions by the paper's name for them."""
+
+from collections.abc import Callable, Mapping
+
+from synergy_simulator.reproductions.common import Findings, Inputs
+from synergy_simulator.reproductions.fig5 import fig5
+from synergy_simulator.reproductions.fig6 import fig6
+from synergy_simulator.reproductions.fig12 import fig12
+from synergy_simulator.reproductions.load_figures import fig7, fig8, fig9
+from synergy_simulator.reproductions.mechanism_figures import fig11, fig13
+from synergy_simulator.reproductions.motivation import motivation
+from synergy_simulator.reproductions.opt_gap import opt_gap
+from synergy_simulator.reproductions.table5 import table5
+
+REPRODUCTIONS: Mapping[str, Callable[[Inputs], Findings]] = {
+    "synergy-fig5": fig5,
+    "synergy-fig6": fig6,
+    "synergy-fig7": fig7,
+    "synergy-fig8": fig8,
+    "synergy-fig9": fig9,
+    "synergy-fig11": fig11,
+    "synergy-fig12": fig12,
+    "synergy-fig13": fig13,
+    "synergy-motivation": motivation,
+    "synergy-opt-gap": opt_gap,
+    "synergy-table5": table5,
+}

@@ -1,0 +1,86 @@
+"""`kube-synergy reproduce` and `bench simulator`: ours beside theirs, one file of plots, one line for bad input."""
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from synergy_cli.bench import simulator as bench_simulator
+from synergy_cli.main import main
+from synergy_simulator.reproductions import load_figures
+from synergy_simulator.reproductions.registry import REPRODUCTIONS
+
+
+def _reproduce(folder: Path, *arguments: str) -> Result:
+    plot = folder / "plot.html"
+    return CliRunner().invoke(main, ["reproduce", *arguments, "--processes", "1", "--plot", str(plot)])
+
+
+def test_the_motivation_is_a_gain_for_the_sensitive_at_nobodys_cost(tmp_path: Path) -> None:
+    result = _reproduce(tmp_path, "synergy-motivation", "--quick", "--json")
+    assert result.exit_code == 0, result.output
+    report = json.loads(result.stdout)
+    assert report["figures"]["gain"] > 1.15
+    epochs = [float(row[3]) for row in report["rows"] if row[0].startswith("table")]
+    assert epochs[:4] == [1, 1, 1, 1]
+    assert max(epochs[4:]) <= 1
+    assert "What differs from the paper" in (tmp_path / "plot.html").read_text()
+
+
+def test_optimistic_profiling_is_near_what_runs_say(tmp_path: Path) -> None:
+    figures = json.loads(_reproduce(tmp_path, "synergy-fig5", "--quick", "--json").stdout)["figures"]
+    assert figures["memory_error"] < 0.03
+    assert figures["cpu_error"] < 0.03
+    assert figures["points"] <= 8
+    assert (tmp_path / "plot.html").read_text().count("<svg") == 2
+
+
+def test_a_figure_over_load_for_reading(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(load_figures, "QUICK", (60, (20, 40)))
+    result = _reproduce(tmp_path, "synergy-fig9", "--quick")
+    assert result.exit_code == 0, result.output
+    lines = result.stdout.splitlines()
+    assert lines[0] == "Figure 9: FIFO, single-GPU"
+    assert "81 h proportional, 22 h tune" in result.stdout
+    assert any(line.startswith("* Matrices: the built-in models") for line in lines)
+
+
+def test_every_reproduction_of_the_paper_is_there() -> None:
+    figures = [f"synergy-fig{number}" for number in (5, 6, 7, 8, 9, 11, 12, 13)]
+    assert set(REPRODUCTIONS) == {*figures, "synergy-motivation", "synergy-opt-gap", "synergy-table5"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (("nothing",), "NAME: 'nothing' is not there; choose one of synergy-fig5, "),
+        (("synergy-fig5", "--data", "/no/folder"), "--data: there is no folder /no/folder"),
+    ],
+)
+def test_bad_arguments_are_one_line(tmp_path: Path, arguments: tuple[str, ...], line: str) -> None:
+    result = _reproduce(tmp_path, *arguments)
+    assert result.exit_code == 2
+    assert result.stderr.startswith(f"error: {line}")
+    assert not (tmp_path / "plot.html").exists()
+
+
+def test_bench_has_each_run_beside_the_authors(monkeypatch: pytest.MonkeyPatch) -> None:
+    kind = bench_simulator.Kind(
+        "tiny", 1, lambda source: source.drawn(20, 4.0), None, ("fifo",), {"proportional": 1000.0}, 60.0
+    )
+    monkeypatch.setattr(bench_simulator, "KINDS", (kind,))
+    result = CliRunner().invoke(main, ["bench", "simulator", "--json"])
+    assert result.exit_code == 0, result.output
+    usual, tuned = json.loads(result.stdout)["cases"]
+    assert (usual["gpus"], usual["jobs"], usual["within_aim"]) == (8, 20, True)
+    assert usual["ratio"] == pytest.approx(1000.0 / usual["cpu_s"])
+    assert tuned["ratio"] is None
+    assert tuned["avg_jct_h"] <= usual["avg_jct_h"]
+    table = CliRunner().invoke(main, ["bench", "simulator"]).stdout
+    assert table.splitlines()[2].split()[:3] == ["tiny", "fifo", "proportional"]
+
+
+def test_bench_without_its_data_is_one_line() -> None:
+    result = CliRunner().invoke(main, ["bench", "simulator", "--data", "/no/folder"])
+    assert (result.exit_code, result.stderr) == (2, "error: --data: there is no folder /no/folder\n")
