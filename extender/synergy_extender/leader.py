@@ -53,6 +53,7 @@ class LeaderElection:
         self._clock = clock
         self._renewed_at: float | None = None
         self._not_before = -math.inf
+        self._at_lease = asyncio.Lock()
         self._told = False
         self._seen_version = ""
         self._seen_at = 0.0
@@ -68,8 +69,8 @@ class LeaderElection:
         while True:
             started = self._clock()
             try:
-                async with asyncio.timeout(self._timing.renew_s / 2):
-                    won = started >= self._not_before and await self._try()
+                async with asyncio.timeout(self._timing.renew_s / 2), self._at_lease:
+                    won = self._clock() >= self._not_before and await self._try()
                 self._renewed_at = started if won and started >= self._not_before else None
             except CALL_FAILED as error:
                 _LOG.warning("leader election: %s", explain(error))
@@ -78,16 +79,20 @@ class LeaderElection:
             self._tell()
 
     async def release(self) -> None:
-        """Give the lead back, so that another need not wait, and do not try for it again for the length of a lease."""
+        """Give the lead back, so that another need not wait, and do not try for it again for the length of a lease.
+
+        A renewal that is on its way is waited for: it would hold the Lease again, or be in the way.
+        """
         self._not_before = self._clock() + self._timing.lease_s
         if not self.leading:
             return
         self._renewed_at = None
         self._tell()
-        lease = await self._client.get(LEASES, self._name, self._namespace)
-        if lease["spec"].get("holderIdentity") == self._identity:
-            lease["spec"] = self._spec("", 1, lease["spec"])
-            await self._client.replace(LEASES, self._name, lease, self._namespace)
+        async with self._at_lease:
+            lease = await self._client.get(LEASES, self._name, self._namespace)
+            if lease["spec"].get("holderIdentity") == self._identity:
+                lease["spec"] = self._spec("", 1, lease["spec"])
+                await self._client.replace(LEASES, self._name, lease, self._namespace)
 
     async def _try(self) -> bool:
         """Hold or take the Lease; False while it is another's."""
