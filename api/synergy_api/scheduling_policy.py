@@ -6,8 +6,8 @@ from pydantic import Field
 
 from synergy_api.base import ApiModel, Conditions
 
-PolicyName = Literal["fifo", "srtf", "las"]
-MechanismName = Literal["proportional", "tune"]
+PolicyName = Literal["fifo", "srtf", "las", "ftf"]
+MechanismName = Literal["proportional", "greedy", "tune", "opt", "drf", "drf-tune", "tetris", "tetris-tune"]
 DEFAULT_POLICY_NAME = "default"
 
 

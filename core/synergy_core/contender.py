@@ -14,6 +14,7 @@ from synergy_core.model import Job, Placement
 from synergy_core.placement import Seats
 from synergy_core.pool import Booking, Pool
 from synergy_core.resources import (
+    Further,
     Vector,
     held_in,
     larger,
@@ -48,7 +49,22 @@ class Kind:
     """Speed at the proportional share on the GPU type where it is fastest."""
 
 
-Kinds = dict[Hashable, Kind]
+class Kinds:
+    """The kinds of jobs that one plan has met; `further` are the cluster's further resources (`resources`)."""
+
+    def __init__(self, further: Further = ()) -> None:
+        self.further = further
+        self._known: dict[Hashable, Kind] = {}
+
+    def of(self, job: Job) -> Kind:
+        """The job's kind. Matrices are the same if they are one object."""
+        low, high = minimum(job, self.further), maximum(job, self.further)
+        key = (job.gpus, low, high, job.purpose, job.gpu_types, id(job.profiles))
+        kind = self._known.get(key)
+        if kind is None:
+            most = tuple(None if bound is None else max(1, bound // job.gpus) for bound in high)
+            kind = self._known[key] = Kind(_capped(split_up(low, job.gpus), most), most, {})
+        return kind
 
 
 class Contender:
@@ -59,7 +75,7 @@ class Contender:
 
     __slots__ = ("_cut_down", "_kind", "gpus", "held", "high", "job", "low", "name", "rank", "tolerance")
 
-    def __init__(self, job: Job, pools: Iterable[Pool], tolerance: float, kinds: Kinds | None = None) -> None:
+    def __init__(self, job: Job, pools: Sequence[Pool], tolerance: float, kinds: Kinds | None = None) -> None:
         self.job = job
         self.name = job.name
         self.gpus = job.gpus
@@ -67,7 +83,7 @@ class Contender:
         self.tolerance = tolerance
         self.held = _held(job, pools) if job.running is not None else None
         self._cut_down: Booking | None = None
-        self._kind = kind_of(job, {} if kinds is None else kinds)
+        self._kind = (kinds or Kinds(pools[0].further if pools else ())).of(job)
         self.high = self._kind.high
         """Most of each resource per GPU."""
         self.low = self._kind.low
@@ -75,6 +91,28 @@ class Contender:
 
     def __repr__(self) -> str:
         return f"Contender({self.name})"
+
+    @property
+    def booking_in_place(self) -> Booking:
+        """The promise of a running job on its own nodes; a profile run keeps exactly what it has."""
+        held = self.held
+        if held is None:
+            return ()
+        return held.booking if self.is_profile_run else self.on(held.pool).booking(held.seats)
+
+    @property
+    def nodes_are_there(self) -> bool:
+        """Whether all nodes on which it runs are there still."""
+        held, running = self.held, self.job.running
+        return held is not None and running is not None and len(held.booking) == len(running.workers)
+
+    @property
+    def place_is_there(self) -> bool:
+        """Whether all nodes on which it runs are there, can be used, and have a GPU type that it allows."""
+        held = self.held
+        if held is None or not self.nodes_are_there:
+            return False
+        return self.may_use(held.pool) and all(held.pool.usable[node] for node, _ in held.seats)
 
     @property
     def is_profile_run(self) -> bool:
@@ -137,19 +175,18 @@ class Contender:
         return self._kind.best_speed
 
 
-def kind_of(job: Job, kinds: Kinds) -> Kind:
-    """The job's kind, noted in `kinds`. Matrices are the same if they are one object."""
-    low, high = minimum(job), maximum(job)
-    key = (job.gpus, low, high, job.purpose, job.gpu_types, id(job.profiles))
-    kind = kinds.get(key)
-    if kind is None:
-        most = tuple(None if bound is None else max(1, bound // job.gpus) for bound in high)
-        kind = kinds[key] = Kind(_capped(split_up(low, job.gpus), most), most, {})
-    return kind
-
-
 def _capped(per_gpu: Vector, high: tuple[int | None, ...]) -> Vector:
+    if not any(high):
+        return per_gpu
     return tuple(e if most is None else min(e, most) for e, most in zip(per_gpu, high, strict=True))
+
+
+def fastest_first(contender: Contender, pools: Iterable[Pool]) -> list[Pool]:
+    """The pools it may use, the one where it is fastest at its share first; where that is not known, by name."""
+    allowed = [pool for pool in pools if contender.may_use(pool)]
+    if len(allowed) > 1:
+        allowed.sort(key=lambda pool: (-contender.on(pool).proportional_steps_per_s(), pool.gpu_type))
+    return allowed
 
 
 def _held(job: Job, pools: Iterable[Pool]) -> Held | None:
@@ -158,7 +195,7 @@ def _held(job: Job, pools: Iterable[Pool]) -> Held | None:
     for pool in pools:
         if pool.gpu_type == job.running.gpu_type:
             on_known = [share for share in job.running.workers if share.node in pool.index]
-            booking = tuple(sorted([(pool.index[s.node], s.gpus, held_in(s)) for s in on_known]))
+            booking = tuple(sorted([(pool.index[s.node], s.gpus, held_in(s, pool.further)) for s in on_known]))
             return Held(pool, booking, tuple([(node, gpus) for node, gpus, _ in booking]))
     return None
 
@@ -209,7 +246,7 @@ class Terms:
     def speed(self) -> Speed | None:
         """The job's speed on this pool's GPUs; None where there is no matrix for them."""
         if self._speed is None and self._profile is not None:
-            self._speed = Speed(self._profile)
+            self._speed = Speed(self._profile, self._pool.further)
         return self._speed
 
     def proportional_steps_per_s(self, share: Vector | None = None) -> float:
@@ -223,6 +260,12 @@ class Terms:
             known = 0.0 if self.speed is None else self.speed.at(times(per_gpu, self._contender.gpus))
             self._speeds[per_gpu] = known
         return known
+
+    def serves(self, per_gpu: Vector, share: Vector) -> bool:
+        """Whether the job is as fast with `per_gpu` as with `share`; where its speed is not known, has as much."""
+        if self.speed is None:
+            return within(share, per_gpu)
+        return self.steps_per_s(per_gpu) >= self.steps_per_s(share) and within(self._contender.low, per_gpu)
 
     def promise(self, node: int) -> Vector:
         """What is reserved per GPU on a node: the node's share, more where the job's minimum is above it."""
@@ -241,9 +284,10 @@ class Terms:
 
     def proportional(self, nodes: Iterable[int]) -> Vector:
         """The GPU-proportional share on these nodes, within the job's bounds: the same beside each GPU."""
-        return self._proportional_to(self._pool.share_on(nodes))
+        return self.proportional_to(self._pool.share_on(nodes))
 
-    def _proportional_to(self, share: Vector) -> Vector:
+    def proportional_to(self, share: Vector) -> Vector:
+        """A node's share within the job's bounds."""
         proportional = self._proportional.get(share)
         if proportional is None:
             proportional = self.fixed or larger(self._contender.capped(share), self._contender.low)
@@ -256,10 +300,13 @@ class Terms:
         What the job cannot use of a share is left to others: a job whose speed does not depend on memory gives up the
         memory of its share, and is as fast as before.
         """
-        share_on = self._pool.share_on(nodes)
-        floor = self._floors.get(share_on)
+        return self.floor_of_share(self._pool.share_on(nodes))
+
+    def floor_of_share(self, share: Vector) -> Vector:
+        """The least that is as fast as this share of a node."""
+        floor = self._floors.get(share)
         if floor is None:
-            floor = self._floors[share_on] = self._floor_of(self._proportional_to(share_on))
+            floor = self._floors[share] = self._floor_of(self.proportional_to(share))
         return floor
 
     def _floor_of(self, share: Vector) -> Vector:
@@ -305,7 +352,7 @@ class Terms:
         """The job's demand vector per GPU (Synergy, section 3.2), within its bounds and what a node has.
 
         Never slower than the proportional share, which the tolerance of the demand vector alone would allow. A job
-        without a matrix wishes for its share.
+        without a matrix wishes for its share; one whose matrix lacks a further resource, for its share of that.
         """
         if self._wish is None:
             self._wish = self.fixed or self._demand()
@@ -316,6 +363,8 @@ class Terms:
         share = contender.capped(self._pool.best_share)
         if self.speed is None:
             return larger(share, contender.low)
-        ceiling = times(larger(contender.capped(self._pool.most_per_gpu(gpus)), share), gpus)
+        most = larger(contender.capped(self._pool.most_per_gpu(gpus)), share)
+        known = zip(most, share, self.speed.measured, strict=True)
+        ceiling = times(tuple(m if measured else s for m, s, measured in known), gpus)
         target = max(self.speed.at(ceiling) * (1.0 - contender.tolerance), self.steps_per_s(share))
         return larger(split_up(self.speed.smallest(target, ceiling), gpus), contender.low, (1,) * len(share))

@@ -6,7 +6,7 @@ when it is needed: for running jobs at once, for the others when the walk along 
 
 from collections.abc import Container, Iterator, Sequence
 
-from synergy_core.contender import Contender, Kinds, kind_of
+from synergy_core.contender import Contender, Kinds
 from synergy_core.model import Job
 from synergy_core.pool import Pool
 
@@ -33,6 +33,11 @@ class Line:
             contender.rank = rank
             yield contender
 
+    def led_by(self, first: Sequence[str]) -> "Line":
+        """The line with these at its head, in this order; the others follow as they were."""
+        ahead = set(first)
+        return Line(self._roster, [*first, *(name for name in self._names if name not in ahead)])
+
     @property
     def fewest_gpus(self) -> int:
         """The fewest GPUs that any of them needs; 0 where there is none."""
@@ -46,7 +51,7 @@ class Roster:
         self.jobs = {job.name: job for job in jobs}
         self._pools = pools
         self._tolerance = tolerance
-        self._kinds: Kinds = {}
+        self._kinds = Kinds(pools[0].further if pools else ())
         self._contenders: dict[str, Contender] = {}
         self.running = [self.contender(job.name) for job in jobs if job.running is not None]
 
@@ -60,7 +65,7 @@ class Roster:
 
     def best_speed(self, job: Job) -> float:
         """Speed at the proportional share on the GPU type where the job is fastest; 0 where it is not known."""
-        known = kind_of(job, self._kinds).best_speed
+        known = self._kinds.of(job).best_speed
         return self.contender(job.name).best_speed(self._pools) if known is None else known
 
     def line(self, names: Sequence[str], *, without: Container[str]) -> Line:

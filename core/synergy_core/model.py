@@ -7,6 +7,7 @@ checks the constraints written here; a Snapshot that a program builds itself is 
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from math import prod
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import ConfigDict, Field
@@ -18,6 +19,8 @@ Count = Annotated[int, Field(ge=0)]
 Positive = Annotated[int, Field(ge=1)]
 Seconds = Annotated[float, Field(ge=0)]
 Rate = Annotated[float, Field(ge=0)]
+
+_OWN_FIELDS = ("gpus", "cpu_millis", "memory_bytes")
 
 Purpose = Literal["train", "profile"]
 Placement = Literal["auto", "consolidate", "spread"]
@@ -47,10 +50,20 @@ class Node:
     gpus_used: Count = 0
     cpu_millis_used: Count = 0
     memory_bytes_used: Count = 0
+    further: Mapping[str, Count] = field(default_factory=dict, hash=False)
+    """Further resources by name, such as storage or network bandwidth; every node of a cluster names the same ones."""
+    further_used: Mapping[str, Count] = field(default_factory=dict, hash=False)
     replicas: Positive = 1
     """Clients that may share one GPU."""
     schedulable: bool = True
     """False for a cordoned node: what runs there stays, nothing new comes."""
+
+    def __post_init__(self) -> None:
+        for name in (name for name in _OWN_FIELDS if name in self.further):
+            raise FieldError(f"further.{name}", "has a field of its own; give it there")
+        for name in self.further_used:
+            if name not in self.further:
+                raise FieldError(f"further_used.{name}", "is not in further; say there how much the node has")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +71,8 @@ class Profile:
     """Sensitivity matrix of a job on one GPU type (Synergy, section 3.1).
 
     `steps_per_s[i][j]` is the speed of the whole job, all its GPUs together, with `cpu_millis[i]` and
-    `memory_bytes[j]`. Both axes ascend strictly.
+    `memory_bytes[j]`. All axes ascend strictly. With further axes there is a column for each combination of memory
+    with a point of each of them, in the order of their names, the last one varying fastest.
     """
 
     __pydantic_config__: ClassVar[ConfigDict] = _STRICT
@@ -66,18 +80,27 @@ class Profile:
     cpu_millis: Annotated[tuple[Positive, ...], Field(min_length=1)]
     memory_bytes: Annotated[tuple[Positive, ...], Field(min_length=1)]
     steps_per_s: tuple[tuple[Rate, ...], ...]
+    further: Mapping[str, Annotated[tuple[Positive, ...], Field(min_length=1)]] = field(
+        default_factory=dict, hash=False
+    )
+    """Axes of further resources by name."""
 
     def __post_init__(self) -> None:
-        for name, axis in (("cpu_millis", self.cpu_millis), ("memory_bytes", self.memory_bytes)):
+        axes = {"cpu_millis": self.cpu_millis, "memory_bytes": self.memory_bytes}
+        axes.update((f"further.{name}", axis) for name, axis in sorted(self.further.items()))
+        for name, axis in axes.items():
             for index in range(1, len(axis)):
                 if axis[index] <= axis[index - 1]:
                     raise FieldError(f"{name}[{index}]", f"{axis[index]} is not above {axis[index - 1]}; sort the axis")
         if len(self.steps_per_s) != len(self.cpu_millis):
             problem = f"has {len(self.steps_per_s)} rows for {len(self.cpu_millis)} CPU points; give one row per point"
             raise FieldError("steps_per_s", problem)
+        columns = prod(len(axis) for axis in axes.values()) // len(self.cpu_millis)
+        points = "combinations of memory and further points" if self.further else "memory points"
+        each = "one per combination" if self.further else "one per point"
         for index, row in enumerate(self.steps_per_s):
-            if len(row) != len(self.memory_bytes):
-                problem = f"has {len(row)} values for {len(self.memory_bytes)} memory points; give one per point"
+            if len(row) != columns:
+                problem = f"has {len(row)} values for {columns} {points}; give {each}"
                 raise FieldError(f"steps_per_s[{index}]", problem)
 
 
@@ -91,6 +114,7 @@ class NodeShare:
     gpus: Positive
     cpu_millis: Count
     memory_bytes: Count
+    further: Mapping[str, Count] = field(default_factory=dict, hash=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,6 +164,9 @@ class Job:
     memory_bytes_min: Count = 0
     memory_bytes_max: Positive | None = None
     """Bounds on what the plan gives the whole job."""
+    further_min: Mapping[str, Count] = field(default_factory=dict, hash=False)
+    further_max: Mapping[str, Positive] = field(default_factory=dict, hash=False)
+    """The same for further resources; names that the cluster's nodes do not have bound nothing."""
     placement: Placement = "auto"
     """`consolidate` waits for one node, `spread` takes what is left over on many, `auto` takes the fewest nodes."""
     nodes: tuple[Name, ...] | None = None
@@ -150,6 +177,11 @@ class Job:
             low, high = getattr(self, f"{dimension}_min"), getattr(self, f"{dimension}_max")
             if high is not None and low > high:
                 raise FieldError(f"{dimension}_min", f"{low} is above {dimension}_max {high}; lower it")
+        for name, low in self.further_min.items():
+            if low > self.further_max.get(name, low):
+                raise FieldError(
+                    f"further_min.{name}", f"{low} is above further_max {self.further_max[name]}; lower it"
+                )
         if self.running is not None:
             _check_running(self, self.running)
 
@@ -178,6 +210,15 @@ class Snapshot:
     def __post_init__(self) -> None:
         _unique("nodes", [node.name for node in self.nodes])
         _unique("jobs", [job.name for job in self.jobs])
+        _alike(self.nodes)
+
+
+def _alike(nodes: tuple[Node, ...]) -> None:
+    for index, node in enumerate(nodes):
+        for name in sorted(node.further.keys() ^ nodes[0].further.keys()):
+            lacking = index if name not in node.further else 0
+            problem = f"missing, node {nodes[index - lacking].name!r} has it; give it for every node"
+            raise FieldError(f"nodes[{lacking}].further.{name}", problem)
 
 
 def _unique(kind: str, names: list[str]) -> None:

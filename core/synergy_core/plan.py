@@ -9,14 +9,14 @@ from itertools import groupby
 from synergy_core.contender import Contender
 from synergy_core.line import Roster
 from synergy_core.mechanisms import MECHANISMS
+from synergy_core.mechanisms.mechanism import Round
 from synergy_core.mechanisms.statement import Packing
-from synergy_core.model import Allocation, FieldError, Job, Node, Plan, PlanConfig, Snapshot, Waiting
+from synergy_core.model import Allocation, FieldError, Job, Node, Plan, PlanConfig, Snapshot
 from synergy_core.policies import POLICIES, Policy, line_of
 from synergy_core.policies.queue import Queue
 from synergy_core.pool import Pool
 from synergy_core.reasons import waiting
 from synergy_core.resources import node_share, with_more_used
-from synergy_core.rounds import Selection, select
 
 
 def plan(snapshot: Snapshot, config: PlanConfig) -> Plan:
@@ -31,20 +31,13 @@ def plan(snapshot: Snapshot, config: PlanConfig) -> Plan:
     kept = _out_of_reach(roster.running, config)
     line = roster.line(_ranking(snapshot, roster, POLICIES[config.policy]), without=kept)
     gpus = sum(sum(pool.gpus) for pool in pools)
-    selection = select(
-        line,
-        pools,
-        mode=config.mode,
-        profile_gpus=gpus * config.profile_gpu_percent // 100,
-        explain=config.explain,
-    )
-    mechanism = MECHANISMS[config.mechanism]
-    packings = [mechanism(one, config.mode) for one in selection.pools.values()]
+    round_ = Round(line, pools, config.mode, gpus * config.profile_gpu_percent // 100, config.explain)
+    outcome = MECHANISMS[config.mechanism](round_)
     running = [job for job in snapshot.jobs if job.running is not None]
-    given = {a.job: a for packing in packings for a in _allocations(packing, config)} | kept
+    given = {a.job: a for packing in outcome.packings for a in _allocations(packing, config)} | kept
     return Plan(
         allocations=tuple(given[name] for name in sorted(given)),
-        waiting=_waiting(selection),
+        waiting=tuple(waiting(contender.job, reason) for contender, reason in outcome.waiting),
         preempted=tuple(sorted(job.name for job in running if _run_ends(job, given.get(job.name)))),
         resized=tuple(sorted(job.name for job in running if _is_resized(job, given.get(job.name)))),
         policy=config.policy,
@@ -93,13 +86,14 @@ def _out_of_reach(contenders: Iterable[Contender], config: PlanConfig) -> dict[s
 
 def _ranking(snapshot: Snapshot, roster: Roster, policy: Policy) -> list[str]:
     """Profile runs by arrival, then the policy's line."""
-    ranked = line_of(policy(Queue(now=snapshot.now, jobs=snapshot.jobs, steps_per_s=roster.best_speed)))
+    gpus = sum(node.gpus for node in snapshot.nodes)
+    ranked = line_of(policy(Queue(now=snapshot.now, jobs=snapshot.jobs, steps_per_s=roster.best_speed, gpus=gpus)))
     profile_runs = [job for job in snapshot.jobs if job.purpose == "profile"]
     if not profile_runs:
         return list(ranked)
     profile_runs.sort(key=lambda job: (job.arrival_s, job.name))
-    first = [job.name for job in profile_runs]
-    return [*first, *(name for name in ranked if name not in set(first))]
+    first = dict.fromkeys(job.name for job in profile_runs)
+    return [*first, *(name for name in ranked if name not in first)]
 
 
 def _allocations(packing: Packing, config: PlanConfig) -> Iterable[Allocation]:
@@ -122,14 +116,12 @@ def _allocations(packing: Packing, config: PlanConfig) -> Iterable[Allocation]:
         yield Allocation(
             job=contender.name,
             gpu_type=pool.gpu_type,
-            workers=tuple(node_share(pool.nodes[node].name, gpus, amounts) for node, gpus, amounts in seat.shares),
+            workers=tuple(
+                node_share(pool.nodes[node].name, gpus, amounts, pool.further) for node, gpus, amounts in seat.shares
+            ),
             steps_per_s=speed,
             proportional_steps_per_s=usual,
         )
-
-
-def _waiting(selection: Selection) -> tuple[Waiting, ...]:
-    return tuple(waiting(contender.job, reason) for contender, reason in selection.waiting)
 
 
 def _run_ends(job: Job, given: Allocation | None) -> bool:

@@ -1,7 +1,7 @@
 """The nodes of one GPU type, what they have for us, and what of it is promised to whom."""
 
 from collections.abc import Iterable, Sequence
-from itertools import starmap
+from copy import copy
 from operator import floordiv, gt
 
 import numpy as np
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from synergy_core.model import Node
 from synergy_core.placement import Rooms
-from synergy_core.resources import DIMENSIONS, Vector, larger, left_on, smaller, whole
+from synergy_core.resources import Vector, further_of, larger, left_on, smaller, whole
 
 Booking = tuple[tuple[int, int, Vector], ...]
 """(index of a node, GPUs, amounts of the other resources there), each node once."""
@@ -29,8 +29,12 @@ class Pool:
         self.nodes = sorted(nodes, key=lambda node: node.name)
         self.index = {node.name: index for index, node in enumerate(self.nodes)}
         self.gpus = [max(0, node.gpus - node.gpus_used) for node in self.nodes]
-        self.capacity = [left_on(node) for node in self.nodes]
-        self.share = list(starmap(_share, zip(self.nodes, self.gpus, self.capacity, strict=True)))
+        self.further = further_of(self.nodes)
+        self.capacity = [left_on(node, self.further) for node in self.nodes]
+        self.share = [
+            _share(node.gpus, whole(node, self.further), gpus, left)
+            for node, gpus, left in zip(self.nodes, self.gpus, self.capacity, strict=True)
+        ]
         self.usable = [gpus > 0 and all(share) for gpus, share in zip(self.gpus, self.share, strict=True)]
         self.open = np.array([u and n.schedulable for u, n in zip(self.usable, self.nodes, strict=True)], dtype=bool)
         gpus_open = [gpus for gpus, is_open in zip(self.gpus, self.open, strict=True) if is_open]
@@ -40,7 +44,9 @@ class Pool:
         self.best_share = larger(*(open_shares or self.share))
         self.least_share = smaller(*(open_shares or self.share))
         self.shares = np.array(self.share, dtype=np.int64)
-        self.weight = 1.0 / ((len(DIMENSIONS) + 1) * np.maximum(1, np.array(self.capacity, dtype=np.int64).max(axis=0)))
+        self.weight = 1.0 / (
+            (len(self.best_share) + 1) * np.maximum(1, np.array(self.capacity, dtype=np.int64).max(axis=0))
+        )
         """Makes what is free of a node, all resources together, a number below 1."""
         self._most_per_gpu: dict[int, Vector] = {}
 
@@ -65,10 +71,10 @@ class Pool:
         return larger(*rooms)
 
 
-def _share(node: Node, gpus_left: int, left: Vector) -> Vector:
+def _share(gpus: int, all_: Vector, gpus_left: int, left: Vector) -> Vector:
     if gpus_left == 0:
         return (0,) * len(left)
-    return tuple(min(all_ // node.gpus, rest // gpus_left) for all_, rest in zip(whole(node), left, strict=True))
+    return tuple(min(entry // gpus, rest // gpus_left) for entry, rest in zip(all_, left, strict=True))
 
 
 class Reservations:
@@ -87,6 +93,14 @@ class Reservations:
         self.slots: Rooms = np.array([self._slots_of(index) for index in range(len(pool.nodes))], dtype=np.int64)
         self.total = int(self.slots.sum())
         self._unheld = sum(gpus for gpus, is_open in zip(self.free_gpus, self.pool.open, strict=True) if is_open)
+
+    def copy(self) -> "Reservations":
+        """The same promises, to go on from separately."""
+        twin = copy(self)
+        twin.free_gpus = list(self.free_gpus)
+        twin.free = [list(free) for free in self.free]
+        twin.slots = self.slots.copy()
+        return twin
 
     @property
     def unheld(self) -> int:

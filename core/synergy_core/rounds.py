@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from synergy_core.contender import Contender
+from synergy_core.contender import Contender, fastest_first
 from synergy_core.diagnosis import never, not_now, open_to, promise_room
 from synergy_core.line import Line
 from synergy_core.model import Mode
@@ -103,11 +103,11 @@ class _Walk:
             if self._nobody_leaves:
                 self._hold(contender, _booking_as_held(contender))
             elif self._may_stay(contender):
-                self._hold(contender, _booking_in_place(contender))
+                self._hold(contender, contender.booking_in_place)
                 if not contender.keeps_its_gpus:
                     self._displaceable[_pool_of(contender).gpu_type].append(contender)
                     self._count_releasable(contender, 1)
-            elif contender.keeps_its_gpus and _all_there(contender):
+            elif contender.keeps_its_gpus and contender.nodes_are_there:
                 self._hold(contender, _booking_as_held(contender))
                 self._pool_selection(_pool_of(contender)).pinned.add(contender)
         held = [contender.gpus for contender in self._held if contender.is_profile_run]
@@ -136,14 +136,7 @@ class _Walk:
             self.stays(contender)
 
     def _may_stay(self, contender: Contender) -> bool:
-        held = contender.held
-        if held is None or not _all_there(contender):
-            return False
-        return (
-            contender.may_use(held.pool)
-            and all(held.pool.usable[node] for node, _ in held.seats)
-            and self._has_room(held.pool, _booking_in_place(contender))
-        )
+        return contender.place_is_there and self._has_room(_pool_of(contender), contender.booking_in_place)
 
     def _has_room(self, pool: Pool, booking: Booking) -> bool:
         reservations = self._pool_selection(pool).reservations
@@ -184,13 +177,13 @@ class _Walk:
         profile_gpus = self._profile_gpus_held + contender.gpus
         if contender.is_profile_run and self._profile_gpus_held > 0 and profile_gpus > self._profile_gpus:
             return Reason.PROFILE_SHARE_USED
-        pools = _fastest_first(contender, self._pools)
+        pools = fastest_first(contender, self._pools)
         if any(self._place(contender, pool) for pool in pools):
             return None
         if not self._nobody_leaves and any(self._displace(contender, pool) for pool in pools):
             return None
         for pool in pools:
-            if not _floats(contender, pool):
+            if not floats(contender, pool):
                 self._pool_selection(pool).turned_away.append(contender)
         return not_now(contender, [one.reservations for one in self.selection.pools.values()])
 
@@ -198,12 +191,12 @@ class _Walk:
         chosen = self._pool_selection(pool)
         reservations = chosen.reservations
         if contender.held is not None and contender.held.pool is pool and self._may_stay(contender):
-            reservations.take(_booking_in_place(contender))
+            reservations.take(contender.booking_in_place)
             chosen.staying.append(contender)
             return True
         if reservations.idle < contender.gpus:
             return False
-        if _floats(contender, pool):
+        if floats(contender, pool):
             reservations.floating += contender.gpus
             chosen.floating.append(contender)
             return True
@@ -229,8 +222,8 @@ class _Walk:
                 placed = True
                 break
         for victim in reversed(released):
-            if not placed or self._has_room(pool, _booking_in_place(victim)):
-                self._hold(victim, _booking_in_place(victim))
+            if not placed or self._has_room(pool, victim.booking_in_place):
+                self._hold(victim, victim.booking_in_place)
                 self._count_releasable(victim, 1)
         line = self._displaceable[pool.gpu_type]
         while line and line[-1] not in self._held:
@@ -253,7 +246,7 @@ class _Walk:
         reservations = self._pool_selection(pool).reservations
         if reservations.idle + self._all_releasable[pool.gpu_type] < contender.gpus:
             return False
-        if _floats(contender, pool):
+        if floats(contender, pool):
             return True
         after = np.array(reservations.free_gpus) + self._releasable[pool.gpu_type]
         rooms = np.where(open_to(contender, pool), after, 0)
@@ -265,31 +258,16 @@ class _Walk:
         reservations = self._pool_selection(pool).reservations
         if reservations.idle < contender.gpus:
             return False
-        if _floats(contender, pool) or contender.place(pool) != "consolidate":
+        if floats(contender, pool) or contender.place(pool) != "consolidate":
             return True
         held = victim.held.seats if victim.held is not None else ()
         return any(reservations.free_gpus[node] >= contender.gpus for node, _ in held)
-
-
-def _all_there(contender: Contender) -> bool:
-    """Whether all nodes of a running job are there still."""
-    held, running = contender.held, contender.job.running
-    return held is not None and running is not None and len(held.booking) == len(running.workers)
 
 
 def _pool_of(contender: Contender) -> Pool:
     if contender.held is None:
         raise LookupError(f"{contender.name} holds nothing")
     return contender.held.pool
-
-
-def _booking_in_place(contender: Contender) -> Booking:
-    """The promise of a running job on its own nodes; a profile run keeps exactly what it has."""
-    if contender.held is None:
-        return ()
-    if contender.is_profile_run:
-        return contender.held.booking
-    return contender.on(contender.held.pool).booking(contender.held.seats)
 
 
 def _booking_as_held(contender: Contender) -> Booking:
@@ -304,14 +282,7 @@ def _booking_as_held(contender: Contender) -> Booking:
     )
 
 
-def _floats(contender: Contender, pool: Pool) -> bool:
+def floats(contender: Contender, pool: Pool) -> bool:
+    """Whether any free GPUs of the pool will do, wherever they are."""
     anywhere = contender.job.nodes is None and not contender.on(pool).hard
     return anywhere and (contender.gpus == 1 or contender.place(pool) != "consolidate")
-
-
-def _fastest_first(contender: Contender, pools: Sequence[Pool]) -> list[Pool]:
-    """The pools it may use, the one where it is fastest at its share first; where that is not known, by name."""
-    allowed = [pool for pool in pools if contender.may_use(pool)]
-    if len(allowed) > 1:
-        allowed.sort(key=lambda pool: (-contender.on(pool).proportional_steps_per_s(), pool.gpu_type))
-    return allowed

@@ -1,18 +1,24 @@
 """Snapshots and plans as JSON text. Unknown fields and bad values are refused with one line that names the field."""
 
-from dataclasses import fields, is_dataclass
+from dataclasses import MISSING, Field, fields, is_dataclass
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 
-from synergy_core.model import FieldError, Job, Node, Plan, Snapshot
+from synergy_core.model import FieldError, Job, Node, NodeShare, Plan, Profile, Snapshot
 
 _SNAPSHOT = TypeAdapter(Snapshot)
 
 _ONLY_WHEN_SET = frozenset(
     {
+        (Node, "further"),
+        (Node, "further_used"),
         (Node, "schedulable"),
+        (NodeShare, "further"),
+        (Profile, "further"),
+        (Job, "further_min"),
+        (Job, "further_max"),
         (Job, "purpose"),
         (Job, "cpu_millis_min"),
         (Job, "cpu_millis_max"),
@@ -54,13 +60,17 @@ def _document(value: Any) -> Any:
         return {
             item.name: _document(getattr(value, item.name))
             for item in fields(value)
-            if (kind, item.name) not in _ONLY_WHEN_SET or getattr(value, item.name) != item.default
+            if (kind, item.name) not in _ONLY_WHEN_SET or getattr(value, item.name) != _default(item)
         }
     if isinstance(value, tuple):
         return [_document(entry) for entry in value]
     if isinstance(value, dict):
         return {key: _document(entry) for key, entry in value.items()}
     return value
+
+
+def _default(item: "Field[Any]") -> Any:
+    return item.default if item.default_factory is MISSING else item.default_factory()
 
 
 def _one_line(details: ErrorDetails) -> str:

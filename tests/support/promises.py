@@ -1,40 +1,65 @@
 """What every plan must keep (DESIGN: promises), worked out anew from the snapshot."""
 
 from collections import Counter
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from synergy_core.model import Allocation, Job, Node, Plan, Profile, Snapshot
 
-DIMENSIONS = ("cpu_millis", "memory_bytes")
+BASE = ("cpu_millis", "memory_bytes")
+
+
+def dimensions(snapshot: Snapshot) -> tuple[str, ...]:
+    return (*BASE, *sorted({name for node in snapshot.nodes for name in node.further}))
+
+
+def amount(thing: Any, dimension: str, which: str = "") -> Any:
+    """What a node, a share or a job has in a dimension; `which` is "_used", "_min" or "_max"."""
+    if dimension in ("gpus", *BASE):
+        return getattr(thing, dimension + which)
+    return getattr(thing, f"further{which}").get(dimension, None if which == "_max" else 0)
 
 
 def left(node: Node, dimension: str) -> int:
-    return int(max(0, getattr(node, dimension) - getattr(node, f"{dimension}_used")))
+    return int(max(0, amount(node, dimension) - amount(node, dimension, "_used")))
 
 
 def share_per_gpu(node: Node, dimension: str) -> int:
     """GPU-proportional share: C / G, less where pods of others have left less for the GPUs that are left."""
     gpus = max(0, node.gpus - node.gpus_used)
-    return min(getattr(node, dimension) // node.gpus, left(node, dimension) // gpus) if gpus else 0
+    return min(int(amount(node, dimension)) // node.gpus, left(node, dimension) // gpus) if gpus else 0
 
 
 def usable(node: Node) -> bool:
-    return node.gpus > node.gpus_used and all(share_per_gpu(node, dimension) > 0 for dimension in DIMENSIONS)
+    return node.gpus > node.gpus_used and all(share_per_gpu(node, name) > 0 for name in (*BASE, *node.further))
 
 
-def speed(profile: Profile, cpu_millis: int, memory_bytes: int) -> float:
-    """Interpolated speed, by another road than the planner's: first along memory, then along CPU, from the origin."""
-    rows = np.maximum.accumulate(np.maximum.accumulate(np.array(profile.steps_per_s), axis=0), axis=1)
-    memory = np.array([0, *profile.memory_bytes], dtype=float)
-    at_memory = [0.0, *(float(np.interp(memory_bytes, memory, [0.0, *row])) for row in rows)]
-    return float(np.interp(cpu_millis, np.array([0, *profile.cpu_millis], dtype=float), at_memory))
+def speed(profile: Profile, cpu_millis: int, memory_bytes: int, further: Mapping[str, int] | None = None) -> float:
+    """Interpolated speed, by another road than the planner's: with arrays, the last axis first, from the origin.
+
+    A further resource that is not given is there without end.
+    """
+    names = sorted(profile.further)
+    axes = [profile.cpu_millis, profile.memory_bytes, *(profile.further[name] for name in names)]
+    amounts = [cpu_millis, memory_bytes, *((further or {}).get(name, 2**62) for name in names)]
+    table = np.array(profile.steps_per_s).reshape([len(axis) for axis in axes])
+    for index in range(len(axes)):
+        table = np.maximum.accumulate(table, axis=index)
+    for axis, given in zip(reversed(axes), reversed(amounts), strict=True):
+        points = np.array([0, *axis], dtype=float)
+        rows = [np.interp(given, points, [0.0, *row]) for row in table.reshape(-1, len(axis))]
+        table = np.array(rows).reshape(table.shape[:-1])
+    return float(table)
 
 
 def proportional_speed(snapshot: Snapshot, job: Job, allocation: Allocation) -> float:
     nodes = {node.name: node for node in snapshot.nodes}
-    share = [min(share_per_gpu(nodes[w.node], dimension) for w in allocation.workers) for dimension in DIMENSIONS]
-    return speed(job.profiles[allocation.gpu_type], share[0] * job.gpus, share[1] * job.gpus)
+    names = dimensions(snapshot)
+    share = [min(share_per_gpu(nodes[w.node], name) for w in allocation.workers) * job.gpus for name in names]
+    return speed(job.profiles[allocation.gpu_type], share[0], share[1], dict(zip(names[2:], share[2:], strict=True)))
 
 
 def held(snapshot: Snapshot) -> dict[str, Counter[str]]:
@@ -46,19 +71,21 @@ def per_node(allocations: list[Allocation] | tuple[Allocation, ...]) -> dict[str
     sums: dict[str, Counter[str]] = {}
     for allocation in allocations:
         for worker in allocation.workers:
-            amounts = Counter({name: getattr(worker, name) for name in ("gpus", *DIMENSIONS)})
+            amounts = Counter({name: amount(worker, name) for name in ("gpus", *BASE, *worker.further)})
             sums.setdefault(worker.node, Counter()).update(amounts)
     return sums
 
 
 def nothing_over_allocated(snapshot: Snapshot, plan: Plan, *, fill: bool) -> None:
-    """No node gives more than others leave; in fill mode not more than before where running jobs held too much."""
-    before, given = held(snapshot), per_node(plan.allocations)
+    """No node gives more than others leave; where those who keep their places already hold more, not more than that.
+
+    In fill mode all running jobs keep their places, else those that may not be preempted and profile runs.
+    """
+    staying = [job for job in snapshot.jobs if fill or not job.preemptible or job.purpose == "profile"]
+    before, given = held(replace(snapshot, jobs=tuple(staying))), per_node(plan.allocations)
     for node in snapshot.nodes:
-        for name in ("gpus", *DIMENSIONS):
-            limit = left(node, name)
-            if fill:
-                limit = max(limit, before.get(node.name, Counter())[name])
+        for name in ("gpus", *dimensions(snapshot)):
+            limit = max(left(node, name), before.get(node.name, Counter())[name])
             assert given.get(node.name, Counter())[name] <= limit, (node.name, name)
 
 
@@ -76,8 +103,8 @@ def gangs_whole_and_even(snapshot: Snapshot, plan: Plan) -> None:
         if a == jobs[a.job].running:
             continue
         assert {nodes[w.node].gpu_type for w in a.workers} == {a.gpu_type}
-        for dimension in DIMENSIONS:
-            rates = {(getattr(w, dimension) / w.gpus) for w in a.workers}
+        for dimension in dimensions(snapshot):
+            rates = {(amount(w, dimension) / w.gpus) for w in a.workers}
             assert len(rates) == 1, (a, dimension)
             assert min(rates) >= 1
 
@@ -87,14 +114,21 @@ def never_slower_than_proportional(snapshot: Snapshot, plan: Plan) -> None:
     jobs = {job.name: job for job in snapshot.jobs}
     for a in plan.allocations:
         job = jobs[a.job]
-        if job.purpose == "profile" or job.cpu_millis_max or job.memory_bytes_max or a == job.running:
+        if (
+            job.purpose == "profile"
+            or job.cpu_millis_max
+            or job.memory_bytes_max
+            or job.further_max
+            or a == job.running
+        ):
             continue
         profile = job.profiles.get(a.gpu_type)
         if profile is None:
             assert a.steps_per_s == a.proportional_steps_per_s == 0.0
             continue
-        total = [sum(getattr(w, dimension) for w in a.workers) for dimension in DIMENSIONS]
-        assert np.isclose(a.steps_per_s, speed(profile, *total), rtol=1e-9, atol=1e-12)
+        total = {name: sum(amount(w, name) for w in a.workers) for name in dimensions(snapshot)}
+        now = speed(profile, total.pop("cpu_millis"), total.pop("memory_bytes"), total)
+        assert np.isclose(a.steps_per_s, now, rtol=1e-9, atol=1e-12)
         usual = proportional_speed(snapshot, job, a)
         assert np.isclose(a.proportional_steps_per_s, usual, rtol=1e-9, atol=1e-12)
         assert a.steps_per_s >= usual * (1 - 1e-9), a
@@ -107,11 +141,11 @@ def bounds_kept(snapshot: Snapshot, plan: Plan) -> None:
         job = jobs[a.job]
         if a == job.running or job.purpose == "profile":
             continue
-        for dimension in DIMENSIONS:
-            total = sum(getattr(w, dimension) for w in a.workers)
-            most = getattr(job, f"{dimension}_max")
+        for dimension in dimensions(snapshot):
+            total = sum(amount(w, dimension) for w in a.workers)
+            most = amount(job, dimension, "_max")
             assert most is None or total <= max(most, job.gpus)
-            assert total > getattr(job, f"{dimension}_min") - job.gpus
+            assert total > amount(job, dimension, "_min") - job.gpus
 
 
 def newcomers_only_where_allowed(snapshot: Snapshot, plan: Plan) -> None:

@@ -1,6 +1,8 @@
 """Random clusters and queues (hypothesis), and a cluster one plan later."""
 
+from collections.abc import Iterable
 from dataclasses import replace
+from itertools import product
 from typing import Any
 
 from hypothesis import strategies as st
@@ -11,15 +13,26 @@ from synergy_core.plan import plan
 from synergy_core.policies import POLICIES
 
 GIB = 2**30
+FURTHER = ("network", "storage")
 TYPES = ("A100", "V100")
 
-configs = st.builds(
-    PlanConfig,
-    policy=st.sampled_from(sorted(POLICIES)),
-    mechanism=st.sampled_from(sorted(MECHANISMS)),
-    mode=st.sampled_from(("round", "fill")),
-    profile_gpu_percent=st.sampled_from((0, 25, 100)),
-)
+FUNGIBLE = ("proportional", "tune")
+"""Mechanisms that let run whoever's GPUs fit."""
+
+
+def configs_of(mechanisms: Iterable[str]) -> st.SearchStrategy[PlanConfig]:
+    return st.builds(
+        PlanConfig,
+        policy=st.sampled_from(sorted(POLICIES)),
+        mechanism=st.sampled_from(sorted(mechanisms)),
+        mode=st.sampled_from(("round", "fill")),
+        profile_gpu_percent=st.sampled_from((0, 25, 100)),
+    )
+
+
+configs = configs_of(set(MECHANISMS) - {"opt"})
+"""Opt takes a solver's time for each plan: it has its own tests with fewer examples."""
+fungible_configs = configs_of(FUNGIBLE)
 
 
 def in_mode(config: PlanConfig, mode: Mode) -> PlanConfig:
@@ -29,11 +42,13 @@ def in_mode(config: PlanConfig, mode: Mode) -> PlanConfig:
 @st.composite
 def nodes(draw: st.DrawFn, *, foreign: bool = True) -> tuple[Node, ...]:
     found = []
+    names = draw(st.sampled_from(((), (), FURTHER[:1], FURTHER))) if foreign else ()
     for index in range(draw(st.integers(1, 5))):
         gpus = draw(st.sampled_from((1, 2, 4, 8)))
         cpu = draw(st.integers(gpus * 500, gpus * 6000))
         memory = draw(st.integers(gpus * GIB, gpus * 70 * GIB))
         used = draw(st.booleans()) if foreign else False
+        further = {name: draw(st.integers(gpus * 10, gpus * 1000)) for name in names}
         found.append(
             Node(
                 name=f"n{index}",
@@ -44,6 +59,8 @@ def nodes(draw: st.DrawFn, *, foreign: bool = True) -> tuple[Node, ...]:
                 gpus_used=draw(st.integers(0, gpus)) if used else 0,
                 cpu_millis_used=draw(st.integers(0, cpu)) if used else 0,
                 memory_bytes_used=draw(st.integers(0, memory)) if used else 0,
+                further=further,
+                further_used={name: draw(st.integers(0, all_)) for name, all_ in further.items()} if used else {},
                 schedulable=draw(st.sampled_from((True, True, True, False))) if foreign else True,
             )
         )
@@ -55,13 +72,26 @@ def profiles(draw: st.DrawFn, gpus: int, *, plain: bool = False) -> Profile:
     """What the memory model gives (the slower of CPU and storage sets the pace); where not plain also any numbers."""
     cpu = sorted(draw(st.sets(st.integers(1, gpus * 48).map(lambda n: n * 250), min_size=1, max_size=5)))
     memory = sorted(draw(st.sets(st.integers(1, gpus * 80).map(lambda n: n * GIB), min_size=1, max_size=4)))
+    names = draw(st.sampled_from(((), (), FURTHER[1:], FURTHER)))
+    points = st.sets(st.integers(1, gpus * 2000), min_size=1, max_size=3).map(lambda one: tuple(sorted(one)))
+    further = {name: draw(points) for name in names}
+    columns = list(product(memory, *further.values()))
     if plain or draw(st.booleans()):
         knee, saturated = draw(st.integers(250, gpus * 12000)), draw(st.integers(1, gpus * 80)) * GIB
-        speed = [[10.0 * min(1.0, c / knee, 0.2 + 0.8 * m / saturated) for m in memory] for c in cpu]
+        full = draw(st.integers(1, gpus * 1500))
+        speed = [
+            [
+                10.0 * min(1.0, c / knee, 0.2 + 0.8 * m / saturated, *(0.3 + f / full for f in more))
+                for m, *more in columns
+            ]
+            for c in cpu
+        ]
     else:
         numbers = st.just(0.0) | st.floats(1e-6, 100.0)  # comparisons by ratio mean nothing among subnormal numbers
-        speed = [[draw(numbers) for _ in memory] for _ in cpu]
-    return Profile(cpu_millis=tuple(cpu), memory_bytes=tuple(memory), steps_per_s=tuple(map(tuple, speed)))
+        speed = [[draw(numbers) for _ in columns] for _ in cpu]
+    return Profile(
+        cpu_millis=tuple(cpu), memory_bytes=tuple(memory), steps_per_s=tuple(map(tuple, speed)), further=further
+    )
 
 
 @st.composite
@@ -74,6 +104,8 @@ def jobs(draw: st.DrawFn, name: str, *, plain: bool = False) -> Job:
         low, high = sorted(draw(st.tuples(st.integers(1, 12000), st.integers(1, 12000))))
         bounds = {"cpu_millis_min": low, "cpu_millis_max": draw(st.sampled_from((None, high)))}
         bounds["memory_bytes_min"] = draw(st.sampled_from((0, GIB, 64 * GIB)))
+        bounds["further_min"] = draw(st.sampled_from(({}, {}, {"storage": 50})))
+        bounds["further_max"] = draw(st.sampled_from(({}, {}, {"storage": 400})))
         bounds["purpose"] = draw(st.sampled_from(("train", "train", "profile")))
     return Job(
         name=name,
@@ -103,6 +135,11 @@ def later(snapshot: Snapshot, result: Plan) -> Snapshot:
     return replace(snapshot, jobs=tuple(replace(job, running=given.get(job.name)) for job in snapshot.jobs))
 
 
+def _changed(node: Node, other: Node) -> Node:
+    """The node as another one is, with the same GPU type and further resources."""
+    return replace(other, gpu_type=node.gpu_type, further=node.further, further_used=node.further_used)
+
+
 @st.composite
 def snapshots(draw: st.DrawFn, *, plain: bool = False, foreign: bool = True, disturbed: bool = False) -> Snapshot:
     """A cluster where some jobs run, as an earlier plan placed them, some have left, and others have come.
@@ -117,8 +154,7 @@ def snapshots(draw: st.DrawFn, *, plain: bool = False, foreign: bool = True, dis
     if disturbed:
         others = {node.name: node for node in draw(nodes())}
         cluster = tuple(
-            replace(others.get(node.name, node), gpu_type=node.gpu_type) if draw(st.booleans()) else node
-            for node in cluster
+            _changed(node, others.get(node.name, node)) if draw(st.booleans()) else node for node in cluster
         )
         cluster = tuple(node for node in cluster if draw(st.integers(0, 4)) > 0)
     return Snapshot(nodes=cluster, jobs=aged + draw(queues("b", plain=plain)))

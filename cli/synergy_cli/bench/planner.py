@@ -1,10 +1,11 @@
 """`kube-synergy bench planner`: seconds of one plan, beside a plain first fit and the proportional mechanism."""
 
 import json
+import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from statistics import median
+from statistics import linear_regression, median
 
 import click
 
@@ -14,7 +15,7 @@ from synergy_cli.text_table import text_table
 from synergy_core.model import PlanConfig, Snapshot
 from synergy_core.plan import plan
 
-_SIZES = ((16, 200, 0.05), (64, 1_000, 0.1), (1_280, 5_000, 1.0))
+_SIZES = ((16, 200, 0.02), (64, 1_000, 0.1), (1_280, 5_000, 1.0))
 """Nodes of 8 GPUs, jobs, seconds that one plan may take."""
 
 
@@ -50,11 +51,14 @@ def planner_command(seed: int, repeats: int, policy: str, as_json: bool) -> None
             click.echo(f"{nodes * 8} GPUs, {jobs} jobs ...", err=True)
         with bad_options():
             cases.append(_measure(nodes, jobs, aim_s, seed=seed, repeats=repeats, policy=policy))
+    growth = growth_over_n_log_n([(case.gpus + case.jobs, case.round_s) for case in cases])
     if as_json:
         report = {"benchmark": "planner", "seed": seed, "repeats": repeats, "policy": policy, "mechanism": "tune"}
-        click.echo(json.dumps({**report, "cases": [asdict(case) for case in cases]}))
+        fit = {"growth_over_n_log_n": growth, "n": "GPUs + jobs"}
+        click.echo(json.dumps({**report, **fit, "cases": [asdict(case) for case in cases]}))
     else:
         click.echo(_text(cases))
+        click.echo(f"seconds of a round grow with (n log n)^{growth:.2f}, n being GPUs + jobs")
 
 
 def _measure(nodes: int, jobs: int, aim_s: float, *, seed: int, repeats: int, policy: str) -> Case:
@@ -82,6 +86,15 @@ def _measure(nodes: int, jobs: int, aim_s: float, *, seed: int, repeats: int, po
         aim_s=aim_s,
         within_aim=round_s <= aim_s,
     )
+
+
+def growth_over_n_log_n(measured: Sequence[tuple[int, float]]) -> float:
+    """The exponent k of the fit seconds = a * (n log n)^k (least squares of the logarithms): 1 is n log n.
+
+    `measured` are sizes n with seconds; at least two different sizes.
+    """
+    xs = [math.log(n * math.log(n)) for n, _ in measured]
+    return linear_regression(xs, [math.log(seconds) for _, seconds in measured]).slope
 
 
 def _median_seconds(work: Callable[[], object], repeats: int) -> float:

@@ -1,18 +1,28 @@
-"""How the chosen jobs' CPU and memory are dealt out.
+"""How the jobs' CPU and memory are dealt out.
 
-A mechanism is a function `(PoolSelection, Mode) -> Packing`: it gets who runs on the nodes of one GPU type, and seats
-every one of them. What it may count on: `PoolSelection.reservations` holds a promise for each, so that all fit if each
-gets its promise. What it must keep: no node over its capacity; no job below the speed of its GPU-proportional share;
-the same amounts beside each GPU of a job; staying jobs stay on their nodes, and in fill mode shrink at the most.
+A mechanism is a function `(Round) -> Outcome`: it gets the line of all jobs and the nodes of each GPU type, and says
+who runs where with what. There are two kinds:
+
+* Mechanisms for fungible demands (`fungible`) let run whoever's GPUs fit, in the order of the line, and promise never
+  to make a job slower than its GPU-proportional share.
+* Mechanisms for fixed demands (`fixed_demands`) give a job its whole demand vector or nothing, as schedulers do that
+  do not know what a job can do without. GPUs may stay idle for want of CPU or memory beside them.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
-from synergy_core.mechanisms import proportional, tune
-from synergy_core.mechanisms.statement import Packing
-from synergy_core.model import Mode
-from synergy_core.rounds import PoolSelection
+from synergy_core.mechanisms import drf, greedy, opt, proportional, tetris, tune
+from synergy_core.mechanisms.fungible import fungible
+from synergy_core.mechanisms.mechanism import Mechanism
+from synergy_core.mechanisms.tuned import tuned
 
-Mechanism = Callable[[PoolSelection, Mode], Packing]
-
-MECHANISMS: Mapping[str, Mechanism] = {"proportional": proportional.pack, "tune": tune.pack}
+MECHANISMS: Mapping[str, Mechanism] = {
+    "drf": drf.mechanism,
+    "drf-tune": tuned(drf.order),
+    "greedy": greedy.mechanism,
+    "opt": opt.mechanism,
+    "proportional": fungible(proportional.pack),
+    "tetris": tetris.mechanism,
+    "tetris-tune": tuned(tetris.order),
+    "tune": fungible(tune.pack),
+}

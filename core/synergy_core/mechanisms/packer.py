@@ -1,5 +1,6 @@
 """Seats the chosen jobs one by one, the largest demand first (Synergy, section 4.2)."""
 
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -28,6 +29,9 @@ class Demands(Protocol):
     def least_by_node(self, contender: Contender, pool: Pool) -> NDArray[np.int64]:
         """`least` of each node alone (nodes x dimensions), or a lower bound of it."""
 
+    def seats(self, packing: Packing, contenders: Sequence[Contender]) -> Mapping[Contender, Seats]:
+        """Nodes that are better than others for some of those who may go anywhere; taken where they have the GPUs."""
+
 
 class Packer:
     """Packs one pool's selection."""
@@ -37,6 +41,7 @@ class Packer:
         self._demands = demands
         self._pool = selection.reservations.pool
         self._packing = Packing(selection)
+        self._advised: Mapping[Contender, Seats] = {}
 
     def pack(self, mode: Mode) -> Packing:
         """Seat everyone: those whose nodes are given, then those who may go anywhere."""
@@ -52,8 +57,10 @@ class Packer:
         mark = self._packing.mark()
         for contender, seats in loose.items():
             self._packing.unbind(contender.on(self._pool).booking(seats))
+        self._advised = self._demands.seats(self._packing, [*chosen.floating, *loose])
         if not self._place_all([*chosen.floating, *loose]) or (loose and self._shuts_out_needlessly()):
             self._packing.undo_to(mark)
+            self._advised = {}
             self._settle_all(loose)
             if not self._place_all(chosen.floating):
                 raise RuntimeError(f"a job that was promised room on {self._pool.gpu_type} cannot be seated")
@@ -62,7 +69,8 @@ class Packer:
     def _in_order(self, contenders: list[Contender]) -> list[Contender]:
         def size(contender: Contender) -> tuple[object, ...]:
             demand = self._demands.wish(contender, self._pool) or self._pool.best_share
-            return (-contender.gpus, *times(demand, -contender.gpus), contender.name)
+            is_advised = contender in self._advised
+            return (not is_advised, -contender.gpus, *times(demand, -contender.gpus), contender.name)
 
         return sorted(contenders, key=size)
 
@@ -105,16 +113,20 @@ class Packer:
         )
 
     def _place(self, contender: Contender) -> bool:
-        """Find nodes: where the wish fits, else where the least fits, else by GPUs alone."""
+        """Find nodes: the advised ones, else where the wish fits, else where the least fits, else by GPUs alone."""
         slots = self._slots(contender)
+        advised = self._advised.get(contender, ())
+        if advised and all(slots[node] >= gpus for node, gpus in advised):
+            return self._promised(contender, advised)
         wish = self._demands.wish(contender, self._pool)
         seats = None if wish is None else self._find(contender, slots, np.array(wish, dtype=np.int64))
         if seats is None:
             seats = self._find(contender, slots, self._demands.least_by_node(contender, self._pool))
         if seats is None:
             seats = choose(contender.place(self._pool), contender.gpus, slots, self._packing.emptiness())
-        if seats is None:
-            return False
+        return seats is not None and self._promised(contender, seats)
+
+    def _promised(self, contender: Contender, seats: Seats) -> bool:
         self._packing.promise(contender.on(self._pool).booking(seats))
         return self._settle(contender, seats)
 

@@ -1,5 +1,7 @@
 """Every job gets its GPU-proportional share (Synergy, table 2): what schedulers do that know nothing of sensitivity."""
 
+from collections.abc import Mapping, Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -7,6 +9,7 @@ from synergy_core.contender import Contender
 from synergy_core.mechanisms.packer import Packer
 from synergy_core.mechanisms.statement import Packing
 from synergy_core.model import Mode
+from synergy_core.placement import Seats
 from synergy_core.pool import Pool
 from synergy_core.resources import Vector
 from synergy_core.rounds import PoolSelection
@@ -25,6 +28,10 @@ class ProportionalDemands:
     def least_by_node(self, contender: Contender, pool: Pool) -> NDArray[np.int64]:
         """The shares of all nodes."""
         return contender.bounded(pool.shares)
+
+    def seats(self, packing: Packing, contenders: Sequence[Contender]) -> Mapping[Contender, Seats]:
+        """None better than others."""
+        return {}
 
 
 def pack(selection: PoolSelection, mode: Mode) -> Packing:

@@ -17,6 +17,8 @@ Where the paper leaves room:
   when they were chosen.
 """
 
+from collections.abc import Mapping, Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -25,6 +27,7 @@ from synergy_core.mechanisms.growth import grow
 from synergy_core.mechanisms.packer import Packer
 from synergy_core.mechanisms.statement import Packing
 from synergy_core.model import Mode
+from synergy_core.placement import Seats
 from synergy_core.pool import Pool
 from synergy_core.resources import Vector, smaller, split_down
 from synergy_core.rounds import PoolSelection
@@ -44,6 +47,10 @@ class TuneDemands:
     def least_by_node(self, contender: Contender, pool: Pool) -> NDArray[np.int64]:
         """The shares of all nodes without what the job surely cannot use."""
         return contender.bounded(np.minimum(pool.shares, contender.on(pool).lean))
+
+    def seats(self, packing: Packing, contenders: Sequence[Contender]) -> Mapping[Contender, Seats]:
+        """None better than others."""
+        return {}
 
 
 def pack(selection: PoolSelection, mode: Mode) -> Packing:

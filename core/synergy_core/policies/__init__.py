@@ -11,12 +11,12 @@ A policy that answers with time shares instead of a line (an allocation matrix o
 
 from collections.abc import Callable, Mapping
 
-from synergy_core.policies import fifo, las, srtf
+from synergy_core.policies import fifo, ftf, las, srtf
 from synergy_core.policies.queue import Queue, Ranking
 
 Policy = Callable[[Queue], Ranking]
 
-POLICIES: Mapping[str, Policy] = {"fifo": fifo.rank, "las": las.rank, "srtf": srtf.rank}
+POLICIES: Mapping[str, Policy] = {"fifo": fifo.rank, "ftf": ftf.rank, "las": las.rank, "srtf": srtf.rank}
 
 
 def line_of(answer: Ranking) -> tuple[str, ...]:

@@ -16,6 +16,15 @@ class Queue:
     jobs: tuple[Job, ...]
     steps_per_s: Callable[[Job], float]
     """Speed of a job at its GPU-proportional share on the GPU type where it is fastest; 0 where it is not known."""
+    gpus: int = 0
+    """GPUs of the cluster, all types together."""
+
+    def remaining_s(self, job: Job) -> float | None:
+        """Seconds that a job still needs at its GPU-proportional share; None where that is not known."""
+        speed = self.steps_per_s(job)
+        if job.steps_total is None or speed <= 0.0:
+            return None
+        return max(0, job.steps_total - job.steps_done) / speed
 
 
 @dataclass(frozen=True, slots=True)

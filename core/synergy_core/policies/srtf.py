@@ -10,9 +10,7 @@ def rank(queue: Queue) -> Ranking:
     """Jobs by the seconds they still need at their GPU-proportional share; those of unknown length come last."""
 
     def remaining_s(job: Job) -> float:
-        speed = queue.steps_per_s(job)
-        if job.steps_total is None or speed <= 0.0:
-            return math.inf
-        return max(0, job.steps_total - job.steps_done) / speed
+        remaining = queue.remaining_s(job)
+        return math.inf if remaining is None else remaining
 
     return ranked(queue, remaining_s)

@@ -1,6 +1,7 @@
 """`kube-synergy bench planner`: every figure beside its reference, repeatable by its seed."""
 
 import json
+import math
 
 import pytest
 from click.testing import CliRunner
@@ -11,19 +12,22 @@ from synergy_cli.bench.workload import a_round_later, cluster
 from synergy_cli.main import main
 from synergy_core.model import PlanConfig
 from synergy_core.plan import plan
+from synergy_core.policies import POLICIES
 
 
 @pytest.fixture
-def one_small_size(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bench_planner, "_SIZES", ((2, 20, 60.0),))
+def small_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bench_planner, "_SIZES", ((2, 20, 60.0), (3, 40, 60.0)))
 
 
-@pytest.mark.usefixtures("one_small_size")
+@pytest.mark.usefixtures("small_sizes")
 def test_json_has_the_times_the_references_and_the_ratios() -> None:
     result = CliRunner().invoke(main, ["bench", "planner", "--json", "--repeats", "1", "--seed", "3"])
     report = json.loads(result.stdout)
     assert (report["seed"], report["repeats"], report["mechanism"]) == (3, 1, "tune")
-    (case,) = report["cases"]
+    case, larger = report["cases"]
+    sizes = [(one["gpus"] + one["jobs"], one["round_s"]) for one in (case, larger)]
+    assert report["growth_over_n_log_n"] == pytest.approx(bench_planner.growth_over_n_log_n(sizes))
     assert (case["gpus"], case["jobs"], case["within_aim"]) == (16, 20, True)
     assert case["ratio_to_proportional"] == pytest.approx(case["round_s"] / case["proportional_s"])
     assert case["ratio_to_first_fit"] == pytest.approx(case["round_s"] / case["first_fit_s"])
@@ -31,18 +35,27 @@ def test_json_has_the_times_the_references_and_the_ratios() -> None:
     assert case["entering"] > 0
 
 
-@pytest.mark.usefixtures("one_small_size")
+@pytest.mark.usefixtures("small_sizes")
 def test_the_table_has_a_row_per_size() -> None:
     result = CliRunner().invoke(main, ["bench", "planner", "--repeats", "1"])
-    assert len(result.stdout.splitlines()) == 3
-    assert result.stdout.splitlines()[2].split()[:2] == ["16", "20"]
+    assert len(result.stdout.splitlines()) == 5
+    assert [line.split()[:2] for line in result.stdout.splitlines()[2:4]] == [["16", "20"], ["24", "40"]]
+    assert result.stdout.splitlines()[4].startswith("seconds of a round grow with (n log n)^")
 
 
-@pytest.mark.usefixtures("one_small_size")
+def test_growth_over_n_log_n_is_1_for_n_log_n_and_about_2_for_its_square() -> None:
+    def measured(power: float) -> list[tuple[int, float]]:
+        return [(n, 1e-6 * (n * math.log(n)) ** power) for n in (300, 1500, 15000)]
+
+    assert bench_planner.growth_over_n_log_n(measured(1.0)) == pytest.approx(1.0)
+    assert bench_planner.growth_over_n_log_n(measured(2.0)) == pytest.approx(2.0)
+
+
+@pytest.mark.usefixtures("small_sizes")
 def test_an_unknown_policy_is_one_line() -> None:
     result = CliRunner().invoke(main, ["bench", "planner", "--policy", "x", "--json"])
     assert result.exit_code == 2
-    assert result.stderr == "error: --policy: 'x' is not there; choose one of fifo, las, srtf\n"
+    assert result.stderr == f"error: --policy: 'x' is not there; choose one of {', '.join(sorted(POLICIES))}\n"
 
 
 def test_the_same_seed_gives_the_same_workload_and_another_one_another() -> None:

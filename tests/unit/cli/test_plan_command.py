@@ -10,7 +10,9 @@ from click.testing import CliRunner, Result
 
 from support.planning import holding, job, node
 from synergy_cli.main import main
+from synergy_core.mechanisms import MECHANISMS
 from synergy_core.model import Snapshot
+from synergy_core.policies import POLICIES
 from synergy_core.snapshot_format import snapshot_document
 
 EXAMPLE = "examples/snapshots/two-servers.json"
@@ -88,14 +90,14 @@ def test_fill_leaves_running_jobs_alone() -> None:
         (["-"], '{"nodes": [], "jobs": [{"name": "a"}]}', "error: jobs[0].gpus: missing; add it"),
         (["-"], "what", "error: not JSON: expected value at line 1 column 1"),
         (
-            ["-", "--policy", "ftf"],
+            ["-", "--policy", "lifo"],
             '{"nodes": [], "jobs": []}',
-            "error: --policy: 'ftf' is not there; choose one of fifo, las, srtf",
+            f"error: --policy: 'lifo' is not there; choose one of {', '.join(sorted(POLICIES))}",
         ),
         (
-            ["-", "--mechanism", "opt"],
+            ["-", "--mechanism", "magic"],
             '{"nodes": [], "jobs": []}',
-            "error: --mechanism: 'opt' is not there; choose one of proportional, tune",
+            f"error: --mechanism: 'magic' is not there; choose one of {', '.join(sorted(MECHANISMS))}",
         ),
         (
             ["nowhere.json"],

@@ -4,23 +4,24 @@ import pytest
 
 from support.planning import job, node
 from synergy_core.contender import Contender
-from synergy_core.mechanisms import MECHANISMS
+from synergy_core.mechanisms import proportional, tune
+from synergy_core.mechanisms.fungible import Pack
 from synergy_core.pool import Pool, Reservations
 from synergy_core.rounds import PoolSelection
 
 POOL = Pool("V100", [node("n1", 2, cpus=4)])
 
 
-@pytest.mark.parametrize("mechanism", sorted(MECHANISMS))
-def test_more_floating_gpus_than_there_are(mechanism: str) -> None:
+@pytest.mark.parametrize("pack", [proportional.pack, tune.pack])
+def test_more_floating_gpus_than_there_are(pack: Pack) -> None:
     selection = PoolSelection(Reservations(POOL), floating=[Contender(job("a", 3), [POOL], 0.05)])
     with pytest.raises(RuntimeError, match="promised room on V100 cannot be seated"):
-        MECHANISMS[mechanism](selection, "round")
+        pack(selection, "round")
 
 
-@pytest.mark.parametrize("mechanism", sorted(MECHANISMS))
-def test_a_seat_on_a_node_that_has_too_little(mechanism: str) -> None:
+@pytest.mark.parametrize("pack", [proportional.pack, tune.pack])
+def test_a_seat_on_a_node_that_has_too_little(pack: Pack) -> None:
     greedy = Contender(job("a", 1, cpu_millis_min=5000), [POOL], 0.05)
     selection = PoolSelection(Reservations(POOL), seated={greedy: ((0, 1),)})
     with pytest.raises(RuntimeError, match="a was promised its nodes and does not fit there"):
-        MECHANISMS[mechanism](selection, "round")
+        pack(selection, "round")

@@ -3,6 +3,7 @@
 import pytest
 
 from support.planning import job, node, planned, saturating
+from synergy_core.mechanisms import MECHANISMS
 from synergy_core.model import FieldError, Job
 from synergy_core.policies import POLICIES, line_of
 from synergy_core.policies.queue import Queue
@@ -10,8 +11,8 @@ from synergy_core.policies.queue import Queue
 SPEED = {"fast": 10.0, "slow": 1.0}
 
 
-def _line(policy: str, *jobs: Job) -> tuple[str, ...]:
-    queue = Queue(now=0.0, jobs=jobs, steps_per_s=lambda one: SPEED.get(one.name, 0.0))
+def _line(policy: str, *jobs: Job, now: float = 0.0, gpus: int = 8) -> tuple[str, ...]:
+    queue = Queue(now=now, jobs=jobs, steps_per_s=lambda one: SPEED.get(one.name, 0.0), gpus=gpus)
     return line_of(POLICIES[policy](queue))
 
 
@@ -53,11 +54,41 @@ def test_srtf_counts_on_the_gpu_type_where_the_job_is_fastest() -> None:
     assert [a.job for a in jobs_where_v100_is_there.allocations] == ["both"]
 
 
+class TestFinishTimeFairness:
+    """The largest rho first: (age + remaining) / (all steps on the job's own part of the cluster)."""
+
+    def test_of_two_jobs_that_waited_alike_the_shorter_one_is_treated_worse(self) -> None:
+        jobs = [job("slow", steps_total=1000), job("fast", steps_total=1000)]
+        assert _line("ftf", *jobs, now=100.0) == ("fast", "slow")
+
+    def test_of_two_jobs_of_one_length_the_one_that_waited_longer_comes_first(self) -> None:
+        jobs = [job("slow", steps_total=50, arrival_s=80), job("fast", steps_total=500, arrival_s=90)]
+        assert _line("ftf", *jobs, now=100.0) == ("slow", "fast")
+
+    def test_what_a_job_has_done_lets_others_pass(self) -> None:
+        jobs = [job("slow", steps_total=100, steps_done=60), job("fast", steps_total=1000)]
+        assert _line("ftf", *jobs, now=10.0) == ("fast", "slow")
+
+    def test_a_job_that_asks_for_more_than_its_part_counts_as_slower_alone(self) -> None:
+        """Two jobs on 8 GPUs: each one's own part is 4; the job of 8 GPUs would take twice as long there."""
+        jobs = [job("slow", 8, steps_total=100), job("fast", 4, steps_total=1000)]
+        assert _line("ftf", *jobs, now=100.0) == ("fast", "slow")
+        assert _line("ftf", *jobs, now=100.0, gpus=16) == ("fast", "slow")
+        assert _line("ftf", job("slow", 8, steps_total=100), job("fast", 4, steps_total=2000), now=100.0) == (
+            "fast",
+            "slow",
+        )
+
+    def test_a_job_of_unknown_length_that_never_ran_is_first_and_one_that_runs_all_the_time_is_not(self) -> None:
+        jobs = [job("new", arrival_s=90), job("lucky", attained_gpu_s=100.0), job("slow", steps_total=100)]
+        assert _line("ftf", *jobs, now=100.0) == ("new", "slow", "lucky")
+
+
 @pytest.mark.parametrize(
     ("field", "value", "problem"),
     [
-        ("policy", "ftf", "'ftf' is not there; choose one of fifo, las, srtf"),
-        ("mechanism", "opt", "'opt' is not there; choose one of proportional, tune"),
+        ("policy", "lifo", f"'lifo' is not there; choose one of {', '.join(sorted(POLICIES))}"),
+        ("mechanism", "magic", f"'magic' is not there; choose one of {', '.join(sorted(MECHANISMS))}"),
         ("mode", "later", "'later' is not there; choose one of fill, round"),
         ("profile_gpu_percent", 101, "must be from 0 to 100, is 101"),
         ("demand_tolerance", 1.0, "must be at least 0 and below 1, is 1.0"),

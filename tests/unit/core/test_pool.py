@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support.planning import GIB, node
-from support.promises import share_per_gpu
+from support.promises import BASE, share_per_gpu
 from support.snapshots import nodes
 from synergy_core.model import Node
 from synergy_core.pool import Pool, Reservations
@@ -37,7 +37,7 @@ def test_a_node_whose_pods_hold_more_than_it_has_takes_nothing() -> None:
 def test_every_free_gpu_of_a_node_can_have_its_share(cluster: tuple[Node, ...]) -> None:
     for one in cluster:
         pool = Pool(one.gpu_type, [one])
-        assert pool.share[0] == (share_per_gpu(one, "cpu_millis"), share_per_gpu(one, "memory_bytes"))
+        assert pool.share[0] == tuple(share_per_gpu(one, name) for name in (*BASE, *sorted(one.further)))
         assert all(share * pool.gpus[0] <= left for share, left in zip(pool.share[0], pool.capacity[0], strict=True))
         if pool.open[0]:
             assert Reservations(pool).slots[0] == pool.gpus[0]

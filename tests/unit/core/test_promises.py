@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from support import promises
-from support.snapshots import configs, in_mode, later, snapshots
+from support.snapshots import configs, fungible_configs, in_mode, later, snapshots
 from synergy_core.model import Job, Node, PlanConfig, Snapshot
 from synergy_core.plan import plan
 
@@ -91,7 +91,7 @@ def _types(snapshot: Snapshot, job: Job) -> set[str]:
 @given(data=st.data())
 def test_no_gpus_stay_idle_that_a_waiting_job_could_use(data: st.DataObject, mode: str) -> None:
     snapshot = data.draw(snapshots(plain=True))
-    result = plan(snapshot, in_mode(data.draw(configs), mode))
+    result = plan(snapshot, in_mode(data.draw(fungible_configs), mode))
     waiting = {entry.job for entry in result.waiting}
     for job in snapshot.jobs:
         if job.name in waiting:
@@ -100,7 +100,7 @@ def test_no_gpus_stay_idle_that_a_waiting_job_could_use(data: st.DataObject, mod
 
 
 @often
-@given(snapshots(plain=True), configs)
+@given(snapshots(plain=True), fungible_configs)
 def test_nobody_waits_for_gpus_that_a_job_behind_it_has(snapshot: Snapshot, config: PlanConfig) -> None:
     config = replace(in_mode(config, "round"), policy="fifo")
     result = plan(snapshot, config)
@@ -116,7 +116,7 @@ def test_nobody_waits_for_gpus_that_a_job_behind_it_has(snapshot: Snapshot, conf
 
 
 @often
-@given(snapshots(), configs)
+@given(snapshots(), fungible_configs)
 def test_without_newcomers_nobody_leaves(snapshot: Snapshot, config: PlanConfig) -> None:
     running = replace(snapshot, jobs=tuple(job for job in snapshot.jobs if job.running is not None))
     result = plan(running, in_mode(config, "round"))
@@ -125,7 +125,7 @@ def test_without_newcomers_nobody_leaves(snapshot: Snapshot, config: PlanConfig)
 
 
 @often
-@given(snapshots(), configs)
+@given(snapshots(), fungible_configs)
 def test_a_plan_carried_out_is_planned_again_without_a_restart(snapshot: Snapshot, config: PlanConfig) -> None:
     config = in_mode(config, "round")
     result = plan(snapshot, config)

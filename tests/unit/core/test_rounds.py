@@ -3,6 +3,7 @@
 import pytest
 
 from support.planning import holding, job, node, places, planned, reasons, shares
+from synergy_core.mechanisms import MECHANISMS
 
 
 def test_the_first_in_line_run_and_those_that_do_not_fit_are_skipped() -> None:
@@ -83,7 +84,7 @@ def test_a_job_that_may_not_be_preempted_keeps_its_gpus_in_spite_of_jobs_ahead_o
 
 
 @pytest.mark.parametrize("taken", [{"gpus_used": 7}, {"cpu_millis_used": 24_000}, {"memory_bytes_used": 500 * 2**30}])
-@pytest.mark.parametrize("mechanism", ["tune", "proportional"])
+@pytest.mark.parametrize("mechanism", sorted(MECHANISMS))
 def test_a_job_that_may_not_be_preempted_keeps_what_it_holds_where_others_took_the_rest(
     taken: dict[str, int], mechanism: str
 ) -> None:

@@ -71,7 +71,8 @@ def test_every_plan_has_exactly_the_fields_of_the_format(snapshot: Snapshot, con
             "job", "gpu_type", "steps_per_s", "proportional_steps_per_s", "workers", "shares_gpu_with"
         }  # fmt: skip
         assert entry["job"] == allocation.job
-        assert set(entry["workers"][0]) == {"node", "gpus", "cpu_millis", "memory_bytes"}
+        further = {"further"} if allocation.workers[0].further else set()
+        assert set(entry["workers"][0]) == {"node", "gpus", "cpu_millis", "memory_bytes"} | further
     assert all(set(entry) == {"job", "reason", "message"} for entry in document["waiting"])
 
 

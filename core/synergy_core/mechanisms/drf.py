@@ -1,0 +1,74 @@
+"""Dominant resource fairness with fixed demands (Ghodsi et al.; Synergy, section 5.7).
+
+Progressive filling: the user whose dominant share is the smallest gets the next job of its own. A user is a tenant; a
+job without one is a user of its own. The dominant share is the largest part of any resource, GPUs among them, of what
+the whole cluster has; a job counts with its demand vector, divided by its weight. Among users with the same share, and
+among the jobs of a user, the policy's line decides.
+
+What a job gets it keeps to its end: nobody is displaced for another. Synergy's tuning takes the order and lets CPU and
+memory be fungible (`ordered`).
+"""
+
+from collections.abc import Sequence
+from heapq import heapify, heappop, heappush
+
+from synergy_core.contender import Contender, fastest_first
+from synergy_core.mechanisms.fixed_demands import FixedDemands
+from synergy_core.mechanisms.mechanism import Outcome, Round
+from synergy_core.pool import Pool
+from synergy_core.resources import times
+
+
+def mechanism(round_: Round) -> Outcome:
+    """Fill the cluster user by user; each job keeps its place, enters with its whole demand, or waits."""
+    walk = FixedDemands(round_, displaces=False)
+    order(round_, walk)
+    return walk.outcome()
+
+
+def order(round_: Round, walk: FixedDemands) -> list[Contender]:
+    """Fill the cluster; everyone in the order in which they were considered, the running jobs first."""
+    considered = walk.let_stay()
+    shares: dict[tuple[str, str], float] = {}
+    for contender in considered:
+        _count(shares, contender, walk, round_.pools)
+    queues: dict[tuple[str, str], list[Contender]] = {}
+    for contender in walk.newcomers():
+        if contender.is_profile_run:
+            walk.admit(contender)
+            considered.append(contender)
+        else:
+            queues.setdefault(_user(contender), []).append(contender)
+    line = [(shares.get(user, 0.0), queue[0].rank, user, 0) for user, queue in queues.items()]
+    heapify(line)
+    while line and not walk.is_over():
+        _, _, user, index = heappop(line)
+        contender = queues[user][index]
+        considered.append(contender)
+        if walk.admit(contender):
+            _count(shares, contender, walk, round_.pools)
+        if index + 1 < len(queues[user]):
+            heappush(line, (shares.get(user, 0.0), queues[user][index + 1].rank, user, index + 1))
+    return considered
+
+
+def _user(contender: Contender) -> tuple[str, str]:
+    tenant = contender.job.tenant
+    return (tenant, "") if tenant else ("", contender.name)
+
+
+def _count(
+    shares: dict[tuple[str, str], float], contender: Contender, walk: FixedDemands, pools: Sequence[Pool]
+) -> None:
+    user = _user(contender)
+    shares[user] = shares.get(user, 0.0) + dominant_share(contender, walk, pools) / contender.job.weight
+
+
+def dominant_share(contender: Contender, walk: FixedDemands, pools: Sequence[Pool]) -> float:
+    """The largest part of a resource of the whole cluster that the job's demand takes."""
+    totals = [sum(sum(pool.gpus) for pool in pools)]
+    totals += [sum(entries) for entries in zip(*(left for pool in pools for left in pool.capacity), strict=True)]
+    pool = contender.held.pool if contender.held is not None else fastest_first(contender, pools)[0]
+    demand = walk.demand(contender, pool) or pool.best_share
+    wanted = (contender.gpus, *times(demand, contender.gpus))
+    return max(amount / max(1, total) for amount, total in zip(wanted, totals, strict=True))

@@ -1,0 +1,29 @@
+"""Mechanisms that deal in fungible CPU and memory (Synergy, section 4.2).
+
+Who runs is decided by GPUs alone, along the line (`rounds.select`); then one function seats those who run on the nodes
+of a GPU type. What it may count on: `PoolSelection.reservations` holds a promise for each, so that all fit if each
+gets its promise. What it must keep: no node over its capacity; no job below the speed of its GPU-proportional share;
+the same amounts beside each GPU of a job; staying jobs stay on their nodes, and in fill mode shrink at the most.
+"""
+
+from collections.abc import Callable
+
+from synergy_core.mechanisms.mechanism import Mechanism, Outcome, Round
+from synergy_core.mechanisms.statement import Packing
+from synergy_core.model import Mode
+from synergy_core.rounds import PoolSelection, select
+
+Pack = Callable[[PoolSelection, Mode], Packing]
+"""Seats everyone of a selection."""
+
+
+def fungible(pack: Pack) -> Mechanism:
+    """The mechanism that walks the line by GPUs alone and then seats those who run with `pack`."""
+
+    def mechanism(round_: Round) -> Outcome:
+        selection = select(
+            round_.line, round_.pools, mode=round_.mode, profile_gpus=round_.profile_gpus, explain=round_.explain
+        )
+        return Outcome([pack(one, round_.mode) for one in selection.pools.values()], selection.waiting)
+
+    return mechanism

@@ -1,0 +1,40 @@
+"""What a mechanism gets and what it answers."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+from synergy_core.contender import Contender
+from synergy_core.line import Line
+from synergy_core.mechanisms.statement import Packing
+from synergy_core.model import Mode
+from synergy_core.pool import Pool
+from synergy_core.reasons import Reason
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """What is to be dealt out, and the line of those who want it."""
+
+    line: Line
+    pools: Sequence[Pool]
+    """The nodes, by GPU type."""
+    mode: Mode
+    profile_gpus: int
+    """What all profile runs together may hold; one may run in any case."""
+    explain: bool = True
+    """False: jobs behind the point of the line where nothing is left need not be in `Outcome.waiting`."""
+
+    def in_order(self, first: Sequence[str]) -> "Round":
+        """The same with these jobs at the head of the line, in this order."""
+        return replace(self, line=self.line.led_by(first))
+
+
+@dataclass(slots=True)
+class Outcome:
+    """Who runs where with what, and why the others wait, in the order of the line."""
+
+    packings: list[Packing] = field(default_factory=list)
+    waiting: list[tuple[Contender, Reason]] = field(default_factory=list)
+
+
+Mechanism = Callable[[Round], Outcome]

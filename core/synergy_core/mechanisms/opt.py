@@ -1,0 +1,152 @@
+"""Synergy-Opt (Synergy, section 4.1 and appendix A).
+
+1. The ideal demand of each job were all nodes one: an integer programme over the jobs' own grids (`ideal`).
+2. Nodes for these demands: a linear programme whose vertices leave few jobs in parts (`fragments`).
+3. Rounding. Jobs that are whole on a node go there; the others are seated one by one, in whole GPUs, where their demand
+   fits, else by GPUs alone (`packer`).
+4. CPU and memory for these nodes: the integer programme of step 1 again, now with the capacity of each node instead of
+   that of all together. A job never gets less than at its proportional share there.
+5. What no point of a grid could use goes to whom it helps (`growth`).
+6. The same from step 4 on with the nodes that `tune` finds, and what `tune` deals out itself: the best of the three is
+   taken. Where most jobs have many GPUs, 3s fragments are most of the jobs, and rounding them loses what the programmes
+   won; and what lies between the points of a grid, only `tune` uses.
+
+On several GPU types, jobs that just enter are first given the type on which all together are fastest
+(`machine_types`, appendix A.2).
+
+Where the paper leaves room: throughputs are relative to a job's speed at its proportional share, since steps of
+different jobs cannot be added; running jobs stay on their nodes, as with every mechanism; between rounds (fill mode) it
+fills as `tune` does.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from synergy_core.contender import Contender
+from synergy_core.diagnosis import open_to
+from synergy_core.mechanisms import tune
+from synergy_core.mechanisms.choice import Option, best_choice
+from synergy_core.mechanisms.demotion import demote
+from synergy_core.mechanisms.fragments import Piece, parts
+from synergy_core.mechanisms.growth import grow
+from synergy_core.mechanisms.ideal import everyone, ideal, reference_speed
+from synergy_core.mechanisms.machine_types import give_better_types
+from synergy_core.mechanisms.mechanism import Outcome, Round
+from synergy_core.mechanisms.packer import Demands, Packer
+from synergy_core.mechanisms.sensitivity import Point, pareto_front
+from synergy_core.mechanisms.statement import Packing, shares_of
+from synergy_core.model import Mode
+from synergy_core.placement import Seats
+from synergy_core.pool import Pool
+from synergy_core.resources import Vector, times
+from synergy_core.rounds import PoolSelection, select
+
+_WHOLE = 1.0 - 1e-6
+
+
+def mechanism(round_: Round) -> Outcome:
+    """Choose GPU types for those who enter, then seat everyone; see the module."""
+    selection = select(
+        round_.line, round_.pools, mode=round_.mode, profile_gpus=round_.profile_gpus, explain=round_.explain
+    )
+    if round_.mode == "round":
+        give_better_types(selection, round_.pools)
+    return Outcome([pack(one, round_.mode) for one in selection.pools.values()], selection.waiting)
+
+
+def pack(selection: PoolSelection, mode: Mode) -> Packing:
+    """Seat everyone of the selection; see the module."""
+    if mode == "fill":
+        return tune.pack(selection, mode)
+    tries: tuple[Demands, ...] = (OptDemands(ideal(selection).demands), tune.TuneDemands())
+    packings = [tune.pack(_separate(selection), mode)]
+    for demands in tries:
+        packing = Packer(_separate(selection), demands).pack(mode)
+        in_play = [contender for contender in everyone(selection) if not contender.is_profile_run]
+        _deal_out(packing, in_play)
+        grow(packing, {contender: contender.on(packing.pool).wish for contender in in_play})
+        packings.append(packing)
+    return max(reversed(packings), key=throughput)
+
+
+def _separate(selection: PoolSelection) -> PoolSelection:
+    return replace(selection, reservations=selection.reservations.copy())
+
+
+def throughput(packing: Packing) -> float:
+    """Sum of speeds relative to the proportional share."""
+    pool = packing.pool
+    return sum(
+        contender.on(pool).steps_per_s(seat.per_gpu) / (reference_speed(contender, pool) or 1.0)
+        for contender, seat in packing.seated.items()
+    )
+
+
+class OptDemands(tune.TuneDemands):
+    """The ideal demand, on the nodes of the second programme; else the least that is as fast as the share."""
+
+    def __init__(self, demands: Mapping[Contender, Vector]) -> None:
+        self._demands = demands
+
+    def wish(self, contender: Contender, pool: Pool) -> Vector | None:
+        """The ideal demand."""
+        return self._demands[contender]
+
+    def seats(self, packing: Packing, contenders: Sequence[Contender]) -> Mapping[Contender, Seats]:
+        """Nodes for those who are whole on one in the second programme."""
+        in_order = sorted(contenders, key=lambda contender: contender.name)
+        pieces = [
+            Piece(contender.gpus, times(self._demands[contender], contender.gpus), open_to(contender, packing.pool))
+            for contender in in_order
+        ]
+        found = parts(pieces, packing.reservations.slots, packing.free)
+        if found is None:
+            return {}
+        return {
+            contender: ((node, contender.gpus),)
+            for contender, on_nodes in zip(in_order, found, strict=True)
+            for node, part in on_nodes.items()
+            if part >= _WHOLE and (contender.gpus == 1 or contender.place(packing.pool) != "spread")
+        }
+
+
+def _deal_out(packing: Packing, contenders: Sequence[Contender]) -> None:
+    """Give each of the jobs the point of its front that is best for all together on the nodes where they are."""
+    pool = packing.pool
+    fronts = [_front_in_place(packing, contender) for contender in contenders]
+    dimensions = len(pool.best_share)
+    options = [
+        [
+            Option(
+                point.worth,
+                tuple(
+                    (node * dimensions + dimension, amount * gpus)
+                    for node, gpus in packing.seated[contender].seats
+                    for dimension, amount in enumerate(point.per_gpu)
+                ),
+            )
+            for point in front
+        ]
+        for contender, front in zip(contenders, fronts, strict=True)
+    ]
+    free = packing.free.copy()
+    for contender in contenders:
+        for node, _, amounts in packing.seated[contender].shares:
+            free[node] += amounts
+    choice = best_choice(options, [max(0, amount) for amount in free.ravel().tolist()])
+    for index, (contender, front) in enumerate(zip(contenders, fronts, strict=True)):
+        seat = packing.seated[contender]
+        given = seat.least if choice is None else shares_of(seat.seats, front[choice.options[index]].per_gpu)
+        packing.resize(contender, given)
+    # the solver may have overshot by its tolerance, which is more than a byte
+    nothing = (0,) * dimensions
+    demote(packing, tuple((node, 0) for node in np.flatnonzero((packing.free < 0).any(axis=1)).tolist()), nothing)
+
+
+def _front_in_place(packing: Packing, contender: Contender) -> list[Point]:
+    pool, seat, terms = packing.pool, packing.seated[contender], contender.on(packing.pool)
+    usual = terms.steps_per_s(terms.proportional(seat.nodes))
+    least = terms.floor(seat.nodes)
+    return pareto_front(contender, pool, least, fair=usual, reference=reference_speed(contender, pool))

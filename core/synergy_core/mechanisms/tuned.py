@@ -1,0 +1,26 @@
+"""DRF and Tetris with Synergy's tuning (Synergy, section 5.7): their order, with fungible CPU and memory.
+
+The jobs are put in the order in which the mechanism with fixed demands takes them, running jobs first; then that line
+is walked by GPUs alone and packed as `tune` does, so that no GPU stays idle for want of CPU or memory beside it.
+"""
+
+from collections.abc import Callable
+
+from synergy_core.contender import Contender
+from synergy_core.mechanisms.fixed_demands import FixedDemands
+from synergy_core.mechanisms.fungible import fungible
+from synergy_core.mechanisms.mechanism import Mechanism, Outcome, Round
+from synergy_core.mechanisms.tune import pack
+
+Order = Callable[[Round, FixedDemands], list[Contender]]
+
+
+def tuned(order: Order) -> Mechanism:
+    """The tuned variant of the mechanism with fixed demands that fills the cluster with `order`."""
+    tune = fungible(pack)
+
+    def mechanism(round_: Round) -> Outcome:
+        first = [contender.name for contender in order(round_, FixedDemands(round_, displaces=False))]
+        return tune(round_.in_order(first))
+
+    return mechanism
