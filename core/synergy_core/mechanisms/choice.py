@@ -14,6 +14,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from synergy_core.mechanisms.solver import modelling
+
 _GAP = 1e-5
 """The answer is at most this fraction below the best."""
 _MAX_NODES = 20_000
@@ -62,9 +64,7 @@ def best_choice(options: Sequence[Sequence[Option]], capacity: Sequence[int]) ->
 def _solve(
     flat: Sequence[Option], job_of: "np.ndarray[tuple[int], np.dtype[np.int64]]", capacity: Sequence[int]
 ) -> "np.ndarray[tuple[int], np.dtype[np.float64]] | None":
-    import cvxpy as cp  # noqa: PLC0415 - takes a second to load, and only optimising mechanisms need it
-    from scipy import sparse  # noqa: PLC0415
-
+    cp, sparse = modelling()
     entries = [
         (row, column, amount / max(1, capacity[row]))
         for column, option in enumerate(flat)

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from synergy_core.mechanisms.solver import modelling
 from synergy_core.resources import Vector
 
 _PART = 1e-6
@@ -60,9 +61,7 @@ def parts(pieces: Sequence[Piece], room: NDArray[np.int64], free: NDArray[np.int
 def _vertex(
     pieces: Sequence[Piece], where: Sequence[NDArray[np.int64]], room: NDArray[np.int64], free: NDArray[np.int64]
 ) -> NDArray[np.float64] | None:
-    import cvxpy as cp  # noqa: PLC0415 - takes a second to load, and only optimising mechanisms need it
-    from scipy import sparse  # noqa: PLC0415
-
+    cp, sparse = modelling()
     nodes, dimensions = free.shape
     node_of = np.concatenate(where)
     job_of = np.repeat(np.arange(len(pieces)), [one.size for one in where])

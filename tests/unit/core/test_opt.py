@@ -1,6 +1,7 @@
 """Synergy-Opt: the integer programme, the second programme, the rounding, and the plan they make (4.1, appendix A)."""
 
 import random
+import sys
 from itertools import product
 from statistics import mean
 
@@ -18,7 +19,7 @@ from synergy_core.mechanisms.choice import Choice, Option, best_choice
 from synergy_core.mechanisms.fragments import Piece, parts
 from synergy_core.mechanisms.ideal import ideal
 from synergy_core.mechanisms.sensitivity import pareto_front
-from synergy_core.model import Job, PlanConfig, Profile, Snapshot
+from synergy_core.model import FieldError, Job, PlanConfig, Profile, Snapshot
 from synergy_core.plan import plan
 from synergy_core.pool import Pool, Reservations
 from synergy_core.rounds import PoolSelection, Selection
@@ -174,6 +175,14 @@ def test_a_plan_keeps_every_promise_and_is_the_same_for_the_same_input(
     rng.shuffle(nodes)
     rng.shuffle(jobs)
     assert plan(Snapshot(nodes=tuple(nodes), jobs=tuple(jobs)), config) == result
+
+
+@pytest.mark.parametrize("module", ["cvxpy", "highspy", "scipy"])
+def test_without_a_solver_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch, module: str) -> None:
+    monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(FieldError, match=rf"mechanism: opt needs a solver, and {module} is not installed; pip install"):
+        planned([node("n1")], [job("a", wants=(3, 20))], mechanism="opt")
+    assert planned([node("n1")], [job("a", wants=(3, 20))], mechanism="tune").allocations
 
 
 class TestMachineTypes:
