@@ -1,10 +1,9 @@
 """Figure 12: FIFO on servers with 3, 4, 5 and 6 CPUs for each GPU."""
 
 from synergy_simulator.generator import SINGLE, Split
-from synergy_simulator.inputs.clusters import homogeneous
 from synergy_simulator.report.chart import Line, line_chart
 from synergy_simulator.reproductions.common import Findings, Inputs, avg_h
-from synergy_simulator.reproductions.sweeps import Sweep
+from synergy_simulator.reproductions.sweeps import Sweep, scale_notes, scale_of
 
 PAPER = {3: 3.4, 4: 3.0, 5: 2.2, 6: 1.8}
 """Gain of tune at 9 jobs/h."""
@@ -20,9 +19,8 @@ def fig12(inputs: Inputs) -> Findings:
             loads=(LOAD,),
             split=Split(20, 70, 10),
             gpu_mix=SINGLE,
-            cluster=homogeneous(16, cpus_per_gpu=ratio),
-            jobs=800 if inputs.quick else 6500,
-            measure=(300, 500) if inputs.quick else (4000, 5000),
+            cpus_per_gpu=ratio,
+            scale=scale_of(inputs),
         )
         for ratio in PAPER
     }
@@ -37,9 +35,8 @@ def fig12(inputs: Inputs) -> Findings:
     differs = [
         inputs.profiles_note,
         "Durations are drawn at the proportional share of each cluster, so that all ratios have the same load in GPUs.",
+        *scale_notes(inputs),
     ]
-    if inputs.quick:
-        differs.append("Quick: after 300 jobs the queue is far from steady, so that gains are smaller than in full.")
     lines = [
         Line("ours", [(float(ratio), gain) for ratio, gain in gains.items()]),
         Line("the paper", [(float(ratio), gain) for ratio, gain in PAPER.items()]),

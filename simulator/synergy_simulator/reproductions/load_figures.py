@@ -6,14 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from synergy_simulator.generator import PHILLY, SINGLE, Split
-from synergy_simulator.inputs.clusters import homogeneous
 from synergy_simulator.report.summary import Summary
 from synergy_simulator.reproductions.common import HOUR, LONG_S, Findings, Inputs, avg_h
-from synergy_simulator.reproductions.sweeps import Sweep, cdf_chart, jct_chart
-
-FULL = (6500, (4000, 5000))
-QUICK = (800, (300, 500))
-"""Jobs of a trace, and which of them are measured."""
+from synergy_simulator.reproductions.sweeps import Sweep, cdf_chart, jct_chart, scale_notes, scale_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,16 +41,13 @@ def fig9(inputs: Inputs) -> Findings:
 
 def _figure(inputs: Inputs, paper: _Paper) -> Findings:
     mechanisms = ("proportional", "tune")
-    jobs, measure = QUICK if inputs.quick else FULL
     sweep = Sweep(
         policy=paper.policy,
         mechanisms=mechanisms,
         loads=_loads(paper, quick=inputs.quick),
         split=Split(20, 70, 10),
         gpu_mix=SINGLE if paper.single else PHILLY,
-        cluster=homogeneous(16),
-        jobs=jobs,
-        measure=measure,
+        scale=scale_of(inputs),
     )
     found = sweep.grouped(inputs.run(sweep.cases(inputs)))
     rows = [_row(load, by["proportional"], by["tune"], paper) for load, by in found.items()]
@@ -69,11 +61,9 @@ def _figure(inputs: Inputs, paper: _Paper) -> Findings:
     differs = [
         inputs.profiles_note,
         "Trace: drawn anew as section 5.1 says; the paper's own traces are not published with it.",
-        f"Jobs {sweep.measure[0]} to {sweep.measure[1]} are measured; the paper says 1000 in steady state.",
+        *scale_notes(inputs),
         f"95th percentile of jobs longer than 4 h at {paper.at_load:g} jobs/h: {tail:.2f}x better with tune.",
     ]
-    if inputs.quick:
-        differs.append("Quick: after 300 jobs the queue is far from steady, so that gains are smaller than in full.")
     return Findings(
         paper.title,
         ("jobs/h", "proportional, h", "tune, h", "gain", "waiting, h", "GPUs in use", "the paper"),

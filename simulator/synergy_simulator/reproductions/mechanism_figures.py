@@ -3,9 +3,8 @@
 from collections.abc import Mapping, Sequence
 
 from synergy_simulator.generator import PHILLY, SINGLE, Split
-from synergy_simulator.inputs.clusters import homogeneous
 from synergy_simulator.reproductions.common import Findings, Inputs, avg_h, there
-from synergy_simulator.reproductions.sweeps import Sweep, jct_chart
+from synergy_simulator.reproductions.sweeps import Sweep, jct_chart, scale_notes, scale_of
 
 SPLITS = (Split(20, 70, 10), Split(33, 33, 33), Split(50, 0, 50))
 
@@ -31,6 +30,7 @@ def fig11(inputs: Inputs) -> Findings:
             "The paper: greedy breaks down as more jobs are sensitive, far above proportional at (50,0,50); tune "
             "is as good as proportional there. It gives curves, no figures."
         ),
+        *scale_notes(inputs),
     ]
     header = ("split", "jobs/h", *(f"{name}, h" for name in mechanisms), "gain of tune")
     return Findings("Figure 11: workload splits under FIFO, multi-GPU", header, rows, differs, charts, figures)
@@ -63,7 +63,11 @@ def fig13(inputs: Inputs) -> Findings:
                 "",
             )
         )
-    differs = [inputs.profiles_note, "Single-GPU jobs at 9 jobs/h; the paper does not say which load it used."]
+    differs = [
+        inputs.profiles_note,
+        "Single-GPU jobs at 9 jobs/h; the paper does not say which load it used.",
+        *scale_notes(inputs),
+    ]
     header = ("workload", "mechanism", "static, h", "tuned, h", "gain", "the paper")
     return Findings("Figure 13: DRF and Tetris", header, rows, differs, (), figures)
 
@@ -77,9 +81,7 @@ def _sweep(
         loads=loads,
         split=split,
         gpu_mix=SINGLE if single else PHILLY,
-        cluster=homogeneous(16),
-        jobs=500 if inputs.quick else 4000,
-        measure=(200, 300) if inputs.quick else (2000, 3000),
+        scale=scale_of(inputs),
     )
 
 

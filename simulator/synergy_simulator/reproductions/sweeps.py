@@ -5,10 +5,42 @@ from dataclasses import dataclass
 
 from synergy_simulator.generator import Split
 from synergy_simulator.grid import Case
-from synergy_simulator.inputs.clusters import Cluster
+from synergy_simulator.inputs.clusters import homogeneous
 from synergy_simulator.report.chart import Line, line_chart
 from synergy_simulator.report.summary import Summary
 from synergy_simulator.reproductions.common import Inputs, avg_h, steady
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """How large a sweep is."""
+
+    servers: int
+    jobs: int
+    measure: tuple[int, int]
+
+    @property
+    def part(self) -> float:
+        """Of the paper's 16 servers, and of its load."""
+        return self.servers / 16
+
+
+FULL = Scale(16, 6500, (4000, 5000))
+QUICK = Scale(4, 1200, (800, 1000))
+
+
+def scale_of(inputs: Inputs) -> Scale:
+    """The paper's size, or a quarter of it."""
+    return QUICK if inputs.quick else FULL
+
+
+def scale_notes(inputs: Inputs) -> list[str]:
+    """What differs by the scale."""
+    first, last = scale_of(inputs).measure
+    notes = [f"Jobs {first} to {last} are measured; the paper says 1000 in steady state."]
+    if inputs.quick:
+        notes.append("Quick: 4 servers instead of 16 and a quarter of the load; queues are shorter than in full.")
+    return notes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,21 +50,22 @@ class Sweep:
     policy: str
     mechanisms: Sequence[str]
     loads: Sequence[float]
-    """Jobs per hour."""
+    """Jobs per hour on 16 servers."""
     split: Split
     gpu_mix: Mapping[int, float]
-    cluster: Cluster
-    jobs: int
-    measure: tuple[int, int]
+    cpus_per_gpu: float = 3.0
+    scale: Scale
 
     def cases(self, inputs: Inputs, prefix: str = "") -> list[Case]:
         """Its simulations, by load, then by mechanism."""
         made = []
+        scale = self.scale
+        cluster = homogeneous(scale.servers, cpus_per_gpu=self.cpus_per_gpu)
         for load in self.loads:
-            trace = inputs.derived(self.jobs, self.split, load=load, gpu_mix=self.gpu_mix)
-            workload = inputs.workload(trace, self.cluster)
+            trace = inputs.derived(scale.jobs, self.split, load=load * scale.part, gpu_mix=self.gpu_mix)
+            workload = inputs.workload(trace, cluster)
             for mechanism in self.mechanisms:
-                options = steady(self.measure, policy=self.policy, mechanism=mechanism)
+                options = steady(scale.measure, policy=self.policy, mechanism=mechanism)
                 made.append(Case(f"{prefix}{mechanism}, {load:g} jobs/h", workload, options))
         return made
 

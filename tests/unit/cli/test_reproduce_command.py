@@ -8,7 +8,7 @@ from click.testing import CliRunner, Result
 
 from synergy_cli.bench import simulator as bench_simulator
 from synergy_cli.main import main
-from synergy_simulator.reproductions import load_figures
+from synergy_simulator.reproductions import sweeps
 from synergy_simulator.reproductions.registry import REPRODUCTIONS
 
 
@@ -37,7 +37,7 @@ def test_optimistic_profiling_is_near_what_runs_say(tmp_path: Path) -> None:
 
 
 def test_a_figure_over_load_for_reading(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(load_figures, "QUICK", (60, (20, 40)))
+    monkeypatch.setattr(sweeps, "QUICK", sweeps.Scale(1, 60, (20, 40)))
     result = _reproduce(tmp_path, "synergy-fig9", "--quick")
     assert result.exit_code == 0, result.output
     lines = result.stdout.splitlines()
