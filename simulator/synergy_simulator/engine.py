@@ -254,7 +254,7 @@ class _Simulation:
             return False
         self._show_all()
         jobs = [run.job for run in self._active.values()]
-        line = in_line(self._options.policy, jobs, self._speeds, self._now)
+        line = in_line(self._options.policy, jobs, speeds=self._speeds, gpus=self._total_gpus, now=self._now)
         return same_ones_run(line, self._gpus, self._running, self._total_gpus)
 
     def _fill(self) -> None:

@@ -13,9 +13,9 @@ SELECTS_BY_GPUS = frozenset({"proportional", "tune", "opt"})
 """Mechanisms under which who runs depends on the line and on GPUs alone: CPU and memory are fungible (section 4.2)."""
 
 
-def in_line(policy: str, jobs: Sequence[Job], speeds: Mapping[str, float], now: float) -> tuple[str, ...]:
-    """The policy's line. `speeds`: steps per second at the proportional share, by job."""
-    queue = Queue(now=now, jobs=tuple(jobs), steps_per_s=lambda job: speeds[job.name])
+def in_line(policy: str, jobs: Sequence[Job], *, speeds: Mapping[str, float], gpus: int, now: float) -> tuple[str, ...]:
+    """The policy's line on a cluster of `gpus`. `speeds`: steps per second at the proportional share, by job."""
+    queue = Queue(now=now, jobs=tuple(jobs), steps_per_s=lambda job: speeds[job.name], gpus=gpus)
     return line_of(POLICIES[policy](queue))
 
 

@@ -4,7 +4,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from synergy_core.mechanisms import MECHANISMS
 from synergy_simulator.engine import Options
 from synergy_simulator.generator import Split, generate
 from synergy_simulator.grid import Case
@@ -67,11 +66,6 @@ class Findings:
     """SVG."""
     figures: Mapping[str, float] = field(default_factory=dict)
     """Our figures by name, for programs."""
-
-
-def there(mechanisms: Sequence[str]) -> list[str]:
-    """Those of the mechanisms that the core has."""
-    return [name for name in mechanisms if name in MECHANISMS]
 
 
 def philly_trace(inputs: Inputs, count: int, first: int) -> list[TraceJob] | None:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from synergy_simulator.generator import PHILLY, SINGLE, Split
-from synergy_simulator.reproductions.common import Findings, Inputs, avg_h, there
+from synergy_simulator.reproductions.common import Findings, Inputs, avg_h
 from synergy_simulator.reproductions.sweeps import Sweep, jct_chart, scale_notes, scale_of
 
 SPLITS = (Split(20, 70, 10), Split(33, 33, 33), Split(50, 0, 50))
@@ -11,7 +11,7 @@ SPLITS = (Split(20, 70, 10), Split(33, 33, 33), Split(50, 0, 50))
 
 def fig11(inputs: Inputs) -> Findings:
     """FIFO, jobs of up to 16 GPUs, under three workload splits."""
-    mechanisms = there(("proportional", "greedy", "tune"))
+    mechanisms = ("proportional", "greedy", "tune")
     rows, charts, figures = [], [], {}
     sweeps = [_sweep(inputs, split, mechanisms, _loads(inputs)) for split in SPLITS]
     cases = [case for split, sweep in zip(SPLITS, sweeps, strict=True) for case in sweep.cases(inputs, f"{split} ")]
@@ -38,7 +38,7 @@ def fig11(inputs: Inputs) -> Findings:
 
 def fig13(inputs: Inputs) -> Findings:
     """DRF and Tetris, with static demands and tuned by Synergy, under W1 and W2."""
-    mechanisms = there(("proportional", "drf", "drf-tune", "tetris", "tetris-tune", "tune"))
+    mechanisms = ("proportional", "drf", "drf-tune", "tetris", "tetris-tune", "tune")
     workloads = {"W1 (20,70,10)": SPLITS[0], "W2 (50,0,50)": SPLITS[2]}
     load = (9.0,)
     sweeps = [_sweep(inputs, split, mechanisms, load, single=True) for split in workloads.values()]
@@ -48,11 +48,10 @@ def fig13(inputs: Inputs) -> Findings:
         mine = dict(zip(mechanisms, answers[index * len(mechanisms) :], strict=False))
         hours = {mechanism: avg_h(one) for mechanism, one in mine.items()}
         for kind, paper in (("drf", "7.2x"), ("tetris", "1.8x")):
-            if kind in hours and f"{kind}-tune" in hours:
-                gain = hours[kind] / hours[f"{kind}-tune"]
-                figures[f"{kind}_{name[:2]}"] = gain
-                says = paper if name.startswith("W2") else "smaller than under W2"
-                rows.append((name, kind, f"{hours[kind]:.1f}", f"{hours[f'{kind}-tune']:.1f}", f"{gain:.2f}x", says))
+            gain = hours[kind] / hours[f"{kind}-tune"]
+            figures[f"{kind}_{name[:2]}"] = gain
+            says = paper if name.startswith("W2") else "smaller than under W2"
+            rows.append((name, kind, f"{hours[kind]:.1f}", f"{hours[f'{kind}-tune']:.1f}", f"{gain:.2f}x", says))
         rows.append(
             (
                 name,

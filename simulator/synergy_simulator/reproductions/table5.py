@@ -5,7 +5,7 @@ from synergy_simulator.generator import SINGLE, Split
 from synergy_simulator.grid import Case
 from synergy_simulator.inputs.clusters import homogeneous
 from synergy_simulator.inputs.traces import TraceJob
-from synergy_simulator.reproductions.common import HOUR, Findings, Inputs, scaled, there
+from synergy_simulator.reproductions.common import HOUR, Findings, Inputs, scaled
 
 PAPER = {
     ("makespan", "proportional"): (16.0, 15.67),
@@ -24,7 +24,7 @@ JOBS = 100
 
 def table5(inputs: Inputs) -> Findings:
     """Makespan of a static trace, average and 99th percentile of a dynamic one."""
-    mechanisms = there(("proportional", "tune", "opt"))
+    mechanisms = ("proportional", "tune", "opt")
     cluster = homogeneous(4)
     static = _busy(inputs, Split(60, 30, 10), None)
     dynamic = _busy(inputs, Split(30, 60, 10), 20.0)

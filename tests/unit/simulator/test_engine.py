@@ -95,8 +95,8 @@ def _traces(draw: st.DrawFn) -> list[TraceJob]:
 
 _options = st.fixed_dictionaries(
     {
-        "policy": st.sampled_from(("fifo", "srtf", "las")),
-        "mechanism": st.sampled_from(("proportional", "tune")),
+        "policy": st.sampled_from(("fifo", "srtf", "las", "ftf")),
+        "mechanism": st.sampled_from(("proportional", "tune", "opt", "greedy", "drf-tune", "tetris")),
         "fill": st.booleans(),
         "preemption_overhead_s": st.sampled_from((0.0, 30.0)),
     }
