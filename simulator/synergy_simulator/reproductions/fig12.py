@@ -35,7 +35,7 @@ def fig12(inputs: Inputs) -> Findings:
     differs = [
         inputs.profiles_note,
         "Durations are drawn at the proportional share of each cluster, so that all ratios have the same load in GPUs.",
-        *scale_notes(inputs),
+        *scale_notes(scale_of(inputs)),
     ]
     lines = [
         Line("ours", [(float(ratio), gain) for ratio, gain in gains.items()]),

@@ -61,7 +61,7 @@ def _figure(inputs: Inputs, paper: _Paper) -> Findings:
     differs = [
         inputs.profiles_note,
         "Trace: drawn anew as section 5.1 says; the paper's own traces are not published with it.",
-        *scale_notes(inputs),
+        *scale_notes(scale_of(inputs)),
         f"95th percentile of jobs longer than 4 h at {paper.at_load:g} jobs/h: {tail:.2f}x better with tune.",
     ]
     return Findings(

@@ -34,12 +34,13 @@ def scale_of(inputs: Inputs) -> Scale:
     return QUICK if inputs.quick else FULL
 
 
-def scale_notes(inputs: Inputs) -> list[str]:
+def scale_notes(scale: Scale) -> list[str]:
     """What differs by the scale."""
-    first, last = scale_of(inputs).measure
+    first, last = scale.measure
     notes = [f"Jobs {first} to {last} are measured; the paper says 1000 in steady state."]
-    if inputs.quick:
-        notes.append("Quick: 4 servers instead of 16 and a quarter of the load; queues are shorter than in full.")
+    if scale.part < 1:
+        size = f"{scale.servers} servers instead of 16 and {scale.part:g} of the load"
+        notes.append(f"Quick: {size}; queues are shorter than in full.")
     return notes
 
 
