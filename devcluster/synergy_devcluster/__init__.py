@@ -12,7 +12,7 @@ from synergy_devcluster.errors import BadInputError, DevclusterError
 from synergy_devcluster.images import build_image
 from synergy_devcluster.options import FakeNodes, Options, parse_fake_nodes
 from synergy_devcluster.paths import Paths
-from synergy_devcluster.run_with import at_hand
+from synergy_devcluster.run_with import alone, at_hand
 from synergy_devcluster.status_report import Status, status
 
 __all__ = [
@@ -25,6 +25,7 @@ __all__ = [
     "Options",
     "Paths",
     "Status",
+    "alone",
     "at_hand",
     "build_image",
     "connect",

@@ -35,6 +35,23 @@ def at_hand(options: Options, *, paths: Paths | None = None, report: Callable[[s
         yield running
 
 
+@contextmanager
+def alone(options: Options, *, paths: Paths | None = None, report: Callable[[str], None]) -> Iterator[Cluster]:
+    """A new devcluster for one that breaks it, taken down after.
+
+    Raises:
+        BadInputError: there is one already, which is somebody else's.
+        DevclusterError: it does not come up.
+    """
+    place = paths or Paths.of()
+    if place.state_file.exists():
+        raise BadInputError("a devcluster is here already: take it down first ('kube-synergy devcluster down')")
+    try:
+        yield clusters.up(options, report=report, paths=place)
+    finally:
+        clusters.down(report=report, paths=place)
+
+
 def run_with(options: Options, command: Sequence[str], *, paths: Paths, report: Callable[[str], None]) -> int:
     """Run the command with KUBECONFIG set, on the devcluster of `at_hand`; its exit status, 128 + N after signal N.
 

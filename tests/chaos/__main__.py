@@ -4,11 +4,16 @@ finish, or a step was lost or done twice."""
 import argparse
 import asyncio
 import logging
+import signal
 import sys
 import tempfile
+from collections.abc import Callable, Coroutine
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import synergy_devcluster
+from chaos.report import Report
 from chaos.run import chaos
 from chaos.workload import FAKE_NODES
 
@@ -16,20 +21,22 @@ _REPOSITORY = Path(__file__).parents[2]
 
 
 def main() -> int:
-    """Run with a devcluster of its own; one that is up is in the way."""
+    """Run with a devcluster of its own. Exit code 2 for bad input, one that is up already included."""
     arguments = _arguments()
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s", datefmt="%H:%M:%S", stream=sys.stderr)
     logging.getLogger("synergy_kube").setLevel(logging.ERROR)
     logging.getLogger("synergy_job").setLevel(logging.ERROR)
     options = synergy_devcluster.Options(fake_nodes=synergy_devcluster.parse_fake_nodes(FAKE_NODES))
+    counts = {"seed": arguments.seed, "faults": arguments.faults, "jobs": arguments.jobs}
     folder = arguments.folder or Path(tempfile.mkdtemp(prefix="chaos-"))
-    cluster = synergy_devcluster.up(options)
     try:
-        report = asyncio.run(
-            chaos(cluster, _REPOSITORY, folder, seed=arguments.seed, faults=arguments.faults, jobs=arguments.jobs)
-        )
-    finally:
-        synergy_devcluster.down()
+        with synergy_devcluster.alone(options, report=partial(print, file=sys.stderr)) as cluster:
+            report = asyncio.run(_told_to_stop(chaos(cluster, _REPOSITORY, folder, **counts)))
+    except synergy_devcluster.BadInputError as error:
+        sys.stderr.write(f"error: {error}\n")
+        return 2
+    except asyncio.CancelledError:
+        return 128 + signal.SIGTERM
     if arguments.report:
         report.write(arguments.report)
     sys.stdout.write(report.text() + "\n")
@@ -37,14 +44,36 @@ def main() -> int:
     return 0 if report.good else 1
 
 
+async def _told_to_stop(work: Coroutine[Any, Any, Report]) -> Report:
+    """Do it; SIGTERM ends it as an interrupt from the keyboard does, and with it all that it started."""
+    task = asyncio.create_task(work)
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
+    return await task
+
+
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="chaos", description=__doc__)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--faults", type=int, default=200)
-    parser.add_argument("--jobs", type=int, default=100)
-    parser.add_argument("--report", type=Path)
+    parser.add_argument("--faults", type=_at_least(0), default=200)
+    parser.add_argument("--jobs", type=_at_least(1), default=100)
+    parser.add_argument("--report", type=_new_file, help="where the report goes, as JSON")
     parser.add_argument("--folder", type=Path, help="an empty folder for logs and keys")
     return parser.parse_args()
+
+
+def _at_least(least: int) -> Callable[[str], int]:
+    def number(text: str) -> int:
+        if not text.isdigit() or int(text) < least:
+            raise argparse.ArgumentTypeError(f"{text!r}: write a whole number of {least} or more")
+        return int(text)
+
+    return number
+
+
+def _new_file(text: str) -> Path:
+    if not Path(text).absolute().parent.is_dir():
+        raise argparse.ArgumentTypeError(f"{text}: there is no such folder")
+    return Path(text)
 
 
 if __name__ == "__main__":

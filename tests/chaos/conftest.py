@@ -10,8 +10,7 @@ from chaos.workload import FAKE_NODES
 
 @pytest.fixture(scope="session")
 def devcluster() -> Iterator[synergy_devcluster.Cluster]:
-    """Up for these tests. Another devcluster that is up is in the way: this one is killed and cut off."""
-    yield synergy_devcluster.up(
-        synergy_devcluster.Options(fake_nodes=synergy_devcluster.parse_fake_nodes(FAKE_NODES)), report=print
-    )
-    synergy_devcluster.down()
+    """Up for these tests, which kill it and cut it off; one that is there already is not theirs."""
+    options = synergy_devcluster.Options(fake_nodes=synergy_devcluster.parse_fake_nodes(FAKE_NODES))
+    with synergy_devcluster.alone(options, report=print) as cluster:
+        yield cluster

@@ -1,5 +1,5 @@
-"""The independent observer: follows nodes, pods and TrainingJobs by its own watch and checks DESIGN's promises at every
-event. It shares no code with what it checks."""
+"""The independent observer: follows nodes, pods and TrainingJobs by its own watch and checks the promises at every
+event. What it believes is its own; with what it checks it shares the client that follows the API server."""
 
 import asyncio
 import contextlib

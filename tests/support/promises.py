@@ -1,4 +1,4 @@
-"""What every plan must keep (DESIGN: promises), worked out anew from the snapshot."""
+"""What every plan must keep, worked out anew from the snapshot."""
 
 from collections import Counter
 from collections.abc import Mapping

@@ -15,9 +15,10 @@ from synergy_devcluster import control_plane, kwok, network, prerequisites
 from synergy_devcluster.cli import devcluster
 from synergy_devcluster.commands import run
 from synergy_devcluster.errors import BadInputError, DevclusterError
-from synergy_devcluster.options import parse_fake_nodes
+from synergy_devcluster.options import Options, parse_fake_nodes
 from synergy_devcluster.paths import Paths
 from synergy_devcluster.real_nodes import real_nodes
+from synergy_devcluster.run_with import alone
 
 ABSENT = ["--name", "ksdev-no-such-cluster"]
 
@@ -106,6 +107,15 @@ def test_a_name_has_to_be_a_folders(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KUBE_SYNERGY_DEVCLUSTER_NAME", "a b")
     with pytest.raises(BadInputError, match="KUBE_SYNERGY_DEVCLUSTER_NAME: 'a b'"):
         Paths.of()
+
+
+def test_who_breaks_a_devcluster_gets_none_that_is_there_already(paths: Paths) -> None:
+    paths.state.mkdir(parents=True, exist_ok=True)
+    paths.state_file.write_text("{}")
+    with pytest.raises(BadInputError, match="a devcluster is here already"):  # noqa: SIM117 - one is what the other raises
+        with alone(Options(), paths=paths, report=print):
+            pytest.fail("it was given one")
+    assert paths.state_file.read_text() == "{}"
 
 
 def test_the_environment_names_the_devcluster_where_nobody_else_does(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,13 +1,13 @@
 """Beside the Synergy authors' own simulator, on their trace of 150 jobs for 32 GPUs."""
 
 import json
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from support import papers
 from synergy_simulator.engine import Options, simulate
 from synergy_simulator.inputs.clusters import homogeneous
 from synergy_simulator.inputs.profiles import read_profiles
@@ -19,9 +19,9 @@ pytestmark = pytest.mark.papers
 
 
 @pytest.fixture(scope="module")
-def tables(repository: Path) -> Path:
-    folder = Path(os.environ.get("PAPERS_DATA") or repository.parent / "shared" / "data") / "synergy"
-    if not folder.is_dir():
+def tables() -> Path:
+    folder = papers.found("synergy")
+    if folder is None:
         pytest.skip("the papers' data tables are not beside the project (PAPERS_DATA names their folder)")
     return folder
 
