@@ -105,7 +105,6 @@ chaos-short: setup prerequisites ## each kind of fault once, a short outage, gan
 
 test: check prerequisites ## everything; from nothing on a new machine
 	$(ON_DEVCLUSTER) $(MAKE) side-by-side test-e2e
-	$(MAKE) chaos-short
 
 # what waits for a cluster leaves the other core to what computes; output comes suite by suite
 side-by-side:

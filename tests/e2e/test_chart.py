@@ -147,7 +147,9 @@ async def test_no_component_restarted_or_logged_a_refusal_of_its_rights(
         name = pod["metadata"]["name"]
         assert [status["restartCount"] for status in pod["status"]["containerStatuses"]] == [0], name
         log = await run(devcluster, "kubectl", "logs", "-n", NAMESPACE, name)
-        assert not [line for line in log.splitlines() if "forbidden" in line.lower()], name
+        # in a namespace that goes, nobody may make anything
+        refusals = [line for line in log.splitlines() if "forbidden" in line.lower() and "being terminated" not in line]
+        assert not refusals, name
 
 
 async def test_an_upgrade_to_the_next_version_and_a_rollback_keep_certificates_policy_and_the_running_job(

@@ -175,7 +175,8 @@ def test_without_explanations_the_plan_is_the_same_and_only_the_end_of_the_line_
     snapshot: Snapshot, config: PlanConfig
 ) -> None:
     whole, brief = plan(snapshot, config), plan(snapshot, replace(config, explain=False))
-    assert brief.waiting == whole.waiting[: len(brief.waiting)]
+    told = iter(whole.waiting)
+    assert all(one in told for one in brief.waiting), "a part of what is told otherwise, in its order"
     assert replace(brief, waiting=()) == replace(whole, waiting=())
 
 
