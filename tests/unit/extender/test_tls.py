@@ -5,6 +5,7 @@ import json
 import os
 import ssl
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from pathlib import Path
 
 import httpx
@@ -171,6 +172,8 @@ async def served(port: int) -> bytes:
     _, writer = await asyncio.open_connection("127.0.0.1", port, ssl=context)
     certificate: bytes = writer.get_extra_info("ssl_object").getpeercert(binary_form=True)
     writer.close()
+    with suppress(OSError):
+        await writer.wait_closed()
     return certificate
 
 
