@@ -15,8 +15,10 @@ from pydantic import ConfigDict, Field
 _STRICT = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 
 Name = Annotated[str, Field(min_length=1)]
-Count = Annotated[int, Field(ge=0)]
-Positive = Annotated[int, Field(ge=1)]
+_MOST = 1 << 50
+"""No amount is larger (as bytes it is a pebibyte): sums over a cluster stay within 64 bits."""
+Count = Annotated[int, Field(ge=0, le=_MOST)]
+Positive = Annotated[int, Field(ge=1, le=_MOST)]
 Seconds = Annotated[float, Field(ge=0)]
 Rate = Annotated[float, Field(ge=0)]
 

@@ -1,4 +1,4 @@
-"""Every right that the chart gives is one that the components used in the other tests of this folder.
+"""Every right that the chart gives, but for a named few, is one that the components used in the tests of this folder.
 
 Read from the API server's audit log; this file is the last one to run. The certificate Job has a test of its own, which
 takes its rights away one by one: `tests/integration/helm/test_certificates.py`.
@@ -78,7 +78,7 @@ def _entries(cluster: Cluster) -> Iterator[tuple[str, str, str, int]]:
             yield name.removeprefix(prefix).removesuffix("-install"), resource, entry["verb"], code
 
 
-async def test_every_right_was_used_and_none_was_missing(
+async def test_every_right_but_the_rare_ones_was_used_and_none_was_missing(
     request: pytest.FixtureRequest, devcluster: Cluster, repository: Path
 ) -> None:
     folder = Path(__file__).parent

@@ -20,6 +20,22 @@ from synergy_simulator.models import built_in_profiles
 from synergy_simulator.workload import Workload, build_workload
 
 
+class Seconds(click.FloatRange):
+    """A finite number of seconds, at most a century: FloatRange alone lets nan and inf through."""
+
+    name = "seconds"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """The number, or click's error that names the option."""
+        number = float(super().convert(value, param, ctx))
+        if not number <= _CENTURY_S:
+            self.fail(f"{value} is not a number of seconds of at most {_CENTURY_S:,.0f}.", param, ctx)
+        return number
+
+
+_CENTURY_S = 100 * 365 * 86400.0
+
+
 def as_window(_context: click.Context, _option: click.Parameter, text: str | None) -> tuple[int, int] | None:
     """`A:B`, jobs A to B - 1."""
     if text is None:
@@ -71,12 +87,10 @@ def input_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def run_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """How it is simulated."""
-    seconds = click.FloatRange(min=0)
+    seconds = Seconds(min=0)
     for option in reversed(
         (
-            click.option(
-                "--round", "round_s", default=300.0, show_default=True, type=click.FloatRange(min=0, min_open=True)
-            ),
+            click.option("--round", "round_s", default=300.0, show_default=True, type=Seconds(min=0, min_open=True)),
             click.option(
                 "--measure",
                 callback=as_window,

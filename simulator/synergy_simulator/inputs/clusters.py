@@ -13,6 +13,9 @@ from synergy_simulator.inputs.errors import InputError, Place
 from synergy_simulator.inputs.profiles import GIB
 from synergy_simulator.inputs.table import Table, read_text
 
+_MOST = 1_000_000
+"""No amount of a pool is larger, the number of its nodes neither: each node is kept in memory."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pool:
@@ -175,8 +178,8 @@ class _Reader:
             value = float(node.value) if isinstance(node, yaml.ScalarNode) else math.nan
         except ValueError:
             value = math.nan
-        if not math.isfinite(value) or value < 0:
-            raise self._bad(node, field, f"must be a number of at least 0, is {node.value!r}")
+        if not 0 <= value <= _MOST:
+            raise self._bad(node, field, f"must be a number of at least 0 and at most {_MOST:,}, is {node.value!r}")
         return value
 
     def _positive(self, node: yaml.Node, field: str) -> float:

@@ -8,6 +8,9 @@ from pathlib import Path
 
 from synergy_simulator.inputs.errors import InputError, Place
 
+MOST = 1e15
+"""No number of a table is larger: beyond it, seconds and steps lose their units to rounding."""
+
 
 @dataclass(frozen=True, slots=True)
 class Row:
@@ -29,7 +32,7 @@ class Row:
         return bool(self.values.get(column))
 
     def number(self, column: str, *, above: float = -math.inf, least: float = -math.inf) -> float:
-        """A finite number above, or at least, a bound."""
+        """A number within MOST and above, or at least, a bound."""
         text = self.text(column)
         try:
             value = float(text)
@@ -37,6 +40,8 @@ class Row:
             raise self.bad(column, f"must be a number, is {text!r}") from None
         if not math.isfinite(value):
             raise self.bad(column, f"must be a finite number, is {text!r}")
+        if abs(value) > MOST:
+            raise self.bad(column, f"must be within {MOST:g}, is {text}")
         if value < least:
             raise self.bad(column, f"must be at least {least:g}, is {text}")
         if value <= above:

@@ -104,6 +104,13 @@ def test_fill_leaves_running_jobs_alone() -> None:
             None,
             "error: SNAPSHOT.json: cannot read nowhere.json: No such file or directory; give the path of a file",
         ),
+        (
+            ["-"],
+            json.dumps(
+                {"nodes": [{"name": "n", "gpu_type": "T4", "gpus": 1, "cpu_millis": 10**30, "memory_bytes": 1}]}
+            ),
+            f"error: nodes[0].cpu_millis: input should be less than or equal to {1 << 50}, is {10**30}",
+        ),
         ([], None, "error: Missing argument 'SNAPSHOT.json'."),
         (["-", "--speed"], None, "error: No such option '--speed'."),
     ],

@@ -92,6 +92,7 @@ def test_every_object_in_the_schema_is_closed(chart: Path) -> None:
         ("tls.schedulerNames={a b}", "/tls/schedulerNames/0", "does not match"),
         ("networkPolicy.enabled=on", "/networkPolicy/enabled", "want boolean"),
         ("networkPolicy.apiServerPorts={0}", "/networkPolicy/apiServerPorts/0", "minimum"),
+        ("networkPolicy.apiServerPorts=null", "/networkPolicy", "missing property 'apiServerPorts'"),
         ("networkPolicy.metricsFrom[0].app=x", "/networkPolicy/metricsFrom/0", "'app' not allowed"),
         ("networkPolicy.workerNamespaces={Team}", "/networkPolicy/workerNamespaces/0", "does not match"),
         ("rbac.aggregateToUserRoles=maybe", "/rbac/aggregateToUserRoles", "want boolean"),
