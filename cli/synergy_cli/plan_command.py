@@ -4,11 +4,13 @@ import json
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import click
 
 from synergy_cli.errors import BadInputError, bad_options
 from synergy_cli.plan_table import plan_text
+from synergy_cli.queue_options import queue_options, queues_of
 from synergy_core.mechanisms import MECHANISMS
 from synergy_core.model import PlanConfig
 from synergy_core.plan import plan
@@ -30,10 +32,13 @@ _DEFAULTS = PlanConfig()
     help=f"How CPU and memory are dealt out: {', '.join(sorted(MECHANISMS))}.",
 )
 @click.option("--fill", is_flag=True, help="Only give free capacity to waiting jobs; running jobs stay.")
+@queue_options
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout and nothing else there.")
-def plan_command(snapshot: str, policy: str, mechanism: str, fill: bool, as_json: bool) -> None:
+def plan_command(*, snapshot: str, policy: str, mechanism: str, fill: bool, as_json: bool, **queues: Any) -> None:
     """Plan a cluster whose state is in a file (- for standard input): who runs where, with how much CPU and memory."""
-    config = PlanConfig(policy=policy, mechanism=mechanism, mode="fill" if fill else "round")
+    config = PlanConfig(
+        policy=policy, mechanism=mechanism, mode="fill" if fill else "round", queues=queues_of(**queues)
+    )
     try:
         state = parse_snapshot(_read(snapshot))
     except SnapshotError as error:

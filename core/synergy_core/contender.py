@@ -73,13 +73,27 @@ class Contender:
     `kinds` is shared by the contenders of one plan: what is worked out for a job serves all others of its kind.
     """
 
-    __slots__ = ("_cut_down", "_kind", "gpus", "held", "high", "job", "low", "name", "rank", "tolerance")
+    __slots__ = (
+        "_cut_down",
+        "_kind",
+        "gpus",
+        "held",
+        "high",
+        "job",
+        "low",
+        "name",
+        "rank",
+        "stays_to_its_end",
+        "tolerance",
+    )
 
     def __init__(self, job: Job, pools: Sequence[Pool], tolerance: float, kinds: Kinds | None = None) -> None:
         self.job = job
         self.name = job.name
         self.gpus = job.gpus
         self.rank = -1
+        self.stays_to_its_end = False
+        """Whether the policy preempts nobody."""
         self.tolerance = tolerance
         self.held = _held(job, pools) if job.running is not None else None
         self._cut_down: Booking | None = None
@@ -122,7 +136,7 @@ class Contender:
     @property
     def keeps_its_gpus(self) -> bool:
         """Whether it may not be preempted once it runs."""
-        return self.is_profile_run or not self.job.preemptible
+        return self.stays_to_its_end or self.is_profile_run or not self.job.preemptible
 
     def cut_down(self) -> Booking:
         """The least of what it holds that is as fast as its proportional share; all where that is not certain."""

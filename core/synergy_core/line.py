@@ -8,19 +8,24 @@ from collections.abc import Container, Iterator, Sequence
 
 from synergy_core.contender import Contender, Kinds
 from synergy_core.model import Job
+from synergy_core.policies.queue import Ranking
 from synergy_core.pool import Pool
 
 
 class Line:
     """Contenders, the first in line first."""
 
-    def __init__(self, roster: "Roster", names: Sequence[str]) -> None:
+    def __init__(self, roster: "Roster", names: Sequence[str], *, preempts: bool = True, passes: bool = True) -> None:
         self._roster = roster
         self._names = names
+        self._preempts = preempts
+        self.passes = passes
+        """Whether a job may go ahead while one before it does not fit yet."""
         ranks = {name: rank for rank, name in enumerate(names)}
         running = sorted((ranks[one.name], one) for one in roster.running if one.name in ranks)
         for rank, contender in running:
             contender.rank = rank
+            contender.stays_to_its_end = not preempts
         self.running: list[Contender] = [contender for _, contender in running]
         """Those that run, in the order of the line."""
 
@@ -36,7 +41,8 @@ class Line:
     def led_by(self, first: Sequence[str]) -> "Line":
         """The line with these at its head, in this order; the others follow as they were."""
         ahead = set(first)
-        return Line(self._roster, [*first, *(name for name in self._names if name not in ahead)])
+        names = [*first, *(name for name in self._names if name not in ahead)]
+        return Line(self._roster, names, preempts=self._preempts, passes=self.passes)
 
     @property
     def fewest_gpus(self) -> int:
@@ -68,6 +74,7 @@ class Roster:
         known = self._kinds.of(job).best_speed
         return self.contender(job.name).best_speed(self._pools) if known is None else known
 
-    def line(self, names: Sequence[str], *, without: Container[str]) -> Line:
-        """The jobs of these names in this order."""
-        return Line(self, [name for name in names if name not in without])
+    def line(self, ranking: Ranking, *, without: Container[str]) -> Line:
+        """The policy's line, without some jobs."""
+        names = [name for name in ranking.names if name not in without]
+        return Line(self, names, preempts=ranking.preempts, passes=ranking.passes)

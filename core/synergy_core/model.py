@@ -7,7 +7,8 @@ checks the constraints written here; a Snapshot that a program builds itself is 
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from math import prod
+from itertools import pairwise
+from math import inf, prod
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import ConfigDict, Field
@@ -153,6 +154,12 @@ class Job:
     steps_done: Count = 0
     attained_gpu_s: Seconds = 0.0
     waiting_s: Seconds = 0.0
+    started_s: Annotated[float, Field()] | None = None
+    """When it first got GPUs, on the clock of `arrival_s`; null before."""
+    promoted_gpu_s: Seconds = 0.0
+    """Its `attained_gpu_s` when it was last promoted for having waited too long (Tiresias, section 3.2.3); 0 before."""
+    promoted_waiting_s: Seconds = 0.0
+    """Its `waiting_s` at that moment."""
     received_s: Mapping[str, Seconds] = field(default_factory=dict)
     skew: Annotated[float, Field(ge=0)] = 0.1
     sharing: bool = False
@@ -231,6 +238,34 @@ def _unique(kind: str, names: list[str]) -> None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PriorityQueues:
+    """How `2d-las` and `2d-gittins` tell jobs apart (Tiresias, section 3.2.3)."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = _STRICT
+
+    thresholds_gpu_s: tuple[Annotated[float, Field(gt=0)], ...] = (3600.0,)
+    """Attained service, GPU-seconds, at which a job falls to the next queue, ascending: K - 1 of them for K queues.
+    None: priorities are not discretised."""
+    promote_knob: Annotated[float, Field(gt=0)] | None = None
+    """A job that has waited so many times as long as it has run goes back to the first queue; null: none does."""
+    service_gpu_s: tuple[Annotated[float, Field(gt=0)], ...] = ()
+    """Whole service of finished jobs, GPU-seconds: the distribution that `2d-gittins` goes by."""
+
+    def __post_init__(self) -> None:
+        for name, values in (("thresholds_gpu_s", self.thresholds_gpu_s), ("service_gpu_s", self.service_gpu_s)):
+            for index, value in enumerate(values):
+                if not 0.0 < value < inf:
+                    raise FieldError(f"{name}[{index}]", f"must be above 0 and finite, is {value}")
+        for index, (low, high) in enumerate(pairwise(self.thresholds_gpu_s)):
+            if high <= low:
+                raise FieldError(
+                    f"thresholds_gpu_s[{index + 1}]", f"{high:g} is not above {low:g}; sort the thresholds"
+                )
+        if self.promote_knob is not None and not self.promote_knob > 0.0:
+            raise FieldError("promote_knob", f"must be above 0, is {self.promote_knob}; leave it out to promote nobody")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PlanConfig:
     """How to plan. `round` decides everything anew; `fill` only gives free capacity to waiting jobs."""
 
@@ -241,6 +276,7 @@ class PlanConfig:
     """All profile runs together hold at most this share of the cluster's GPUs; one may always run."""
     demand_tolerance: float = 0.05
     """A job counts as saturated at this much below its best speed."""
+    queues: PriorityQueues = field(default_factory=PriorityQueues)
     explain: bool = True
     """False leaves out of `waiting` the jobs behind the point of the line where nothing is left: faster, same plan."""
 
@@ -261,7 +297,8 @@ class Plan:
 
     `waiting` is in the order in which the jobs stand in line. `preempted` names running jobs whose run ends: they are
     in `waiting`, or in `allocations` with another place (a move is an end and a new start). `resized` names jobs that
-    stay where they are with other CPU or memory.
+    stay where they are with other CPU or memory. `promoted` names jobs whose `promoted_gpu_s` and `promoted_waiting_s`
+    are to be set to what they have now.
     """
 
     allocations: tuple[Allocation, ...]
@@ -270,3 +307,4 @@ class Plan:
     resized: tuple[str, ...]
     policy: str
     mechanism: str
+    promoted: tuple[str, ...] = ()

@@ -4,6 +4,7 @@ policy (who should run) -> rounds (who stays, enters, leaves) -> mechanism (CPU 
 """
 
 from collections.abc import Iterable
+from dataclasses import replace
 from itertools import groupby
 
 from synergy_core.contender import Contender
@@ -12,8 +13,8 @@ from synergy_core.mechanisms import MECHANISMS
 from synergy_core.mechanisms.mechanism import Round
 from synergy_core.mechanisms.statement import Packing
 from synergy_core.model import Allocation, FieldError, Job, Node, Plan, PlanConfig, Snapshot
-from synergy_core.policies import POLICIES, Policy, line_of
-from synergy_core.policies.queue import Queue
+from synergy_core.policies import POLICIES
+from synergy_core.policies.queue import Queue, Ranking
 from synergy_core.pool import Pool
 from synergy_core.reasons import waiting
 from synergy_core.resources import node_share, with_more_used
@@ -29,7 +30,8 @@ def plan(snapshot: Snapshot, config: PlanConfig) -> Plan:
     pools = _pools(_with_strangers(snapshot) if config.mode == "fill" else snapshot.nodes)
     roster = Roster(snapshot.jobs, pools, config.demand_tolerance)
     kept = _out_of_reach(roster.running, config)
-    line = roster.line(_ranking(snapshot, roster, POLICIES[config.policy]), without=kept)
+    ranking = _ranking(snapshot, roster, config)
+    line = roster.line(ranking, without=kept)
     gpus = sum(sum(pool.gpus) for pool in pools)
     round_ = Round(line, pools, config.mode, gpus * config.profile_gpu_percent // 100, config.explain)
     outcome = MECHANISMS[config.mechanism](round_)
@@ -42,6 +44,7 @@ def plan(snapshot: Snapshot, config: PlanConfig) -> Plan:
         resized=tuple(sorted(job.name for job in running if _is_resized(job, given.get(job.name)))),
         policy=config.policy,
         mechanism=config.mechanism,
+        promoted=ranking.promoted,
     )
 
 
@@ -84,16 +87,17 @@ def _out_of_reach(contenders: Iterable[Contender], config: PlanConfig) -> dict[s
     return {name: allocation for name, allocation in running.items() if allocation is not None}
 
 
-def _ranking(snapshot: Snapshot, roster: Roster, policy: Policy) -> list[str]:
+def _ranking(snapshot: Snapshot, roster: Roster, config: PlanConfig) -> Ranking:
     """Profile runs by arrival, then the policy's line."""
     gpus = sum(node.gpus for node in snapshot.nodes)
-    ranked = line_of(policy(Queue(now=snapshot.now, jobs=snapshot.jobs, steps_per_s=roster.best_speed, gpus=gpus)))
+    queue = Queue(now=snapshot.now, jobs=snapshot.jobs, steps_per_s=roster.best_speed, gpus=gpus, queues=config.queues)
+    ranking = POLICIES[config.policy](queue)
     profile_runs = [job for job in snapshot.jobs if job.purpose == "profile"]
     if not profile_runs:
-        return list(ranked)
+        return ranking
     profile_runs.sort(key=lambda job: (job.arrival_s, job.name))
     first = dict.fromkeys(job.name for job in profile_runs)
-    return [*first, *(name for name in ranked if name not in first)]
+    return replace(ranking, names=(*first, *(name for name in ranking.names if name not in first)))
 
 
 def _allocations(packing: Packing, config: PlanConfig) -> Iterable[Allocation]:

@@ -11,6 +11,7 @@ class Reason(StrEnum):
 
     NO_FREE_GPU = "NoFreeGPU"
     YIELDED = "YieldedToOthers"
+    HEAD_OF_LINE = "HeadOfLine"
     NO_FREE_NODE = "NoFreeNode"
     NO_FREE_CPU_OR_MEMORY = "NoFreeCPUOrMemory"
     PROFILE_SHARE_USED = "ProfileShareUsed"
@@ -26,6 +27,8 @@ MESSAGES: Final[dict[Reason, str]] = {
     "its turn comes; fewer GPUs or more allowed GPU types bring it in earlier.",
     Reason.YIELDED: "its {gpus} GPUs go to jobs that are ahead of it now. It checkpoints, keeps its progress and runs "
     "again when its turn comes.",
+    Reason.HEAD_OF_LINE: "a job that came before it does not fit yet, and the policy lets nobody pass it. One "
+    "that does, such as best-effort or las, brings it in earlier.",
     Reason.NO_FREE_NODE: "must be on one node, and no node has {gpus} GPUs free at once. It runs when one has; "
     "placement auto would let it run on several nodes.",
     Reason.NO_FREE_CPU_OR_MEMORY: "GPUs are free, but not beside them the CPU or memory that it needs: others hold it, "

@@ -28,7 +28,7 @@ from synergy_core.line import Line
 from synergy_core.model import Mode
 from synergy_core.placement import Seats, choose
 from synergy_core.pool import Booking, Pool, Reservations
-from synergy_core.reasons import Reason
+from synergy_core.reasons import NEVER, Reason
 from synergy_core.resources import larger
 
 
@@ -85,6 +85,8 @@ class _Walk:
         self._pools = pools
         self._profile_gpus = profile_gpus
         self._profile_gpus_held = 0
+        self._blocked = False
+        """Whether a job that nobody may pass does not fit yet."""
         self.selection = Selection({pool.gpu_type: PoolSelection(Reservations(pool)) for pool in pools})
         self._held: dict[Contender, Booking] = {}
         """What is kept for running jobs whose turn has not come."""
@@ -167,9 +169,12 @@ class _Walk:
 
     def admit(self, contender: Contender) -> None:
         """Promise a newcomer its GPUs, or note why it waits."""
-        reason = self._try(contender)
+        reason = Reason.HEAD_OF_LINE if self._blocked and not contender.is_profile_run else self._try(contender)
         if reason is not None:
-            self.selection.waiting.append((contender, never(contender, self._pools) or reason))
+            reason = never(contender, self._pools) or reason
+            waits_in_front = reason not in NEVER and not contender.is_profile_run
+            self._blocked |= waits_in_front and not self._line.passes
+            self.selection.waiting.append((contender, reason))
         elif contender.is_profile_run:
             self._profile_gpus_held += contender.gpus
 

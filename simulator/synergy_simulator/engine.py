@@ -11,13 +11,13 @@ event; a round in which nothing can have changed is passed over:
 import heapq
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import ceil, floor, inf
 
-from synergy_core.model import Allocation, Mode, Plan, PlanConfig, Snapshot
+from synergy_core.model import Allocation, Mode, Plan, PlanConfig, PriorityQueues, Snapshot
 from synergy_core.plan import plan
 from synergy_simulator.run import Run
-from synergy_simulator.selection import ORDER_NEVER_CHANGES, SELECTS_BY_GPUS, in_line, same_ones_run
+from synergy_simulator.selection import ORDER_NEVER_CHANGES, SELECTS_BY_GPUS, ranking, same_ones_run
 from synergy_simulator.usage import Usage
 from synergy_simulator.workload import Task, Workload
 
@@ -28,6 +28,8 @@ class Options:
 
     policy: str = "fifo"
     mechanism: str = "tune"
+    queues: PriorityQueues = field(default_factory=PriorityQueues)
+    """For the policies with discretised queues."""
     round_s: float = 300.0
     measure: tuple[int, int] | None = None
     """Window of jobs, in arrival order, that the metrics are about; None: all."""
@@ -254,7 +256,10 @@ class _Simulation:
             return False
         self._show_all()
         jobs = [run.job for run in self._active.values()]
-        line = in_line(self._options.policy, jobs, speeds=self._speeds, gpus=self._total_gpus, now=self._now)
+        options = self._options
+        line = ranking(
+            options.policy, jobs, speeds=self._speeds, gpus=self._total_gpus, now=self._now, queues=options.queues
+        )
         return same_ones_run(line, self._gpus, self._running, self._total_gpus)
 
     def _fill(self) -> None:
@@ -265,7 +270,9 @@ class _Simulation:
     def _plan(self, mode: Mode) -> Plan:
         self._show_all()
         options = self._options
-        config = PlanConfig(policy=options.policy, mechanism=options.mechanism, mode=mode, explain=False)
+        config = PlanConfig(
+            policy=options.policy, mechanism=options.mechanism, mode=mode, queues=options.queues, explain=False
+        )
         jobs = tuple(run.job for run in self._active.values())
         snapshot = Snapshot(nodes=self._nodes, jobs=jobs, now=self._now, round_s=options.round_s)
         started = time.perf_counter()
@@ -280,7 +287,9 @@ class _Simulation:
 
     def _carry_out(self, answer: Plan) -> bool:
         """Do what the plan says; whether that changed anything."""
-        changed = bool(answer.preempted)
+        changed = bool(answer.preempted or answer.promoted)
+        for name in answer.promoted:
+            self._active[name].job.promote()
         for name in answer.preempted:
             run = self._active[name]
             self._stop(run)

@@ -19,6 +19,15 @@ class LiveJob(Job):
         """Set what the job holds."""
         object.__setattr__(self, "running", running)
 
+    def start(self, now: float) -> None:
+        """Note when it first got GPUs."""
+        object.__setattr__(self, "started_s", now)
+
+    def promote(self) -> None:
+        """Let the clocks of the discretised queues begin anew."""
+        object.__setattr__(self, "promoted_gpu_s", self.attained_gpu_s)
+        object.__setattr__(self, "promoted_waiting_s", self.waiting_s)
+
     def progress(self, *, steps_done: int, attained_gpu_s: float, waiting_s: float) -> None:
         """Set how far it is, and what it had so far."""
         object.__setattr__(self, "steps_done", steps_done)
@@ -119,6 +128,7 @@ class Run:
         self.advance(now)
         if self.start_s is None and not self.profiling_s:
             self.start_s = now
+            self.job.start(now)
         self.job.hold(allocation)
         self.speed = 1.0 if self.profiling_s else allocation.steps_per_s
         self.ends_at = max(now, self.steps_from) + max(0.0, self.left) / self.speed if self.speed > 0 else float("inf")

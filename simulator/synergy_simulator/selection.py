@@ -2,30 +2,35 @@
 
 from collections.abc import Collection, Mapping, Sequence
 
-from synergy_core.model import Job
-from synergy_core.policies import POLICIES, line_of
-from synergy_core.policies.queue import Queue
+from synergy_core.model import Job, PriorityQueues
+from synergy_core.policies import POLICIES
+from synergy_core.policies.queue import Queue, Ranking
 
-ORDER_NEVER_CHANGES = frozenset({"fifo"})
+ORDER_NEVER_CHANGES = frozenset({"best-effort", "fifo", "sf", "yarn-cs"})
 """Policies for which time alone changes nothing."""
 
 SELECTS_BY_GPUS = frozenset({"proportional", "tune", "opt"})
 """Mechanisms under which who runs depends on the line and on GPUs alone: CPU and memory are fungible (section 4.2)."""
 
 
-def in_line(policy: str, jobs: Sequence[Job], *, speeds: Mapping[str, float], gpus: int, now: float) -> tuple[str, ...]:
+def ranking(
+    policy: str, jobs: Sequence[Job], *, speeds: Mapping[str, float], gpus: int, now: float, queues: PriorityQueues
+) -> Ranking:
     """The policy's line on a cluster of `gpus`. `speeds`: steps per second at the proportional share, by job."""
-    queue = Queue(now=now, jobs=tuple(jobs), steps_per_s=lambda job: speeds[job.name], gpus=gpus)
-    return line_of(POLICIES[policy](queue))
+    queue = Queue(now=now, jobs=tuple(jobs), steps_per_s=lambda job: speeds[job.name], gpus=gpus, queues=queues)
+    return POLICIES[policy](queue)
 
 
-def same_ones_run(line: Sequence[str], gpus: Mapping[str, int], running: Collection[str], total_gpus: int) -> bool:
-    """Whether the jobs that run are those who would be chosen from the line on a pool of `total_gpus`.
+def same_ones_run(line: Ranking, gpus: Mapping[str, int], running: Collection[str], total_gpus: int) -> bool:
+    """Whether the plan would change nothing: nobody is promoted, and the jobs that run are those who would be chosen
+    from the line on a pool of `total_gpus`.
 
     This is the walk of `synergy_core.rounds` for jobs that may lie on any node of a pool of one GPU type.
     """
+    if line.promoted or not (line.preempts and line.passes):
+        return False
     left, staying = total_gpus, len(running)
-    for name in line:
+    for name in line.names:
         fits = gpus[name] <= left
         if fits != (name in running):
             return False

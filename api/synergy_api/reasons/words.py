@@ -85,6 +85,7 @@ class Reason(StrEnum):
 
     NO_FREE_GPU = "NoFreeGPU"
     YIELDED = "YieldedToOthers"
+    HEAD_OF_LINE = "HeadOfLine"
     NO_FREE_NODE = "NoFreeNode"
     NO_FREE_CPU_OR_MEMORY = "NoFreeCPUOrMemory"
     PROFILE_SHARE_USED = "ProfileShareUsed"

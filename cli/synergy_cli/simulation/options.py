@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from synergy_cli.errors import BadInputError
+from synergy_cli.queue_options import queue_options, queues_of
 from synergy_core.mechanisms import MECHANISMS
 from synergy_core.policies import POLICIES
 from synergy_simulator.engine import Options
@@ -110,7 +111,7 @@ def run_options(command: Callable[..., Any]) -> Callable[..., Any]:
         )
     ):
         command = option(command)
-    return command
+    return queue_options(command)
 
 
 @contextmanager
@@ -162,6 +163,9 @@ def options_of(
     no_fill: bool,
     sharing: bool,
     agnostic: bool,
+    queue_thresholds: str,
+    promote_knob: float | None,
+    service_distribution: str | None,
     record: bool = False,
 ) -> Options:
     """Check and gather how to simulate."""
@@ -178,6 +182,9 @@ def options_of(
     return Options(
         policy=policy,
         mechanism=mechanism,
+        queues=queues_of(
+            queue_thresholds=queue_thresholds, promote_knob=promote_knob, service_distribution=service_distribution
+        ),
         round_s=round_s,
         measure=measure,
         until_measured_done=until_measured_done,

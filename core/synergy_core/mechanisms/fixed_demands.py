@@ -19,7 +19,7 @@ from synergy_core.mechanisms.mechanism import Outcome, Round
 from synergy_core.mechanisms.statement import Packing, shares_of
 from synergy_core.placement import Rooms, choose, nodes_needed
 from synergy_core.pool import Booking, Pool, Reservations
-from synergy_core.reasons import Reason
+from synergy_core.reasons import NEVER, Reason
 from synergy_core.resources import Vector, smaller, split_down
 from synergy_core.rounds import PoolSelection
 
@@ -41,6 +41,8 @@ class FixedDemands:
         self._waiting: list[tuple[Contender, Reason]] = []
         self._demands: dict[tuple[str, str], Vector | None] = {}
         self._profile_gpus_held = 0
+        self._blocked = False
+        """Whether a job that nobody may pass does not fit yet."""
         self._fewest_gpus = 0 if round_.explain else round_.line.fewest_gpus
         self._keep_places()
 
@@ -165,8 +167,10 @@ class FixedDemands:
 
     def admit(self, contender: Contender) -> bool:
         """Seat a newcomer, or note why it waits."""
-        reason = self._try(contender)
+        reason = Reason.HEAD_OF_LINE if self._blocked and not contender.is_profile_run else self._try(contender)
         if reason is not None:
+            waits_in_front = reason not in NEVER and not contender.is_profile_run
+            self._blocked |= waits_in_front and not self._round.line.passes
             self._waiting.append((contender, reason))
         elif contender.is_profile_run:
             self._profile_gpus_held += contender.gpus

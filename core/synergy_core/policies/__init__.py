@@ -11,12 +11,34 @@ A policy that answers with time shares instead of a line (an allocation matrix o
 
 from collections.abc import Callable, Mapping
 
-from synergy_core.policies import fifo, ftf, las, srtf
+from synergy_core.policies import (
+    best_effort,
+    fifo,
+    ftf,
+    las,
+    sf,
+    srsf,
+    srtf,
+    two_dimensional_gittins,
+    two_dimensional_las,
+    yarn_cs,
+)
 from synergy_core.policies.queue import Queue, Ranking
 
 Policy = Callable[[Queue], Ranking]
 
-POLICIES: Mapping[str, Policy] = {"fifo": fifo.rank, "ftf": ftf.rank, "las": las.rank, "srtf": srtf.rank}
+POLICIES: Mapping[str, Policy] = {
+    "2d-gittins": two_dimensional_gittins.rank,
+    "2d-las": two_dimensional_las.rank,
+    "best-effort": best_effort.rank,
+    "fifo": fifo.rank,
+    "ftf": ftf.rank,
+    "las": las.rank,
+    "sf": sf.rank,
+    "srsf": srsf.rank,
+    "srtf": srtf.rank,
+    "yarn-cs": yarn_cs.rank,
+}
 
 
 def line_of(answer: Ranking) -> tuple[str, ...]:

@@ -1,10 +1,10 @@
 """What a policy sees, and what it answers."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-from synergy_core.model import Job
+from synergy_core.model import Job, PriorityQueues
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +18,8 @@ class Queue:
     """Speed of a job at its GPU-proportional share on the GPU type where it is fastest; 0 where it is not known."""
     gpus: int = 0
     """GPUs of the cluster, all types together."""
+    queues: PriorityQueues = field(default_factory=PriorityQueues)
+    """Settings of the policies with discretised queues."""
 
     def remaining_s(self, job: Job) -> float | None:
         """Seconds that a job still needs at its GPU-proportional share; None where that is not known."""
@@ -32,6 +34,12 @@ class Ranking:
     """A line: job names, each once, the first in line first."""
 
     names: tuple[str, ...]
+    promoted: tuple[str, ...] = ()
+    """Jobs whose clocks begin anew because they waited too long (Tiresias, section 3.2.3)."""
+    preempts: bool = True
+    """Whether a running job may be displaced by one ahead of it."""
+    passes: bool = True
+    """Whether a job may go ahead while one before it in line does not fit yet."""
 
 
 def ranked(queue: Queue, key: Callable[[Job], Any]) -> Ranking:

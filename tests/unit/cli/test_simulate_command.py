@@ -85,6 +85,10 @@ def test_options_change_what_they_say(inputs: Path) -> None:
         (("--preemption-overhead", "nan"), "Invalid value for '--preemption-overhead': nan is not a number of seconds"),
         (("--profiling-overhead", "inf"), "Invalid value for '--profiling-overhead': inf is not a number of seconds"),
         (("--round", "1e300"), "Invalid value for '--round': 1e300 is not a number of seconds"),
+        (("--queue-thresholds", "5,3"), "--queue-thresholds[1]: 3 is not above 5; sort the thresholds"),
+        (("--queue-thresholds", "x"), "--queue-thresholds: must be GPU-seconds A,B,.. that ascend, or none; 'x' is no"),
+        (("--promote-knob", "-1"), "--promote-knob: must be above 0, is -1.0; leave it out to promote nobody"),
+        (("--service-distribution", "/no/file"), "--service-distribution: cannot read /no/file"),
         (("--split", "1,2"), "Invalid value for '--split': must be three numbers"),
         (("--per-job", "/no/such/folder/out.csv"), "--per-job: there is no folder /no/such/folder; make it first"),
         (("--per-job", "/"), "--per-job: / is a folder; give the name of a file"),
@@ -185,3 +189,28 @@ def test_a_trace_goes_into_a_folder_that_is_there(inputs: Path) -> None:
     result = CliRunner().invoke(main, ["trace", "/no/folder/t.csv", "--jobs", "1"])
     assert result.exit_code == 2
     assert result.stderr == "error: OUT.csv: there is no folder /no/folder; make it first\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("10\n\nten\n", ":3: 'ten' is no number; give GPU-seconds"),
+        ("\n", " holds no number; give one a line"),
+        ("10\n0\n", "--service-distribution[1]: must be above 0 and finite, is 0.0"),
+    ],
+)
+def test_a_bad_distribution_is_named(inputs: Path, text: str, line: str) -> None:
+    known = inputs / "services.txt"
+    known.write_text(text)
+    result = _run(inputs, "--policy", "2d-gittins", "--service-distribution", str(known), "--json")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert line in result.stderr
+
+
+def test_gittins_goes_by_the_services_of_finished_jobs(inputs: Path) -> None:
+    known = inputs / "services.txt"
+    known.write_text("60\n600\n7200\n")
+    options = ("--policy", "2d-gittins", "--service-distribution", str(known), "--promote-knob", "8")
+    result = _run(inputs, *options, "--queue-thresholds", "100,3600", "--json")
+    assert result.exit_code == 0
+    assert json.loads(result.stdout)["avg_jct_s"] > 0

@@ -1,0 +1,11 @@
+"""First in, first out without preemption, where a job that does not fit is passed over (Tiresias' "best effort")."""
+
+from dataclasses import replace
+
+from synergy_core.policies.fifo import rank as fifo
+from synergy_core.policies.queue import Queue, Ranking
+
+
+def rank(queue: Queue) -> Ranking:
+    """Jobs by arrival; later ones pass one that does not fit yet, and who runs, runs to the end."""
+    return replace(fifo(queue), preempts=False)
