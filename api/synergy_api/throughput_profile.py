@@ -12,7 +12,14 @@ class ThroughputProfileSpec(ApiModel):
     """What was measured, and for which jobs it holds: those with the same image, command, batch size and GPUs."""
 
     fingerprint: Annotated[str, Field(min_length=8, max_length=64, description="Hash of what follows.")]
-    image: Annotated[str, Field(min_length=1, description="Image of the training container, with its digest if known.")]
+    image: Annotated[str, Field(min_length=1, description="Image of the training container.")]
+    image_digest: Annotated[
+        str,
+        Field(
+            max_length=71,
+            description="Digest of the image that ran, where its name leaves it open.",
+        ),
+    ] = ""
     command: Annotated[list[str], Field(description="Command and arguments of the training container.")] = []
     batch_size: Annotated[int | None, Field(ge=1, description="Samples per training step, over all GPUs.")] = None
     gpus: Annotated[int, Field(ge=1, description="GPUs of the measured job.")]

@@ -212,6 +212,17 @@ class ProfileStatus(ApiModel):
     fingerprint: Annotated[
         str, Field(description="What identical jobs have in common; names their ThroughputProfile.")
     ] = ""
+    image_digest: Annotated[
+        str,
+        Field(
+            max_length=71,
+            description="Digest of the image that the profile holds for, where its name leaves it open.",
+        ),
+    ] = ""
+    running_digest: Annotated[
+        str,
+        Field(max_length=71, description="What the workers run instead: the job is measured anew before its next run."),
+    ] = ""
     request: Annotated[ProfileRequest | None, Field(description="The place the next profile runs ask for.")] = None
     points: Annotated[list[ProfilePoint], Field(max_length=256, description="CPU points measured so far.")] = []
     matrices: Annotated[MatrixList, Field(max_length=16, description="The full matrix for each GPU type.")] = []

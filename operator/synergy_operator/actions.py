@@ -99,10 +99,12 @@ class DeleteJob:
 
 @dataclass(frozen=True, slots=True)
 class PublishProfile:
-    """The ThroughputProfile of a finished series, for identical jobs to use."""
+    """The ThroughputProfile of a finished series, for identical jobs to use. `version` is that of the one it rests on,
+    empty if there was none: it is refused if another job has published since."""
 
     name: str
     spec: Manifest
+    version: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,6 +26,7 @@ from synergy_operator.observed import Observed
 from synergy_operator.profile_shelf import ProfileShelf
 from synergy_operator.reconcile import reconcile
 from synergy_operator.refusal_log import RefusalLog
+from synergy_operator.twins import Asking
 from synergy_operator.views import BatchJobView, JobView, PodView, read_batch_job, read_job, read_pod
 from synergy_operator.witness import Witness
 from synergy_operator.work_queue import WorkQueue
@@ -52,6 +53,7 @@ class Controller:
         self._refusals = RefusalLog()
         self._witness = Witness()
         self._profiles = ProfileShelf(client, clock, self._look_at_all)
+        self._asking = Asking()
         self._cluster = Cluster()
         self._done: dict[Key, tuple[Action, ...]] = {}
         self._settling: asyncio.TimerHandle | None = None
@@ -109,6 +111,7 @@ class Controller:
             self._queue.add(key)
         elif self._jobs.keep(read_job(item)):
             self._queue.add(key)
+        self._note_asking(key)
 
     async def _look_at(self, key: Key) -> float | None:
         job = self._jobs.get(key)
@@ -122,11 +125,15 @@ class Controller:
             pods=tuple(pod for pod in self._pods.of_job(key) if pod.owner == job.uid),
             batch_jobs=tuple(batch for batch in self._batch_jobs.of_job(key) if batch.owner == job.uid),
             profiles=self._profiles.known,
+            asking=self._asking.by_fingerprint,
             refusals=self._refusals.of(key),
             testimony=self._witness.of(key),
         )
         actions = reconcile(observed, self._clock())
-        await self._executor.carry_out(job, actions.todo)
+        try:
+            await self._executor.carry_out(job, actions.todo)
+        finally:
+            self._note_asking(key)
         repeated = actions.todo == self._done.get(key)
         self._done[key] = actions.todo
         if not actions.todo:
@@ -172,6 +179,11 @@ class Controller:
         except ValidationError as error:
             _LOG.warning("SchedulingPolicy %s does not parse, defaults hold: %s", DEFAULT_POLICY_NAME, error)
             return Profiling()
+
+    def _note_asking(self, key: Key) -> None:
+        """Whoever waits for this job's profile looks again when it asks for something else."""
+        for mark in self._asking.note(key, self._jobs.get(key)):
+            self._look_at_all(mark)
 
     def _look_at_all(self, fingerprint: str | None = None) -> None:
         """Look at all jobs that are not finished, or at those of one fingerprint."""

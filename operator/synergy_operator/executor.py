@@ -219,8 +219,15 @@ class Executor:
             self._batch_jobs.drop((job.namespace, action.name), action.uid)
 
     async def _publish(self, _: JobView, action: PublishProfile) -> None:
-        body = {"spec": action.spec}
-        await self._client.apply(THROUGHPUT_PROFILES, action.name, body, manager=MANAGER_OPERATOR)
+        try:
+            if action.version:
+                body = {"metadata": {"resourceVersion": action.version}, "spec": action.spec}
+                await self._client.apply(THROUGHPUT_PROFILES, action.name, body, manager=MANAGER_OPERATOR)
+            else:
+                body = {"metadata": {"name": action.name}, "spec": action.spec}
+                await self._client.create(THROUGHPUT_PROFILES, body)
+        except Conflict as error:
+            raise TryAgain(f"ThroughputProfile {action.name} has changed since it was read") from error
 
     async def _delete_training_job(self, job: JobView, _: DeleteTrainingJob) -> None:
         try:

@@ -3,9 +3,10 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from synergy_api.throughput_profile import ThroughputProfileSpec
 from synergy_operator.cluster import Cluster
 from synergy_operator.config import Settings
+from synergy_operator.known_profiles import KnownProfile
+from synergy_operator.twins import Ask
 from synergy_operator.views import BatchJobView, JobView, PodView
 from synergy_operator.witness import Testimony
 
@@ -25,15 +26,16 @@ class Refusals:
 
 @dataclass(frozen=True)
 class Observed:
-    """One TrainingJob with what belongs to it: `pods` and `batch_jobs` are owned by it, of any run; `profiles` are all
-    known profiles by fingerprint."""
+    """One TrainingJob with what belongs to it: `pods` and `batch_jobs` are owned by it, of any run. `profiles` are all
+    known profiles by fingerprint, `asking` the jobs that ask to be measured, this one among them, by fingerprint."""
 
     job: JobView
     cluster: Cluster
     settings: Settings
     pods: tuple[PodView, ...] = ()
     batch_jobs: tuple[BatchJobView, ...] = ()
-    profiles: Mapping[str, ThroughputProfileSpec] = field(default_factory=dict)
+    profiles: Mapping[str, tuple[KnownProfile, ...]] = field(default_factory=dict)
+    asking: Mapping[str, Mapping[tuple[str, str], Ask]] = field(default_factory=dict)
     refusals: Refusals = field(default_factory=Refusals)
     testimony: Testimony = field(default_factory=Testimony)
 

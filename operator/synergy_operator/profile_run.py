@@ -17,16 +17,17 @@ from synergy_operator.actions import Action, CreateJob, DeleteJob
 from synergy_operator.conditions import Verdict, no
 from synergy_operator.half_bound import BIND_SECONDS
 from synergy_operator.hindrance import cannot_start, hindrance, questions, questions_of_job, refused_pod
+from synergy_operator.image_change import holds_for, of_newest_image
 from synergy_operator.observed import Observed
 from synergy_operator.profile_curve import job_matrix, next_point
 from synergy_operator.profile_job import ATTEMPTS, profile_job
 from synergy_operator.profile_result import Measurement, Shortfall, read_result
 from synergy_operator.profile_series import (
     Standing,
-    asking,
     completed,
     finished_series,
     missing_types,
+    next_series,
     points_on,
     publication,
 )
@@ -113,6 +114,9 @@ def follow(
     outcome = decided(series.service, series.number)
     if outcome is not None:
         return _take_down(series, outcome)
+    old, new = standing.profile.image_digest, series.standing.profile.image_digest
+    if old and old != new:
+        return _end(series, "Yielded", say(Reason.IMAGE_CHANGED, old=old, new=new))
     if any(job.fingerprint != standing.profile.fingerprint for job in series.jobs):
         return _end(series, "Yielded", say(Reason.SPEC_CHANGED, run=series.number))
     if standing.usable or allocation.gpu_type in {matrix.gpu_type for matrix in standing.profile.matrices}:
@@ -138,6 +142,8 @@ def _measure(series: _Series) -> ProfileStep:
     if series.active or series.holding:
         return _wait(series)
     size, share = series.size, series.share
+    if series.standing.twin and series.standing.verdict is not None:
+        return _end(series, "Yielded", series.standing.verdict.finding)
     if series.allocation.state != "Granted" or not series.wanted or size is None or share is None:
         return _end(series, "Yielded", say(Reason.NOT_STARTED, run=series.number))
     point = next_point(size, tuple(series.standing.profile.points), series.observed.cluster.profiling)
@@ -207,10 +213,9 @@ def _complete(series: _Series, size: ProfileSize) -> ProfileStep:
     old = series.standing.profile
     matrix = job_matrix(series.spec, size, tuple(old.points))
     profile = old.model_copy(update={"matrices": [*old.matrices, matrix], "request": None})
-    published = publication(profile, series.spec, series.now)
-    missing = missing_types(profile, series.spec, series.observed.cluster)
-    if missing:
-        after = asking(profile, missing[0], series.spec, series.observed.cluster)
+    published = publication(series.observed, profile, series.spec, series.now)
+    if missing_types(profile, series.spec, series.observed.cluster):
+        after = next_series(profile, series.observed, series.spec)
     else:
         after = finished_series(completed(profile, profile.matrices, series.spec.gpus))
     step = _end(replace(series, standing=after), "Profiled", _done(series))
@@ -221,20 +226,22 @@ def _with_new_points(series: _Series) -> _Series:
     """The series with what finished Jobs have measured and the status does not have yet."""
     if series.size is None:
         return series
-    profile, size = series.standing.profile, series.size
+    going = decided(series.service, series.number) is not None
+    profile = of_newest_image(series.standing.profile, series.spec, series.pods, going=going)
+    size = series.size
     have = {point.cpu_millis for point in points_on(profile, size.gpu_type)}
     new: list[ProfilePoint] = []
     for job in series.jobs:
         pod = series.pod_of(job)
         result = _result(job, pod)
         ours = job.fingerprint == profile.fingerprint and job.point > 0 and job.point not in have
-        if isinstance(result, Measurement) and pod is not None and ours:
+        if isinstance(result, Measurement) and pod is not None and ours and holds_for(profile, series.spec, pod):
             have.add(job.point)
             new.append(_point(size, job, pod, result, series.now))
-    if not new:
+    if not new and profile == series.standing.profile:
         return series
     profile = profile.model_copy(update={"points": [*profile.points, *new]})
-    return replace(series, standing=Standing(profile, series.standing.verdict))
+    return replace(series, standing=replace(series.standing, profile=profile))
 
 
 def _point(size: ProfileSize, job: BatchJobView, pod: PodView, result: Measurement, now: float) -> ProfilePoint:

@@ -12,18 +12,22 @@ from synergy_operator.actions import PublishProfile
 from synergy_operator.cluster import Cluster
 from synergy_operator.conditions import Verdict, no, yes
 from synergy_operator.fingerprint import fingerprint
+from synergy_operator.image_change import noted, outdated
+from synergy_operator.known_profiles import KnownProfile, best_known, profile_name
 from synergy_operator.observed import Observed
 from synergy_operator.profile_curve import Points, job_demand
 from synergy_operator.profile_size import ProfileSize, profile_size
+from synergy_operator.twins import ahead_of
 
 
 @dataclass(frozen=True, slots=True)
 class Standing:
     """The profile as it shall stand in the status, and what the condition Profiled says of it. None leaves the
-    condition as it was."""
+    condition as it was. `twin` is set while an identical job is measured instead."""
 
     profile: ProfileStatus
     verdict: Verdict | None
+    twin: bool = False
 
     @property
     def usable(self) -> bool:
@@ -42,6 +46,9 @@ def standing(observed: Observed, spec: TrainingJobSpec) -> Standing:
     if spec.profile.mode == "Provided":
         complete = old if old.state == "Complete" else completed(old, spec.profile.matrices, spec.gpus)
         return Standing(complete, yes(say(Reason.PROFILE_PROVIDED)))
+    old = noted(observed, spec, old)
+    if outdated(old) is not None:
+        old = ProfileStatus(state="Waiting", fingerprint=mark, image_digest=old.running_digest)
     if old.state == "Complete":
         return finished_series(old)
     if old.state == "Failed":
@@ -75,42 +82,60 @@ def size_on(gpu_type: str, spec: TrainingJobSpec, cluster: Cluster) -> ProfileSi
     return profile_size(spec, nodes, cluster.profiling)
 
 
-def publication(profile: ProfileStatus, spec: TrainingJobSpec, now: float) -> PublishProfile:
-    """A measured profile for identical jobs to use."""
+def publication(observed: Observed, profile: ProfileStatus, spec: TrainingJobSpec, now: float) -> PublishProfile:
+    """A measured profile for identical jobs to use, with what others of them have published already."""
     container = spec.template["spec"]["containers"][0]
-    times = [point.measured_at for point in profile.points if point.measured_at]
+    name = profile_name(profile.fingerprint, profile.image_digest)
+    old = next((known for known in observed.profiles.get(profile.fingerprint, ()) if known.name == name), None)
+    mine = {point.gpu_type for point in profile.points}
+    points = [*(p for p in (old.spec.points if old else []) if p.gpu_type not in mine), *profile.points]
+    times = [point.measured_at for point in points if point.measured_at]
     published = ThroughputProfileSpec(
         fingerprint=profile.fingerprint,
         image=container["image"],
+        image_digest=profile.image_digest,
         command=[*container["command"], *(container.get("args") or [])],
         batch_size=spec.batch_size,
         gpus=spec.gpus,
-        points=profile.points,
+        points=points,
         matrices=profile.matrices,
         measured_at=max(times, default=format_time(now)),
     )
-    return PublishProfile(profile.fingerprint, published.to_wire())
+    return PublishProfile(name, published.to_wire(), old.version if old else "")
 
 
 def finished_series(profile: ProfileStatus) -> Standing:
     """The standing of a profile that is complete, measured by the job itself or by an identical one."""
     if not profile.points:
-        return Standing(profile, yes(say(Reason.PROFILE_KNOWN, name=profile.fingerprint)))
+        name = profile_name(profile.fingerprint, profile.image_digest)
+        return Standing(profile, yes(say(Reason.PROFILE_KNOWN, name=name)))
     kinds = ", ".join(sorted({point.gpu_type for point in profile.points}))
     return Standing(profile, yes(say(Reason.PROFILE_MEASURED, points=len(profile.points), gpu_types=kinds)))
 
 
 def _to_measure(old: ProfileStatus, observed: Observed, spec: TrainingJobSpec) -> Standing:
     cluster = observed.cluster
-    profile = _with_known(old, observed.profiles.get(old.fingerprint))
-    missing = missing_types(profile, spec, cluster)
-    if missing:
-        return asking(profile, missing[0], spec, cluster)
+    profile = _with_known(old, best_known(observed.profiles.get(old.fingerprint, ()), old.image_digest))
+    if missing_types(profile, spec, cluster):
+        return next_series(profile, observed, spec)
     if profile.matrices:
         return finished_series(completed(profile, profile.matrices, spec.gpus))
     wanted = ", ".join(cluster.allowed_types(spec.gpu_types))
     waiting = profile.model_copy(update={"state": "Waiting", "request": None})
     return Standing(waiting, no(say(Reason.NO_NODE_TO_PROFILE, wanted=wanted)))
+
+
+def next_series(profile: ProfileStatus, observed: Observed, spec: TrainingJobSpec) -> Standing:
+    """The standing of a profile of which types are missing: it asks for a place on the first that no identical job is
+    going to measure, or waits for that job."""
+    missing = missing_types(profile, spec, observed.cluster)
+    twins = ahead_of(observed.job, observed.asking.get(profile.fingerprint, {}))
+    own = [kind for kind in missing if not any(twin.measures(kind) for twin in twins)]
+    if own:
+        return asking(profile, own[0], spec, observed.cluster)
+    namespace, name = twins[0].key
+    waiting = profile.model_copy(update={"state": "Waiting", "request": None})
+    return Standing(waiting, no(say(Reason.PROFILE_SHARED, job=name, namespace=namespace)), twin=True)
 
 
 def asking(profile: ProfileStatus, gpu_type: str, spec: TrainingJobSpec, cluster: Cluster) -> Standing:
@@ -129,8 +154,11 @@ def points_on(profile: ProfileStatus, gpu_type: str) -> Points:
     return tuple(point for point in profile.points if point.gpu_type == gpu_type)
 
 
-def _with_known(profile: ProfileStatus, known: ThroughputProfileSpec | None) -> ProfileStatus:
+def _with_known(profile: ProfileStatus, known: KnownProfile | None) -> ProfileStatus:
     """The profile with the matrices that an identical job has measured for other types."""
     have = {matrix.gpu_type for matrix in profile.matrices}
-    new = [matrix for matrix in known.matrices if matrix.gpu_type not in have] if known else []
-    return profile.model_copy(update={"matrices": [*profile.matrices, *new]}) if new else profile
+    new = [matrix for matrix in known.spec.matrices if matrix.gpu_type not in have] if known else []
+    if known is None or not new:
+        return profile
+    digest = profile.image_digest or known.spec.image_digest
+    return profile.model_copy(update={"matrices": [*profile.matrices, *new], "image_digest": digest})

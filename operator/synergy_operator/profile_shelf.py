@@ -13,6 +13,7 @@ from synergy_kube import Change, KubeClient, NotFound
 from synergy_kube.events import Subject, post_event
 from synergy_kube.resources import THROUGHPUT_PROFILES
 from synergy_operator.conditions import VALID, find, no, write, yes
+from synergy_operator.known_profiles import KnownProfile, fingerprint_of_name, profile_name
 from synergy_operator.validation import falling
 from synergy_operator.work_queue import WorkQueue
 
@@ -28,7 +29,7 @@ class ProfileShelf:
         self._on_known = on_known
         self._items: dict[str, Object] = {}
         self._queue: WorkQueue[str] = WorkQueue(self._say, workers=2)
-        self.known: dict[str, ThroughputProfileSpec] = {}
+        self.known: dict[str, tuple[KnownProfile, ...]] = {}
 
     async def run(self) -> None:
         """Write what is to be said of the profiles, until cancelled."""
@@ -37,15 +38,17 @@ class ProfileShelf:
     def take(self, change: Change) -> None:
         """A profile came, changed or went."""
         name = change.key[1]
-        self.known.pop(name, None)
+        mark = fingerprint_of_name(name)
+        others = tuple(known for known in self.known.pop(mark, ()) if known.name != name)
+        profile = judge(change.new)[0] if change.new is not None else None
+        if others or profile is not None:
+            self.known[mark] = (*others, profile) if profile is not None else others
         self._items.pop(name, None)
         if change.new is None:
             return
         self._items[name] = change.new
-        profile, _ = judge(change.new)
         if profile is not None:
-            self.known[name] = profile
-            self._on_known(name)
+            self._on_known(mark)
         self._queue.add(name)
 
     async def _say(self, name: str) -> None:
@@ -74,7 +77,7 @@ class ProfileShelf:
             )
 
 
-def judge(item: Object) -> tuple[ThroughputProfileSpec | None, Finding]:
+def judge(item: Object) -> tuple[KnownProfile | None, Finding]:
     """The profile if jobs may use it, and what is said of it."""
     name = str(item["metadata"]["name"])
     try:
@@ -83,10 +86,13 @@ def judge(item: Object) -> tuple[ThroughputProfileSpec | None, Finding]:
         first = error.errors()[0]
         field = ".".join(str(part) for part in ("spec", *first["loc"]))
         return None, say(Reason.INVALID_PROFILE, problem=f"{field}: {first['msg']}")
-    if profile.fingerprint != name:
-        return None, say(Reason.FINGERPRINT_DIFFERS, fingerprint=profile.fingerprint)
+    wanted = profile_name(profile.fingerprint, profile.image_digest)
+    if name != wanted:
+        return None, say(Reason.FINGERPRINT_DIFFERS, name=wanted)
     falls = falling("spec.matrices", profile.matrices)
-    return (None, falls) if falls is not None else (profile, say(Reason.PROFILE_USED))
+    if falls is not None:
+        return None, falls
+    return KnownProfile(name, str(item["metadata"]["resourceVersion"]), profile), say(Reason.PROFILE_USED)
 
 
 def said(item: Object, finding: Finding, now: float) -> ThroughputProfileStatus | None:

@@ -13,7 +13,6 @@ from synergy_api.training_job import (
     FINISHED as FINISHED_PHASES,
 )
 from synergy_api.training_job import (
-    Allocation,
     Phase,
     ProfileStatus,
     QueueStatus,
@@ -27,12 +26,13 @@ from synergy_operator.actions import Action, Actions, ApplyStatus, DeleteTrainin
 from synergy_operator.cleanup import leftovers
 from synergy_operator.conditions import FINISHED, PROFILED, RESOURCES, RUNNING, VALID, Verdict, no, write, yes
 from synergy_operator.events import events
-from synergy_operator.lost_place import lost_place
+from synergy_operator.fingerprint import fingerprint
+from synergy_operator.image_change import noted, outdated
 from synergy_operator.observed import Observed
 from synergy_operator.phases import phase_between_runs, phase_in_run
 from synergy_operator.problem import problem_of
 from synergy_operator.profile_series import Standing, standing
-from synergy_operator.run_step import RunStep, reason_of, sooner
+from synergy_operator.run_step import RunStep, open_allocation, reason_of, sooner
 from synergy_operator.ttl import seconds_left
 from synergy_operator.validation import accepted, refusal
 from synergy_operator.worker_state import shown_state
@@ -77,16 +77,6 @@ def reconcile(observed: Observed, now: float) -> Actions:
     return _act(observed, job.spec, _decide(observed, job.spec, problem, now), now)
 
 
-def open_allocation(status: TrainingJobStatus) -> Allocation | None:
-    """The allocation whose run has not been closed. A run that began and has no allocation any more comes before all
-    others: its books are to be closed first."""
-    service = status.service or ServiceStatus()
-    allocation = status.allocation
-    if service.run > service.ended_run and (allocation is None or allocation.run != service.run):
-        return lost_place(status, service)
-    return allocation if allocation is not None and allocation.run > service.ended_run else None
-
-
 def operator_part(status: TrainingJobStatus) -> TrainingJobStatus:
     """The fields of the status that the operator owns."""
     return status.model_copy(update={"allocation": None, "queue": None, "progress": None})
@@ -110,11 +100,20 @@ def _decide(observed: Observed, spec: TrainingJobSpec, problem: Finding | None, 
     else:
         step = training_run.follow(observed, spec, allocation, now, wanted=wanted and stands.usable)
         if step.stage != "Closed" and service.run == allocation.run:
-            stands = held  # what is running goes on as it was planned, whatever the spec says by now
+            # what is running goes on as it was planned, whatever the spec or the image say by now
+            stands = _still_held(observed, spec, held)
     if step.stage == "Closed":
         return _between_runs(spec, problem, stands, step.service, queue=status.queue, step=step)
     phase = phase_in_run(step.stage, profiling=allocation.purpose == "Profile")
     return _Next(phase, stands.profile, stands.verdict, step.running, step.service, step, problem=problem)
+
+
+def _still_held(observed: Observed, spec: TrainingJobSpec, held: Standing) -> Standing:
+    if held.profile.fingerprint != fingerprint(spec):
+        return held
+    profile = noted(observed, spec, held.profile)
+    changed = outdated(profile)
+    return Standing(profile, yes(changed) if changed is not None else None)
 
 
 def _between_runs(
@@ -130,7 +129,8 @@ def _between_runs(
     if end is not None:
         running = no(say(Reason.FINISHED))
         return _Next(end.phase, stands.profile, stands.verdict, running, service, step, end, problem)
-    phase = phase_between_runs(valid=problem is None, suspended=spec.suspend, profile=stands.profile)
+    valid = problem is None
+    phase = phase_between_runs(valid=valid, suspended=spec.suspend, profile=stands.profile, twin=stands.twin)
     running = no(_waiting(phase, service, queue))
     return _Next(phase, stands.profile, stands.verdict, running, service, step, None, problem)
 

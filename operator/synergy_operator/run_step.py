@@ -5,9 +5,10 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from synergy_api.reasons import Finding, Reason, say
-from synergy_api.training_job import RunOutcome, ServiceStatus
+from synergy_api.training_job import Allocation, RunOutcome, ServiceStatus, TrainingJobStatus
 from synergy_operator.actions import Action
 from synergy_operator.conditions import Verdict
+from synergy_operator.lost_place import lost_place
 
 Stage = Literal["Starting", "Running", "Leaving", "Closed"]
 
@@ -26,6 +27,16 @@ class RunStep:
     look_again_in: float | None = None
     started: str | None = None
     verdicts: Mapping[str, Verdict] = field(default_factory=dict)
+
+
+def open_allocation(status: TrainingJobStatus) -> Allocation | None:
+    """The allocation whose run has not been closed. A run that began and has no allocation any more comes before all
+    others: its books are to be closed first."""
+    service = status.service or ServiceStatus()
+    allocation = status.allocation
+    if service.run > service.ended_run and (allocation is None or allocation.run != service.run):
+        return lost_place(status, service)
+    return allocation if allocation is not None and allocation.run > service.ended_run else None
 
 
 def decided(service: ServiceStatus, run: int) -> RunOutcome | None:

@@ -1,5 +1,6 @@
 """What the operator reads of TrainingJobs, pods and batch Jobs: small frozen copies of the API server's JSON."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -22,6 +23,7 @@ ANNOTATION_POINT: Final = f"{names.GROUP}/cpu-millis"
 ANNOTATION_FINGERPRINT: Final = f"{names.GROUP}/fingerprint"
 """On profile Jobs: the fingerprint of the spec that they measure."""
 
+_DIGEST: Final = re.compile(r"sha256:[0-9a-f]{64}$")
 _LABEL_BATCH_JOB: Final = "batch.kubernetes.io/job-name"
 
 
@@ -69,7 +71,7 @@ class PodView:
     """A pod of a TrainingJob. `run` and `rank` are -1 where the label is no number; `owner` is the TrainingJob's uid.
 
     `cpu_millis` and `memory_bytes` are what the first container, `container`, requests, `beside_*` what the others do.
-    `stuck` says why a container cannot start,
+    `image_digest` is of the first container's image. `stuck` says why a container cannot start,
     `init_failure` which init container failed; both are empty where all is well.
     """
 
@@ -99,6 +101,7 @@ class PodView:
     stuck: str
     init_failure: str
     container: str
+    image_digest: str
     main: ContainerView
     gpus: int
     cpu_millis: int
@@ -208,6 +211,7 @@ def read_pod(item: Object) -> PodView:
         stuck=_stuck(status),
         init_failure=_init_failure(status.get("initContainerStatuses") or []),
         container=first["name"],
+        image_digest=_image_digest(first["name"], status.get("containerStatuses") or []),
         main=_container(first["name"], status.get("containerStatuses") or []),
         gpus=requests.gpus,
         cpu_millis=requests.cpu_millis,
@@ -249,6 +253,13 @@ def _read_spec(spec: Object) -> tuple[TrainingJobSpec | None, str]:
         first = error.errors()[0]
         field = ".".join(str(part) for part in ("spec", *first["loc"]))
         return None, f"{field}: {first['msg']}"
+
+
+def _image_digest(name: str, statuses: Sequence[Object]) -> str:
+    """The digest that the runtime knows the container's image by, empty where it does not say."""
+    image = next((str(item.get("imageID") or "") for item in statuses if item["name"] == name), "")
+    found = _DIGEST.search(image)
+    return found[0] if found else ""
 
 
 def _container(name: str, statuses: Sequence[Object]) -> ContainerView:

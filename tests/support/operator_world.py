@@ -12,7 +12,6 @@ from typing import Any
 from support.reasons import check_event, check_status
 from synergy_api import names
 from synergy_api.scheduling_policy import Profiling
-from synergy_api.throughput_profile import ThroughputProfileSpec
 from synergy_api.timestamps import format_time, parse_time
 from synergy_api.training_job import TrainingJobStatus
 from synergy_operator.actions import (
@@ -32,8 +31,11 @@ from synergy_operator.actions import (
 )
 from synergy_operator.cluster import Cluster, read_cluster
 from synergy_operator.config import Settings
+from synergy_operator.known_profiles import KnownProfile
 from synergy_operator.observed import Observed, Refusals
+from synergy_operator.profile_shelf import judge
 from synergy_operator.reconcile import reconcile
+from synergy_operator.twins import Asking
 from synergy_operator.views import ANNOTATION_UNGATED_AT, JobView, read_batch_job, read_job, read_pod
 from synergy_operator.witness import Complaint, Witness
 
@@ -89,11 +91,14 @@ class World:
         self.jobs: dict[str, Json] = {}
         self.nodes = {item["metadata"]["name"]: item for item in (list(nodes) or [node("n1"), node("n2")])}
         self.pools: list[Json] = []
-        self.profiles: dict[str, ThroughputProfileSpec] = {}
+        self.profiles: dict[str, tuple[KnownProfile, ...]] = {}
+        self.asking = Asking()
         self.profiling = Profiling()
         self.refusals = Refusals()
         self.witness = Witness()
         self.complaints: dict[str, tuple[str, str]] = {}
+        self.image_id = ""
+        self.image_id = ""
         self.events: list[PostEvent] = []
         self.deleted = False
         self.writes = 0
@@ -122,6 +127,7 @@ class World:
             pods=tuple(read_pod(pod) for _, pod in sorted(self.pods.items())),
             batch_jobs=tuple(read_batch_job(job) for _, job in sorted(self.jobs.items())),
             profiles=self.profiles,
+            asking=self.asking.by_fingerprint,
             refusals=self.refusals,
             testimony=self.witness.of(self.view.key),
         )
@@ -150,6 +156,7 @@ class World:
         """One reconcile, carried out."""
         actions = reconcile(self.observe(), self.now)
         self.carry_out(actions.todo)
+        self.asking.note(self.view.key, None if self.deleted else self.view)
         return actions
 
     def settle(self, most: int = 60) -> Actions:
@@ -189,7 +196,7 @@ class World:
             case DeleteJob():
                 self.jobs.pop(action.name, None)
             case PublishProfile():
-                self.profiles[action.name] = ThroughputProfileSpec.model_validate(action.spec)
+                self._publish(action)
             case DeleteTrainingJob():
                 self.deleted = True
 
@@ -211,6 +218,16 @@ class World:
         self.job["status"] = {**status.to_wire(), **extender}
         self.writes += 1
         self._touch(self.job)
+
+    def _publish(self, action: PublishProfile) -> None:
+        old = self.profiles.get(action.spec["fingerprint"], ())
+        assert action.version == next((known.version for known in old if known.name == action.name), "")
+        self._version += 1
+        item = {"metadata": {"name": action.name, "resourceVersion": str(self._version)}, "spec": action.spec}
+        others = (known for known in old if known.name != action.name)
+        known, finding = judge(item)
+        assert known is not None, finding
+        self.profiles[action.spec["fingerprint"]] = (*others, known)
 
     def _create(self, into: dict[str, Json], manifest: Mapping[str, Any]) -> None:
         name = manifest["metadata"]["name"]
@@ -374,7 +391,8 @@ class World:
         return bool(pod["spec"].get("nodeName")) and "containerStatuses" not in pod["status"]
 
     def _container(self, pod: Json, state: Json) -> None:
-        pod["status"]["containerStatuses"] = [{"name": pod["spec"]["containers"][0]["name"], "state": state}]
+        shown = {"name": pod["spec"]["containers"][0]["name"], "state": state, "imageID": self.image_id}
+        pod["status"]["containerStatuses"] = [shown]
         self._touch(pod)
 
 

@@ -80,8 +80,8 @@ CLUSTER: Final[dict[Reason, Entry]] = {
     ),
     Reason.FINGERPRINT_DIFFERS: Entry(
         _PROFILE,
-        "spec.fingerprint is {fingerprint}, a profile is found by its name alone and this one is not used",
-        "name the profile after its fingerprint",
+        "a profile is found by its name alone, and what this one holds is looked for as {name}: it is not used",
+        "name the profile after its fingerprint and image digest",
         event="Warning",
     ),
 }

@@ -15,6 +15,11 @@ PROFILES: Final[dict[Reason, Entry]] = {
     Reason.PROFILE_PROVIDED: Entry(_P, "the matrices of spec.profile are used", event="Normal"),
     Reason.PROFILE_KNOWN: Entry(_P, "ThroughputProfile {name}, measured by an identical job, is used", event="Normal"),
     Reason.PROFILE_MEASURED: Entry(_P, "{points} CPU points were measured on {gpu_types}", event="Normal"),
+    Reason.PROFILE_SHARED: Entry(
+        (Place.PROFILED, Place.RUNNING, Place.LAST_RUN),
+        "the identical TrainingJob {namespace}/{job} is measured first, its profile will be used",
+        event="Normal",
+    ),
     Reason.PROFILE_WAITING: Entry(
         _P, "{gpus} GPUs of type {gpu_type} are asked for to measure the job, after {points} points so far"
     ),
@@ -24,6 +29,11 @@ PROFILES: Final[dict[Reason, Entry]] = {
     Reason.POINT_MEASURED: Entry(
         (Place.EVENT,),
         "{speed} steps/s with {cpu} CPU on {gpu_type}",
+        event="Normal",
+    ),
+    Reason.IMAGE_CHANGED: Entry(
+        (Place.PROFILED, Place.RUNNING, Place.LAST_RUN),
+        "the image's name stands for {new} by now, measured was {old}; the job is measured anew before its next run",
         event="Normal",
     ),
     Reason.NO_NODE_TO_PROFILE: Entry(

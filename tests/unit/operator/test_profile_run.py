@@ -11,6 +11,7 @@ from synergy_api.scheduling_policy import Profiling
 from synergy_api.throughput_profile import ThroughputProfileSpec
 from synergy_api.timestamps import format_time
 from synergy_operator.actions import CreateJob
+from synergy_operator.known_profiles import KnownProfile
 from synergy_operator.observed import Refusals
 
 AUTO = {"mode": "Auto"}
@@ -483,8 +484,9 @@ def test_a_finished_profile_is_published_for_identical_jobs() -> None:
     while world.status.phase == "Profiling":
         run_point(world, knee)
     assert world.status.profile is not None
-    ((name, published),) = world.profiles.items()
-    assert name == published.fingerprint == world.status.profile.fingerprint
+    ((known,),) = world.profiles.values()
+    published = known.spec
+    assert known.name == published.fingerprint == world.status.profile.fingerprint
     assert published.command == ["python3", "train.py", "--fast"]
     assert published.matrices == world.status.profile.matrices
     other = World(name="twin", profile=AUTO)
@@ -503,11 +505,10 @@ def test_a_profile_that_becomes_known_meanwhile_ends_the_series() -> None:
     matrix = SensitivityMatrix(
         gpu_type="V100", cpu_millis=[1000, 3000], memory_bytes=[GIB], steps_per_second=[[1.0], [3.0]]
     )
-    world.profiles = {
-        mark: ThroughputProfileSpec(
-            fingerprint=mark, image="example/train:1", gpus=1, matrices=[matrix], measured_at=format_time(START)
-        )
-    }
+    spec = ThroughputProfileSpec(
+        fingerprint=mark, image="example/train:1", gpus=1, matrices=[matrix], measured_at=format_time(START)
+    )
+    world.profiles = {mark: (KnownProfile(mark, "1", spec),)}
     world.settle()
     world.reap()
     world.settle()

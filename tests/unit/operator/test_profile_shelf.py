@@ -20,7 +20,7 @@ def profile(name: str = NAME, matrix: dict[str, Any] | None = None, **spec: Any)
         "matrices": [{**MATRIX, **(matrix or {})}],
         **spec,
     }
-    return {"metadata": {"name": name, "generation": 1, "uid": "u"}, "spec": full}
+    return {"metadata": {"name": name, "generation": 1, "uid": "u", "resourceVersion": "1"}, "spec": full}
 
 
 @pytest.mark.parametrize(
@@ -31,7 +31,7 @@ def profile(name: str = NAME, matrix: dict[str, Any] | None = None, **spec: Any)
         (profile(matrix={"stepsPerSecond": [[1.0]]}), "InvalidProfile", "one row for each value of cpuMillis"),
         (profile(matrix={"stepsPerSecond": [[float("nan")], [1.0]]}), "InvalidProfile", "delete the profile"),
         (profile(image=""), "InvalidProfile", "spec.image"),
-        (profile(name="another"), "FingerprintDiffers", "name the profile after its fingerprint"),
+        (profile(name="another"), "FingerprintDiffers", "looked for as 0123456789abcdef"),
     ],
 )
 def test_a_profile_that_cannot_be_is_not_used_and_says_why(item: dict[str, Any], reason: str, words: str) -> None:
@@ -50,7 +50,7 @@ def test_a_good_profile_is_used_and_one_put_right_says_when() -> None:
     bad, good = profile(name="another"), profile()
     known, finding = judge(good)
     assert known is not None
-    assert known.fingerprint == NAME
+    assert known.spec.fingerprint == NAME
     before = said(bad, judge(bad)[1], 0.0)
     assert before is not None
     after = said({**good, "status": before.to_wire()}, finding, 60.0)
