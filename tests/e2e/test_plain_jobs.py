@@ -1,0 +1,120 @@
+"""Jobs that know nothing of us: measured by what they print, stopped by SIGTERM or never; one profile for twins."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from support.jobs import reaches, restricted_template, submit
+from support.waiting import eventually
+from synergy_kube import KubeClient
+from synergy_kube.resources import JOBS, PERSISTENT_VOLUME_CLAIMS, THROUGHPUT_PROFILES, TRAINING_JOBS
+
+pytestmark = pytest.mark.e2e
+
+PRINTS = """
+import time
+for step in range(1, 301):
+    time.sleep(0.02)
+    print(f"step {step}/300")
+"""
+"""Three hundred steps at up to fifty a second."""
+
+SAVES_ON_SIGTERM = """
+import pathlib, signal, sys, time
+file = pathlib.Path("/checkpoints/step")
+step = int(file.read_text()) if file.exists() else 0
+def leave(*_):
+    file.write_text(str(step))
+    sys.exit(3)
+signal.signal(signal.SIGTERM, leave)
+while step < 900:
+    time.sleep(0.02)
+    step += 1
+    print(f"step {step}/900", flush=True)
+"""
+"""A script with a checkpoint of its own: SIGTERM saves it, and ends with an exit code of its own."""
+
+FOR_EVER = "import time\nwhile True: time.sleep(1)"
+LITTLE = {"max": {"cpu": "200m"}}
+STEP = {"regex": r"^step (?P<step>\d+)/"}
+
+
+def spec(script: str, **more: Any) -> dict[str, Any]:
+    """A job of one real GPU."""
+    template = more.pop("template", None) or restricted_template(["python3", "-c", script])
+    return {"gpus": 1, "gpuTypes": ["A100"], "template": template, "profile": {"mode": "Skip"}, **more}
+
+
+def with_checkpoints() -> dict[str, Any]:
+    claim = {"name": "checkpoints", "persistentVolumeClaim": {"claimName": "checkpoints"}}
+    template = restricted_template(["python3", "-c", SAVES_ON_SIGTERM], volumes=[claim])
+    template["spec"]["containers"][0]["volumeMounts"] = [{"name": "checkpoints", "mountPath": "/checkpoints"}]
+    return template
+
+
+async def the_same_profile_serves_both(kube: KubeClient, namespace: str) -> str:
+    """Twins start together: one is measured by what it prints, the other takes its profile. The profile's name."""
+    profile = {"steps": 20, "warmupSteps": 2, "cpuStep": "500m", "timeoutSeconds": 60}
+    for name in ("twin-a", "twin-b"):
+        limits = {"max": {"cpu": "1"}}
+        await submit(
+            kube, namespace, name, **spec(PRINTS, steps=300, throughput=STEP, profile=profile, resources=limits)
+        )
+    first, second = [await reaches(kube, namespace, name, "Succeeded", seconds=150) for name in ("twin-a", "twin-b")]
+    points = first["status"]["profile"]["points"]
+    assert points, "the older one was measured"
+    assert all(0 < point["stepsPerSecond"] <= 55 for point in points)
+    assert second["status"]["profile"].get("points", []) == []
+    assert second["status"]["profile"]["matrices"] == first["status"]["profile"]["matrices"]
+    measured = (await kube.list(JOBS, namespace))["items"]
+    assert {job["metadata"]["labels"]["kube-synergy.dev/job"] for job in measured} == {"twin-a"}
+    assert [job["status"]["progress"]["steps"] for job in (first, second)] == [300, 300]
+    digest = first["status"]["profile"]["imageDigest"]
+    assert digest.startswith("sha256:")
+    return f"{first['status']['profile']['fingerprint']}-{digest[7:19]}"
+
+
+async def sigterm_and_grace_are_a_yield(kube: KubeClient, namespace: str) -> None:
+    """A job without the library gives way at a round's end, whatever its exit code then, and goes on where it was."""
+    await submit(
+        kube,
+        namespace,
+        "plain",
+        **spec("", steps=900, throughput=STEP, preemption="Signal", backoffLimit=0, template=with_checkpoints()),
+    )
+
+    async def progress() -> bool:
+        status = (await kube.get(TRAINING_JOBS, "plain", namespace)).get("status") or {}
+        return bool((status.get("progress") or {}).get("steps", 0) >= 10)
+
+    await eventually(progress, seconds=60, what="plain to report the steps that it prints")
+    await submit(kube, namespace, "other", **spec("import time; time.sleep(1)", steps=1))
+    await reaches(kube, namespace, "other", "Succeeded", seconds=90)
+    job = await reaches(kube, namespace, "plain", "Succeeded", seconds=90)
+    service = job["status"]["service"]
+    assert service["preemptions"] >= 1
+    assert service.get("failures", 0) == 0
+    assert service["run"] >= 2
+    assert job["status"]["progress"]["steps"] == 900
+
+
+@pytest.mark.timeout(600)
+async def test_jobs_without_the_library_are_measured_give_way_and_keep_what_they_must(
+    kube: KubeClient, namespace: str, pools: None, policy: Callable[..., Awaitable[None]]
+) -> None:
+    """On two GPUs, one of which a job holds that never gives way, though it soon has the most attained service."""
+    await policy(policy="las", mechanism="proportional", roundSeconds=6, profiling={"maxGpuPercent": 100})
+    claim = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "10Mi"}}}
+    await kube.create(PERSISTENT_VOLUME_CLAIMS, {"metadata": {"name": "checkpoints"}, "spec": claim}, namespace)
+    await submit(kube, namespace, "keeper", **spec(FOR_EVER, steps=1, preemption="Never", resources=LITTLE))
+    await reaches(kube, namespace, "keeper", "Running", seconds=60)
+
+    name = await the_same_profile_serves_both(kube, namespace)
+    try:
+        await sigterm_and_grace_are_a_yield(kube, namespace)
+    finally:
+        await kube.delete(THROUGHPUT_PROFILES, name)
+
+    keeper = await kube.get(TRAINING_JOBS, "keeper", namespace)
+    assert (keeper["status"]["phase"], keeper["status"]["service"]["run"]) == ("Running", 1)
