@@ -12,11 +12,11 @@ _DIGEST_LETTERS: Final = 12
 
 @dataclass(frozen=True, slots=True)
 class KnownProfile:
-    """A ThroughputProfile at one version."""
+    """A ThroughputProfile at one version. `spec` is None where no job may use it: then it only has its name."""
 
     name: str
     version: str
-    spec: ThroughputProfileSpec
+    spec: ThroughputProfileSpec | None
 
 
 def profile_name(fingerprint: str, digest: str) -> str:
@@ -34,7 +34,8 @@ def fixed_image(spec: TrainingJobSpec) -> bool:
     return "@" in str(spec.template["spec"]["containers"][0].get("image"))
 
 
-def best_known(known: Iterable[KnownProfile], digest: str) -> KnownProfile | None:
+def best_known(known: Iterable[KnownProfile], digest: str) -> ThroughputProfileSpec | None:
     """What holds for an image of this digest; for one of unknown digest (empty), what was measured last."""
-    fitting = [profile for profile in known if not digest or profile.spec.image_digest in ("", digest)]
-    return max(fitting, key=lambda p: (bool(digest and p.spec.image_digest), p.spec.measured_at, p.name), default=None)
+    usable = [profile.spec for profile in known if profile.spec is not None]
+    fitting = [spec for spec in usable if not digest or spec.image_digest in ("", digest)]
+    return max(fitting, key=lambda s: (bool(digest and s.image_digest), s.measured_at, s.image_digest), default=None)

@@ -13,7 +13,7 @@ from synergy_operator.cluster import Cluster
 from synergy_operator.conditions import Verdict, no, yes
 from synergy_operator.fingerprint import fingerprint
 from synergy_operator.image_change import noted, outdated
-from synergy_operator.known_profiles import KnownProfile, best_known, profile_name
+from synergy_operator.known_profiles import best_known, profile_name
 from synergy_operator.observed import Observed
 from synergy_operator.profile_curve import Points, job_demand
 from synergy_operator.profile_size import ProfileSize, profile_size
@@ -88,7 +88,7 @@ def publication(observed: Observed, profile: ProfileStatus, spec: TrainingJobSpe
     name = profile_name(profile.fingerprint, profile.image_digest)
     old = next((known for known in observed.profiles.get(profile.fingerprint, ()) if known.name == name), None)
     mine = {point.gpu_type for point in profile.points}
-    points = [*(p for p in (old.spec.points if old else []) if p.gpu_type not in mine), *profile.points]
+    points = [*(p for p in (old.spec.points if old and old.spec else []) if p.gpu_type not in mine), *profile.points]
     times = [point.measured_at for point in points if point.measured_at]
     published = ThroughputProfileSpec(
         fingerprint=profile.fingerprint,
@@ -135,7 +135,8 @@ def next_series(profile: ProfileStatus, observed: Observed, spec: TrainingJobSpe
         return asking(profile, own[0], spec, observed.cluster)
     namespace, name = twins[0].key
     waiting = profile.model_copy(update={"state": "Waiting", "request": None})
-    return Standing(waiting, no(say(Reason.PROFILE_SHARED, job=name, namespace=namespace)), twin=True)
+    shown = name if namespace == observed.job.namespace else "of another namespace"  # whose jobs are nobody's business
+    return Standing(waiting, no(say(Reason.PROFILE_SHARED, job=shown)), twin=True)
 
 
 def asking(profile: ProfileStatus, gpu_type: str, spec: TrainingJobSpec, cluster: Cluster) -> Standing:
@@ -154,11 +155,11 @@ def points_on(profile: ProfileStatus, gpu_type: str) -> Points:
     return tuple(point for point in profile.points if point.gpu_type == gpu_type)
 
 
-def _with_known(profile: ProfileStatus, known: KnownProfile | None) -> ProfileStatus:
+def _with_known(profile: ProfileStatus, known: ThroughputProfileSpec | None) -> ProfileStatus:
     """The profile with the matrices that an identical job has measured for other types."""
     have = {matrix.gpu_type for matrix in profile.matrices}
-    new = [matrix for matrix in known.spec.matrices if matrix.gpu_type not in have] if known else []
+    new = [matrix for matrix in known.matrices if matrix.gpu_type not in have] if known else []
     if known is None or not new:
         return profile
-    digest = profile.image_digest or known.spec.image_digest
+    digest = profile.image_digest or known.image_digest
     return profile.model_copy(update={"matrices": [*profile.matrices, *new], "image_digest": digest})

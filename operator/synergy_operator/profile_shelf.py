@@ -40,12 +40,12 @@ class ProfileShelf:
         name = change.key[1]
         mark = fingerprint_of_name(name)
         others = tuple(known for known in self.known.pop(mark, ()) if known.name != name)
-        profile = judge(change.new)[0] if change.new is not None else None
-        if others or profile is not None:
-            self.known[mark] = (*others, profile) if profile is not None else others
         self._items.pop(name, None)
         if change.new is None:
+            self.known |= {mark: others} if others else {}
             return
+        profile = judge(change.new)[0]
+        self.known[mark] = (*others, KnownProfile(name, str(change.new["metadata"]["resourceVersion"]), profile))
         self._items[name] = change.new
         if profile is not None:
             self._on_known(mark)
@@ -77,7 +77,7 @@ class ProfileShelf:
             )
 
 
-def judge(item: Object) -> tuple[KnownProfile | None, Finding]:
+def judge(item: Object) -> tuple[ThroughputProfileSpec | None, Finding]:
     """The profile if jobs may use it, and what is said of it."""
     name = str(item["metadata"]["name"])
     try:
@@ -90,9 +90,7 @@ def judge(item: Object) -> tuple[KnownProfile | None, Finding]:
     if name != wanted:
         return None, say(Reason.FINGERPRINT_DIFFERS, name=wanted)
     falls = falling("spec.matrices", profile.matrices)
-    if falls is not None:
-        return None, falls
-    return KnownProfile(name, str(item["metadata"]["resourceVersion"]), profile), say(Reason.PROFILE_USED)
+    return (None, falls) if falls is not None else (profile, say(Reason.PROFILE_USED))
 
 
 def said(item: Object, finding: Finding, now: float) -> ThroughputProfileStatus | None:

@@ -18,28 +18,35 @@ class Ask:
     key: Key
     fingerprint: str
     gpu_types: frozenset[str]
-    rank: tuple[bool, float, Key]
+    rank: tuple[bool, bool, float, Key]
 
     def measures(self, gpu_type: str) -> bool:
         """Whether it is going to measure a type that has no matrix yet."""
         return not self.gpu_types or gpu_type in self.gpu_types
 
 
-def rank_of(job: JobView) -> tuple[bool, float, Key]:
-    """A job that is being measured goes on; else the oldest is measured."""
+def rank_of(job: JobView) -> tuple[bool, bool, float, Key]:
+    """A job that something hinders is the last; one that is being measured goes on; else the oldest is measured."""
     allocation = open_allocation(job.status)
     measuring = allocation is not None and allocation.purpose == "Profile"
-    return not measuring, job.created_at, job.key
+    return _hindered(job), not measuring, job.created_at, job.key
 
 
 def ask_of(job: JobView) -> Ask | None:
-    """What a job asks for; None if it asks for nothing, as once it has failed, is suspended, or is measured."""
+    """What a job asks for; None if it asks for nothing, as once it has failed, is suspended, or is measured, and None
+    too where something keeps it from being measured (a quota, a missing volume, labels that no node has): that is its
+    own affair, and nobody waits for it."""
     profile, spec = job.status.profile, job.spec
     if job.deleting or spec is None or spec.suspend or job.status.phase != "Profiling":
         return None
-    if profile is None or profile.request is None:
+    if profile is None or profile.request is None or _hindered(job):
         return None
     return Ask(job.key, profile.fingerprint, frozenset(spec.gpu_types), rank_of(job))
+
+
+def _hindered(job: JobView) -> bool:
+    service = job.status.service
+    return job.status.problem is not None or (service is not None and bool(service.refusals or service.failures))
 
 
 class Asking:

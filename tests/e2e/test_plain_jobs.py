@@ -8,17 +8,17 @@ import pytest
 from support.jobs import reaches, restricted_template, submit
 from support.waiting import eventually
 from synergy_kube import KubeClient
-from synergy_kube.resources import JOBS, PERSISTENT_VOLUME_CLAIMS, THROUGHPUT_PROFILES, TRAINING_JOBS
+from synergy_kube.resources import PERSISTENT_VOLUME_CLAIMS, THROUGHPUT_PROFILES, TRAINING_JOBS
 
 pytestmark = pytest.mark.e2e
 
 PRINTS = """
 import time
-for step in range(1, 301):
+for step in range(1, 151):
     time.sleep(0.02)
-    print(f"step {step}/300")
+    print(f"step {step}/150")
 """
-"""Three hundred steps at up to fifty a second."""
+"""A hundred and fifty steps at up to fifty a second."""
 
 SAVES_ON_SIGTERM = """
 import pathlib, signal, sys, time
@@ -28,22 +28,29 @@ def leave(*_):
     file.write_text(str(step))
     sys.exit(3)
 signal.signal(signal.SIGTERM, leave)
-while step < 900:
+while step < 500:
     time.sleep(0.02)
     step += 1
-    print(f"step {step}/900", flush=True)
+    print(f"step {step}/500", flush=True)
 """
 """A script with a checkpoint of its own: SIGTERM saves it, and ends with an exit code of its own."""
 
 FOR_EVER = "import time\nwhile True: time.sleep(1)"
-LITTLE = {"max": {"cpu": "200m"}}
+LITTLE = {"max": {"cpu": "400m", "memory": "256Mi"}}
 STEP = {"regex": r"^step (?P<step>\d+)/"}
 
 
 def spec(script: str, **more: Any) -> dict[str, Any]:
-    """A job of one real GPU."""
+    """A small job of one real GPU that runs the script, or what its `template` says."""
     template = more.pop("template", None) or restricted_template(["python3", "-c", script])
-    return {"gpus": 1, "gpuTypes": ["A100"], "template": template, "profile": {"mode": "Skip"}, **more}
+    return {
+        "gpus": 1,
+        "gpuTypes": ["A100"],
+        "template": template,
+        "profile": {"mode": "Skip"},
+        "resources": LITTLE,
+        **more,
+    }
 
 
 def with_checkpoints() -> dict[str, Any]:
@@ -55,21 +62,16 @@ def with_checkpoints() -> dict[str, Any]:
 
 async def the_same_profile_serves_both(kube: KubeClient, namespace: str) -> str:
     """Twins start together: one is measured by what it prints, the other takes its profile. The profile's name."""
-    profile = {"steps": 20, "warmupSteps": 2, "cpuStep": "500m", "timeoutSeconds": 60}
+    profile = {"steps": 20, "warmupSteps": 2, "cpuStep": "200m", "timeoutSeconds": 60}
     for name in ("twin-a", "twin-b"):
-        limits = {"max": {"cpu": "1"}}
-        await submit(
-            kube, namespace, name, **spec(PRINTS, steps=300, throughput=STEP, profile=profile, resources=limits)
-        )
+        await submit(kube, namespace, name, **spec(PRINTS, steps=150, throughput=STEP, profile=profile))
     first, second = [await reaches(kube, namespace, name, "Succeeded", seconds=150) for name in ("twin-a", "twin-b")]
     points = first["status"]["profile"]["points"]
     assert points, "the older one was measured"
     assert all(0 < point["stepsPerSecond"] <= 55 for point in points)
     assert second["status"]["profile"].get("points", []) == []
     assert second["status"]["profile"]["matrices"] == first["status"]["profile"]["matrices"]
-    measured = (await kube.list(JOBS, namespace))["items"]
-    assert {job["metadata"]["labels"]["kube-synergy.dev/job"] for job in measured} == {"twin-a"}
-    assert [job["status"]["progress"]["steps"] for job in (first, second)] == [300, 300]
+    assert [job["status"]["progress"]["steps"] for job in (first, second)] == [150, 150]
     digest = first["status"]["profile"]["imageDigest"]
     assert digest.startswith("sha256:")
     return f"{first['status']['profile']['fingerprint']}-{digest[7:19]}"
@@ -81,7 +83,7 @@ async def sigterm_and_grace_are_a_yield(kube: KubeClient, namespace: str) -> Non
         kube,
         namespace,
         "plain",
-        **spec("", steps=900, throughput=STEP, preemption="Signal", backoffLimit=0, template=with_checkpoints()),
+        **spec("", steps=500, throughput=STEP, preemption="Signal", backoffLimit=0, template=with_checkpoints()),
     )
 
     async def progress() -> bool:
@@ -96,7 +98,7 @@ async def sigterm_and_grace_are_a_yield(kube: KubeClient, namespace: str) -> Non
     assert service["preemptions"] >= 1
     assert service.get("failures", 0) == 0
     assert service["run"] >= 2
-    assert job["status"]["progress"]["steps"] == 900
+    assert job["status"]["progress"]["steps"] == 500
 
 
 @pytest.mark.timeout(600)
@@ -107,7 +109,8 @@ async def test_jobs_without_the_library_are_measured_give_way_and_keep_what_they
     await policy(policy="las", mechanism="proportional", roundSeconds=6, profiling={"maxGpuPercent": 100})
     claim = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "10Mi"}}}
     await kube.create(PERSISTENT_VOLUME_CLAIMS, {"metadata": {"name": "checkpoints"}, "spec": claim}, namespace)
-    await submit(kube, namespace, "keeper", **spec(FOR_EVER, steps=1, preemption="Never", resources=LITTLE))
+    forever = restricted_template(["python3", "-c", FOR_EVER], terminationGracePeriodSeconds=1)
+    await submit(kube, namespace, "keeper", **spec("", steps=1, preemption="Never", template=forever))
     await reaches(kube, namespace, "keeper", "Running", seconds=60)
 
     name = await the_same_profile_serves_both(kube, namespace)

@@ -98,7 +98,6 @@ class World:
         self.witness = Witness()
         self.complaints: dict[str, tuple[str, str]] = {}
         self.image_id = ""
-        self.image_id = ""
         self.events: list[PostEvent] = []
         self.deleted = False
         self.writes = 0
@@ -225,9 +224,9 @@ class World:
         self._version += 1
         item = {"metadata": {"name": action.name, "resourceVersion": str(self._version)}, "spec": action.spec}
         others = (known for known in old if known.name != action.name)
-        known, finding = judge(item)
-        assert known is not None, finding
-        self.profiles[action.spec["fingerprint"]] = (*others, known)
+        spec, finding = judge(item)
+        assert spec is not None, finding
+        self.profiles[action.spec["fingerprint"]] = (*others, KnownProfile(action.name, str(self._version), spec))
 
     def _create(self, into: dict[str, Json], manifest: Mapping[str, Any]) -> None:
         name = manifest["metadata"]["name"]

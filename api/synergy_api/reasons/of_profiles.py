@@ -17,7 +17,7 @@ PROFILES: Final[dict[Reason, Entry]] = {
     Reason.PROFILE_MEASURED: Entry(_P, "{points} CPU points were measured on {gpu_types}", event="Normal"),
     Reason.PROFILE_SHARED: Entry(
         (Place.PROFILED, Place.RUNNING, Place.LAST_RUN),
-        "the identical TrainingJob {namespace}/{job} is measured first, its profile will be used",
+        "the identical TrainingJob {job} is measured first, its profile will be used",
         event="Normal",
     ),
     Reason.PROFILE_WAITING: Entry(

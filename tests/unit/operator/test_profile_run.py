@@ -486,6 +486,7 @@ def test_a_finished_profile_is_published_for_identical_jobs() -> None:
     assert world.status.profile is not None
     ((known,),) = world.profiles.values()
     published = known.spec
+    assert published is not None
     assert known.name == published.fingerprint == world.status.profile.fingerprint
     assert published.command == ["python3", "train.py", "--fast"]
     assert published.matrices == world.status.profile.matrices

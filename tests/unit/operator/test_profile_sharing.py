@@ -6,7 +6,8 @@ import pytest
 
 from support.operator_world import GIB, START, World, node
 from synergy_api.timestamps import format_time
-from synergy_operator.known_profiles import best_known, fingerprint_of_name, profile_name
+from synergy_operator.known_profiles import KnownProfile, best_known, fingerprint_of_name, profile_name
+from synergy_operator.observed import Refusals
 from synergy_operator.profile_shelf import judge
 from synergy_operator.views import read_pod
 
@@ -83,13 +84,21 @@ def test_of_two_identical_jobs_one_is_measured_and_the_other_waits_for_it() -> N
     assert (request(first), request(second)) == ("V100", "")
     assert (first.status.phase, second.status.phase) == ("Profiling", "Profiling")
     assert second.reason("Profiled") == "ProfileShared"
-    assert "team/first" in second.message("Profiled")
+    assert "TrainingJob first is" in second.message("Profiled")
     assert second.reason("Running") == "WaitingForProfile"
     measure(first)
     second.settle()
     assert (first.status.phase, second.status.phase) == ("Queued", "Queued")
     assert second.reason("Profiled") == "ProfileKnown"
     assert second.jobs == {}
+
+
+def test_whose_job_in_another_namespace_is_measured_is_not_told() -> None:
+    first, second = twins()
+    first.job["metadata"]["namespace"] = "secret"
+    first.settle()
+    second.settle()
+    assert "the identical TrainingJob of another namespace is measured first" in second.message("Profiled")
 
 
 def test_both_may_have_asked_before_they_saw_each_other() -> None:
@@ -108,7 +117,7 @@ def test_a_job_that_is_being_measured_goes_on_although_an_older_one_comes() -> N
     give_place(second)
     first.settle()
     assert request(first) == ""
-    assert "team/second" in first.message("Profiled")
+    assert "TrainingJob second is" in first.message("Profiled")
     run_point(second)
     assert second.reason("Profiled") == "ProfileMeasuring"
 
@@ -160,6 +169,26 @@ def test_when_the_one_that_is_measured_goes_the_other_takes_over(end: str) -> No
     assert request(second) == "V100"
     measure(second)
     assert second.status.phase == "Queued"
+
+
+@pytest.mark.parametrize("quota", [True, False], ids=["a quota", "labels that no node has"])
+def test_nobody_waits_for_a_job_that_something_of_its_own_keeps_from_being_measured(quota: bool) -> None:
+    first, second = twins()
+    first.settle()
+    if quota:
+        first.refusals = Refusals(run=1, message="exceeded quota")
+        give_place(first)
+    else:
+        never = {"position": 1, "reason": "NoAllowedNode", "message": "no node has the labels of the template"}
+        first.job["status"]["queue"] = never
+        first.settle()
+    second.settle()
+    assert request(second) == "V100"
+    first.settle()
+    assert request(first) == "", "it waits for the other itself by now"
+    measure(second)
+    first.settle()
+    assert (first.status.phase, second.status.phase) == ("Queued", "Queued")
 
 
 def test_identical_jobs_on_different_types_are_measured_side_by_side_and_share_it_all() -> None:
@@ -298,12 +327,25 @@ def test_of_several_profiles_the_image_s_own_is_taken_and_without_one_the_newest
     assert old is not None
     assert new is not None
     assert any_image is not None
-    every = (old, new, any_image)
-    assert best_known(every, OLD_DIGEST) is old
-    assert best_known((new, any_image), OLD_DIGEST) is any_image
-    assert best_known((new,), OLD_DIGEST) is None
-    assert best_known(every, "") is any_image
-    assert best_known((old, new), "") is new
+    first, second, third = (KnownProfile(spec.image_digest, "1", spec) for spec in (old, new, any_image))
+    assert best_known((first, second, third), OLD_DIGEST) is old
+    assert best_known((second, third), OLD_DIGEST) is any_image
+    assert best_known((second, KnownProfile("unusable", "1", None)), OLD_DIGEST) is None
+    assert best_known((first, second, third), "") is any_image
+    assert best_known((first, second), "") is new
+
+
+def test_a_profile_that_nobody_may_use_is_written_over() -> None:
+    world = alone()
+    world.settle()
+    assert world.status.profile is not None
+    mark = world.status.profile.fingerprint
+    world.profiles[mark] = (KnownProfile(mark, "7", None),)
+    measure(world)
+    assert world.status.phase == "Queued"
+    ((shown,),) = world.profiles.values()
+    assert shown.spec is not None
+    assert shown.version != "7"
 
 
 @pytest.mark.parametrize("name", ["ffffffff", "other"])

@@ -50,7 +50,7 @@ def test_a_good_profile_is_used_and_one_put_right_says_when() -> None:
     bad, good = profile(name="another"), profile()
     known, finding = judge(good)
     assert known is not None
-    assert known.spec.fingerprint == NAME
+    assert known.fingerprint == NAME
     before = said(bad, judge(bad)[1], 0.0)
     assert before is not None
     after = said({**good, "status": before.to_wire()}, finding, 60.0)
