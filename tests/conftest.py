@@ -1,7 +1,6 @@
 """Fixtures of the suites that need a cluster: one devcluster for all of them, a namespace for each test."""
 
 import os
-import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -12,11 +11,10 @@ from hypothesis import settings
 
 import synergy_devcluster
 from support.crds import apply_crds
-from support.waiting import eventually
+from support.namespaces import fresh_namespace
 from synergy_cli.product import install
 from synergy_kube import KubeClient
-from synergy_kube.errors import NotFound
-from synergy_kube.resources import CONFIG_MAPS, GPU_POOLS, NAMESPACES, SCHEDULING_POLICIES
+from synergy_kube.resources import GPU_POOLS, SCHEDULING_POLICIES
 
 # CI checks a change against the same examples each time; everywhere else the search goes on, a little with each run and
 # for long with `make properties`
@@ -62,18 +60,8 @@ async def custom_resources(kube: KubeClient, repository: Path) -> None:
 @pytest_asyncio.fixture
 async def namespace(kube: KubeClient) -> AsyncIterator[str]:
     """A fresh namespace, deleted with all that is in it after the test."""
-    name = f"test-{uuid.uuid4().hex[:8]}"
-    await kube.create(NAMESPACES, {"metadata": {"name": name}})
-
-    async def usable() -> bool:
-        try:
-            return bool(await kube.get(CONFIG_MAPS, "kube-root-ca.crt", name))
-        except NotFound:
-            return False
-
-    await eventually(usable, seconds=60, what=f"namespace {name} to be usable")
-    yield name
-    await kube.delete(NAMESPACES, name)
+    async with fresh_namespace(kube) as name:
+        yield name
 
 
 @pytest.fixture(scope="session")

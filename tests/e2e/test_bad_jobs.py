@@ -84,6 +84,13 @@ BAD = {
         pod={"volumes": [{"name": "data", "configMap": {"name": "nobody"}}]},
         mounts=({"name": "data", "mountPath": "/data"},),
     ),
+    "no-claim": Bad(
+        "VolumeNotMounted",
+        ('persistentvolumeclaim "nobody" not found', "correct spec.template.spec.volumes"),
+        python("pass"),
+        pod={"volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "nobody"}}]},
+        mounts=({"name": "data", "mountPath": "/data"},),
+    ),
     "cannot-save": Bad(
         "CheckpointFailed",
         ("the save function of worker 0 raised OSError: disk full", "correct the function"),
