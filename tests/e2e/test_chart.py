@@ -2,6 +2,7 @@
 
 import asyncio
 import base64
+import json
 import os
 import shutil
 import signal
@@ -23,6 +24,7 @@ from synergy_devcluster import Cluster
 from synergy_kube import KubeClient
 from synergy_kube.errors import NotFound
 from synergy_kube.resources import (
+    CONFIG_MAPS,
     CUSTOM_RESOURCE_DEFINITIONS,
     DEPLOYMENTS,
     LEASES,
@@ -105,19 +107,34 @@ async def _helm(devcluster: Cluster, *arguments: str) -> str:
     return await run(devcluster, "helm", *arguments, f"--namespace={NAMESPACE}")
 
 
+NEWS = """
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: kube-synergy-news}
+data: {word: "{{ .Values.news.word }}"}
+"""
+
+
 @pytest.fixture
 def next_version(repository: Path, tmp_path: Path) -> Path:
-    """The chart as of the version after this one: whatever carries a version changes with it."""
+    """The chart as of the version after this one: whatever carries a version changes with it, and it has a section of
+    values that this one knows nothing of."""
     chart = tmp_path / "kube-synergy"
     shutil.copytree(repository / "helm" / "kube-synergy", chart)
     about = yaml.safe_load((chart / "Chart.yaml").read_text())
     (chart / "Chart.yaml").write_text(yaml.safe_dump({**about, "version": "99.0.0", "appVersion": "99.0.0"}))
+    with (chart / "values.yaml").open("a") as values:
+        values.write("\nnews: {word: new}\n")
+    schema = json.loads((chart / "values.schema.json").read_text())
+    schema["properties"]["news"] = {"type": "object"}
+    schema["required"].append("news")
+    (chart / "values.schema.json").write_text(json.dumps(schema))
+    (chart / "templates" / "news.yaml").write_text(NEWS)
     return chart
 
 
-async def _upgrade(devcluster: Cluster, chart: Path, *values: str) -> None:
-    files = f"--values={chart}/values-devcluster.yaml"
-    await _helm(devcluster, "upgrade", RELEASE, str(chart), files, *values, "--wait", "--timeout=120s")
+async def _upgrade(devcluster: Cluster, chart: Path, *how: str) -> None:
+    await _helm(devcluster, "upgrade", RELEASE, str(chart), *how, "--wait", "--timeout=120s")
 
 
 @pytest_asyncio.fixture
@@ -158,11 +175,15 @@ async def test_an_upgrade_to_the_next_version_and_a_rollback_keep_certificates_p
     certificates = await _secrets(kube)
     await kube.merge_patch(SCHEDULING_POLICIES, "default", {"spec": {"roundSeconds": 4321}})
 
-    await _upgrade(devcluster, next_version, "--set=podLabels.upgraded=yes")
+    with pytest.raises(AssertionError, match="missing property 'news'"):
+        await _upgrade(devcluster, next_version, "--reuse-values")
+    await _upgrade(devcluster, next_version, "--reset-then-reuse-values", "--set=podLabels.upgraded=yes")
 
+    assert (await kube.get(CONFIG_MAPS, "kube-synergy-news", NAMESPACE))["data"] == {"word": "new"}
     extender = await kube.get(DEPLOYMENTS, "kube-synergy-extender", NAMESPACE)
     labels = extender["spec"]["template"]["metadata"]["labels"]
     assert (labels["upgraded"], labels["app.kubernetes.io/version"]) == ("yes", "99.0.0")
+    assert extender["spec"]["template"]["spec"]["nodeSelector"] == ON_THE_REAL_NODE["nodeSelector"]
     assert await _secrets(kube) == certificates
     assert (await kube.get(SCHEDULING_POLICIES, "default"))["spec"]["roundSeconds"] == 4321
     await training.reports_on()
