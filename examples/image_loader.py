@@ -6,14 +6,19 @@ has had its milliseconds. So the speed of the pipeline is, on any machine and by
     steps per second = min(1000 / device_ms, cpu_limit_millis / cpu_ms_per_step)
 """
 
+import collections
 import multiprocessing
 import os
 import time
 from collections.abc import Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
 from multiprocessing.connection import Connection
 
+import numpy as np
 from small_network import Floats, Integers
 from synthetic_images import Images
+
+import synergy_job
 
 Batch = tuple[Floats, Integers]
 
@@ -99,6 +104,61 @@ class ParallelLoader:
         batch: Batch = self._pipes[self._answered % len(self._pipes)].recv()
         self._answered += 1
         return batch
+
+
+class EpochLoader:
+    """Batches of a map-style `dataset` of (image, label), in a new order in each epoch, made by `processes` new
+    processes each time, as PyTorch's `DataLoader` does it. Each batch costs them `cpu_seconds` beside its reading."""
+
+    def __init__(
+        self,
+        dataset: synergy_job.CachedDataset[tuple[Floats, int]],
+        batch_size: int,
+        cpu_seconds: float,
+        processes: int,
+    ) -> None:
+        self.dataset = dataset
+        self._batch_size = batch_size
+        self._cpu_seconds = cpu_seconds
+        self._processes = processes
+        self._epoch = 0
+
+    def __len__(self) -> int:
+        """Batches in an epoch."""
+        return len(self.dataset) // self._batch_size
+
+    def set_epoch(self, epoch: int) -> None:
+        """The epoch that is iterated next."""
+        self._epoch = epoch
+
+    def __iter__(self) -> Iterator[Batch]:
+        order = np.random.default_rng([17, self._epoch]).permutation(len(self.dataset))
+        batches = [order[first : first + self._batch_size].tolist() for first in range(0, len(order), self._batch_size)]
+        context = multiprocessing.get_context("fork")
+        with ProcessPoolExecutor(self._processes, context, _begin, (self.dataset, self._cpu_seconds)) as pool:
+            asked: collections.deque[Future[Batch]] = collections.deque()
+            for batch in batches[: len(self)]:
+                asked.append(pool.submit(_make, batch))
+                if len(asked) > AHEAD * self._processes:
+                    yield asked.popleft().result()
+            while asked:
+                yield asked.popleft().result()
+
+
+_at_work: list[tuple[synergy_job.CachedDataset[tuple[Floats, int]], float]] = []
+
+
+def _begin(dataset: synergy_job.CachedDataset[tuple[Floats, int]], cpu_seconds: float) -> None:
+    _at_work[:] = [(dataset, cpu_seconds)]
+
+
+def _make(indices: list[int]) -> Batch:
+    ((dataset, cpu_seconds),) = _at_work
+    until = time.process_time() + cpu_seconds
+    images, labels = zip(*(dataset[index] for index in indices), strict=True)
+    while time.process_time() < until:
+        np.abs(images[0])
+    return np.stack(images), np.array(labels)
 
 
 def _serve(pipe: Connection, images: Images, batch_size: int, parent: int) -> None:

@@ -21,13 +21,18 @@ class Images:
         pixels = np.clip(patterns[self.labels] + noise, 0, 255).astype(np.uint8)
         self._compressed = [zlib.compress(image.tobytes(), 1) for image in pixels]
 
+    def stored(self, index: int) -> tuple[bytes, int]:
+        """One image as storage has it, and its label."""
+        return self._compressed[index], int(self.labels[index])
+
+    @staticmethod
+    def sample(stored: tuple[bytes, int]) -> tuple[Floats, int]:
+        """One image and its label from what storage has, which may be longer."""
+        return _floats(stored[0], flip=False), stored[1]
+
     def decode(self, index: int, flip: bool) -> Floats:
         """One image as (256,) floats around 0, mirrored or not."""
-        image = np.frombuffer(zlib.decompress(self._compressed[index]), np.uint8).reshape(SIDE, SIDE)
-        if flip:
-            image = image[:, ::-1]
-        floats: Floats = (image.ravel().astype(np.float32) - np.float32(128)) / np.float32(128)
-        return floats
+        return _floats(self._compressed[index], flip)
 
     def batch(self, number: int, size: int) -> tuple[Floats, Integers]:
         """Batch `number` (0, 1, ...) of a shuffled stream: (size, 256) images, (size,) labels. The same every time."""
@@ -36,3 +41,11 @@ class Images:
         flips = random.random(size) < 0.1
         images = np.stack([self.decode(int(i), bool(flip)) for i, flip in zip(chosen, flips, strict=True)])
         return images, self.labels[chosen]
+
+
+def _floats(compressed: bytes, flip: bool) -> Floats:
+    image = np.frombuffer(zlib.decompressobj().decompress(compressed), np.uint8).reshape(SIDE, SIDE)
+    if flip:
+        image = image[:, ::-1]
+    floats: Floats = (image.ravel().astype(np.float32) - np.float32(128)) / np.float32(128)
+    return floats

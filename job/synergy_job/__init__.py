@@ -25,6 +25,8 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import TYPE_CHECKING, TypeVar
 
+from synergy_job.cache import Cache, CacheError, EpochCounts
+from synergy_job.cached_dataset import CachedDataset
 from synergy_job.checkpoint import Checkpoint, CheckpointError, atomic_file
 from synergy_job.data import LoaderError, epochs, one_epoch
 from synergy_job.environment import ConfigError, Profile, read_environment
@@ -38,9 +40,13 @@ if TYPE_CHECKING:
 
 __all__ = [
     "EXIT_YIELDED",
+    "Cache",
+    "CacheError",
+    "CachedDataset",
     "Checkpoint",
     "CheckpointError",
     "ConfigError",
+    "EpochCounts",
     "LoaderError",
     "PeerLostError",
     "atomic_file",

@@ -34,7 +34,7 @@ def epochs(loader: Loader[T], done: int = 0) -> Generator[T, None, None]:
     `loader` is one of
 
     - an iterable that can be iterated again (a list, a PyTorch `DataLoader`), once for each epoch; where it or its
-      `sampler` has `set_epoch(epoch)`, that is called first, as PyTorch's distributed sampler asks for;
+      `sampler` or `dataset` has `set_epoch(epoch)`, that is called first, as PyTorch's distributed sampler asks for;
     - a function of the epoch number that returns an iterable;
     - a `SeekableLoader`: `len()` and `iter_from(epoch, first)`.
 
@@ -80,7 +80,7 @@ def _length(loader: Any) -> int | None:
 
 
 def _epoch(loader: Any, epoch: int, first: int) -> Iterable[Any]:
-    parts: tuple[Any, Any] = (loader, getattr(loader, "sampler", None))
+    parts: tuple[Any, ...] = (loader, getattr(loader, "sampler", None), getattr(loader, "dataset", None))
     for part in parts:
         if hasattr(part, "set_epoch"):
             part.set_epoch(epoch)

@@ -59,23 +59,23 @@ def read_environment(environ: Mapping[str, str]) -> Worker | Profile | None:
     """
     socket_name = environ.get("SYNERGY_PROFILE_SOCKET", "")
     if socket_name:
-        return Profile(socket=socket_name, rank=_integer(environ, "RANK", 0))
+        return Profile(socket=socket_name, rank=read_integer(environ, "RANK", 0))
     if not environ.get("SYNERGY_JOB"):
         return None
-    world_size = _integer(environ, "WORLD_SIZE", 1, least=1)
-    rank = _integer(environ, "RANK", 0)
+    world_size = read_integer(environ, "WORLD_SIZE", 1, least=1)
+    rank = read_integer(environ, "RANK", 0)
     if rank >= world_size:
         raise ConfigError(f"RANK is {rank} but WORLD_SIZE is {world_size}: ranks run from 0 to {world_size - 1}")
     return Worker(
         job=environ["SYNERGY_JOB"],
         namespace=_text(environ, "SYNERGY_NAMESPACE"),
-        run=_integer(environ, "SYNERGY_RUN", None),
-        steps=_integer(environ, "SYNERGY_STEPS", None, least=1),
+        run=read_integer(environ, "SYNERGY_RUN", None),
+        steps=read_integer(environ, "SYNERGY_STEPS", None, least=1),
         rank=rank,
         world_size=world_size,
-        local_rank=_integer(environ, "LOCAL_RANK", 0),
+        local_rank=read_integer(environ, "LOCAL_RANK", 0),
         master_addr=_text(environ, "MASTER_ADDR") if rank > 0 else environ.get("MASTER_ADDR", "127.0.0.1"),
-        peer_port=_integer(environ, "SYNERGY_PEER_PORT", DEFAULT_PEER_PORT, least=1, most=65535),
+        peer_port=read_integer(environ, "SYNERGY_PEER_PORT", DEFAULT_PEER_PORT, least=1, most=65535),
         lease=_lease(environ),
         gpu_uuids=_gpu_uuids(environ.get("NVIDIA_VISIBLE_DEVICES", "")),
         termination_log=environ.get("SYNERGY_TERMINATION_LOG", DEFAULT_TERMINATION_LOG),
@@ -103,9 +103,11 @@ def _text(environ: Mapping[str, str], name: str) -> str:
     return value
 
 
-def _integer(
+def read_integer(
     environ: Mapping[str, str], name: str, default: int | None, least: int = 0, most: int | None = None
 ) -> int:
+    """The whole number in a variable. Raises `ConfigError` naming it where it is none, or is missing and has no
+    default."""
     if default is not None and not environ.get(name):
         return default
     text = _text(environ, name)

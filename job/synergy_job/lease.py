@@ -41,11 +41,13 @@ class Report:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What the extender answers: whether to leave, after how many seconds, and when to report again."""
+    """What the extender answers: whether to leave, after how many seconds, and when to report again; the pod's memory
+    in the plan, None where it does not say."""
 
     leave: bool
     yield_in_s: float
     next_report_s: float
+    memory_bytes: int | None = None
 
 
 class LeaseClient:
@@ -93,10 +95,11 @@ def _verdict(body: bytes) -> Verdict:
         leave = {"continue": False, "yield": True}[answer["verdict"]]
         yield_in_s = _seconds(answer, "yield_in_s") if leave else 0.0
         next_report_s = _seconds(answer, "next_report_s")
+        memory_bytes = None if answer.get("memory_bytes") is None else int(answer["memory_bytes"])
     except (ValueError, KeyError, TypeError) as error:
         raise LeaseError(f"the extender's answer makes no sense ({error!r}): {body[:200]!r}") from error
     shortest, longest = _REPORT_EVERY_S
-    return Verdict(leave, yield_in_s, min(max(next_report_s, shortest), longest))
+    return Verdict(leave, yield_in_s, min(max(next_report_s, shortest), longest), memory_bytes)
 
 
 def _seconds(answer: dict[str, Any], field: str) -> float:

@@ -9,6 +9,7 @@ from collections.abc import Generator
 from contextlib import closing
 from typing import TYPE_CHECKING, TypeVar
 
+from synergy_job.cache import cached_bytes
 from synergy_job.data import epochs
 
 if TYPE_CHECKING:
@@ -19,7 +20,8 @@ T = TypeVar("T")
 
 
 class StepSocket:
-    """Sends `{"step": steps done, "at": CLOCK_MONOTONIC seconds}` to the harness.
+    """Sends `{"step": steps done, "at": CLOCK_MONOTONIC seconds}` to the harness, with `"cache_bytes"` where the job
+    reads its data through a cache.
 
     Each message says how many steps are done in all and when the last of them ended, so that neither a lost message
     nor a late reader spoils the measurement; a full queue is therefore no reason to wait.
@@ -33,7 +35,9 @@ class StepSocket:
 
     def send(self, step: int) -> None:
         """Say that `step` steps are done. Ends the process when the harness is gone, as nobody else would."""
-        message = json.dumps({"step": step, "at": time.monotonic()}).encode()
+        cached = cached_bytes()
+        of_cache = {} if cached is None else {"cache_bytes": cached}
+        message = json.dumps({"step": step, "at": time.monotonic(), **of_cache}).encode()
         try:
             self._socket.sendto(message, self._address)
         except BlockingIOError:

@@ -36,7 +36,15 @@ class Reporter:
     Training never waits for it: while the extender cannot be reached it tries again and the job trains on.
     """
 
-    def __init__(self, client: LeaseClient, departure: Departure, progress: Callable[[bool], Report]) -> None:
+    def __init__(
+        self,
+        client: LeaseClient,
+        departure: Departure,
+        progress: Callable[[bool], Report],
+        on_memory: Callable[[int], None] | None = None,
+    ) -> None:
+        """`on_memory` is told the pod's memory in the plan, with each answer that says it."""
+        self._on_memory = on_memory
         self._client = client
         self._departure = departure
         self._progress = progress
@@ -95,4 +103,6 @@ class Reporter:
         if self._failures:
             log.warning("lease reports get through again after %d failures", self._failures)
         self._failures = 0
+        if verdict.memory_bytes is not None and self._on_memory is not None:
+            self._on_memory(verdict.memory_bytes)
         return verdict

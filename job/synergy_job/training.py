@@ -8,6 +8,7 @@ from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Generic, TypeVar
 
+from synergy_job.cache import follow_memory
 from synergy_job.checkpoint import CheckpointError
 from synergy_job.data import epochs
 from synergy_job.departure import Departure
@@ -171,7 +172,7 @@ class Training(Generic[T]):
     def _make_reporter(self) -> Reporter | None:
         if self._worker.lease is None or self._worker.rank != 0:
             return None
-        return Reporter(LeaseClient(self._worker.lease), self._departure, self._progress)
+        return Reporter(LeaseClient(self._worker.lease), self._departure, self._progress, follow_memory)
 
     def _progress(self, done: bool) -> Report:
         rate = self._rate.steps_per_second(time.monotonic())

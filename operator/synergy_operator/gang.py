@@ -7,6 +7,7 @@ from typing import Any, Final
 from synergy_api import names
 from synergy_api.training_job import Allocation, NodeShare, TrainingJobSpec
 from synergy_operator.actions import Manifest
+from synergy_operator.cache_share import cache_environment
 from synergy_operator.config import Settings
 from synergy_operator.template import Additions, Place, owner_reference, pod_metadata, pod_spec
 from synergy_operator.throughput import following
@@ -153,6 +154,7 @@ def _environment(
         "SYNERGY_TOKEN_FILE": f"{_TOKEN_FOLDER}/token",
         "SYNERGY_CA_CERT": settings.ca_cert,
         "SYNERGY_PEER_PORT": str(PEER_PORT),
+        **cache_environment(job, spec, member.place),
     }
 
 

@@ -10,7 +10,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from synergy_profiler.cgroup import Cgroup
+from synergy_job.cgroup import Cgroup
 from synergy_profiler.child import Child
 from synergy_profiler.measurement import Sample, measure
 from synergy_profiler.printed import PrintedSteps
@@ -85,6 +85,8 @@ class _Watch:
         self._measured: list[Sample] = []
         self._cpu_marks: list[tuple[float, float | None]] = []
         self._memory = 0
+        self._memory_seen = 0
+        self._cache_bytes: int | None = None
         self._memory_read_at = float("-inf")
 
     def until_measured(self) -> Failed | None:
@@ -114,12 +116,20 @@ class _Watch:
                 "(profile.warmupSteps)",
             )
         biggest = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024
-        return Measured(measurement, self._options.warmup_steps, self._cpu_millis(), max(self._memory, biggest))
+        memory = max(self._memory, self._memory_seen - (self._cache_bytes or 0), biggest)
+        return Measured(
+            measurement, self._options.warmup_steps, self._cpu_millis(), memory, self._cache_bytes is not None
+        )
 
     def _take(self, sample: Sample) -> None:
         if sample.step <= self._last.step or sample.at <= self._last.at:
             return  # of a second process that trains, or of a second loop
         self._last = sample
+        if sample.cache_bytes is not None:
+            self._cache_bytes = sample.cache_bytes
+        # the cache fills meanwhile: what was seen before this message held no more of it than the message says
+        self._memory = max(self._memory, self._memory_seen - (self._cache_bytes or 0))
+        self._memory_seen = 0
         if sample.step >= self._options.warmup_steps:
             if not self._measured:
                 self._mark_cpu()
@@ -175,4 +185,4 @@ class _Watch:
         now = time.monotonic()
         if now - self._memory_read_at >= MEMORY_EVERY_S:
             self._memory_read_at = now
-            self._memory = max(self._memory, self._cgroup.memory_bytes() or 0)
+            self._memory_seen = max(self._memory_seen, self._cgroup.memory_bytes() or 0)

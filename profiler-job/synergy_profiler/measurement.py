@@ -17,11 +17,12 @@ BLOCKS = 10
 @dataclass(frozen=True)
 class Sample:
     """`step` steps were done at `at` (CLOCK_MONOTONIC, seconds); `speed` is what the command itself says of its rate,
-    in steps per second, where it says so."""
+    in steps per second, where it says so; `cache_bytes` is what its data cache holds, where it has one."""
 
     step: int
     at: float
     speed: float | None = None
+    cache_bytes: int | None = None
 
 
 @dataclass(frozen=True)

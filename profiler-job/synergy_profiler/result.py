@@ -24,6 +24,8 @@ class Measured:
     warmup_steps: int
     cpu_used_millis: int | None
     max_rss_bytes: int
+    cached: bool
+    """Whether the command reads its data through the library's cache; that is not in `max_rss_bytes`."""
 
     def to_json(self) -> str:
         """The termination message."""
@@ -38,6 +40,7 @@ class Measured:
                 "seconds": round(measurement.seconds, 3),
                 "cpu_used_millis": self.cpu_used_millis,
                 "max_rss_bytes": self.max_rss_bytes,
+                "cached": self.cached,
             }
         )
 

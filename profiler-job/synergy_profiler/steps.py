@@ -55,9 +55,11 @@ class StepReceiver:
 def _parse(message: bytes) -> Sample | None:
     try:
         fields = json.loads(message)
-        step, at = fields["step"], fields["at"]
+        step, at, cached = fields["step"], fields["at"], fields.get("cache_bytes")
     except (ValueError, KeyError, TypeError):
         return None
     if type(step) is not int or step < 0 or type(at) is not float or not 0 <= at <= time.monotonic():
         return None
-    return Sample(step, at)
+    if cached is not None and (type(cached) is not int or cached < 0):
+        return None
+    return Sample(step, at, cache_bytes=cached)

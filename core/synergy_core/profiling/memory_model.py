@@ -30,6 +30,12 @@ class MemoryModel:
             raise ValueError(f"process_bytes must be at least 0, is {self.process_bytes}")
 
 
+def hit_rate(memory_bytes: int, model: MemoryModel) -> float:
+    """Fraction of an epoch's reads that a cache in `memory_bytes` answers; 0 where only the processes fit."""
+    cached = min(model.dataset_bytes, max(0, memory_bytes - model.process_bytes))
+    return cached / model.dataset_bytes
+
+
 def steps_per_s(full_memory_steps_per_s: float, memory_bytes: int, model: MemoryModel) -> float:
     """Speed with `memory_bytes` of a job that makes `full_memory_steps_per_s` with its whole data set in memory.
 
@@ -38,8 +44,7 @@ def steps_per_s(full_memory_steps_per_s: float, memory_bytes: int, model: Memory
     """
     if memory_bytes < model.process_bytes:
         return 0.0
-    cached = min(model.dataset_bytes, memory_bytes - model.process_bytes)
-    miss_rate = 1.0 - cached / model.dataset_bytes
+    miss_rate = 1.0 - hit_rate(memory_bytes, model)
     if miss_rate <= 0.0:
         return full_memory_steps_per_s
     fetched_bytes_per_step = model.batch_size * (model.dataset_bytes / model.samples) * miss_rate

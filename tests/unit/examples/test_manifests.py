@@ -20,7 +20,12 @@ def documents(file: Path) -> dict[str, dict[str, Any]]:
 
 
 def test_there_is_a_manifest_for_each_script() -> None:
-    assert [file.name for file in MANIFESTS] == ["cpu-hungry.yaml", "gpu-bound.yaml", "two-node.yaml"]
+    assert [file.name for file in MANIFESTS] == [
+        "cached-images.yaml",
+        "cpu-hungry.yaml",
+        "gpu-bound.yaml",
+        "two-node.yaml",
+    ]
 
 
 @pytest.fixture(params=MANIFESTS, ids=lambda file: file.stem)

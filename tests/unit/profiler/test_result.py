@@ -24,7 +24,9 @@ def test_a_short_log_is_kept_whole() -> None:
 
 
 def test_a_measurement_is_that_of_the_contract() -> None:
-    measured = Measured(Measurement(12.3, 0.01, 50, 4.1), warmup_steps=5, cpu_used_millis=790, max_rss_bytes=41943040)
+    measured = Measured(
+        Measurement(12.3, 0.01, 50, 4.1), warmup_steps=5, cpu_used_millis=790, max_rss_bytes=41943040, cached=True
+    )
     assert json.loads(measured.to_json()) == {
         "outcome": "measured",
         "steps_per_second": 12.3,
@@ -34,4 +36,5 @@ def test_a_measurement_is_that_of_the_contract() -> None:
         "seconds": 4.1,
         "cpu_used_millis": 790,
         "max_rss_bytes": 41943040,
+        "cached": True,
     }

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 _PROC = Path("/proc/self")
+_UNLIMITED = 1 << 62
+"""Version 1 writes the greatest number of whole pages for no limit."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,16 @@ class Cgroup:
         for names in (("total_rss", "total_shmem"), ("anon", "shmem")):
             if all(name in table for name in names):
                 return sum(table[name] for name in names)
+        return None
+
+    def limit_bytes(self) -> int | None:
+        """Memory limit of the container, None where there is none or it is not known."""
+        if self.memory is None:
+            return None
+        for name in ("memory.max", "memory.limit_in_bytes"):
+            text = (_read(self.memory / name) or "").strip()
+            if text.isdigit() and int(text) < _UNLIMITED:
+                return int(text)
         return None
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from synergy_profiler.cgroup import Cgroup
+from synergy_job.cgroup import Cgroup
 
 V1_STAT = "cache 9\ntotal_cache 4096\ntotal_rss 1000\ntotal_shmem 24\n"
 V2_STAT = "anon 3000\nfile 4096\nshmem 72\n"
