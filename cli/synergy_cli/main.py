@@ -5,6 +5,7 @@ import click
 from synergy_cli.bench import bench
 from synergy_cli.lazy import LazyCommand, LazyGroup
 from synergy_cli.plan_command import plan_command
+from synergy_cli.solve_command import solve_command
 
 
 class _Commands(LazyGroup):
@@ -25,4 +26,5 @@ def main() -> None:
 
 
 main.add_command(plan_command)
+main.add_command(solve_command)
 main.add_command(bench)

@@ -1,14 +1,13 @@
 """`kube-synergy plan`: one call of the planner on a file."""
 
 import json
-import sys
 import time
-from pathlib import Path
 from typing import Any
 
 import click
 
 from synergy_cli.errors import BadInputError, bad_options
+from synergy_cli.files import read_input
 from synergy_cli.plan_table import plan_text
 from synergy_cli.queue_options import queue_options, queues_of
 from synergy_core.mechanisms import MECHANISMS
@@ -40,7 +39,7 @@ def plan_command(*, snapshot: str, policy: str, mechanism: str, fill: bool, as_j
         policy=policy, mechanism=mechanism, mode="fill" if fill else "round", queues=queues_of(**queues)
     )
     try:
-        state = parse_snapshot(_read(snapshot))
+        state = parse_snapshot(read_input(snapshot, "SNAPSHOT.json"))
     except SnapshotError as error:
         raise BadInputError(str(error)) from error
     started = time.perf_counter()
@@ -48,14 +47,3 @@ def plan_command(*, snapshot: str, policy: str, mechanism: str, fill: bool, as_j
         result = plan(state, config)
     seconds = time.perf_counter() - started
     click.echo(json.dumps(plan_document(result, seconds=seconds)) if as_json else plan_text(result, seconds=seconds))
-
-
-def _read(source: str) -> bytes:
-    if source == "-":
-        return sys.stdin.buffer.read()
-    try:
-        return Path(source).read_bytes()
-    except OSError as error:
-        raise BadInputError(
-            f"SNAPSHOT.json: cannot read {source}: {error.strerror}; give the path of a file"
-        ) from error

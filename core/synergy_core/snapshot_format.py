@@ -44,7 +44,7 @@ def parse_snapshot(text: str | bytes) -> Snapshot:
     try:
         return _SNAPSHOT.validate_json(text)
     except ValidationError as error:
-        raise SnapshotError(_one_line(error.errors()[0])) from None
+        raise SnapshotError(one_line(error.errors()[0])) from None
 
 
 def snapshot_document(snapshot: Snapshot) -> dict[str, Any]:
@@ -77,7 +77,8 @@ def _default(item: "Field[Any]") -> Any:
     return item.default if item.default_factory is MISSING else item.default_factory()
 
 
-def _one_line(details: ErrorDetails) -> str:
+def one_line(details: ErrorDetails, *, whole: str = "snapshot") -> str:
+    """What pydantic says, as one line that names the field; `whole` names the document."""
     path = _path(details["loc"])
     kind, given = details["type"], details["input"]
     cause = details.get("ctx", {}).get("error")
@@ -91,7 +92,7 @@ def _one_line(details: ErrorDetails) -> str:
         return f"not JSON: {details['ctx']['error']}"
     problem = details["msg"][0].lower() + details["msg"][1:]
     shown = "" if isinstance(given, (dict, list, tuple)) else f", is {given!r}"
-    return f"{path or 'snapshot'}: {problem}{shown}"
+    return f"{path or whole}: {problem}{shown}"
 
 
 def _path(location: tuple[int | str, ...]) -> str:

@@ -10,6 +10,7 @@ class _Benchmarks(LazyGroup):
     lazy = {
         "e2e": LazyCommand("synergy_cli.bench.e2e.command", "e2e", "devcluster"),
         "simulator": LazyCommand("synergy_cli.bench.simulator", "simulator_command", "sim"),
+        "solver": LazyCommand("synergy_cli.bench.solver", "solver_command", "solver"),
         "start": LazyCommand("synergy_cli.bench.start", "start", "kube"),
     }
 

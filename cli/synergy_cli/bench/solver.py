@@ -1,0 +1,213 @@
+"""`kube-synergy bench solver`: seconds of one allocation for each policy and size, beside the Gavel authors' figures.
+
+Solving is single-threaded and does nothing but compute: its processor time is the time it takes on an idle machine, and
+what the aims are compared with.
+"""
+
+import json
+import resource
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import click
+import numpy as np
+
+from synergy_cli.bench.allocations import Table, drawn_table, problem, read_table
+from synergy_cli.errors import BadInputError
+from synergy_cli.text_table import text_table
+from synergy_core.allocation import solve
+from synergy_core.allocation.problem import Problem
+
+SIZES = (32, 128, 512, 1024, 2048, 4096)
+WITH_PAIRS = (32, 128, 512, 1024, 2048)
+
+POLICIES = (
+    "max-min-fairness",
+    "makespan",
+    "min-cost-slo",
+    "finish-time-fairness",
+    "max-min-fairness-water-filling",
+    "hierarchical",
+)
+
+_LEVELS = {32: 0.12, 128: 0.29}
+THEIRS: dict[tuple[str, bool], dict[int, float]] = {
+    ("max-min-fairness", False): {32: 0.06, 128: 0.013, 512: 0.03, 1024: 0.03, 2048: 0.05},
+    ("makespan", False): {32: 0.09, 128: 0.045, 512: 0.08, 1024: 0.11, 2048: 0.44},
+    ("min-cost-slo", False): {32: 0.08, 128: 0.02, 512: 0.05, 1024: 0.12, 2048: 0.22},
+    ("finish-time-fairness", False): {32: 0.14, 128: 0.34, 512: 1.17, 1024: 2.64, 2048: 6.7},
+    ("hierarchical", False): _LEVELS,
+    ("max-min-fairness", True): {32: 0.04, 128: 0.45},
+    ("min-cost-slo", True): {32: 0.09, 128: 2.0, 512: 98.0},
+    ("finish-time-fairness", True): {32: 0.18},
+    ("makespan", True): {32: 1.1, 128: 17.0},
+    ("max-min-fairness-water-filling", True): {32: 3.3, 128: 120.0},
+}
+"""Seconds per solve of the authors' code (ECOS, two shared cores, November 2026) by policy, pairs and jobs, where it
+ended with an accurate answer; theirs for tenants is water filling over five of them."""
+
+AIMS: dict[tuple[str, bool], dict[int, float]] = {
+    ("max-min-fairness", False): {2048: 0.05},
+    ("finish-time-fairness", False): {2048: 0.5},
+    ("makespan", False): {2048: 0.2},
+    ("min-cost-slo", False): {2048: 0.1},
+    ("max-min-fairness-water-filling", False): {2048: 2.0},
+    ("hierarchical", False): {2048: 2.0},
+    ("max-min-fairness", True): {512: 2.0, 2048: 30.0},
+    ("min-cost-slo", True): {512: 3.0},
+    ("finish-time-fairness", True): {512: 5.0},
+    ("makespan", True): {512: 5.0},
+    ("max-min-fairness-water-filling", True): {512: 20.0},
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One policy at one size. `cold_s` is the first solve, `warm_s` the fastest of the later ones, on other jobs."""
+
+    policy: str
+    pairs: bool
+    jobs: int
+    status: str
+    objective: float
+    cold_s: float
+    warm_s: float
+    cpu_s: float
+    """Processor time of the first solve; the aim is for this."""
+    peak_mb: int
+    """Most memory that the process had by then."""
+    authors_s: float | None
+    aim_s: float | None
+    within_aim: bool | None
+
+
+@click.command("solver")
+@click.option("--jobs", "sizes", multiple=True, type=click.IntRange(2), help="Numbers of jobs; as often as you like.")
+@click.option("--policy", "policies", multiple=True, help=f"Policies; default: {', '.join(POLICIES)}.")
+@click.option("--pairs/--no-pairs", "pairs", default=None, help="Only with, only without space sharing.")
+@click.option(
+    "--table", type=click.Path(path_type=Path), help="The authors' simulation_throughputs.json; default: drawn."
+)
+@click.option("--repeats", default=3, show_default=True, type=click.IntRange(1), help="Solves per figure.")
+@click.option("--seed", default=0, show_default=True, help="Seed of jobs and table.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout and nothing else there.")
+def solver_command(
+    *,
+    sizes: tuple[int, ...],
+    policies: tuple[str, ...],
+    pairs: bool | None,
+    table: Path | None,
+    repeats: int,
+    seed: int,
+    as_json: bool,
+) -> None:
+    """Allocations of random jobs on clusters that grow with their number (Gavel, figure 14)."""
+    for policy in policies:
+        if policy not in POLICIES:
+            raise BadInputError(f"--policy: {policy!r} is not measured; choose of {', '.join(POLICIES)}")
+    kinds = _table(table, seed)
+    solve(problem(kinds, 8), "makespan")  # what is loaded once per process is not part of a solve
+    cases = []
+    for policy, with_pairs, jobs in _wanted(sizes, policies or POLICIES, pairs):
+        if not as_json:
+            click.echo(f"{policy}, {jobs} jobs{' with pairs' if with_pairs else ''} ...", err=True)
+        cases.append(_measure(kinds, policy, jobs, pairs=with_pairs, repeats=repeats, seed=seed))
+    if as_json:
+        report = {
+            "benchmark": "solver",
+            "seed": seed,
+            "repeats": repeats,
+            "table": "drawn" if table is None else "given",
+        }
+        click.echo(json.dumps({**report, "solver": "HIGHS", "cases": [asdict(case) for case in cases]}))
+    else:
+        click.echo(_text(cases))
+
+
+def _table(path: Path | None, seed: int) -> Table:
+    if path is None:
+        return drawn_table(seed)
+    try:
+        return read_table(path)
+    except (OSError, ValueError, KeyError, SyntaxError) as error:
+        raise BadInputError(
+            f"--table: cannot use {path}: {error}; give the authors' simulation_throughputs.json"
+        ) from error
+
+
+def _wanted(sizes: tuple[int, ...], policies: tuple[str, ...], pairs: bool | None) -> Iterator[tuple[str, bool, int]]:
+    for with_pairs in (False, True) if pairs is None else (pairs,):
+        for jobs in sizes or (WITH_PAIRS if with_pairs else SIZES):
+            for policy in policies:
+                large = with_pairs and jobs > 512
+                if sizes or not large or jobs in AIMS.get((policy, with_pairs), {}):
+                    yield policy, with_pairs, jobs
+
+
+def _measure(kinds: Table, policy: str, jobs: int, *, pairs: bool, repeats: int, seed: int) -> Case:
+    seconds, cpu_s, status, objective = [], 0.0, "", 0.0
+    for repeat in range(repeats):
+        made = _problem(kinds, policy, jobs, pairs=pairs, seed=seed + repeat)
+        started, cpu = time.perf_counter(), time.process_time()
+        found = solve(made, policy)
+        seconds.append(time.perf_counter() - started)
+        if repeat == 0:
+            cpu_s, status, objective = time.process_time() - cpu, found.status, found.objective
+    aim = AIMS.get((policy, pairs), {}).get(jobs)
+    return Case(
+        policy=policy,
+        pairs=pairs,
+        jobs=jobs,
+        status=status,
+        objective=objective,
+        cold_s=seconds[0],
+        warm_s=float(np.min(seconds[1:] or seconds)),
+        cpu_s=cpu_s,
+        peak_mb=_peak_mb(),
+        authors_s=THEIRS.get((policy, pairs), {}).get(jobs),
+        aim_s=aim,
+        within_aim=None if aim is None else cpu_s <= aim,
+    )
+
+
+def _problem(kinds: Table, policy: str, jobs: int, *, pairs: bool, seed: int) -> Problem:
+    return problem(kinds, jobs, pairs=pairs, tenants=5 if policy == "hierarchical" else 0, seed=seed)
+
+
+def _peak_mb() -> int:
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak // (1 << 20 if sys.platform == "darwin" else 1 << 10)
+
+
+def _text(cases: list[Case]) -> str:
+    header = (
+        "policy",
+        "pairs",
+        "jobs",
+        "status",
+        "cold s",
+        "warm s",
+        "cpu s",
+        "peak MB",
+        "theirs s",
+        "aim s",
+        "within",
+    )
+    rows = [
+        (
+            case.policy,
+            "yes" if case.pairs else "no",
+            str(case.jobs),
+            case.status,
+            *(f"{value:.3f}" for value in (case.cold_s, case.warm_s, case.cpu_s)),
+            str(case.peak_mb),
+            "-" if case.authors_s is None else f"{case.authors_s:g}",
+            "-" if case.aim_s is None else f"{case.aim_s:g}",
+            {None: "-", True: "yes", False: "no"}[case.within_aim],
+        )
+        for case in cases
+    ]
+    return text_table(header, rows)

@@ -1,0 +1,106 @@
+"""Policies as optimisation over effective throughput (Gavel, section 4): from a `Problem` to an `Allocation`.
+
+    problem ──▶ policy ──▶ programme (activities, classes of equal jobs, HiGHS) ──▶ X
+
+One file per policy in `policies/`, each entered here. A policy answers with an X within the constraints of section 3.1
+and says what it is worth; pairs and placements are rows and columns of the same problem, and the agnostic version of
+any policy is the policy on a problem in which it cannot see a difference (`agnostic`).
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from synergy_core.allocation.agnostic import agnostic, spread
+from synergy_core.allocation.budget import Budget, OutOfTimeError
+from synergy_core.allocation.policies import (
+    allox,
+    cost,
+    fifo,
+    finish_time_fairness,
+    gandiva,
+    hierarchical,
+    isolated,
+    makespan,
+    max_min_fairness,
+    max_throughput,
+    proportional,
+    shortest_job_first,
+    strategy_proof,
+    water_filling,
+)
+from synergy_core.allocation.policy import Found, Policy, on_columns
+from synergy_core.allocation.problem import Allocation, Floats, Problem, check, within_bounds
+from synergy_core.allocation.programme import InfeasibleError
+from synergy_core.allocation.shares import isolated_shares
+from synergy_core.model import FieldError
+
+ALLOCATION_POLICIES: Mapping[str, Policy] = {
+    "allox": allox.POLICY,
+    "fifo": fifo.POLICY,
+    "finish-time-fairness": finish_time_fairness.POLICY,
+    "gandiva": gandiva.POLICY,
+    "hierarchical": hierarchical.POLICY,
+    "isolated": isolated.POLICY,
+    "makespan": makespan.POLICY,
+    "max-min-fairness": max_min_fairness.POLICY,
+    "max-min-fairness-water-filling": water_filling.POLICY,
+    "max-throughput": max_throughput.POLICY,
+    "min-cost": cost.MIN_COST,
+    "min-cost-slo": cost.MIN_COST_SLO,
+    "proportional": proportional.POLICY,
+    "sjf": shortest_job_first.POLICY,
+    "strategy-proof": strategy_proof.POLICY,
+}
+
+
+def solve(
+    problem: Problem,
+    policy: str,
+    *,
+    aware: bool = True,
+    sharing: bool = True,
+    budget: Budget | None = None,
+    last: Floats | None = None,
+) -> Allocation:
+    """The allocation of a policy; deterministic but for where a budget cuts it short.
+
+    `aware=False`: heterogeneity-agnostic. `sharing=False`: without the problem's pairs. When the budget ends the best
+    allocation found so far is the answer; where there is none, `last` (rows x C, an allocation of the same jobs), else
+    the isolated allocation; the status says so. Raises FieldError for what cannot be solved, naming the field.
+    """
+    if policy not in ALLOCATION_POLICIES:
+        raise FieldError("policy", f"{policy!r} is not there; choose one of {', '.join(sorted(ALLOCATION_POLICIES))}")
+    check(problem)
+    kind = ALLOCATION_POLICIES[policy]
+    seen = problem if sharing and kind.shares else _without_pairs(problem)
+    view = seen if aware else agnostic(seen)
+    try:
+        found = kind.allocate(view, budget or Budget())
+        x = found.x if aware else within_bounds(seen, spread(seen, found.x))
+    except OutOfTimeError:
+        found, x = _fallback(seen, last)
+    except InfeasibleError:
+        raise FieldError("jobs", "no allocation is feasible") from None
+    return Allocation(
+        x=np.concatenate([x, np.zeros((problem.rows - len(x), len(problem.columns)))]),
+        objective=kind.objective(seen, x) if found.value is None else found.value,
+        status=found.status,
+        solver=kind.solver,
+        normalisation=kind.normalisation,
+        note=found.note,
+    )
+
+
+def _fallback(problem: Problem, last: Floats | None) -> tuple[Found, Floats]:
+    if last is not None:
+        found = Found(within_bounds(problem, last[: problem.rows]), "time-limit", "the last allocation")
+    else:
+        found = Found(on_columns(problem, isolated_shares(problem)), "time-limit", "the isolated allocation")
+    return found, found.x
+
+
+def _without_pairs(problem: Problem) -> Problem:
+    columns = len(problem.columns)
+    return replace(problem, pairs=np.empty((0, 2), dtype=np.int64), pair_throughputs=np.empty((0, columns, 2)))

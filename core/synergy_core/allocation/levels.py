@@ -1,0 +1,116 @@
+"""The highest level at which all jobs get what the level demands of the cluster.
+
+Max-min fairness, makespan, finish-time fairness and each step of water filling ask the same question: a level z demands
+of each class of jobs a throughput r(z), no lower as z rises; how high can z be? Where r is linear in z that is one
+linear programme. Else:
+
+1. Solve for the largest part of the way from r(low), which is feasible, to r(z): delta. If all of it, z is reached.
+2. The dual prices p of that programme bound every feasible throughput: p . throughput <= p . r(low) + delta. So no z
+   with p . r(z) above that is feasible; go on with the largest z that this leaves.
+
+Each z is an upper bound, and falls; every programme gives a feasible point and so a lower bound. The prices are those
+of a vertex of the dual, of which there are finitely many, and none occurs twice: the bounds meet after finitely many
+steps, in practice after two to six.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from synergy_core.allocation.budget import OutOfTimeError
+from synergy_core.allocation.problem import Floats
+from synergy_core.allocation.programme import Programme
+
+Requirement = Callable[[float], Floats]
+"""Steps per second that a level demands of one job of each class (G)."""
+
+_CLOSE = 1e-10
+_SLACK = 1e-9
+"""What was reached before is asked for again a hair lower, so that rounding cannot make it infeasible."""
+_MOST_STEPS = 100
+
+
+_PATIENCE = 4
+"""Steps after which every second one tries the middle: where r is far from linear, upper bounds alone fall slowly."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Level:
+    """What was reached."""
+
+    z: float
+    time: Floats
+    """M: time of each class of activities, with which every class of jobs has at least r(z)."""
+    scarcity: Floats
+    """G: as of a `Point` whose prices forbid any higher z; jobs of a class with none may rise on while others stay."""
+    proved: bool
+    """Whether no higher level is feasible; not so where time ran out."""
+
+
+def highest_level(
+    programme: Programme, requirement: Requirement, *, low: float, high: float, first: float | None = None
+) -> Level:
+    """The largest z from `low`, which must be feasible, to `high`.
+
+    `first` is where to begin, else at `high`: far better where r bends often, since prices say little of far levels.
+    Raises OutOfTimeError where time ran out before there was anything but `low`.
+    """
+    held = requirement(low)
+    upper, best = high, None
+    stride = (high if first is None else first) - low
+    scarcity = np.zeros_like(held)
+    for step in range(_MOST_STEPS):
+        trial = min(upper, low + stride)
+        if trial == upper and step >= _PATIENCE and step % 2:
+            trial = 0.5 * (low + upper)
+        try:
+            demanded, base = requirement(trial), held * (1.0 - _SLACK)
+            # who is to have no more than before stays out of it: rounding would be its coefficient
+            direction = np.where(demanded > held + _SLACK * programme.fastest, demanded - base, 0.0)
+            point = programme.solve(base=base, direction=direction if direction.any() else None)
+        except OutOfTimeError:
+            break
+        if point.level >= 1.0 - _SLACK or not direction.any():
+            best = Level(trial, point.time, scarcity, proved=trial == upper)
+            low, held = trial, demanded
+            stride *= 4.0
+        else:
+            here = _reached(requirement, programme.throughput(point.time), low, trial)
+            if best is None or here > best.z:
+                best = Level(here, point.time, scarcity, proved=False)
+            if not point.cut_short:
+                scarcity = point.scarcity
+                upper = min(
+                    upper, _bound(requirement, point.price, float(point.price @ base) + point.level, low, trial)
+                )
+        if best.proved or point.cut_short:
+            break
+        if upper - best.z <= _CLOSE * max(abs(upper), 1e-12):
+            best = Level(best.z, best.time, scarcity, proved=True)
+            break
+    if best is None:
+        raise OutOfTimeError
+    return best
+
+
+def _reached(requirement: Requirement, throughput: Floats, low: float, high: float) -> float:
+    """The largest z of which everybody has what it demands."""
+    return largest(lambda z: bool((requirement(z) <= throughput * (1.0 + _SLACK)).all()), low, high)
+
+
+def _bound(requirement: Requirement, price: Floats, most: float, low: float, high: float) -> float:
+    """The largest z that prices allow."""
+    return largest(lambda z: bool(price @ requirement(z) <= most), low, high)
+
+
+def largest(holds: Callable[[float], bool], low: float, high: float) -> float:
+    """The largest z in [low, high] where a monotone condition holds, by bisection; `low` where it never does."""
+    if holds(high):
+        return high
+    for _ in range(200):
+        middle = 0.5 * (low + high)
+        if middle in (low, high):
+            break
+        low, high = (middle, high) if holds(middle) else (low, middle)
+    return low

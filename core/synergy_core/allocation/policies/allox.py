@@ -1,0 +1,66 @@
+"""AlloX (Le et al., EuroSys 2020), the baseline of Gavel's evaluation (section 7.3): smallest average completion time.
+
+Each worker runs jobs one after another; a job that is k-th from the end on a worker of type j delays k jobs by its
+steps / throughput, itself included. Assigning jobs to (type, k) so that the sum of these is smallest is a
+transportation problem, in which k of type j is there as often as the type has workers. Those who come first on their
+worker run now, all the time. AlloX knows jobs of one worker: one with more stands for its workers (its time counts as
+often), and is given them while they last, the shortest first.
+"""
+
+import numpy as np
+
+from synergy_core.allocation.budget import Budget
+from synergy_core.allocation.policies import max_min_fairness
+from synergy_core.allocation.policy import Found, Policy, on_columns, steps_of
+from synergy_core.allocation.problem import Floats, Ints, Problem
+from synergy_core.allocation.shares import best_throughputs
+from synergy_core.model import FieldError
+
+
+def durations(problem: Problem) -> Floats:
+    """J x W: seconds that a job needs on each type alone; infinite where it cannot run."""
+    steps = steps_of(problem, "allox")
+    speed = best_throughputs(problem) * (problem.workers > 0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(np.where(speed > 0, steps[:, None] / speed, np.inf))
+
+
+def allocate(problem: Problem, budget: Budget) -> Found:
+    """See the module."""
+    del budget  # one assignment, solved exactly
+    seconds = durations(problem)
+    jobs = np.arange(len(problem.jobs))
+    type_, place = _assign(seconds * problem.scale[:, None], problem.workers)
+    average = float((place * seconds[jobs, type_]).mean())
+    shares = np.zeros(seconds.shape)
+    free = problem.workers.copy()
+    for job in np.lexsort((jobs, seconds[jobs, type_], -place)):
+        if problem.scale[job] <= free[type_[job]]:
+            free[type_[job]] -= problem.scale[job]
+            shares[job, type_[job]] = 1.0
+    return Found(on_columns(problem, shares), "heuristic", value=average)
+
+
+def _assign(cost: Floats, workers: Floats) -> tuple[Ints, Ints]:
+    """J types and J places from the end (1 is the last) with the smallest sum of place * cost."""
+    try:
+        from scipy.optimize import linear_sum_assignment  # noqa: PLC0415 - only this policy needs it
+    except ImportError as error:
+        raise FieldError("policy", "allox needs scipy; pip install 'kube-synergy[solver]'") from error
+    jobs = len(cost)
+    count = np.floor(workers).astype(np.int64)
+    most = -(-jobs // np.maximum(count, 1))
+    types = np.repeat(np.arange(len(workers)), count * most)
+    places = np.concatenate([np.repeat(np.arange(1, k + 1), n) for n, k in zip(count, most, strict=True)])
+    _, chosen = linear_sum_assignment(cost[:, types] * places)
+    return types[chosen], places[chosen]
+
+
+POLICY = Policy(
+    allocate,
+    max_min_fairness.objective,
+    "seconds until a job is done, on average, in AlloX's own assignment",
+    solver="SCIPY",
+    less_is_better=True,
+    shares=False,
+)

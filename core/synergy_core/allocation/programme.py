@@ -1,0 +1,277 @@
+"""The linear programme behind every policy, with columns for pairs made when they are needed.
+
+    maximise    level + sum_i gain_i Y_i
+    subject to  throughput_g(Y) >= members_g (base_g + level * direction_g)     for each class of jobs g
+                time_g(Y)       <= members_g
+                sum_i scale_i Y_i over the activities of type j <= workers_j    for each type j
+                sum_i surplus_i Y_i >= 0                                        where there is a surplus
+                Y >= 0
+
+Y is the time given to each class of activities (`symmetry`), per unit of time. Of the pairs only those are in the
+programme that once priced out: after each solve the reduced costs of all others are computed at once, the best are
+added, and when none is left that could improve the optimum, the optimum of the whole programme is found (column
+generation). Solved by HiGHS, one thread, tolerance 1e-9; the basis is kept from one call to the next.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from synergy_core.allocation.activities import Activities
+from synergy_core.allocation.budget import Budget, OutOfTimeError
+from synergy_core.allocation.problem import Floats, Ints
+from synergy_core.allocation.symmetry import Merged
+from synergy_core.model import FieldError
+
+_TOLERANCE = 1e-9
+_MANY = 200
+"""Classes of jobs from which an interior-point method (with crossover to a vertex) is the faster start."""
+_LOSS = 1e-8
+"""Pairs are added until what those left out could bring is below this fraction of the objective."""
+
+
+class InfeasibleError(Exception):
+    """No allocation reaches the base throughputs."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Point:
+    """A solution. Optimal unless `cut_short`, which is feasible only."""
+
+    time: Floats
+    """M: time of each class of activities."""
+    level: float
+    price: Floats
+    """G: what one more step per second demanded of every job of a class takes from the objective; at least 0."""
+    scarcity: Floats
+    """G: how far the price of one class alone could be raised with the optimum unchanged, and all prices still valid.
+
+    Where it is above 0, no job of the class can have more unless another one with a price has less: p . throughput <=
+    its value here holds for all feasible throughputs also with that price. It is the smallest reduced cost / rate over
+    what jobs of the class can do, added to the price.
+    """
+    objective: float
+    cut_short: bool
+
+
+class Programme:
+    """The programme of one problem; `solve` may be called again with other numbers, and starts where the last ended."""
+
+    def __init__(self, merged: Merged, workers: Floats, budget: Budget) -> None:
+        self.acts: Activities = merged.activities
+        self.members = merged.members
+        self._workers = workers
+        self._budget = budget
+        self._classes = len(merged.members)
+        fastest = np.zeros(self._classes)
+        np.maximum.at(fastest, self.acts.first, self.acts.first_rate)
+        np.maximum.at(fastest, self.acts.second, self.acts.second_rate)
+        self._unit = np.where(fastest > 0, fastest, 1.0)
+        self._same = self.acts.first == self.acts.second
+        self._columns: Ints = self._first_columns()
+        self._basis: Any = None
+
+    def throughput(self, time: Floats) -> Floats:
+        """G: steps per second of one job of each class."""
+        acts, classes = self.acts, self._classes
+        total = np.bincount(acts.first, weights=acts.first_rate * time, minlength=classes)
+        total += np.bincount(acts.second, weights=acts.second_rate * time, minlength=classes)
+        return total / self.members
+
+    @property
+    def fastest(self) -> Floats:
+        """G: steps per second of a job that has all it could have; no allocation gives more."""
+        return self._unit
+
+    def solve(
+        self,
+        *,
+        base: Floats,
+        direction: Floats | None = None,
+        gain: Floats | None = None,
+        surplus: Floats | None = None,
+    ) -> Point:
+        """The optimum: over the level if there is a direction, else of the gains (M) alone.
+
+        With `surplus` (M) also sum_i surplus_i Y_i >= 0. Raises InfeasibleError where the base cannot be reached,
+        OutOfTimeError where time ran out before anything feasible was known.
+        """
+        gain = np.zeros(len(self.acts)) if gain is None else gain
+        surplus = np.zeros(len(self.acts)) if surplus is None else surplus / np.abs(surplus).max(initial=1e-300)
+        highs = _solver()
+        highs.passModel(self._model(base, direction, gain, surplus))
+        if self._basis is not None:
+            highs.setBasis(self._basis)
+        elif self._classes > _MANY:
+            highs.setOptionValue("solver", "ipm")
+        while True:
+            cut_short = self._run(highs)
+            duals = -np.array(highs.getSolution().row_dual)
+            objective = -highs.getInfo().objective_function_value
+            fresh = np.empty(0, dtype=np.int64) if cut_short else self._that_improve(duals, gain, surplus, objective)
+            if not len(fresh):
+                break
+            self._add(highs, fresh, gain, surplus)
+        values = np.array(highs.getSolution().col_value)
+        self._basis = highs.getBasis()
+        time = np.zeros(len(self.acts))
+        time[self._columns] = np.maximum(values[1:], 0.0)
+        price = np.maximum(-duals[: self._classes], 0.0) / self._unit
+        scarcity = price + self._room(self._reduced(duals, gain, surplus))
+        return Point(time, float(values[0]), price, scarcity, float(objective), cut_short)
+
+    def _run(self, highs: Any) -> bool:
+        """Solve what there is; whether time ran out with something feasible in hand."""
+        left = self._budget.left()
+        if left <= 0.0:
+            raise OutOfTimeError
+        if np.isfinite(left):
+            highs.setOptionValue("time_limit", highs.getRunTime() + left)
+        highs.run()
+        status = highs.modelStatusToString(highs.getModelStatus())
+        if status == "Optimal":
+            return False
+        if status == "Time limit reached":
+            if highs.getInfo().primal_solution_status == 2:
+                return True
+            raise OutOfTimeError
+        if status in {"Infeasible", "Primal infeasible or unbounded"}:
+            raise InfeasibleError
+        raise ArithmeticError(f"HiGHS ended with {status!r}")
+
+    def _first_columns(self) -> Ints:
+        """All jobs alone, and for each job and column the pairs that keep most of both jobs' speed."""
+        acts = self.acts
+        pairs = np.arange(acts.alone, len(acts))
+        alone = np.zeros((self._classes, int(acts.column.max(initial=0)) + 1))
+        alone[acts.first[: acts.alone], acts.column[: acts.alone]] = acts.first_rate[: acts.alone]
+        with np.errstate(divide="ignore"):
+            kept = acts.first_rate[pairs] / alone[acts.first[pairs], acts.column[pairs]]
+            kept += acts.second_rate[pairs] / alone[acts.second[pairs], acts.column[pairs]]
+        return np.concatenate([np.arange(acts.alone), pairs[np.argsort(-kept, kind="stable")[: 2 * self._classes]]])
+
+    def _entries(self, columns: Ints, surplus: Floats) -> tuple[Ints, Ints, Floats]:
+        """Starts, rows and values of columns, compressed by column."""
+        acts, classes = self.acts, self._classes
+        first, second, same = acts.first[columns], acts.second[columns], self._same[columns]
+        last = np.full(len(columns), 2 * classes + len(self._workers))
+        rows = np.stack(
+            [first, classes + first, 2 * classes + acts.type_[columns], last, second, classes + second], axis=1
+        )
+        values = np.stack(
+            [
+                (acts.first_rate + np.where(self._same, acts.second_rate, 0.0))[columns]
+                / (self.members * self._unit)[first],
+                np.where(same & (columns >= acts.alone), 2.0, 1.0) / self.members[first],
+                acts.scale[columns],
+                surplus[columns],
+                acts.second_rate[columns] / (self.members * self._unit)[second],
+                1.0 / self.members[second],
+            ],
+            axis=1,
+        )
+        there = np.ones(rows.shape, dtype=bool)
+        there[:, 3] = surplus[columns] != 0.0
+        there[:, 4:] = ~same[:, None]
+        starts = np.concatenate([[0], np.cumsum(there.sum(axis=1))])
+        return starts, rows[there], values[there]
+
+    def _model(self, base: Floats, direction: Floats | None, gain: Floats, surplus: Floats) -> Any:
+        highspy = _highspy()
+        starts, rows, values = self._entries(self._columns, surplus)
+        classes, width = self._classes, len(self._columns) + 1
+        if direction is None:
+            level_rows, level_values = np.empty(0, dtype=np.int64), np.empty(0)
+        else:
+            level_rows = np.flatnonzero(direction)
+            level_values = -direction[level_rows] / self._unit[level_rows]
+        lp = highspy.HighsLp()
+        lp.num_col_, lp.num_row_ = width, 2 * classes + len(self._workers) + 1
+        lp.col_cost_ = np.concatenate([[0.0 if direction is None else -1.0], -gain[self._columns]])
+        lp.col_lower_ = np.zeros(width)
+        lp.col_upper_ = np.concatenate([[0.0 if direction is None else np.inf], np.full(width - 1, np.inf)])
+        lp.row_lower_ = np.concatenate([base / self._unit, np.full(classes + len(self._workers), -np.inf), [0.0]])
+        lp.row_upper_ = np.concatenate([np.full(classes, np.inf), np.ones(classes), self._workers, [np.inf]])
+        lp.a_matrix_.format_ = highspy.MatrixFormat.kColwise
+        lp.a_matrix_.start_ = np.concatenate([[0], len(level_rows) + starts]).astype(np.int32)
+        lp.a_matrix_.index_ = np.concatenate([level_rows, rows]).astype(np.int32)
+        lp.a_matrix_.value_ = np.concatenate([level_values, values])
+        return lp
+
+    def _reduced(self, duals: Floats, gain: Floats, surplus: Floats) -> Floats:
+        """M: what a unit of time of each activity would add to the objective; at an optimum at most 0."""
+        acts, classes = self.acts, self._classes
+        speed, time = -duals[:classes] / (self.members * self._unit), duals[classes : 2 * classes] / self.members
+        paired = np.arange(len(acts)) >= acts.alone
+        worth = speed[acts.first] * acts.first_rate + speed[acts.second] * acts.second_rate
+        taken = (
+            time[acts.first]
+            + np.where(paired, time[acts.second], 0.0)
+            + duals[2 * classes : -1][acts.type_] * acts.scale
+        )
+        return np.asarray(gain - duals[-1] * surplus + worth - taken)
+
+    def _room(self, reduced: Floats) -> Floats:
+        """G: by how much the price of each class can rise before one of its activities pays."""
+        acts = self.acts
+        least = np.full(self._classes, np.inf)
+        slack = np.maximum(-reduced, 0.0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            both = np.where(self._same, acts.first_rate + acts.second_rate, acts.first_rate)
+            np.minimum.at(least, acts.first, np.where(both > 0, slack / both, np.inf))
+            np.minimum.at(least, acts.second, np.where(acts.second_rate > 0, slack / acts.second_rate, np.inf))
+        return np.where(np.isfinite(least), least * self.members, 0.0)
+
+    def _that_improve(self, duals: Floats, gain: Floats, surplus: Floats, objective: float) -> Ints:
+        """Pairs outside the programme with the best reduced costs, if any could matter."""
+        if len(self._columns) == len(self.acts):
+            return np.empty(0, dtype=np.int64)
+        reduced = self._reduced(duals, gain, surplus)
+        reduced[self._columns] = 0.0
+        # all activities together take at most the workers: what they could bring is at most that times the best
+        least = _LOSS * max(abs(objective), 1e-3) / self._workers.sum()
+        found = np.flatnonzero(reduced > least)
+        most = 2 * self._classes + 100
+        if len(found) > most:
+            found = found[np.argpartition(-reduced[found], most)[:most]]
+        return np.sort(found)
+
+    def _add(self, highs: Any, columns: Ints, gain: Floats, surplus: Floats) -> None:
+        starts, rows, values = self._entries(columns, surplus)
+        count = len(columns)
+        highs.addCols(
+            count,
+            -gain[columns],
+            np.zeros(count),
+            np.full(count, np.inf),
+            len(rows),
+            starts[:-1].astype(np.int32),
+            rows.astype(np.int32),
+            values,
+        )
+        highs.setOptionValue("solver", "simplex")
+        highs.setOptionValue("simplex_strategy", 4)  # what there was stays feasible: go on from it
+        self._columns = np.concatenate([self._columns, columns])
+
+
+def _highspy() -> Any:
+    try:
+        import highspy  # noqa: PLC0415 - only allocations need it, and it is an extra
+    except ImportError as error:
+        problem = "the allocation policies need a solver; pip install 'kube-synergy[solver]'"
+        raise FieldError("policy", problem) from error
+    return highspy
+
+
+def _solver() -> Any:
+    highs = _highspy().Highs()
+    for option, value in (
+        ("output_flag", False),
+        ("threads", 1),
+        ("random_seed", 0),
+        ("primal_feasibility_tolerance", _TOLERANCE),
+        ("dual_feasibility_tolerance", _TOLERANCE),
+    ):
+        highs.setOptionValue(option, value)
+    return highs

@@ -1,0 +1,66 @@
+"""`kube-synergy bench solver`: every policy, each figure beside the authors' and the aim, repeatable by its seed."""
+
+import json
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from support.papers import found
+from synergy_cli.bench.allocations import drawn_table, problem, read_table
+from synergy_cli.bench.solver import POLICIES
+from synergy_cli.main import main
+from synergy_core.allocation.activities import helpful
+
+
+def test_json_has_a_case_for_each_policy_with_and_without_pairs() -> None:
+    result = CliRunner().invoke(main, ["bench", "solver", "--json", "--repeats", "1", "--jobs", "32", "--seed", "3"])
+    report = json.loads(result.stdout)
+    assert (report["seed"], report["repeats"], report["table"], report["solver"]) == (3, 1, "drawn", "HIGHS")
+    assert [(case["policy"], case["pairs"]) for case in report["cases"]] == [
+        (policy, pairs) for pairs in (False, True) for policy in POLICIES
+    ]
+    assert {case["status"] for case in report["cases"]} == {"optimal"}
+    first = report["cases"][0]
+    assert (first["authors_s"], first["aim_s"], first["within_aim"]) == (0.06, None, None)
+    assert all(0 < case["warm_s"] <= case["cold_s"] for case in report["cases"])
+
+
+def test_the_table_has_a_row_per_case() -> None:
+    arguments = ["bench", "solver", "--jobs", "16", "--policy", "makespan", "--no-pairs", "--repeats", "2"]
+    lines = CliRunner().invoke(main, arguments).stdout.splitlines()
+    assert len(lines) == 3
+    assert lines[2].split()[:4] == ["makespan", "no", "16", "optimal"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--policy", "x"], "error: --policy: 'x' is not measured; choose of max-min-fairness, "),
+        (["--table", "nowhere.json"], "error: --table: cannot use nowhere.json: "),
+    ],
+)
+def test_bad_options_are_one_line(arguments: list[str], words: str) -> None:
+    result = CliRunner().invoke(main, ["bench", "solver", *arguments])
+    assert result.exit_code == 2
+    assert result.stderr.startswith(words)
+
+
+def test_the_drawn_table_is_like_the_authors() -> None:
+    """Fastest on the fastest type, pairs that help and pairs that do not; the same for the same seed."""
+    table = drawn_table(1)
+    assert np.array_equal(table.shared, drawn_table(1).shared)
+    assert not np.array_equal(table.alone, drawn_table(2).alone)
+    assert (np.diff(table.alone, axis=1) < 0).all()
+    useful = helpful(problem(table, 40, pairs=True)).mean()
+    assert 0.3 < useful < 0.95
+
+
+@pytest.mark.papers
+def test_the_authors_table_is_read() -> None:
+    data = found("gavel")
+    if data is None:
+        pytest.skip("the papers' data tables are not beside the project (PAPERS_DATA names their folder)")
+    table = read_table(data / "simulation_throughputs.json")
+    assert table.alone.shape == (26, 3)
+    assert table.shared.swapaxes(0, 1)[..., ::-1] == pytest.approx(table.shared, rel=0.2)

@@ -1,0 +1,122 @@
+"""Properties of the policies (Gavel, section 4.4), over random problems."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from support.allocation import Oracle, assert_valid, drawn, problem
+from synergy_core.allocation import ALLOCATION_POLICIES, solve
+from synergy_core.allocation.activities import activities, helpful
+from synergy_core.allocation.policies.finish_time_fairness import finish_time_fairness
+from synergy_core.allocation.problem import Problem, effective_throughput
+from synergy_core.allocation.shares import isolated_throughput
+
+pytestmark = pytest.mark.filterwarnings("ignore::UserWarning", "ignore::FutureWarning")
+
+SEEDS = st.integers(0, 10_000)
+OPTIMISING = sorted(set(ALLOCATION_POLICIES) - {"allox", "gandiva", "isolated", "proportional", "strategy-proof"})
+
+
+def _better(policy: str, this: float, that: float) -> bool:
+    """Whether `this` objective is at least as good as `that`, for a solver's tolerance."""
+    slack = 1e-7 * max(1.0, abs(that))
+    return this <= that + slack if ALLOCATION_POLICIES[policy].less_is_better else this >= that - slack
+
+
+@settings(deadline=None, max_examples=8)
+@given(seed=SEEDS, policy=st.sampled_from(sorted(ALLOCATION_POLICIES)), aware=st.booleans())
+def test_every_answer_keeps_the_constraints_and_is_the_same_each_time(seed: int, policy: str, aware: bool) -> None:
+    made = drawn(seed, 6, pairs=True)
+    found = solve(made, policy, aware=aware)
+    assert_valid(made, found.x)
+    assert np.array_equal(found.x, solve(made, policy, aware=aware).x)
+
+
+@settings(deadline=None)
+@given(seed=SEEDS, policy=st.sampled_from(["max-min-fairness", "makespan", "finish-time-fairness"]))
+def test_sharing_incentive_nobody_is_better_off_with_a_static_nth_of_the_cluster(seed: int, policy: str) -> None:
+    made = drawn(seed, 6)
+    isolated = solve(made, "isolated").x
+    worth = ALLOCATION_POLICIES[policy].objective
+    assert _better(policy, solve(made, policy).objective, worth(made, isolated))
+    if policy == "finish-time-fairness":
+        assert finish_time_fairness(made, solve(made, policy).x).max() <= 1.0 + 1e-7
+
+
+@settings(deadline=None)
+@given(seed=SEEDS, policy=st.sampled_from(OPTIMISING), kinds=st.sampled_from([None, 2]))
+def test_with_pairs_it_is_at_least_as_good_as_without(seed: int, policy: str, kinds: int | None) -> None:
+    made = drawn(seed, 7, pairs=True, kinds=kinds)
+    assert _better(policy, solve(made, policy).objective, solve(made, policy, sharing=False).objective)
+
+
+@settings(deadline=None, max_examples=12)
+@given(seed=SEEDS, pairs=st.booleans(), plenty=st.booleans(), kinds=st.sampled_from([None, 2]))
+def test_water_filling_is_pareto_efficient(seed: int, pairs: bool, plenty: bool, kinds: int | None) -> None:
+    made = drawn(seed, 5, pairs=pairs, plenty=plenty, kinds=kinds)
+    found = solve(made, "max-min-fairness-water-filling")
+    oracle = Oracle(made)
+    assert max(oracle.could_rise(found.x, job) for job in range(5)) <= 1e-5
+    assert found.objective == pytest.approx(solve(made, "max-min-fairness").objective, rel=1e-7)
+
+
+@settings(deadline=None)
+@given(seed=SEEDS, policy=st.sampled_from(OPTIMISING))
+def test_on_one_type_it_is_the_agnostic_policy(seed: int, policy: str) -> None:
+    of_three = drawn(seed, 6)
+    made = problem(
+        of_three.throughputs[:, :1],
+        [6],
+        **{name: getattr(of_three, name) for name in ("scale", "weight", "steps", "arrival")},
+    )
+    assert solve(made, policy).objective == pytest.approx(solve(made, policy, aware=False).objective, rel=1e-7)
+
+
+@settings(deadline=None)
+@given(seed=SEEDS, policy=st.sampled_from(OPTIMISING))
+def test_seeing_the_types_is_at_least_as_good_as_not_seeing_them(seed: int, policy: str) -> None:
+    made = drawn(seed, 6)
+    assert _better(policy, solve(made, policy).objective, solve(made, policy, aware=False).objective)
+
+
+@settings(deadline=None)
+@given(seed=SEEDS, policy=st.sampled_from(["max-min-fairness", "makespan", "fifo", "min-cost", "max-throughput"]))
+def test_pairs_that_are_pruned_could_not_have_helped(seed: int, policy: str) -> None:
+    made = drawn(seed, 6, pairs=True)
+    useful = helpful(made)
+    assert len(activities(made)) == (made.throughputs > 0).sum() + useful.sum()
+    with_all = {"max-min-fairness": Oracle.max_min_fairness, "makespan": Oracle.makespan, "fifo": Oracle.fifo}
+    with_all |= {"min-cost": Oracle.cost, "max-throughput": Oracle.max_throughput}
+    assert solve(made, policy).objective == pytest.approx(with_all[policy](Oracle(made)), rel=1e-5)
+
+
+@settings(deadline=None, max_examples=10)
+@given(seed=SEEDS, job=st.integers(0, 3), lie=st.lists(st.floats(0.2, 5.0), min_size=3, max_size=3))
+def test_nobody_gains_by_a_lie_with_the_strategy_proof_policy(seed: int, job: int, lie: list[float]) -> None:
+    made = drawn(seed, 4)
+    told = made.throughputs.copy()
+    told[job] *= lie
+    honest = effective_throughput(made, solve(made, "strategy-proof").x)[job]
+    lied = effective_throughput(made, solve(replace(made, throughputs=told), "strategy-proof").x)[job]
+    assert lied <= honest * (1 + 1e-4)
+
+
+def test_the_order_of_jobs_does_not_change_what_they_get_from_water_filling() -> None:
+    made = drawn(3, 9, kinds=4)
+    turned = np.arange(9)[::-1]
+    names = ("throughputs", "scale", "weight", "steps", "elapsed", "isolated_elapsed", "arrival", "slo", "tenant")
+    other: Problem = replace(made, **{name: getattr(made, name)[turned] for name in names})
+    speeds = effective_throughput(made, solve(made, "max-min-fairness-water-filling").x)
+    assert effective_throughput(other, solve(other, "max-min-fairness-water-filling").x)[turned] == pytest.approx(
+        speeds
+    )
+
+
+def test_the_isolated_allocation_is_an_nth_of_each_type() -> None:
+    made = problem([[4.0, 2.0], [3.0, 0.0]], [1, 2])
+    found = solve(made, "isolated")
+    assert found.x == pytest.approx(np.array([[1 / 3, 2 / 3], [1 / 3, 0.0]]))  # 1.5 of the time is more than all of it
+    assert isolated_throughput(made)[0] == pytest.approx(4 / 3 + 4 / 3)
