@@ -14,6 +14,7 @@ from synergy_core.mechanisms import MECHANISMS
 from synergy_core.model import PlanConfig
 from synergy_core.plan import plan
 from synergy_core.policies import POLICIES
+from synergy_core.policies.time_shares import NAMES as TIME_SHARES
 from synergy_core.snapshot_format import SnapshotError, parse_snapshot, plan_document
 
 _DEFAULTS = PlanConfig()
@@ -31,12 +32,21 @@ _DEFAULTS = PlanConfig()
     help=f"How CPU and memory are dealt out: {', '.join(sorted(MECHANISMS))}.",
 )
 @click.option("--fill", is_flag=True, help="Only give free capacity to waiting jobs; running jobs stay.")
+@click.option("--agnostic", is_flag=True, help="Policies do not see that GPU types differ in speed.")
 @queue_options
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout and nothing else there.")
-def plan_command(*, snapshot: str, policy: str, mechanism: str, fill: bool, as_json: bool, **queues: Any) -> None:
+def plan_command(
+    *, snapshot: str, policy: str, mechanism: str, fill: bool, agnostic: bool, as_json: bool, **queues: Any
+) -> None:
     """Plan a cluster whose state is in a file (- for standard input): who runs where, with how much CPU and memory."""
+    if agnostic and policy not in TIME_SHARES:
+        raise BadInputError(f"--agnostic: {policy} has no such variant; leave it out")
     config = PlanConfig(
-        policy=policy, mechanism=mechanism, mode="fill" if fill else "round", queues=queues_of(**queues)
+        policy=policy,
+        mechanism=mechanism,
+        mode="fill" if fill else "round",
+        queues=queues_of(**queues),
+        aware=not agnostic,
     )
     try:
         state = parse_snapshot(read_input(snapshot, "SNAPSHOT.json"))

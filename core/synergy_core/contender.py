@@ -85,6 +85,7 @@ class Contender:
         "rank",
         "stays_to_its_end",
         "tolerance",
+        "types",
     )
 
     def __init__(self, job: Job, pools: Sequence[Pool], tolerance: float, kinds: Kinds | None = None) -> None:
@@ -94,6 +95,8 @@ class Contender:
         self.rank = -1
         self.stays_to_its_end = False
         """Whether the policy preempts nobody."""
+        self.types: tuple[str, ...] | None = None
+        """GPU types that the policy gives it this round, the first choice first; None: those it is fastest on."""
         self.tolerance = tolerance
         self.held = _held(job, pools) if job.running is not None else None
         self._cut_down: Booking | None = None
@@ -122,9 +125,11 @@ class Contender:
 
     @property
     def place_is_there(self) -> bool:
-        """Whether all nodes on which it runs are there, can be used, and have a GPU type that it allows."""
+        """Whether all nodes on which it runs are there, can be used, and have a GPU type that it may have."""
         held = self.held
         if held is None or not self.nodes_are_there:
+            return False
+        if self.types is not None and held.pool.gpu_type not in self.types:
             return False
         return self.may_use(held.pool) and all(held.pool.usable[node] for node, _ in held.seats)
 
@@ -196,8 +201,14 @@ def _capped(per_gpu: Vector, high: tuple[int | None, ...]) -> Vector:
 
 
 def fastest_first(contender: Contender, pools: Iterable[Pool]) -> list[Pool]:
-    """The pools it may use, the one where it is fastest at its share first; where that is not known, by name."""
+    """The pools it may use, the one where it is fastest at its share first; where that is not known, by name.
+
+    Where the policy gives types, those in its order instead.
+    """
     allowed = [pool for pool in pools if contender.may_use(pool)]
+    if contender.types is not None:
+        given = {gpu_type: place for place, gpu_type in enumerate(contender.types)}
+        return sorted((pool for pool in allowed if pool.gpu_type in given), key=lambda pool: given[pool.gpu_type])
     if len(allowed) > 1:
         allowed.sort(key=lambda pool: (-contender.on(pool).proportional_steps_per_s(), pool.gpu_type))
     return allowed

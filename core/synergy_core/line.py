@@ -4,7 +4,7 @@ Most jobs of a long line are never looked at closely: once nothing is left to pr
 when it is needed: for running jobs at once, for the others when the walk along the line comes to them.
 """
 
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 
 from synergy_core.contender import Contender, Kinds
 from synergy_core.model import Job
@@ -15,8 +15,17 @@ from synergy_core.pool import Pool
 class Line:
     """Contenders, the first in line first."""
 
-    def __init__(self, roster: "Roster", names: Sequence[str], *, preempts: bool = True, passes: bool = True) -> None:
+    def __init__(
+        self,
+        roster: "Roster",
+        names: Sequence[str],
+        *,
+        preempts: bool = True,
+        passes: bool = True,
+        types: Mapping[str, tuple[str, ...]] | None = None,
+    ) -> None:
         self._roster = roster
+        self._types = types or {}
         self._names = names
         self._preempts = preempts
         self.passes = passes
@@ -26,6 +35,7 @@ class Line:
         for rank, contender in running:
             contender.rank = rank
             contender.stays_to_its_end = not preempts
+            contender.types = self._types.get(contender.name)
         self.running: list[Contender] = [contender for _, contender in running]
         """Those that run, in the order of the line."""
 
@@ -36,13 +46,14 @@ class Line:
         for rank, name in enumerate(self._names):
             contender = self._roster.contender(name)
             contender.rank = rank
+            contender.types = self._types.get(name)
             yield contender
 
     def led_by(self, first: Sequence[str]) -> "Line":
         """The line with these at its head, in this order; the others follow as they were."""
         ahead = set(first)
         names = [*first, *(name for name in self._names if name not in ahead)]
-        return Line(self._roster, names, preempts=self._preempts, passes=self.passes)
+        return Line(self._roster, names, preempts=self._preempts, passes=self.passes, types=self._types)
 
     @property
     def fewest_gpus(self) -> int:
@@ -74,7 +85,20 @@ class Roster:
         known = self._kinds.of(job).best_speed
         return self.contender(job.name).best_speed(self._pools) if known is None else known
 
+    def speeds(self, job: Job) -> dict[str, float]:
+        """Speed at the proportional share on each GPU type that could hold the job; 0 where it is not known."""
+        contender = self.contender(job.name)
+        return {
+            pool.gpu_type: contender.on(pool).proportional_steps_per_s()
+            for pool in self._pools
+            if contender.may_use(pool) and self._has_room(contender, pool)
+        }
+
+    def _has_room(self, contender: Contender, pool: Pool) -> bool:
+        total, most = pool.open_gpus
+        return contender.gpus <= (most if contender.job.placement == "consolidate" else total)
+
     def line(self, ranking: Ranking, *, without: Container[str]) -> Line:
         """The policy's line, without some jobs."""
         names = [name for name in ranking.names if name not in without]
-        return Line(self, names, preempts=ranking.preempts, passes=ranking.passes)
+        return Line(self, names, preempts=ranking.preempts, passes=ranking.passes, types=ranking.types)

@@ -277,6 +277,8 @@ class PlanConfig:
     demand_tolerance: float = 0.05
     """A job counts as saturated at this much below its best speed."""
     queues: PriorityQueues = field(default_factory=PriorityQueues)
+    aware: bool = True
+    """Whether policies over several GPU types see that a job's speed differs between them (Gavel)."""
     explain: bool = True
     """False leaves out of `waiting` the jobs behind the point of the line where nothing is left: faster, same plan."""
 

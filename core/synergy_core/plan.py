@@ -30,7 +30,7 @@ def plan(snapshot: Snapshot, config: PlanConfig) -> Plan:
     pools = _pools(_with_strangers(snapshot) if config.mode == "fill" else snapshot.nodes)
     roster = Roster(snapshot.jobs, pools, config.demand_tolerance)
     kept = _out_of_reach(roster.running, config)
-    ranking = _ranking(snapshot, roster, config)
+    ranking = _ranking(snapshot, roster, pools, config)
     line = roster.line(ranking, without=kept)
     gpus = sum(sum(pool.gpus) for pool in pools)
     round_ = Round(line, pools, config.mode, gpus * config.profile_gpu_percent // 100, config.explain)
@@ -87,11 +87,22 @@ def _out_of_reach(contenders: Iterable[Contender], config: PlanConfig) -> dict[s
     return {name: allocation for name, allocation in running.items() if allocation is not None}
 
 
-def _ranking(snapshot: Snapshot, roster: Roster, config: PlanConfig) -> Ranking:
+def _ranking(snapshot: Snapshot, roster: Roster, pools: Iterable[Pool], config: PlanConfig) -> Ranking:
     """Profile runs by arrival, then the policy's line."""
-    gpus = sum(node.gpus for node in snapshot.nodes)
-    queue = Queue(now=snapshot.now, jobs=snapshot.jobs, steps_per_s=roster.best_speed, gpus=gpus, queues=config.queues)
+    queue = Queue(
+        now=snapshot.now,
+        jobs=snapshot.jobs,
+        steps_per_s=roster.best_speed,
+        gpus=sum(node.gpus for node in snapshot.nodes),
+        queues=config.queues,
+        speeds=roster.speeds,
+        gpus_of={pool.gpu_type: pool.open_gpus[0] for pool in pools},
+        aware=config.aware,
+        round_s=snapshot.round_s,
+    )
     ranking = POLICIES[config.policy](queue)
+    if config.mode == "fill":  # nobody moves, and whatever is free is better used than not until the round ends
+        ranking = replace(ranking, types={})
     profile_runs = [job for job in snapshot.jobs if job.purpose == "profile"]
     if not profile_runs:
         return ranking

@@ -17,7 +17,7 @@ from math import ceil, floor, inf
 from synergy_core.model import Allocation, Mode, Plan, PlanConfig, PriorityQueues, Snapshot
 from synergy_core.plan import plan
 from synergy_simulator.run import Run
-from synergy_simulator.selection import ORDER_NEVER_CHANGES, SELECTS_BY_GPUS, ranking, same_ones_run
+from synergy_simulator.selection import ORDER_NEVER_CHANGES, SELECTS_BY_GPUS, SHARES_TIME, ranking, same_ones_run
 from synergy_simulator.usage import Usage
 from synergy_simulator.workload import Task, Workload
 
@@ -30,6 +30,8 @@ class Options:
     mechanism: str = "tune"
     queues: PriorityQueues = field(default_factory=PriorityQueues)
     """For the policies with discretised queues."""
+    aware: bool = True
+    """Whether policies over several GPU types see that they differ in speed."""
     round_s: float = 300.0
     measure: tuple[int, int] | None = None
     """Window of jobs, in arrival order, that the metrics are about; None: all."""
@@ -97,7 +99,13 @@ class _Simulation:
         self._workload = workload
         self._nodes = workload.cluster.nodes()
         self._total_gpus = workload.cluster.gpus
-        by_gpus = options.mechanism in SELECTS_BY_GPUS and len(workload.cluster.gpu_types) == 1
+        by_gpus = (
+            options.mechanism in SELECTS_BY_GPUS
+            and options.policy not in SHARES_TIME
+            and len(workload.cluster.gpu_types) == 1
+        )
+        self._moves_all_the_time = options.policy in SHARES_TIME and len(workload.cluster.gpu_types) > 1
+        """Jobs change their GPU types from round to round, even where all of them run."""
         self._can_foresee = options.reuse_plans and by_gpus
         self._progress = progress
         self._now = 0.0
@@ -184,7 +192,7 @@ class _Simulation:
         return start if round(start / self._options.round_s) > self._planned_round else start + self._options.round_s
 
     def _must_look(self) -> bool:
-        if not self._settled or not self._options.reuse_plans:
+        if not self._settled or not self._options.reuse_plans or self._moves_all_the_time:
             return True
         if len(self._active) == len(self._running):
             return False
@@ -243,7 +251,8 @@ class _Simulation:
 
     def _round(self) -> None:
         self._planned_round = round(self._now / self._options.round_s)
-        if not self._active or (self._settled and self._options.reuse_plans and self._is_foreseen()):
+        foreseen = self._settled and self._options.reuse_plans and not self._moves_all_the_time and self._is_foreseen()
+        if not self._active or foreseen:
             self._queue_changed = False
             return
         self._settled = not self._carry_out(self._plan("round"))
@@ -271,7 +280,12 @@ class _Simulation:
         self._show_all()
         options = self._options
         config = PlanConfig(
-            policy=options.policy, mechanism=options.mechanism, mode=mode, queues=options.queues, explain=False
+            policy=options.policy,
+            mechanism=options.mechanism,
+            mode=mode,
+            queues=options.queues,
+            aware=options.aware,
+            explain=False,
         )
         jobs = tuple(run.job for run in self._active.values())
         snapshot = Snapshot(nodes=self._nodes, jobs=jobs, now=self._now, round_s=options.round_s)

@@ -5,9 +5,13 @@ from collections.abc import Collection, Mapping, Sequence
 from synergy_core.model import Job, PriorityQueues
 from synergy_core.policies import POLICIES
 from synergy_core.policies.queue import Queue, Ranking
+from synergy_core.policies.time_shares import NAMES
 
 ORDER_NEVER_CHANGES = frozenset({"best-effort", "fifo", "sf", "yarn-cs"})
 """Policies for which time alone changes nothing."""
+
+SHARES_TIME = frozenset(NAMES)
+"""Policies that give each job a part of the time on each GPU type."""
 
 SELECTS_BY_GPUS = frozenset({"proportional", "tune", "opt"})
 """Mechanisms under which who runs depends on the line and on GPUs alone: CPU and memory are fungible (section 4.2)."""

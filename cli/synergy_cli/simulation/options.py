@@ -18,6 +18,7 @@ from synergy_simulator.inputs.errors import InputError
 from synergy_simulator.inputs.profiles import ProfileTable, read_profiles
 from synergy_simulator.inputs.traces import read_trace
 from synergy_simulator.models import built_in_profiles
+from synergy_simulator.selection import SHARES_TIME
 from synergy_simulator.workload import Workload, build_workload
 
 
@@ -172,7 +173,7 @@ def options_of(
     for option, value, known in (("--policy", policy, POLICIES), ("--mechanism", mechanism, MECHANISMS)):
         if value not in known:
             raise BadInputError(f"{option}: {value!r} is not there; choose one of {', '.join(sorted(known))}")
-    for option, asked in (("--sharing", sharing), ("--agnostic", agnostic)):
+    for option, asked in (("--sharing", sharing), ("--agnostic", agnostic and policy not in SHARES_TIME)):
         if asked:
             raise BadInputError(f"{option}: {policy} has no such variant; leave it out")
     if measure is not None:
@@ -182,6 +183,7 @@ def options_of(
     return Options(
         policy=policy,
         mechanism=mechanism,
+        aware=not agnostic,
         queues=queues_of(
             queue_thresholds=queue_thresholds, promote_knob=promote_knob, service_distribution=service_distribution
         ),

@@ -4,9 +4,8 @@ A policy is a function `(Queue) -> Ranking`. It sees all jobs that want to run o
 ahead of whom. It does not look at nodes, and does not know what the jobs will get beside their GPUs; that keeps every
 policy free to be combined with every mechanism. Ties are broken by arrival, then by name.
 
-A policy that answers with time shares instead of a line (an allocation matrix over jobs and GPU types, Gavel, section
-3) is a further kind of answer: `line_of` is the one place that turns an answer into a line, and the walk along the line
-(`rounds`) stays as it is.
+The policies that optimise what part of the time each job spends on each GPU type (Gavel; `synergy_core.allocation`)
+answer with a line as well, and with the GPU type that each job is given in this round (`time_shares`).
 """
 
 from collections.abc import Callable, Mapping
@@ -19,6 +18,7 @@ from synergy_core.policies import (
     sf,
     srsf,
     srtf,
+    time_shares,
     two_dimensional_gittins,
     two_dimensional_las,
     yarn_cs,
@@ -38,6 +38,7 @@ POLICIES: Mapping[str, Policy] = {
     "srsf": srsf.rank,
     "srtf": srtf.rank,
     "yarn-cs": yarn_cs.rank,
+    **{name: time_shares.ranked_by(name) for name in time_shares.NAMES},
 }
 
 

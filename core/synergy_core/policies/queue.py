@@ -1,6 +1,6 @@
 """What a policy sees, and what it answers."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,6 +20,13 @@ class Queue:
     """GPUs of the cluster, all types together."""
     queues: PriorityQueues = field(default_factory=PriorityQueues)
     """Settings of the policies with discretised queues."""
+    speeds: Callable[[Job], Mapping[str, float]] = lambda _: {}
+    """Speed of a job at its GPU-proportional share on each GPU type that could hold it; 0 where it is not known."""
+    gpus_of: Mapping[str, int] = field(default_factory=dict)
+    """GPUs of each type that take jobs."""
+    aware: bool = True
+    """Whether policies over several GPU types see that they differ in speed."""
+    round_s: float = 300.0
 
     def remaining_s(self, job: Job) -> float | None:
         """Seconds that a job still needs at its GPU-proportional share; None where that is not known."""
@@ -40,6 +47,8 @@ class Ranking:
     """Whether a running job may be displaced by one ahead of it."""
     passes: bool = True
     """Whether a job may go ahead while one before it in line does not fit yet."""
+    types: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """GPU types on which a job may run this round, the first choice first; of others, any, the fastest first."""
 
 
 def ranked(queue: Queue, key: Callable[[Job], Any]) -> Ranking:

@@ -111,6 +111,11 @@ def test_fill_leaves_running_jobs_alone() -> None:
             ),
             f"error: nodes[0].cpu_millis: input should be less than or equal to {1 << 50}, is {10**30}",
         ),
+        (
+            ["-", "--agnostic"],
+            '{"nodes": [], "jobs": []}',
+            "error: --agnostic: las has no such variant; leave it out",
+        ),
         ([], None, "error: Missing argument 'SNAPSHOT.json'."),
         (["-", "--speed"], None, "error: No such option '--speed'."),
     ],

@@ -23,7 +23,7 @@ from synergy_core.allocation.policies import max_min_fairness
 from synergy_core.allocation.policy import Found, Policy
 from synergy_core.allocation.problem import Floats, Problem, effective_throughput, within_bounds
 from synergy_core.allocation.shares import isolated_throughput
-from synergy_core.mechanisms.solver import modelling
+from synergy_core.model import FieldError
 
 
 def objective(problem: Problem, x: Floats) -> float:
@@ -50,13 +50,23 @@ def allocate(problem: Problem, budget: Budget) -> Found:
     return Found(shares)
 
 
+def _modelling() -> tuple[Any, Any]:
+    try:
+        import cvxpy  # noqa: PLC0415 - takes a second to load, and only this policy needs it
+        from scipy import sparse  # noqa: PLC0415
+    except ImportError as error:
+        problem = f"strategy-proof needs {error.name}; pip install 'kube-synergy[solver]'"
+        raise FieldError("policy", problem) from error
+    return cvxpy, sparse
+
+
 class _Nash:
     """The proportionally fair allocation of any of the jobs."""
 
     def __init__(self, problem: Problem, budget: Budget) -> None:
         self._problem, self._budget = problem, budget
         self._acts = activities(problem)
-        self._cvxpy, self._sparse = modelling()
+        self._cvxpy, self._sparse = _modelling()
 
     def best(self, counted: np.typing.NDArray[np.bool_]) -> Floats:
         problem, acts, cp = self._problem, self._acts, self._cvxpy
