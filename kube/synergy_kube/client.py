@@ -15,10 +15,16 @@ from synergy_kube.resources import Resource
 Object = dict[str, Any]
 
 _TIMEOUT_SECONDS = 30.0
-_WATCH_SECONDS = 30
-_SILENT_SECONDS = 40.0
-"""A watch is dead when nothing has come for so long, not even its end: a network may forget a connection without a
-word, and what was read by then must not be taken for the present for minutes."""
+_ANSWER_SECONDS = 10.0
+"""How long a server that has been asked may say nothing: a network may forget a connection without a word, and what is
+asked over it is never heard."""
+_KEEP_SECONDS = 15.0
+"""How long an idle connection is kept, for the same reason."""
+WATCH_SECONDS = 10
+"""After how long the server is to end a watch."""
+SILENT_SECONDS = 15.0
+"""A watch is dead when nothing has come for so long, not even its end: what was read by then must not be taken for the
+present for long."""
 _WATCH_CHUNK = 1 << 16
 _CONNECTIONS = 64
 
@@ -43,8 +49,7 @@ class KubeClient:
             tls.check_hostname = False
             tls.verify_mode = ssl.CERT_NONE
         session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(ssl=tls, limit=_CONNECTIONS, keepalive_timeout=60),
-            timeout=aiohttp.ClientTimeout(total=_TIMEOUT_SECONDS),
+            connector=aiohttp.TCPConnector(ssl=tls, limit=_CONNECTIONS, keepalive_timeout=_KEEP_SECONDS),
         )
         return cls(session, configuration.host, configuration)
 
@@ -181,7 +186,7 @@ class KubeClient:
         field_selector: str = "",
     ) -> AsyncIterator[tuple[str, Object]]:
         """Events after `resource_version` as (ADDED | MODIFIED | DELETED | BOOKMARK, object), until the server ends
-        the watch (at the latest after half a minute: watch again from the last version seen).
+        the watch (at the latest after ten seconds: watch again from the last version seen).
 
         Raises Gone if `resource_version` is too old: list anew.
         """
@@ -189,9 +194,9 @@ class KubeClient:
             "watch": "true",
             "allowWatchBookmarks": "true",
             "resourceVersion": resource_version,
-            "timeoutSeconds": str(_WATCH_SECONDS),
+            "timeoutSeconds": str(WATCH_SECONDS),
         }
-        timeout = aiohttp.ClientTimeout(total=None, sock_connect=10, sock_read=_SILENT_SECONDS)
+        timeout = aiohttp.ClientTimeout(total=None, sock_connect=_ANSWER_SECONDS, sock_read=SILENT_SECONDS)
         async with self._session.get(
             self._base_url + resource.path(namespace), params=query, headers=await self._headers(), timeout=timeout
         ) as response:
@@ -220,8 +225,9 @@ class KubeClient:
         if body is not None:
             data = msgspec.json.encode(body)
             headers["Content-Type"] = content_type
+        timeout = aiohttp.ClientTimeout(total=_TIMEOUT_SECONDS, sock_connect=_ANSWER_SECONDS, sock_read=_ANSWER_SECONDS)
         async with self._session.request(
-            method, self._base_url + path, params=query, data=data, headers=headers
+            method, self._base_url + path, params=query, data=data, headers=headers, timeout=timeout
         ) as response:
             answer = _decode(await response.read())
             if response.status >= 400:

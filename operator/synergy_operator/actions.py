@@ -37,6 +37,15 @@ class AskWhy:
 
 
 @dataclass(frozen=True, slots=True)
+class ConfirmUnbound:
+    """Ask the API server whether the pod is unbound still. If it is not, nothing of what follows is done: the watch was
+    late, and the next look knows better."""
+
+    name: str
+    uid: str
+
+
+@dataclass(frozen=True, slots=True)
 class EnsureService:
     """The job's headless Service is there."""
 
@@ -116,6 +125,7 @@ Action = (
     ApplyStatus
     | PostEvent
     | AskWhy
+    | ConfirmUnbound
     | EnsureService
     | CreatePod
     | UngatePod

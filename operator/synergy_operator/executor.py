@@ -17,6 +17,7 @@ from synergy_operator.actions import (
     Action,
     ApplyStatus,
     AskWhy,
+    ConfirmUnbound,
     CreateJob,
     CreatePod,
     DeleteJob,
@@ -76,6 +77,7 @@ class Executor:
             ApplyStatus: self._apply_status,
             PostEvent: self._post_event,
             AskWhy: self._ask_why,
+            ConfirmUnbound: self._confirm_unbound,
             EnsureService: self._ensure_service,
             CreatePod: self._create_pod,
             UngatePod: self._ungate,
@@ -118,6 +120,16 @@ class Executor:
         newest: Mapping[str, Any] = max(items, key=_last_seen, default={})
         told = Complaint(str(newest.get("reason") or ""), str(newest.get("message") or ""), self._clock())
         self._witness.hear(job.key, action.uid, told)
+
+    async def _confirm_unbound(self, job: JobView, action: ConfirmUnbound) -> None:
+        try:
+            pod = read_pod(await self._client.get(PODS, action.name, job.namespace))
+        except NotFound as error:
+            self._pods.drop((job.namespace, action.name), action.uid)
+            raise TryAgain(f"pod {action.name} is gone") from error
+        self._pods.keep(pod)
+        if pod.uid != action.uid or pod.node:
+            raise TryAgain(f"pod {action.name} is bound by now, or another")
 
     async def _apply_status(self, job: JobView, action: ApplyStatus) -> None:
         body = {"metadata": {"resourceVersion": job.resource_version}, "status": action.status.to_wire()}

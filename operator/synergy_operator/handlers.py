@@ -13,16 +13,13 @@ import kopf
 
 from synergy_api.names import GROUP, VERSION
 from synergy_kube import KubeClient
+from synergy_kube.client import SILENT_SECONDS, WATCH_SECONDS
 from synergy_operator.config import Environment
 from synergy_operator.controller import Controller
 
 _START_SECONDS: Final = 60.0
 _ERROR_BACKOFFS: Final = (0.2, 0.5, *(1.0 for _ in range(600)))
 """The API server may be away for ten minutes before the process gives up and is started anew."""
-_WATCH_SECONDS: Final = 30
-_SILENT_SECONDS: Final = 40.0
-"""A watch is dead when nothing has come for so long, not even its end: a network may forget a connection without a
-word."""
 _REQUEST_SECONDS: Final = 30.0
 
 
@@ -59,8 +56,8 @@ class Operator:
     async def _start(self, settings: kopf.OperatorSettings, **_: Any) -> None:
         settings.posting.enabled = False
         settings.scanning.disabled = True
-        settings.watching.server_timeout = _WATCH_SECONDS
-        settings.watching.inactivity_timeout = _SILENT_SECONDS
+        settings.watching.server_timeout = WATCH_SECONDS
+        settings.watching.inactivity_timeout = SILENT_SECONDS
         settings.networking.request_timeout = _REQUEST_SECONDS
         settings.networking.error_backoffs = _ERROR_BACKOFFS
         settings.persistence.diffbase_storage = _NoDiffs()

@@ -5,7 +5,7 @@ recorded (`service.last`) before any pod is deleted, because the deletions thems
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final
 
@@ -13,7 +13,7 @@ from synergy_api.names import GATE
 from synergy_api.reasons import Finding, Reason, say
 from synergy_api.timestamps import format_time, parse_time
 from synergy_api.training_job import Allocation, RunOutcome, ServiceStatus, TrainingJobSpec
-from synergy_operator.actions import Action, CreatePod, DeletePod, EnsureService, UngatePod
+from synergy_operator.actions import Action, ConfirmUnbound, CreatePod, DeletePod, EnsureService, UngatePod
 from synergy_operator.conditions import RESOURCES, no, yes
 from synergy_operator.gang import Member, headless_service, members, worker_pod
 from synergy_operator.half_bound import BIND_SECONDS, half_bound, ungated_at
@@ -165,16 +165,17 @@ def _bring_up(run: _Run) -> RunStep:
 
 
 def _not_bound(run: _Run) -> tuple[RunStep | None, float | None]:
-    """The end of a gang that has been partly bound for too long; else how long it may stay so."""
+    """The end of a gang that has been partly bound for too long; else how long it may stay so. A gang that became whole
+    just now, which the watch has not brought yet, goes on."""
     late, wait = half_bound(run.pods, run.now)
     if wait is None or wait > 0:
         return None, wait
     why = hindrance(late[0], run.observed)
-    if why is not None and why.reason is Reason.VOLUME_NOT_MOUNTED:
-        return _end(run, EVICTED, why), None
-    problem = late[0].unschedulable or "kube-scheduler has not bound it"
-    facts = {"rank": late[0].rank, "seconds": int(BIND_SECONDS), "problem": problem}
-    return _end(run, EVICTED, say(Reason.GANG_NOT_BOUND, run=run.number, **facts)), None
+    if why is None or why.reason is not Reason.VOLUME_NOT_MOUNTED:
+        problem = late[0].unschedulable or "kube-scheduler has not bound it"
+        facts = {"rank": late[0].rank, "seconds": int(BIND_SECONDS), "problem": problem}
+        why = say(Reason.GANG_NOT_BOUND, run=run.number, **facts)
+    return replace(_end(run, EVICTED, why), before=tuple(ConfirmUnbound(pod.name, pod.uid) for pod in late)), None
 
 
 def _leave(run: _Run) -> RunStep:

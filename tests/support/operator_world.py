@@ -19,6 +19,7 @@ from synergy_operator.actions import (
     Actions,
     ApplyStatus,
     AskWhy,
+    ConfirmUnbound,
     CreateJob,
     CreatePod,
     DeleteJob,
@@ -172,9 +173,9 @@ class World:
             self._do(action)
 
     def _do(self, action: Action) -> None:
-        if isinstance(action, UngatePod | ResizePod):
+        if isinstance(action, UngatePod | ResizePod | ConfirmUnbound):
             if action.name in self.pods:  # else not found
-                self._change_pod(action)
+                self._to_pod(action)
             return
         match action:
             case ApplyStatus():
@@ -199,8 +200,10 @@ class World:
             case DeleteTrainingJob():
                 self.deleted = True
 
-    def _change_pod(self, action: UngatePod | ResizePod) -> None:
+    def _to_pod(self, action: UngatePod | ResizePod | ConfirmUnbound) -> None:
         match action:
+            case ConfirmUnbound():
+                assert "nodeName" not in self.pods[action.name]["spec"], "no watch is late here"
             case UngatePod():
                 pod = self.pods[action.name]
                 pod["spec"]["schedulingGates"] = [{"name": gate} for gate in action.gates]

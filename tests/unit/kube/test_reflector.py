@@ -23,9 +23,12 @@ class Server:
         self.items: list[dict[str, Any]] = []
         self.watches: list[list[dict[str, Any]]] = []
         self.lists = 0
+        self.deaf = False
         self.watched_from: list[str] = []
 
     async def answer(self, request: web.Request) -> web.StreamResponse:
+        if self.deaf:
+            await asyncio.sleep(3600)
         if "watch" not in request.query:
             self.lists += 1
             return web.json_response({"metadata": {"resourceVersion": "10"}, "items": self.items})
@@ -133,7 +136,7 @@ async def test_a_watch_that_falls_silent_is_given_up_and_taken_up_again(
     served: tuple[Server, KubeClient], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A connection that the network has forgotten brings nothing, not even its end."""
-    monkeypatch.setattr("synergy_kube.client._SILENT_SECONDS", 0.2)
+    monkeypatch.setattr("synergy_kube.client.SILENT_SECONDS", 0.2)
     server, client = served
     await follow(client, server, [])
     assert server.lists == 1
@@ -142,4 +145,18 @@ async def test_a_watch_that_falls_silent_is_given_up_and_taken_up_again(
 
 def test_a_live_watch_is_never_silent_for_so_long() -> None:
     """The server ends each watch before that."""
-    assert client_module._WATCH_SECONDS + 5 <= client_module._SILENT_SECONDS <= 45
+    assert client_module.WATCH_SECONDS + 5 <= client_module.SILENT_SECONDS <= 15
+
+
+async def test_a_question_that_is_not_heard_is_given_up_and_can_be_asked_again(
+    served: tuple[Server, KubeClient], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Half a minute for each connection that the network has forgotten would be minutes without a write."""
+    assert client_module._ANSWER_SECONDS <= 10
+    monkeypatch.setattr("synergy_kube.client._ANSWER_SECONDS", 0.2)
+    server, client = served
+    server.deaf = True
+    with pytest.raises(TimeoutError):
+        await client.list(NODES)
+    server.deaf = False
+    assert (await client.list(NODES))["items"] == []

@@ -290,9 +290,17 @@ def test_a_command_that_cannot_start_fails_with_the_runtime_s_words() -> None:
     assert "exec: no such file" in world.message("Running")
 
 
+def node_pressure(world: World) -> None:
+    """The kubelet evicts a worker, and kills it when its grace period is over."""
+    taken = {"type": "DisruptionTarget", "status": "True", "reason": "TerminationByKubelet"}
+    world.set_pod("job-1-1", conditions=[taken], reason="Evicted", message="The node was low on resource: memory.")
+    world.exit("job-1-1", 137)
+
+
 @pytest.mark.parametrize(
     ("harm", "reason"),
     [
+        (node_pressure, "WorkerLost"),
         (lambda w: w.delete("job-1-1"), "WorkerLost"),
         (lambda w: w.pods.pop("job-1-1"), "WorkerLost"),
         (lambda w: w.refuse("job-1-1", "OutOfnvidia.com/gpu", "no GPU left"), "WorkerRefused"),
