@@ -8,6 +8,7 @@ BIN := .venv/bin
 # the suites share the devcluster that runs, or one that is there for their time
 ON_DEVCLUSTER := $(BIN)/kube-synergy devcluster run --fake-nodes V100=25x8,T4=25x8 --
 DEVCLUSTER_SUITE := tests/integration/devcluster/
+APART := PYTHONPATH=tests $(PY) -m support.apart
 PRODUCT_SUITES := $(filter-out $(DEVCLUSTER_SUITE),$(wildcard tests/integration/*/))
 
 SEED ?= 1
@@ -94,21 +95,23 @@ integration-devcluster: setup prerequisites
 test-e2e: setup prerequisites ## real kubelet and containers, the chart installed
 	$(ON_DEVCLUSTER) $(BIN)/pytest tests/e2e
 
+# in network namespaces of their own too
 chaos: setup prerequisites ## faults of all kinds while jobs run: SEED=1 FAULTS=200 JOBS=100 REPORT=out.json
-	PYTHONPATH=tests $(PY) -m chaos --seed $(SEED) --faults $(FAULTS) --jobs $(JOBS) $(if $(REPORT),--report $(REPORT))
+	$(APART) $(PY) -m chaos --seed $(SEED) --faults $(FAULTS) --jobs $(JOBS) $(if $(REPORT),--report $(REPORT))
 
 chaos-outage: setup prerequisites ## jobs train on while the control plane is away: MINUTES=5
-	OUTAGE_SECONDS=$$((60 * $(MINUTES))) $(BIN)/pytest tests/chaos/test_outage.py
+	OUTAGE_SECONDS=$$((60 * $(MINUTES))) $(APART) $(BIN)/pytest tests/chaos/test_outage.py
 
-chaos-short: setup prerequisites ## each kind of fault once, a short outage, gangs that got stuck; on a devcluster of its own
-	$(BIN)/pytest tests/chaos
+chaos-short: setup prerequisites ## each kind of fault once, a short outage, gangs that got stuck
+	$(APART) $(BIN)/pytest tests/chaos
 
 test: check prerequisites ## everything; from nothing on a new machine
 	$(ON_DEVCLUSTER) $(MAKE) side-by-side test-e2e
 
-# what waits for a cluster leaves the other core to what computes; output comes suite by suite
+# what waits for a cluster leaves the other core to what computes; output comes suite by suite. The end-to-end tests,
+# which measure jobs, have the machine to themselves
 side-by-side:
-	$(MAKE) --jobs=2 --output-sync=target unit integration-product integration-devcluster
+	$(MAKE) --jobs=3 --output-sync=target unit integration-product chaos-short integration-devcluster
 
 demo: setup prerequisites ## from nothing to training jobs finishing on a real cluster, told as it happens
 	$(BIN)/kube-synergy demo

@@ -45,7 +45,8 @@ def alone(options: Options, *, paths: Paths | None = None, report: Callable[[str
     """
     place = paths or Paths.of()
     if place.state_file.exists():
-        raise BadInputError("a devcluster is here already: take it down first ('kube-synergy devcluster down')")
+        down = f"kube-synergy devcluster --name {place.state.name} down"
+        raise BadInputError(f"a devcluster is here already: take it down first ('{down}')")
     try:
         yield clusters.up(options, report=report, paths=place)
     finally:

@@ -7,7 +7,7 @@ import logging
 import signal
 import sys
 import tempfile
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,9 @@ from typing import Any
 import synergy_devcluster
 from chaos.report import Report
 from chaos.run import chaos
+from chaos.stage import stage
 from chaos.workload import FAKE_NODES
+from synergy_kube import KubeClient
 
 _REPOSITORY = Path(__file__).parents[2]
 
@@ -31,7 +33,7 @@ def main() -> int:
     folder = arguments.folder or Path(tempfile.mkdtemp(prefix="chaos-"))
     try:
         with synergy_devcluster.alone(options, report=partial(print, file=sys.stderr)) as cluster:
-            report = asyncio.run(_told_to_stop(chaos(cluster, _REPOSITORY, folder, **counts)))
+            report = asyncio.run(_told_to_stop(_on(cluster, folder, counts)))
     except synergy_devcluster.BadInputError as error:
         sys.stderr.write(f"error: {error}\n")
         return 2
@@ -42,6 +44,14 @@ def main() -> int:
     sys.stdout.write(report.text() + "\n")
     sys.stderr.write(f"logs of the components: {folder}\n")
     return 0 if report.good else 1
+
+
+async def _on(cluster: synergy_devcluster.Cluster, folder: Path, counts: Mapping[str, int]) -> Report:
+    async with (
+        await KubeClient.connect(kubeconfig=str(cluster.kubeconfig)) as kube,
+        stage(cluster, kube, _REPOSITORY, folder) as whole,
+    ):
+        return await chaos(whole, **counts)
 
 
 async def _told_to_stop(work: Coroutine[Any, Any, Report]) -> Report:

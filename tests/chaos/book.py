@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import math
 import time
 from collections.abc import Mapping
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 from synergy_api import names
 
 _LOG = logging.getLogger("chaos")
+API_SERVER = "api-server"
 Run = tuple[str, int]
 """A job's name and the number of one of its runs."""
 
@@ -22,7 +24,7 @@ class Book:
         """Until when each run was last told that it holds its place; written by the observer."""
         self._hurt: dict[Run, str] = {}
         self._ended: dict[Run, str] = {}
-        self._failed: dict[str, tuple[float, float]] = {}
+        self._back_at: dict[str, float] = {}
 
     def breaks(self, promise: str) -> None:
         """A promise is broken."""
@@ -52,21 +54,21 @@ class Book:
         """Why the run may end before its lease, or an empty string."""
         return self._ended.get(run, "")
 
-    def node_fails(self, node: str) -> None:
-        """The node is down from now on."""
-        self._failed[node] = (time.time(), float("inf"))
+    def fails(self, what: str) -> None:
+        """The node or component is down from now on."""
+        self._back_at[what] = math.inf
 
-    def node_is_back(self, node: str) -> None:
-        """The node is up again; what ran there is gone."""
-        self._failed[node] = (self._failed[node][0], time.time())
+    def is_back(self, what: str) -> None:
+        """It is up again."""
+        self._back_at[what] = time.time()
 
-    def failed_now(self, node: str) -> bool:
-        """Whether the node is down."""
-        return node in self._failed and self._failed[node][1] == float("inf")
+    def failed_now(self, what: str) -> bool:
+        """Whether it is down."""
+        return self._back_at.get(what) == math.inf
 
-    def failed_lately(self, node: str, seconds: float = 60.0) -> bool:
-        """Whether the node was down within the last seconds."""
-        return node in self._failed and self._failed[node][1] > time.time() - seconds
+    def failed_lately(self, what: str, seconds: float = 60.0) -> bool:
+        """Whether it was down within the last seconds."""
+        return self._back_at.get(what, -math.inf) > time.time() - seconds
 
 
 def run_of(pod: Mapping[str, Any]) -> Run:

@@ -1,11 +1,15 @@
-"""A devcluster of the harness's own size."""
+"""A devcluster of the harness's own size, and on it all that is under test."""
 
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
 
 import pytest
+import pytest_asyncio
 
 import synergy_devcluster
+from chaos.stage import Stage, stage
 from chaos.workload import FAKE_NODES
+from synergy_kube import KubeClient
 
 
 @pytest.fixture(scope="session")
@@ -14,3 +18,12 @@ def devcluster() -> Iterator[synergy_devcluster.Cluster]:
     options = synergy_devcluster.Options(fake_nodes=synergy_devcluster.parse_fake_nodes(FAKE_NODES))
     with synergy_devcluster.alone(options, report=print) as cluster:
         yield cluster
+
+
+@pytest_asyncio.fixture(scope="session")
+async def whole(
+    kube: KubeClient, devcluster: synergy_devcluster.Cluster, repository: Path, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[Stage]:
+    """All of it works; each test leaves it so."""
+    async with stage(devcluster, kube, repository, tmp_path_factory.mktemp("chaos")) as made:
+        yield made

@@ -39,6 +39,7 @@ class Training:
         self.checkpoint = 0
         self.reached = 0
         self.reached_in = 0
+        self.resumed = 0
         self.lost = 0
         self.doubled = 0
         self.live: dict[int, int] = {}
@@ -55,7 +56,7 @@ class Training:
             )
         if self.live:
             self._book.breaks(f"{self.job} run {run} begins to train while run {max(self.live)} trains")
-        self.live[run] = self.checkpoint
+        self.live[run] = self.resumed = self.checkpoint
         return self.checkpoint
 
     def advance(self, run: int, step: int) -> None:
@@ -94,6 +95,8 @@ class Gang:
         self._departure = _Departure()
         self._task: asyncio.Task[None] | None = None
         self._broken = ""
+        self.told = False
+        """A worker got SIGTERM."""
 
     @property
     def complete(self) -> bool:
@@ -118,6 +121,7 @@ class Gang:
 
     def terminate(self) -> None:
         """A worker got SIGTERM: the gang saves and leaves together."""
+        self.told = True
         if self._task is None:
             self._broken = self._broken or "SIGTERM before training"
         self._departure.terminate()

@@ -9,7 +9,6 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import aiohttp
@@ -17,12 +16,11 @@ import aiohttp
 from chaos.book import Book, Run
 from chaos.gang import RATE, Training
 from chaos.player import Player
-from chaos.stage import Stage, stage
+from chaos.stage import Stage
 from chaos.uptime import Uptime
 from chaos.watchman import Watchman
 from chaos.workload import GPU_TYPES, plain_template
 from support.waiting import eventually
-from synergy_devcluster import Cluster
 from synergy_devcluster.processes import reap
 from synergy_kube import ApiError, KubeClient
 from synergy_kube.resources import NODES, TRAINING_JOBS
@@ -37,34 +35,34 @@ _COMPONENTS = ("kube-apiserver", "etcd", "kube-scheduler")
 @dataclass(frozen=True)
 class Witness:
     """What the outage was for the jobs. `before` and `after` are steps of those that trained on, `told` is the run that
-    was to leave, `left_after` how long after its lease's end it left (seconds), `saved` the step that it saved then,
-    `runs` the runs that each job needed."""
+    was to leave, `left_after` how long after its lease's end it left (seconds), `saved` the step that it saved then and
+    `resumed` the step from which its next run went on, `runs` the runs that each job has had."""
 
     before: Mapping[str, int]
     after: Mapping[str, int]
     told: Run
     left_after: float
     saved: int
+    resumed: int
     runs: Mapping[str, int]
     broken: list[str]
 
 
-async def outage(cluster: Cluster, repository: Path, folder: Path, seconds: float) -> Witness:
+async def outage(stage: Stage, seconds: float) -> Witness:
     """Take the control plane away for so long, and look at what the jobs make of it."""
-    book = Book()
+    book, kube = Book(), stage.kube
     async with (
-        await KubeClient.connect(kubeconfig=str(cluster.kubeconfig)) as kube,
-        stage(cluster, kube, repository, folder, "outage") as scene,
-        Player(kube, scene.namespace, book, folder / "tokens", seed=1) as player,
+        stage.act("outage") as scene,
+        Player(kube, scene.namespace, book, stage.folder / "tokens-outage", seed=1) as player,
         Watchman(kube, scene.namespace, book, Uptime(lambda: True)) as watchman,
     ):
-        for name, trains_for in (("first", seconds + 40), ("second", seconds + 40), ("third", 3)):
+        for name, trains_for in (("first", seconds + 600), ("second", 600), ("third", 3)):
             player.knows(name, int(trains_for * RATE), library=True)
         await _submit(kube, scene, player, "first")
         await _submit(kube, scene, player, "second")
-        await _until(lambda: _training(player) == {"first", "second"}, 60, "two jobs to train")
+        await _until(lambda: _training(player) == {"first", "second"}, 120, "two jobs to train")
         await _submit(kube, scene, player, "third")
-        told = await eventually(_found(player.told_to_leave), seconds=60, what="a job to be told to leave", every=0.05)
+        told = await eventually(_found(player.told_to_leave), seconds=120, what="a job to be told to leave", every=0.05)
         async with _away(scene):
             left = await _left(player, told)
             trained = _steps(player, without=told[0])
@@ -72,10 +70,12 @@ async def outage(cluster: Cluster, repository: Path, folder: Path, seconds: floa
             after = _steps(player, without=told[0])
             saved = player.trainings[told[0]].checkpoint
         for name in after:
-            await _until(partial(_has_lease, book, name), 60, f"the lease of {name} to be renewed")
-        await _until(lambda: set(watchman.phases.values()) == {"Succeeded"}, seconds + 240, "all jobs to succeed")
+            await _until(partial(_has_lease, book, name), 120, f"the lease of {name} to be renewed")
+        await _until(lambda: watchman.phases["third"] == "Succeeded", 120, "the third job to succeed")
+        await _until(lambda: told[0] in _training(player), 120, "the job that left to go on")
+        resumed = player.trainings[told[0]].resumed
         runs = {job["metadata"]["name"]: int(job["status"]["service"]["run"]) for job in watchman.jobs}
-        return Witness(trained, after, told, left, saved, runs, book.broken)
+        return Witness(trained, after, told, left, saved, resumed, runs, book.broken)
 
 
 @asynccontextmanager
@@ -92,7 +92,7 @@ async def _away(scene: Stage) -> Any:
     finally:
         for name in reversed(_COMPONENTS):
             await asyncio.to_thread(scene.cluster.component(name).start)
-        await eventually(lambda: _answers(scene.kube), seconds=60, what="the API server to answer")
+        await eventually(lambda: _answers(scene.kube), seconds=180, what="the API server to answer")
         for program in scene.programs.values():
             await program.start()
         _LOG.info("the control plane is back")

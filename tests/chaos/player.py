@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from chaos.admission import Admission
-from chaos.book import Book, Run, run_of
+from chaos.book import API_SERVER, Book, Run, run_of
 from chaos.gang import Around, Gang, Training, environment
 from chaos.kubelet import Kubelet
 from support.observer import number, pod_request
@@ -80,14 +80,14 @@ class Player:
 
     def node_fails(self, node: str) -> None:
         """The node is switched off: its containers are gone, and nobody hears of it."""
-        self._book.node_fails(node)
+        self._book.fails(node)
         for pod in self._on(node):
             self._book.hurt(run_of(pod), f"node {node} failed")
             self._gang(pod).loses(f"node {node} failed")
 
     def node_is_back(self, node: str) -> None:
         """The node has started again; its kubelet finds pods whose containers are no more."""
-        self._book.node_is_back(node)
+        self._book.is_back(node)
         for pod in self._on(node):
             self._spawn(self._kubelet.end(pod, 137, reason="ContainerStatusUnknown"))
 
@@ -121,7 +121,7 @@ class Player:
         rank = int(pod["metadata"]["labels"][names.LABEL_RANK])
         if gone:
             if not self._kubelet.has_ended(pod):
-                gang.loses(f"worker {rank} is gone")
+                self._gone(gang, rank)
             return
         gang.pods[rank] = pod
         if "deletionTimestamp" in pod["metadata"]:
@@ -131,6 +131,15 @@ class Player:
             if self._book.failed_now(pod["spec"].get("nodeName", "")):
                 gang.loses("its node is down")
             gang.begin()
+
+    def _gone(self, gang: Gang, rank: int) -> None:
+        """A kubelet lets a pod go once its containers have saved and ended. What went without SIGTERM was killed,
+        unless that was between two watches."""
+        told = gang.told or self._book.failed_lately(API_SERVER)
+        if told and not self._book.why_hurt(gang.run):
+            gang.terminate()
+        else:
+            gang.loses(f"worker {rank} is gone")
 
     def _gang(self, pod: Object) -> Gang:
         run = run_of(pod)

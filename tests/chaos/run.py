@@ -6,7 +6,6 @@ import time
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import aiohttp
@@ -15,34 +14,33 @@ from chaos.book import Book
 from chaos.faults import schedule
 from chaos.player import Player
 from chaos.report import Report
-from chaos.stage import Stage, stage
+from chaos.stage import Stage
 from chaos.uptime import Uptime
 from chaos.watchman import Watchman
-from chaos.workload import Planned, neighbours, workload
+from chaos.workload import MOST_STEPS, Planned, neighbours, workload
 from chaos.wreck import Wreck
-from synergy_devcluster import Cluster
 from synergy_kube import ApiError, Conflict, KubeClient
 from synergy_kube.resources import PODS, TRAINING_JOBS, Resource
 
 _LOG = logging.getLogger("chaos")
-_SETTLE_SECONDS = 240.0
-"""How long after the last fault the jobs may take to finish, beyond what their training takes."""
+_STILL_SECONDS = 330.0
+"""How long nothing may advance before the jobs that are left are given up: longer than the longest wait after a failed
+run."""
 
 
-async def chaos(cluster: Cluster, repository: Path, folder: Path, *, seed: int, faults: int, jobs: int) -> Report:
-    """Run it. Everything it makes in the cluster is gone afterwards."""
+async def chaos(stage: Stage, *, seed: int, faults: int, jobs: int, most_steps: int = MOST_STEPS) -> Report:
+    """Run it, with jobs of at most so many steps. Everything it makes in the cluster is gone afterwards."""
     started = time.monotonic()
     planned_faults = schedule(seed, faults)
     until = 0.7 * planned_faults[-1].at if planned_faults else 0.0
-    planned_jobs, others = workload(seed, jobs, until), neighbours(seed, jobs // 4, until)
-    book = Book()
+    planned_jobs, others = workload(seed, jobs, until, most_steps), neighbours(seed, jobs // 4, until)
+    book, kube = Book(), stage.kube
     async with (
-        await KubeClient.connect(kubeconfig=str(cluster.kubeconfig)) as kube,
-        stage(cluster, kube, repository, folder, f"chaos-{seed}") as scene,
-        Player(kube, scene.namespace, book, folder / "tokens", seed) as player,
+        stage.act(f"chaos-{seed}") as scene,
+        Player(kube, scene.namespace, book, stage.folder / f"tokens-{seed}", seed) as player,
     ):
         broken: Counter[str] = Counter()
-        uptime = Uptime(lambda: not any(broken[name] for name in _OPERATOR_NEEDS))
+        uptime = Uptime(lambda: bool(scene.operator.ready()) and not any(broken[name] for name in _OPERATOR_NEEDS))
         async with Watchman(kube, scene.namespace, book, uptime) as watchman, uptime.counting():
             wreck = Wreck(scene, player, watchman, book, broken)
             for job in planned_jobs:
@@ -56,7 +54,7 @@ async def chaos(cluster: Cluster, repository: Path, folder: Path, *, seed: int, 
                 )
                 group.create_task(wreck.run(planned_faults))
             _LOG.info("all faults are done; waiting for the jobs")
-            await _finished(watchman, jobs)
+            await _finished(watchman, player)
             await _last_look(watchman, player, book)
         seconds = time.monotonic() - started
         return _Ended(scene, wreck, watchman, player, book).report(seed, seconds)
@@ -89,18 +87,22 @@ async def _submit(
                 break
 
 
-async def _finished(watchman: Watchman, jobs: int) -> None:
-    deadline = time.monotonic() + _SETTLE_SECONDS
-    while time.monotonic() < deadline:
-        phases = list(watchman.phases.values())
-        if len(phases) == jobs and all(phase in ("Succeeded", "Failed") for phase in phases):
+async def _finished(watchman: Watchman, player: Player) -> None:
+    """Until all jobs have ended, or none advances any more."""
+    stood, since = (-1, -1), time.monotonic()
+    while time.monotonic() - since < _STILL_SECONDS:
+        ended = sum(phase in ("Succeeded", "Failed") for phase in watchman.phases.values())
+        if ended == len(player.trainings):
             return
+        stands = (ended, sum(training.checkpoint for training in player.trainings.values()))
+        if stands != stood:
+            stood, since = stands, time.monotonic()
         await asyncio.sleep(0.5)
 
 
 async def _last_look(watchman: Watchman, player: Player, book: Book) -> None:
     """What must be so once all is quiet."""
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 90
     problems: list[str] = []
     while time.monotonic() < deadline:
         problems = [text for job in watchman.jobs for text in _left_over(job, player)]

@@ -6,7 +6,7 @@ import contextlib
 import sys
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +31,8 @@ POLICY = {"policy": "las", "mechanism": "tune", "roundSeconds": 10}
 EXTENDERS = ("extender-a", "extender-b")
 _ROOMS = {"operator": "operator", "scheduler": "scheduler", **dict.fromkeys(EXTENDERS, "extender")}
 """Whose rights each program has."""
+_HOME = "chaos-home"
+"""The namespace that the extender calls its own."""
 _ELECTION = {"SYNERGY_LEASE_SECONDS": "6", "SYNERGY_RENEW_SECONDS": "4", "SYNERGY_RETRY_SECONDS": "1"}
 """Shorter than the chart's, so that a run of minutes sees many hand-overs."""
 
@@ -46,41 +48,47 @@ class Ports:
 
 @dataclass(frozen=True)
 class Stage:
-    """What can be broken, by name."""
+    """What can be broken, by name. `namespace` is that of the jobs, `folder` an empty one for logs and keys."""
 
     cluster: Cluster
     kube: KubeClient
-    namespace: str
+    folder: Path
     programs: Mapping[str, Program]
     links: Mapping[str, Link]
-    readiness: Readiness
+    operator: Readiness
+    namespace: str = ""
+
+    @asynccontextmanager
+    async def act(self, namespace: str) -> AsyncIterator["Stage"]:
+        """The same for jobs in a namespace of their own."""
+        async with _namespace(self.kube, namespace):
+            yield replace(self, namespace=namespace)
 
     async def leader(self) -> str:
         """The replica that leads; the first where nobody does, or nobody can say."""
         with contextlib.suppress(Exception):
             async with asyncio.timeout(2):
-                lease = await self.kube.get(LEASES, "kube-synergy-extender", home_of(self.namespace))
+                lease = await self.kube.get(LEASES, "kube-synergy-extender", _HOME)
                 holder = str((lease.get("spec") or {}).get("holderIdentity") or "")
                 return next((name for name in EXTENDERS if holder.startswith(name)), EXTENDERS[0])
         return EXTENDERS[0]
 
 
 @asynccontextmanager
-async def stage(
-    cluster: Cluster, kube: KubeClient, repository: Path, folder: Path, namespace: str
-) -> AsyncIterator[Stage]:
+async def stage(cluster: Cluster, kube: KubeClient, repository: Path, folder: Path) -> AsyncIterator[Stage]:
     """Start all of it, and wait until it works."""
     async with AsyncExitStack() as stack:
         await apply_crds(kube, repository)
         await stack.enter_async_context(_policy(kube))
-        for name in (home_of(namespace), namespace):
-            await stack.enter_async_context(_namespace(kube, name))
+        await stack.enter_async_context(_namespace(kube, _HOME))
         links = {}
         for name in _ROOMS:
             link = Link(f"{name}-api", lambda: [API_SERVER_PORT])
             links[link.name] = await stack.enter_async_context(link)
         ports = {name: Ports(free_port(), free_port(), free_port()) for name in EXTENDERS}
-        readiness = Readiness({name: those.ops for name, those in ports.items()})
+        readiness = Readiness({name: f"http://127.0.0.1:{those.ops}/readyz" for name, those in ports.items()})
+        health = free_port()
+        operator = Readiness({"operator": f"http://127.0.0.1:{health}/healthz"}, failures=1)
         services = (
             Link("scheduler-extender", lambda: [ports[name].verbs for name in readiness.ready()]),
             Link("workers-extender", lambda: [ports[name].api for name in readiness.ready()]),
@@ -89,19 +97,19 @@ async def stage(
             links[link.name] = await stack.enter_async_context(link)
         authority = Authority(folder / "tls")
         authority.server("tls", ("localhost", "127.0.0.1"))
-        parts = _Parts(cluster, folder, authority, links, ports, home_of(namespace))
+        parts = _Parts(cluster, folder, authority, links, ports, health)
         programs = parts.programs(await parts.kubeconfigs(stack, kube, repository))
-        probing = asyncio.create_task(readiness.run())
-        stack.push_async_callback(_cancel, probing)
+        for probes in (readiness, operator):
+            stack.push_async_callback(_cancel, asyncio.create_task(probes.run()))
         for program in programs.values():
             stack.push_async_callback(program.stop)
             await program.start()
 
         async def up() -> bool:
-            return len(readiness.ready()) == len(EXTENDERS)
+            return len(readiness.ready()) == len(EXTENDERS) and bool(operator.ready())
 
-        await eventually(up, seconds=120, what="both replicas of the extender to be ready")
-        yield Stage(cluster, kube, namespace, programs, links, readiness)
+        await eventually(up, seconds=120, what="the operator and both replicas of the extender to be ready")
+        yield Stage(cluster, kube, folder, programs, links, operator)
 
 
 @dataclass(frozen=True)
@@ -113,7 +121,7 @@ class _Parts:
     authority: Authority
     links: Mapping[str, Link]
     ports: Mapping[str, Ports]
-    home: str
+    health: int
 
     def programs(self, configs: Mapping[str, Path]) -> dict[str, Program]:
         """All of them, not started; `configs` are their kubeconfigs."""
@@ -140,7 +148,7 @@ class _Parts:
             "SYNERGY_PROFILER_IMAGE": "localhost/kube-synergy-profiler:dev",
             "SYNERGY_EXTENDER_URL": f"https://localhost:{self.links['workers-extender'].port}",
             "SYNERGY_CA_FILE": str(self.authority.certificate),
-            "SYNERGY_HEALTH_PORT": str(free_port()),
+            "SYNERGY_HEALTH_PORT": str(self.health),
         }
 
     def _extender(self, name: str, kubeconfig: Path) -> dict[str, str]:
@@ -149,7 +157,7 @@ class _Parts:
             "SYNERGY_KUBECONFIG": str(kubeconfig),
             "SYNERGY_TLS_DIR": str(self.authority.certificate.parent),
             "SYNERGY_POD_NAME": name,
-            "SYNERGY_POD_NAMESPACE": self.home,
+            "SYNERGY_POD_NAMESPACE": _HOME,
             "SYNERGY_HOST": "127.0.0.1",
             "SYNERGY_SCHEDULER_PORT": str(ports.verbs),
             "SYNERGY_API_PORT": str(ports.api),
@@ -178,11 +186,6 @@ class _Parts:
             made[name] = self.folder / f"{name}.kubeconfig"
             made[name].write_text(yaml.safe_dump(_through(files[room], self.links[f"{name}-api"].port)))
         return made
-
-
-def home_of(namespace: str) -> str:
-    """The namespace that the extender calls its own while jobs run in `namespace`."""
-    return f"{namespace}-home"
 
 
 def _through(kubeconfig: Path, port: int) -> dict[str, Any]:

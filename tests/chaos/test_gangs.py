@@ -1,15 +1,13 @@
 """Gangs that got stuck half-way: each is bound whole or taken back whole, and none waits for ever."""
 
 import time
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-import synergy_devcluster
 from chaos.book import Book
 from chaos.player import Player
-from chaos.stage import EXTENDERS, Stage, stage
+from chaos.stage import EXTENDERS, Stage
 from chaos.uptime import Uptime
 from chaos.watchman import Watchman
 from chaos.workload import GPU_TYPES, plain_template
@@ -19,11 +17,14 @@ from support.waiting import eventually
 from synergy_api.timestamps import format_time
 from synergy_kube import KubeClient
 from synergy_kube.resources import PODS, TRAINING_JOBS
+from synergy_operator.views import ANNOTATION_UNGATED_AT
 
 pytestmark = pytest.mark.integration
 
 STEPS = 30
 CPU, GIB = 12_000, 100
+HALF_BOUND_SECONDS = 20
+"""How long the gangs seem to have stood so already: the rest of the 30 s is waited for."""
 
 
 async def submit(kube: KubeClient, namespace: str, player: Player, name: str) -> None:
@@ -40,18 +41,27 @@ async def submit(kube: KubeClient, namespace: str, player: Player, name: str) ->
     await kube.create(TRAINING_JOBS, {"metadata": {"name": name}, "spec": spec}, namespace)
 
 
-async def half_bound(hand: Hand, name: str, nodes: tuple[str, str], rank: int) -> None:
-    """Run 1 of the gang on these nodes, of which only the worker of this rank is bound."""
-    await hand.phase("Queued", name=name)
-    until = format_time(time.time() + 60)
+async def half_bound(hand: Hand, name: str, nodes: tuple[str, str], rank: int) -> str:
+    """Run 1 of the gang on these nodes, of which only the worker of this rank is bound: that pod's name."""
+    await hand.phase("Queued", name=name, seconds=120)
+    until = format_time(time.time() + 300)
     await hand.grant(*((node, 4, CPU, GIB) for node in nodes), name=name, gpuType=GPU_TYPES[0], leaseUntil=until)
 
     async def free() -> list[dict[str, Any]] | None:
         pods = [pod for pod in await hand.pods(1) if pod["metadata"]["name"].startswith(f"{name}-1-")]
         return pods if len(pods) == 2 and not any(pod["spec"].get("schedulingGates") for pod in pods) else None
 
-    pods = await eventually(free, seconds=30, what=f"the gates of {name} to fall", every=0.05)
+    pods = await eventually(free, seconds=120, what=f"the gates of {name} to fall", every=0.05)
     await hand.bind_pod(pods[rank])
+    return str(pods[rank]["metadata"]["name"])
+
+
+async def aged(kube: KubeClient, namespace: str, pod: str) -> None:
+    """The pod, as if it had been bound that long ago."""
+    at = format_time(time.time() - HALF_BOUND_SECONDS)
+    scheduled = {"type": "PodScheduled", "status": "True", "lastTransitionTime": at}
+    await kube.strategic_patch(PODS, pod, {"status": {"conditions": [scheduled]}}, namespace, subresource="status")
+    await kube.merge_patch(PODS, pod, {"metadata": {"annotations": {ANNOTATION_UNGATED_AT: at}}}, namespace)
 
 
 def foreign(node: str) -> dict[str, Any]:
@@ -69,17 +79,14 @@ async def absent(scene: Stage, *names: str) -> None:
         await scene.programs[name].kill()
 
 
-@pytest.mark.timeout(300)
-async def test_half_bound_gangs_are_taken_back_whole_and_all_finish(
-    devcluster: synergy_devcluster.Cluster, repository: Path, tmp_path: Path
-) -> None:
+@pytest.mark.timeout(600)
+async def test_half_bound_gangs_are_taken_back_whole_and_all_finish(whole: Stage) -> None:
     """Two gangs that each hold a node which the other needs, as after two leaders at once, and one that a foreign pod
     was faster than."""
-    book = Book()
+    book, kube = Book(), whole.kube
     async with (
-        await KubeClient.connect(kubeconfig=str(devcluster.kubeconfig)) as kube,
-        stage(devcluster, kube, repository, tmp_path, "gangs") as scene,
-        Player(kube, scene.namespace, book, tmp_path / "tokens", seed=1) as player,
+        whole.act("gangs") as scene,
+        Player(kube, scene.namespace, book, whole.folder / "tokens-gangs", seed=1) as player,
     ):
         uptime = Uptime(lambda: True)
         async with Watchman(kube, scene.namespace, book, uptime) as watchman, uptime.counting():
@@ -87,10 +94,14 @@ async def test_half_bound_gangs_are_taken_back_whole_and_all_finish(
             hand = Hand(kube, scene.namespace)
             for name in ("one", "two", "three"):
                 await submit(kube, scene.namespace, player, name)
-            await half_bound(hand, "one", ("fake-v100-000", "fake-v100-001"), 0)
-            await half_bound(hand, "two", ("fake-v100-000", "fake-v100-001"), 1)
-            await half_bound(hand, "three", ("fake-v100-002", "fake-v100-003"), 0)
+            bound = [
+                await half_bound(hand, "one", ("fake-v100-000", "fake-v100-001"), 0),
+                await half_bound(hand, "two", ("fake-v100-000", "fake-v100-001"), 1),
+                await half_bound(hand, "three", ("fake-v100-002", "fake-v100-003"), 0),
+            ]
             await kube.create(PODS, foreign("fake-v100-003"), scene.namespace)
+            for pod in bound:
+                await aged(kube, scene.namespace, pod)
             for name in (*EXTENDERS, "scheduler"):
                 await scene.programs[name].start()
 

@@ -20,8 +20,8 @@ from synergy_kube.resources import NODES, PODS, TRAINING_JOBS
 GANG_SECONDS = 30.0
 _SLACK_SECONDS = 10.0
 """For a busy machine, beyond what was promised."""
-_REFUSAL_SECONDS = 5.0
-"""How long a node may take to refuse a pod for which it has no room."""
+_REFUSAL_SECONDS = 15.0
+"""How long a node, which the harness plays, may take to refuse a pod for which it has no room."""
 _LATE_SECONDS = 2.0
 """How far the observer's own watches may be apart."""
 
@@ -40,10 +40,11 @@ class Watchman:
         self._by_node: dict[str, dict[str, Object]] = defaultdict(dict)
         self._by_run: dict[Run, dict[str, Object]] = defaultdict(dict)
         self._uneven_since: dict[Run, float] = {}
+        self._whole_since: dict[Run, float] = {}
         self._full_since: dict[str, float] = {}
         self._nodes = Reflector(kube, NODES)
         self._jobs = Reflector(kube, TRAINING_JOBS, namespace=namespace, on_change=self._job_changed)
-        self._pods = Reflector(kube, PODS, on_change=self._pod_changed)
+        self._pods = _Follower(kube, PODS, on_change=self._pod_changed)
         self._tasks: list[asyncio.Task[None]] = []
 
     async def __aenter__(self) -> "Watchman":
@@ -73,6 +74,9 @@ class Watchman:
         allocation = status.get("allocation") or {}
         if allocation.get("state") == "Granted" and allocation.get("leaseUntil"):
             self._book.leases[(change.key[1], allocation["run"])] = parse_time(allocation["leaseUntil"])
+        last = (status.get("service") or {}).get("last") or {}
+        if last and self._uneven_lately((change.key[1], last["run"])):
+            self._book.ended((change.key[1], last["run"]), "its gang is not whole")
         for promise in check_job(change.old, change.new):
             self._book.breaks(promise)
         if change.old is not None and self._user_ended(change.old, change.new):
@@ -91,7 +95,7 @@ class Watchman:
             self._by_node[node].pop(uid, None)
         elif node:
             self._by_node[node][uid] = pod
-        if node:
+        if node and not self._pods.listing:
             self._check_node(node)
         if not ours:
             self._check_neighbour(change)
@@ -101,7 +105,8 @@ class Watchman:
         else:
             self._by_run[run_of(pod)][uid] = pod
             self._check_place(pod)
-            self._check_one_run(pod)
+            if not self._pods.listing:
+                self._check_one_run(pod)
         self._check_end(change.old, change.new)
         self._check_gang(run_of(pod))
 
@@ -154,8 +159,8 @@ class Watchman:
                 self._book.breaks(f"pods of runs {other[1]} and {run} of {job} hold places at the same time")
 
     def _check_end(self, old: Object | None, new: Object | None) -> None:
-        """No pod of ours is killed before its lease ends, unless its node is gone, a user asks, or its gang is not
-        whole and is taken back for that."""
+        """No pod of ours is killed before its lease ends, unless its node is gone, a user asks, or its gang was not
+        whole when that was decided."""
         if old is None or not _runs(old) or (new is not None and "deletionTimestamp" not in new["metadata"]):
             return
         if "deletionTimestamp" in old["metadata"] or (new is not None and ended(new)):
@@ -166,7 +171,7 @@ class Watchman:
         excused = (
             self._book.why_ended(run)
             or self._book.failed_lately(node)
-            or run in self._uneven_since
+            or self._uneven_lately(run)
             or any(ended(pod) or self._book.failed_lately(pod["spec"].get("nodeName", "")) for pod in peers)
         )
         if left > _LATE_SECONDS and not excused:
@@ -175,7 +180,8 @@ class Watchman:
     def _check_gang(self, run: Run) -> None:
         """All workers of a job run, or none, but for the seconds of a start or an end."""
         if not self._uneven(run):
-            self._uneven_since.pop(run, None)
+            if self._uneven_since.pop(run, None) is not None:
+                self._whole_since[run] = time.time()
             if not self._by_run[run]:
                 del self._by_run[run]
             return
@@ -185,6 +191,9 @@ class Watchman:
             states = ", ".join(f"{p['metadata']['name']}: {_state(p)}" for p in self._by_run[run].values())
             self._book.breaks(f"gang {run[0]} run {run[1]} was half there for {waited:.0f} s ({states})")
             self._uneven_since[run] = float("inf")
+
+    def _uneven_lately(self, run: Run) -> bool:
+        return run in self._uneven_since or time.time() - self._whole_since.get(run, 0.0) < _LATE_SECONDS
 
     def _uneven(self, run: Run) -> bool:
         pods = list(self._by_run[run].values())
@@ -196,11 +205,25 @@ class Watchman:
         """A gang that stays half there makes no events."""
         while True:
             await asyncio.sleep(1.0)
-            for node in list(self._full_since):
+            for node in list(self._by_node):
                 self._check_node(node)
             for run in list(self._uneven_since):
                 with contextlib.suppress(KeyError):
                     self._check_gang(run)
+
+
+class _Follower(Reflector):
+    """`listing` while it tells of a collection anew, as after a restart of the API server: what changed meanwhile comes
+    in the order of names then, so that two objects that were never there together may seem so."""
+
+    listing = False
+
+    async def _relist(self) -> str:
+        self.listing = True
+        try:
+            return await super()._relist()
+        finally:
+            self.listing = False
 
 
 def ended(pod: Object) -> bool:

@@ -12,6 +12,7 @@ FAKE_NODES = "V100=8x4,T4=8x4"
 """64 GPUs on 16 nodes: a job of 8 GPUs is a gang on two nodes at least."""
 GPU_TYPES = ("Tesla-V100-SXM2-16GB", "Tesla-T4")
 _SIZES = [1] * 9 + [2] * 4 + [3] * 1 + [4] * 4 + [8] * 3
+MOST_STEPS = 400
 STOP_SECONDS = 2
 """How long a container may take to save after SIGTERM: kwok deletes its pod then."""
 
@@ -63,11 +64,11 @@ def _foreign(name: str, chance: random.Random) -> dict[str, Any]:
     }
 
 
-def workload(seed: int, jobs: int, seconds: float) -> list[Planned]:
+def workload(seed: int, jobs: int, seconds: float, most_steps: int = MOST_STEPS) -> list[Planned]:
     """So many jobs, submitted within `seconds`, a third of them at once."""
     chance = random.Random(f"jobs {seed}")
     times = sorted(0.0 if chance.random() < 1 / 3 else chance.uniform(0, seconds) for _ in range(jobs))
-    return [Planned(f"job-{index:03}", at, _spec(chance)) for index, at in enumerate(times)]
+    return [Planned(f"job-{index:03}", at, _spec(chance, most_steps)) for index, at in enumerate(times)]
 
 
 def plain_template() -> dict[str, Any]:
@@ -79,12 +80,12 @@ def plain_template() -> dict[str, Any]:
     }
 
 
-def _spec(chance: random.Random) -> dict[str, Any]:
+def _spec(chance: random.Random, most_steps: int) -> dict[str, Any]:
     gpus = chance.choice(_SIZES)
     types = chance.choice([GPU_TYPES[:1], GPU_TYPES[1:], GPU_TYPES])
     spec: dict[str, Any] = {
         "gpus": gpus,
-        "steps": chance.randint(100, 400),
+        "steps": chance.randint(100, most_steps),
         "gpuTypes": list(types),
         "backoffLimit": 1000,
         "preemption": chance.choices(["Checkpoint", "Signal", "Never"], [8, 1, 1])[0],

@@ -10,7 +10,7 @@ from typing import Any
 
 import aiohttp
 
-from chaos.book import Book, run_of
+from chaos.book import API_SERVER, Book, run_of
 from chaos.faults import Fault
 from chaos.link import Break
 from chaos.player import Player
@@ -24,7 +24,7 @@ from synergy_kube.resources import NODES, PODS, TRAINING_JOBS
 _LOG = logging.getLogger("chaos")
 _AT_ONCE = 5
 _API = {"api-server": "kube-apiserver", "etcd": "etcd", "default-scheduler": "kube-scheduler"}
-_READY_SECONDS = 60.0
+_READY_SECONDS = 180.0
 _UNREACHABLE = (ApiError, aiohttp.ClientError, TimeoutError, OSError)
 
 
@@ -75,6 +75,16 @@ class Wreck:
             self.broken[name] -= 1
             _LOG.info("%s is over", name)
 
+    @contextmanager
+    def _component_breaking(self, target: str, detail: str) -> Iterator[None]:
+        with self._breaking(target, detail):
+            what = target if target == "default-scheduler" else API_SERVER
+            self._book.fails(what)
+            try:
+                yield
+            finally:
+                self._book.is_back(what)
+
     def _lock(self, name: str) -> asyncio.Lock:
         return self._locks.setdefault(name, asyncio.Lock())
 
@@ -99,7 +109,7 @@ class Wreck:
 
     async def _kill_component(self, fault: Fault, target: str) -> None:
         async with self._lock("control-plane"):
-            with self._breaking(target, f"killed for {fault.seconds:.1f} s"):
+            with self._component_breaking(target, f"killed for {fault.seconds:.1f} s"):
                 component = self._stage.cluster.component(_API[target])
                 await asyncio.to_thread(component.kill)
                 await asyncio.sleep(fault.seconds)
@@ -111,7 +121,7 @@ class Wreck:
         if target in _API:
             async with self._lock("control-plane"):
                 component = self._stage.cluster.component(_API[target])
-                with self._breaking(target, f"paused for {fault.seconds:.1f} s"):
+                with self._component_breaking(target, f"paused for {fault.seconds:.1f} s"):
                     component.pause()
                     try:
                         await asyncio.sleep(fault.seconds)

@@ -2,20 +2,32 @@
 
 import json
 import os
+import random
 import socket
 import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+_PORTS = range(15_000, 30_000)
+"""Below those that outgoing connections are given: one of them could take a port that was free a moment ago."""
+_given: set[int] = set()
+
 
 def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("", 0))
-        return int(probe.getsockname()[1])
+    """A port that nobody uses, another each time."""
+    chance = random.SystemRandom()
+    while True:
+        port = chance.choice(_PORTS)
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind(("", port))
+            if port not in _given:
+                _given.add(port)
+                return port
 
 
 @dataclass

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from support.apart import NETWORK
 from synergy_devcluster import BASE_IMAGE, build_image
 from synergy_devcluster.paths import Paths
 from synergy_devcluster.processes import ProcessId, end, start_ticks, wait_for
@@ -94,12 +95,7 @@ class Place:
 @pytest.fixture(scope="package")
 def place() -> Iterator[Place]:
     """A network namespace with loopback and a default route to nowhere; what is left in it is ended afterwards."""
-    script = (
-        "echo 1 > /proc/sys/net/ipv6/conf/all/disable_ipv6; ip link set lo up && "
-        "ip link add out0 type veth peer name out1 && ip link set out1 up && ip addr add 198.51.100.2/24 dev out0 && "
-        "ip link set out0 up && ip route add default via 198.51.100.1 && "
-        "ip neigh add 198.51.100.1 lladdr 02:00:00:00:00:01 dev out0 && echo ready && exec sleep infinity"
-    )
+    script = f"{NETWORK} && echo ready && exec sleep infinity"
     argv = ["unshare", "--net", "--", "sh", "-c", script]
     with subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
         assert process.stdout
