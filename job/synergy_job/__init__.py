@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING, TypeVar
 from synergy_job.cache import Cache, CacheError, EpochCounts
 from synergy_job.cached_dataset import CachedDataset
 from synergy_job.checkpoint import Checkpoint, CheckpointError, atomic_file
+from synergy_job.cpus import cpus
 from synergy_job.data import LoaderError, epochs, one_epoch
 from synergy_job.environment import ConfigError, Profile, read_environment
 from synergy_job.gang import PeerLostError
@@ -50,6 +51,7 @@ __all__ = [
     "LoaderError",
     "PeerLostError",
     "atomic_file",
+    "cpus",
     "iterate",
 ]
 
