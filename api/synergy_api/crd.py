@@ -107,6 +107,8 @@ KINDS: Final = (
             Column("Mechanism", ".spec.mechanism", "string", "How CPU and memory are packed."),
             Column("Round", ".spec.roundSeconds", "integer", "Length of a round in seconds."),
             _AGE,
+            Column("Policy-In-Force", ".status.inForce.policy", "string", "The policy that plans follow.", wide=True),
+            Column("Mechanism-In-Force", ".status.inForce.mechanism", "string", "The mechanism in plans.", wide=True),
         ),
     ),
     Kind(

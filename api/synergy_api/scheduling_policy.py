@@ -36,7 +36,16 @@ class SchedulingPolicySpec(ApiModel):
     profiling: Profiling = Profiling()
 
 
+class InForce(ApiModel):
+    """What plans follow now: the spec, or the last valid one where the spec is not."""
+
+    policy: Annotated[PolicyName, Field(description="Who should run.")]
+    mechanism: Annotated[MechanismName, Field(description="How CPU and memory are packed.")]
+    round_seconds: Annotated[int, Field(ge=1, description="Length of a round.")]
+
+
 class SchedulingPolicyStatus(ApiModel):
     """Whether the policy is in force. Owned by the extender."""
 
+    in_force: InForce | None = None
     conditions: Conditions = []

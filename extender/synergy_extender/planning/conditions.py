@@ -9,7 +9,7 @@ from synergy_api.gpu_pool import GPUPoolStatus
 from synergy_api.nodes import Object
 from synergy_api.pools import NodeCapacity, Problem
 from synergy_api.reasons import Finding, Reason, say
-from synergy_api.scheduling_policy import DEFAULT_POLICY_NAME, SchedulingPolicyStatus
+from synergy_api.scheduling_policy import DEFAULT_POLICY_NAME, InForce, SchedulingPolicyStatus
 from synergy_api.timestamps import format_time
 from synergy_extender.planning.policy import PolicyInForce
 
@@ -46,10 +46,16 @@ def policy_statuses(objects: Iterable[Object], policy: PolicyInForce, now: float
         else:
             finding = say(Reason.IN_FORCE)
         condition = _condition(item, finding, holds=finding.reason is Reason.IN_FORCE, now=now)
-        status = SchedulingPolicyStatus(conditions=[condition])
+        followed = _followed(policy) if name == DEFAULT_POLICY_NAME else None
+        status = SchedulingPolicyStatus(in_force=followed, conditions=[condition])
         if status.to_wire() != (item.get("status") or {}):
             changed[name] = status
     return changed
+
+
+def _followed(policy: PolicyInForce) -> InForce:
+    spec = policy.spec
+    return InForce(policy=spec.policy, mechanism=spec.mechanism, round_seconds=spec.round_seconds)
 
 
 def news(item: Object, conditions: Iterable[Condition]) -> Finding | None:

@@ -65,6 +65,15 @@ def test_the_policys_condition_is_written_once_and_its_time_moves_when_it_flips(
     assert condition["lastTransitionTime"] == format_time(NOW + 60)
 
 
+def test_the_status_tells_which_policy_plans_follow() -> None:
+    good = policy_in_force(GOOD, PolicyInForce())
+    followed = {"policy": "fifo", "mechanism": "tune", "roundSeconds": 20}
+    assert written(GOOD, good)["status"]["inForce"] == followed
+    assert written(BAD, policy_in_force(BAD, good))["status"]["inForce"] == followed, "the last valid one"
+    other = {"metadata": {"name": "other", "generation": 1}, "spec": {"policy": "srtf"}}
+    assert "inForce" not in written(other, good)["status"]
+
+
 def test_pools_say_how_many_gpus_they_have_and_what_contradicts() -> None:
     def pool(name: str, selector: dict[str, str]) -> dict[str, Any]:
         spec = {"nodeSelector": selector, "gpuType": "V100"}
