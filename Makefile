@@ -5,8 +5,8 @@ PY := .venv/bin/python
 REGISTRY ?= localhost/
 TAG ?= dev
 BIN := .venv/bin
-# the suites share the devcluster that runs, or one that is there for their time
-ON_DEVCLUSTER := $(BIN)/kube-synergy devcluster run --fake-nodes V100=25x8,T4=25x8 --
+# the suites share the devcluster that runs, or one that is there for their time; its third GPU is a spare
+ON_DEVCLUSTER := $(BIN)/kube-synergy devcluster run --gpus 3 --fake-nodes V100=25x8,T4=25x8 --
 DEVCLUSTER_SUITE := tests/integration/devcluster/
 APART := PYTHONPATH=tests $(PY) -m support.apart
 PRODUCT_SUITES := $(filter-out $(DEVCLUSTER_SUITE),$(wildcard tests/integration/*/))

@@ -13,6 +13,9 @@ import synergy_devcluster
 from support.crds import apply_crds
 from support.namespaces import fresh_namespace
 from synergy_cli.product import install
+from synergy_devcluster import gpus
+from synergy_devcluster.processes import wait_for
+from synergy_devcluster.real_nodes import REAL_NODE
 from synergy_kube import KubeClient
 from synergy_kube.resources import GPU_POOLS, SCHEDULING_POLICIES
 
@@ -35,13 +38,29 @@ def repository() -> Path:
 
 @pytest.fixture(scope="session")
 def devcluster() -> Iterator[synergy_devcluster.Cluster]:
-    """A devcluster with two GPUs on the real node and 50 fake nodes of two types.
+    """A devcluster with two GPUs on the real node, a spare one that is unhealthy unless a test wants it, and 50 fake
+    nodes of two types.
 
-    One that runs already is used and left running: keep one up (`kube-synergy devcluster up`) while you work on a test.
+    One that runs already is used and left running: keep one up (`kube-synergy devcluster up --gpus 3`) while you work
+    on a test.
     """
-    options = synergy_devcluster.Options(gpus=2, fake_nodes=synergy_devcluster.parse_fake_nodes(FAKE_NODES))
+    options = synergy_devcluster.Options(gpus=3, fake_nodes=synergy_devcluster.parse_fake_nodes(FAKE_NODES))
     with synergy_devcluster.at_hand(options, report=print) as running:
+        _set_aside(running)
         yield running
+
+
+def _set_aside(cluster: synergy_devcluster.Cluster) -> None:
+    for spare in gpus.listed(cluster)[2 : cluster.options.gpus]:
+        if spare.healthy:
+            gpus.set_health(cluster, spare.uuid, healthy=False)
+    with cluster.api() as api:
+
+        def aside() -> bool:
+            allocatable = api.get(f"/api/v1/nodes/{REAL_NODE}")["status"]["allocatable"]
+            return int(allocatable["nvidia.com/gpu"]) <= 2
+
+        assert wait_for(aside, 30, 0.1), "the spare GPU is still there"
 
 
 @pytest_asyncio.fixture(scope="session")

@@ -60,7 +60,7 @@ def pod_requests(pod: Object) -> Amounts:
     Raises ValueError naming the quantity that does not parse.
     """
     spec, status = pod.get("spec", {}), pod.get("status", {})
-    infeasible = _resize_infeasible(status)
+    infeasible = _resize_infeasible(pod)
     main = NOTHING
     held = {s.get("name"): s for s in status.get("containerStatuses") or []}
     for container in spec.get("containers") or []:
@@ -173,8 +173,13 @@ def _pod_level(spec: Object, status: Object, counted: Amounts, infeasible: bool)
     )
 
 
-def _resize_infeasible(status: Object) -> bool:
-    for condition in status.get("conditions") or []:
+def _resize_infeasible(pod: Object) -> bool:
+    """Whether the kubelet said so of the spec as it is: what it said of an older one is no answer to a newer."""
+    generation = (pod.get("metadata") or {}).get("generation")
+    for condition in pod.get("status", {}).get("conditions") or []:
         if condition.get("type") == "PodResizePending":
-            return bool(condition.get("reason") == "Infeasible")
+            seen = condition.get("observedGeneration")
+            return condition.get("reason") == "Infeasible" and (
+                seen is None or generation is None or bool(seen >= generation)
+            )
     return False

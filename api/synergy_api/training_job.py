@@ -7,6 +7,7 @@ from pydantic import ConfigDict, Field, computed_field, model_validator
 from synergy_api.base import ApiModel, Conditions, PositiveQuantity, Timestamp
 from synergy_api.names import MAX_JOB_NAME
 from synergy_api.profile import DemandList, MatrixList, ProfilePoint, ProfileRequest
+from synergy_api.sizes import SizeLimits
 from synergy_api.template import TEMPLATE_SCHEMA
 
 Phase = Literal["Pending", "Profiling", "Queued", "Starting", "Running", "Yielding", "Succeeded", "Failed", "Suspended"]
@@ -353,7 +354,8 @@ class Problem(ApiModel):
 class TrainingJobStatus(ApiModel):
     """What is.
 
-    Field ownership: operator - observedGeneration, phase, problem, conditions, profile, workers, service, times;
+    Field ownership: operator - observedGeneration, phase, problem, conditions, profile, workers, sizeLimits,
+    service, times;
     extender - allocation, queue (leader), progress (any replica).
     """
 
@@ -367,6 +369,7 @@ class TrainingJobStatus(ApiModel):
     workers: Annotated[
         list[WorkerStatus], Field(max_length=4096, description="Worker pods of the newest run, by rank.")
     ] = []
+    size_limits: SizeLimits | None = None
     service: ServiceStatus | None = None
     start_time: Annotated[Timestamp | None, Field(description="When the job first ran.")] = None
     completion_time: Annotated[Timestamp | None, Field(description="When the job succeeded or failed.")] = None

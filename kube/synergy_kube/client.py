@@ -69,6 +69,11 @@ class KubeClient:
         """The API server's version, such as v1.36.3."""
         return str((await self._call("GET", "/version"))["gitVersion"])
 
+    async def serves(self, resource: Resource, subresource: str) -> bool:
+        """Whether the API server's discovery lists this subresource."""
+        listed = await self._call("GET", resource.group_path)
+        return any(item.get("name") == f"{resource.plural}/{subresource}" for item in listed.get("resources") or [])
+
     async def get(self, resource: Resource, name: str, namespace: str | None = None) -> Object:
         """One object."""
         return await self._call("GET", resource.path(namespace, name))

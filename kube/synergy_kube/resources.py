@@ -19,15 +19,19 @@ class Resource:
         """What stands in `apiVersion`."""
         return f"{self.group}/{self.version}" if self.group else self.version
 
+    @property
+    def group_path(self) -> str:
+        """URL path of the group's version, where discovery answers."""
+        return f"/apis/{self.group}/{self.version}" if self.group else f"/api/{self.version}"
+
     def path(self, namespace: str | None = None, name: str | None = None, subresource: str | None = None) -> str:
         """URL path of the collection, or of one object or its subresource.
 
         Raises ValueError if one object of a namespaced resource is asked for without its namespace.
         """
-        root = f"/apis/{self.group}/{self.version}" if self.group else f"/api/{self.version}"
         if self.namespaced and name is not None and namespace is None:
             raise ValueError(f"{self.kind} {name} needs a namespace")
-        parts = [root]
+        parts = [self.group_path]
         if self.namespaced and namespace is not None:
             parts.append(f"namespaces/{namespace}")
         parts.append(self.plural)

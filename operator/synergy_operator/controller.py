@@ -54,7 +54,9 @@ class Controller:
         self._witness = Witness()
         self._profiles = ProfileShelf(client, clock, self._look_at_all)
         self._asking = Asking()
+        self._client = client
         self._cluster = Cluster()
+        self._resizable = True
         self._done: dict[Key, tuple[Action, ...]] = {}
         self._settling: asyncio.TimerHandle | None = None
         self._queue: WorkQueue[Key] = WorkQueue(self._look_at)
@@ -90,6 +92,7 @@ class Controller:
                 group.create_task(reflector.run())
             for reflector in self._reflectors:
                 await reflector.synced.wait()
+            await self._discover()
             self._settle()
             ready.set()
             group.create_task(self._events.run())
@@ -113,6 +116,12 @@ class Controller:
             self._queue.add(key)
         self._note_asking(key)
 
+    async def _discover(self) -> None:
+        """What the API server can do: without the resize subresource (below 1.33) retuning waits for the next run."""
+        self._resizable = await self._client.serves(PODS, "resize")
+        if not self._resizable:
+            _LOG.warning("the API server cannot resize pods: a run keeps its CPU and memory to its end")
+
     async def _look_at(self, key: Key) -> float | None:
         job = self._jobs.get(key)
         if job is None:
@@ -128,6 +137,7 @@ class Controller:
             asking=self._asking.by_fingerprint,
             refusals=self._refusals.of(key),
             testimony=self._witness.of(key),
+            resizable=self._resizable,
         )
         actions = reconcile(observed, self._clock())
         try:

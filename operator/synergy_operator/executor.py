@@ -31,6 +31,7 @@ from synergy_operator.actions import (
 )
 from synergy_operator.cache import Cache, OwnedCache
 from synergy_operator.event_desk import EventDesk
+from synergy_operator.observed import RefusedSize
 from synergy_operator.refusal_log import RefusalLog
 from synergy_operator.views import (
     ANNOTATION_UNGATED_AT,
@@ -190,7 +191,8 @@ class Executor:
         except ApiError as error:
             if error.code not in (*_REFUSED, 404):
                 raise
-            size = (action.cpu_millis, action.memory_bytes, error.message)
+            invalid = error.code in _INVALID
+            size = RefusedSize(action.cpu_millis, action.memory_bytes, error.message, self._clock(), invalid)
             self._refusals.refuse_resize(job.key, action.uid, size)
             _LOG.warning("%s/%s: resize refused: %s", job.namespace, action.name, error)
 

@@ -12,22 +12,34 @@ from synergy_operator.witness import Testimony
 
 
 @dataclass(frozen=True, slots=True)
+class RefusedSize:
+    """A size that the API server refused to give a worker's first container, with its words and when (Unix time).
+    `invalid` says that no such change can be made to a pod, whatever the amounts."""
+
+    cpu_millis: int
+    memory_bytes: int
+    message: str
+    at: float
+    invalid: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Refusals:
     """What the API server refused since the operator started: nothing here has to survive a restart, since the same
     request is refused again. `run` is the run whose pod or Job was refused, with the server's words; `invalid` says
-    that the pod itself is wrong, so that it will be refused for ever; `resizes` are sizes by pod uid that a pod could
-    not be given."""
+    that the pod itself is wrong, so that it will be refused for ever; `resizes` are the sizes refused by pod uid."""
 
     run: int = 0
     message: str = ""
     invalid: bool = False
-    resizes: Mapping[str, tuple[int, int, str]] = field(default_factory=dict)
+    resizes: Mapping[str, RefusedSize] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Observed:
     """One TrainingJob with what belongs to it: `pods` and `batch_jobs` are owned by it, of any run. `profiles` are all
-    known profiles by fingerprint, `asking` the jobs that ask to be measured, this one among them, by fingerprint."""
+    known profiles by fingerprint, `asking` the jobs that ask to be measured, this one among them, by fingerprint;
+    `resizable` is false where the API server cannot resize pods."""
 
     job: JobView
     cluster: Cluster
@@ -38,6 +50,7 @@ class Observed:
     asking: Mapping[str, Mapping[tuple[str, str], Ask]] = field(default_factory=dict)
     refusals: Refusals = field(default_factory=Refusals)
     testimony: Testimony = field(default_factory=Testimony)
+    resizable: bool = True
 
     def pods_of(self, run: int) -> tuple[PodView, ...]:
         """The pods of a run, by rank."""

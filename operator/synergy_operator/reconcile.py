@@ -179,6 +179,7 @@ def _act(observed: Observed, spec: TrainingJobSpec, following: _Next, now: float
         conditions=write(old, verdicts, job.generation, now),
         profile=following.profile,
         workers=_workers(observed, following.service, open_run),
+        size_limits=step.size_limits if step is not None else None,
         service=following.service,
         start_time=job.status.start_time or following.service.running_since or (step.started if step else None),
         completion_time=format_time(now) if end is not None else None,

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from synergy_operator.cache import Key
-from synergy_operator.observed import Refusals
+from synergy_operator.observed import Refusals, RefusedSize
 
 _NONE = Refusals()
 
@@ -22,8 +22,8 @@ class RefusalLog:
         """A pod or Job of a run cannot be made: not now (quota, policy), or never because it is `invalid`."""
         self._by_job[job] = replace(self.of(job), run=run, message=message, invalid=invalid)
 
-    def refuse_resize(self, job: Key, pod_uid: str, size: tuple[int, int, str]) -> None:
-        """A pod cannot have a size: milli-CPU, bytes, why."""
+    def refuse_resize(self, job: Key, pod_uid: str, size: RefusedSize) -> None:
+        """A pod cannot have a size."""
         old = self.of(job)
         self._by_job[job] = replace(old, resizes={**old.resizes, pod_uid: size})
 

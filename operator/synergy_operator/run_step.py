@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from synergy_api.reasons import Finding, Reason, say
+from synergy_api.sizes import SizeLimits
 from synergy_api.training_job import Allocation, RunOutcome, ServiceStatus, TrainingJobStatus
 from synergy_operator.actions import Action
 from synergy_operator.conditions import Verdict
@@ -27,6 +28,7 @@ class RunStep:
     look_again_in: float | None = None
     started: str | None = None
     verdicts: Mapping[str, Verdict] = field(default_factory=dict)
+    size_limits: SizeLimits | None = None
 
 
 def open_allocation(status: TrainingJobStatus) -> Allocation | None:
@@ -51,10 +53,14 @@ def reason_text(finding: Finding) -> str:
 
 def reason_of(outcome: RunOutcome) -> Finding:
     """The finding that `reason_text` wrote; words of another version's list are passed on as they are."""
-    word, _, message = outcome.reason.partition(": ")
-    if word in Reason.__members__.values():
-        return Finding(Reason(word), message)
-    return say(Reason.RUN_ENDED, run=outcome.run, problem=outcome.reason or outcome.outcome)
+    found = finding_of(outcome.reason)
+    return found or say(Reason.RUN_ENDED, run=outcome.run, problem=outcome.reason or outcome.outcome)
+
+
+def finding_of(text: str) -> Finding | None:
+    """The finding that `reason_text` wrote; None for words of another version's list."""
+    word, _, message = text.partition(": ")
+    return Finding(Reason(word), message) if word in Reason.__members__.values() else None
 
 
 def sooner(*moments: float | None) -> float | None:

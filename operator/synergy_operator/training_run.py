@@ -11,6 +11,7 @@ from typing import Final
 
 from synergy_api.names import GATE
 from synergy_api.reasons import Finding, Reason, say
+from synergy_api.sizes import SizeLimits
 from synergy_api.timestamps import format_time, parse_time
 from synergy_api.training_job import Allocation, RunOutcome, ServiceStatus, TrainingJobSpec
 from synergy_operator.actions import Action, ConfirmUnbound, CreatePod, DeletePod, EnsureService, UngatePod
@@ -19,11 +20,12 @@ from synergy_operator.gang import Member, headless_service, members, worker_pod
 from synergy_operator.half_bound import BIND_SECONDS, half_bound, ungated_at
 from synergy_operator.hindrance import cannot_start, hindrance, questions
 from synergy_operator.observed import Observed
-from synergy_operator.resize import resizes
+from synergy_operator.resize import Resizing, resizes
 from synergy_operator.run_end import close, ended_at, started_at
 from synergy_operator.run_outcome import killed_before_its_checkpoint, natural_end, outcome_at_step, straggler_wait
 from synergy_operator.run_step import RunStep, decided, reason_of, reason_text, sooner
 from synergy_operator.share import too_small
+from synergy_operator.size_limits import learn, next_lesson
 from synergy_operator.views import PodView
 from synergy_operator.worker_state import WorkerState, worker_state
 
@@ -64,6 +66,16 @@ class _Run:
     @cached_property
     def gang(self) -> tuple[Member, ...]:
         return members(self.observed.job.name, self.allocation, self.spec.gpus_per_worker)
+
+    @cached_property
+    def size_limits(self) -> SizeLimits | None:
+        """What its workers can be resized to."""
+        return learn(self.observed, self.gang, self.pods, self.now, run=self.number, gpus=self.spec.gpus)
+
+    @cached_property
+    def sizes(self) -> Resizing:
+        """What brings its workers to the planned sizes."""
+        return resizes(self.gang, self.pods, self.size_limits, self.spec.gpus)
 
     @cached_property
     def service(self) -> ServiceStatus:
@@ -123,15 +135,15 @@ def _watch(run: _Run) -> RunStep:
         return _end(run, "Yielded", say(Reason.NOT_STARTED, run=run.number))
     gated = [pod for pod in run.pods if pod.gated]
     if gated:
-        return RunStep("Starting", run.service, no(_starting(run)), after=_before_binding(run, gated))
+        after = _before_binding(run, gated)
+        return RunStep("Starting", run.service, no(_starting(run)), after=after, size_limits=run.size_limits)
     return _bring_up(run)
 
 
 def _before_binding(run: _Run, gated: Iterable[PodView]) -> tuple[Action, ...]:
     """The gates fall once the place is free and every worker asks for what the plan gives it now: a place that is not
     free yet may be retuned, and a worker of the old size could find no room."""
-    sizes = resizes(run.gang, run.pods, run.observed.refusals).actions
-    return sizes or (tuple(_ungate(pod, run.now) for pod in gated) if run.allocation.admitted else ())
+    return run.sizes.actions or (tuple(_ungate(pod, run.now) for pod in gated) if run.allocation.admitted else ())
 
 
 def _bring_up(run: _Run) -> RunStep:
@@ -150,17 +162,18 @@ def _bring_up(run: _Run) -> RunStep:
         problem = f"its containers are not there after {int(CREATE_SECONDS)} s, the pod's events say what they wait for"
         return _end(run, "Failed", say(Reason.WORKER_NOT_STARTED, run=run.number, rank=slow[0].rank, problem=problem))
     ask_wait = sooner(*(wait for _, wait in asking))
-    wait = sooner(bind_wait, start_wait, slow_wait, ask_wait, straggler_wait(run.pods, run.now))
-    sizes = resizes(run.gang, run.pods, run.observed.refusals)
+    size_wait = next_lesson(run.size_limits, run.pods, run.now)
+    wait = sooner(bind_wait, start_wait, slow_wait, ask_wait, size_wait, straggler_wait(run.pods, run.now))
     up = run.service.running_since is not None
     facts = {"workers": len(run.gang), "gpu_type": run.allocation.gpu_type}
     return RunStep(
         "Running" if up else "Starting",
         run.service,
         yes(say(Reason.WORKERS_RUNNING, run=run.number, **facts)) if up else no(_starting(run)),
-        after=(*sizes.actions, *(question for asked, _ in asking for question in asked)),
+        after=(*run.sizes.actions, *(question for asked, _ in asking for question in asked)),
         look_again_in=wait,
-        verdicts={RESOURCES: sizes.verdict},
+        verdicts={RESOURCES: run.sizes.verdict},
+        size_limits=run.size_limits,
     )
 
 

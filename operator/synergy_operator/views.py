@@ -8,9 +8,10 @@ from typing import Any, Final
 from pydantic import ValidationError
 
 from synergy_api import names
-from synergy_api.pods import TERMINAL_PHASES, Amounts, amounts_of, sidecar_requests
+from synergy_api.pods import TERMINAL_PHASES, amounts_of, sidecar_requests
 from synergy_api.timestamps import parse_time
 from synergy_api.training_job import TrainingJobSpec, TrainingJobStatus
+from synergy_operator.resize_view import ResizeView, read_resize
 
 Object = Mapping[str, Any]
 
@@ -71,8 +72,8 @@ class PodView:
     """A pod of a TrainingJob. `run` and `rank` are -1 where the label is no number; `owner` is the TrainingJob's uid.
 
     `cpu_millis` and `memory_bytes` are what the first container, `container`, requests, `beside_*` what the others do.
-    `image_digest` is of the first container's image. `stuck` says why a container cannot start,
-    `init_failure` which init container failed; both are empty where all is well.
+    `image_digest` is of the first container's image, `resize` is what that really has. `stuck` says why a container
+    cannot start, `init_failure` which init container failed; both are empty where all is well.
     """
 
     namespace: str
@@ -94,8 +95,7 @@ class PodView:
     message: str
     unschedulable: str
     disruption: str
-    resizing: bool
-    resize_problem: str
+    resize: ResizeView
     ungated_at: float | None
     bound_at: float | None
     stuck: str
@@ -204,8 +204,7 @@ def read_pod(item: Object) -> PodView:
         message=status.get("message") or "",
         unschedulable=_unschedulable(conditions),
         disruption=_true(conditions, "DisruptionTarget", "reason"),
-        resizing=bool(_true(conditions, "PodResizeInProgress", "status")) or _lags(first, requests, status),
-        resize_problem=_resize_problem(conditions),
+        resize=read_resize(item),
         ungated_at=_time(annotations.get(ANNOTATION_UNGATED_AT)),
         bound_at=_bound_at(conditions),
         stuck=_stuck(status),
@@ -293,22 +292,6 @@ def _init_failure(statuses: Sequence[Object]) -> str:
         ended = (container.get("state") or {}).get("terminated") or {}
         if ended.get("exitCode"):
             return f"init container {container.get('name')} ended with exit code {ended['exitCode']}"
-    return ""
-
-
-def _lags(container: Object, wanted: Amounts, status: Object) -> bool:
-    """The kubelet has not yet given the container what its spec says. Before it runs there is nothing to compare."""
-    statuses = status.get("containerStatuses") or []
-    found: Object = next((s.get("resources") or {} for s in statuses if s.get("name") == container["name"]), {})
-    return "requests" in found and amounts_of(found["requests"]) != wanted
-
-
-def _resize_problem(conditions: Mapping[str, Object]) -> str:
-    """Why the kubelet does not carry out a resize: Deferred (it waits), Infeasible, or Error (it went wrong)."""
-    for condition in (conditions.get("PodResizePending"), conditions.get("PodResizeInProgress")):
-        if condition and condition.get("status") == "True" and condition.get("reason"):
-            text = condition.get("message") or ""
-            return f"{condition['reason']}: {text}" if text else str(condition["reason"])
     return ""
 
 

@@ -1,6 +1,7 @@
 """An independent observer: follows nodes and pods from watches and checks the promises at every event.
 
-It counts requests on its own, from the pods' specs, and shares no code with the ledger that it checks.
+It counts requests on its own, from the pods' specs and what their containers really have while they are resized, and
+shares no code with the ledger that it checks.
 """
 
 import asyncio
@@ -87,10 +88,14 @@ def pod_request(pod: Object, dimension: str) -> float:
     def of(container: Object) -> float:
         return number((container.get("resources") or {}).get("requests", {}).get(dimension, "0"))
 
+    def held(container: Object) -> float:
+        return max(of(container), of(really.get(container["name"], {})))
+
     spec = pod["spec"]
+    really = {item["name"]: item for item in (pod.get("status") or {}).get("containerStatuses") or []}
     sidecars = [item for item in spec.get("initContainers", []) if item.get("restartPolicy") == "Always"]
     starters = [item for item in spec.get("initContainers", []) if item.get("restartPolicy") != "Always"]
-    running = sum(of(item) for item in [*spec["containers"], *sidecars])
+    running = sum(map(held, spec["containers"])) + sum(map(of, sidecars))
     return max([running, *(of(item) for item in starters)])
 
 

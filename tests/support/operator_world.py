@@ -96,6 +96,7 @@ class World:
         self.asking = Asking()
         self.profiling = Profiling()
         self.refusals = Refusals()
+        self.resizable = True
         self.witness = Witness()
         self.complaints: dict[str, tuple[str, str]] = {}
         self.image_id = ""
@@ -130,6 +131,7 @@ class World:
             asking=self.asking.by_fingerprint,
             refusals=self.refusals,
             testimony=self.witness.of(self.view.key),
+            resizable=self.resizable,
         )
 
     def reason(self, kind: str) -> str:
@@ -212,6 +214,7 @@ class World:
             case ResizePod():
                 amounts = {"cpu": f"{action.cpu_millis}m", "memory": str(action.memory_bytes)}
                 self.pods[action.name]["spec"]["containers"][0]["resources"]["requests"].update(amounts)
+                self.pods[action.name]["metadata"]["generation"] += 1
                 self._touch(self.pods[action.name])
 
     def _apply(self, status: TrainingJobStatus) -> None:
@@ -236,7 +239,7 @@ class World:
         if name in into:
             return
         item = copy.deepcopy(dict(manifest))
-        item["metadata"] |= {"uid": f"uid-{name}", "creationTimestamp": format_time(self.now)}
+        item["metadata"] |= {"uid": f"uid-{name}", "creationTimestamp": format_time(self.now), "generation": 1}
         item["status"] = {"phase": "Pending"} if into is self.pods else {}
         into[name] = item
         self._touch(item)

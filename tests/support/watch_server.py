@@ -62,16 +62,25 @@ async def _no_credentials() -> dict[str, Any]:
 
 
 @asynccontextmanager
-async def following(server: WatchServer) -> AsyncIterator[tuple[KubeClient, ClusterCache]]:
-    """A client of the server, and a cache that has read it and follows it."""
+async def connected(server: WatchServer) -> AsyncIterator[KubeClient]:
+    """A client of the server."""
     app = web.Application()
     app.router.add_route("*", "/{path:.*}", server.answer)
-    runner = web.AppRunner(app, shutdown_timeout=0.1)
+    runner = web.AppRunner(app, shutdown_timeout=0.1, handler_cancellation=True)  # a watch that nobody reads any more
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0).start()
     host, port = runner.addresses[0][:2]
     async with aiohttp.ClientSession() as session:
-        client = KubeClient(session, f"http://{host}:{port}", SimpleNamespace(auth_settings=_no_credentials))
+        try:
+            yield KubeClient(session, f"http://{host}:{port}", SimpleNamespace(auth_settings=_no_credentials))
+        finally:
+            await runner.cleanup()
+
+
+@asynccontextmanager
+async def following(server: WatchServer) -> AsyncIterator[tuple[KubeClient, ClusterCache]]:
+    """A client of the server, and a cache that has read it and follows it."""
+    async with connected(server) as client:
         cache = ClusterCache(client, lambda: None)
         task = asyncio.create_task(cache.run())
         await asyncio.wait_for(cache.wait_synced(), 10)
@@ -80,4 +89,3 @@ async def following(server: WatchServer) -> AsyncIterator[tuple[KubeClient, Clus
         finally:
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
-            await runner.cleanup()

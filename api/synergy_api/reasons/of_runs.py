@@ -148,13 +148,36 @@ RUNS: Final[dict[Reason, Entry]] = {
     Reason.RESIZE_PENDING: Entry(
         (Place.RESOURCES,),
         "worker {rank} keeps its size for now: {problem}",
-        means="The kubelet puts an in-place resize off until the node has room.",
+        means="The kubelet puts an in-place resize off until the node has room, or tries one again that went wrong. "
+        "What was asked for stays reserved.",
         event="Warning",
     ),
     Reason.RESIZE_REFUSED: Entry(
         (Place.RESOURCES,),
-        "worker {rank} keeps its size: {problem}; the next run starts with the planned size",
-        means="The API server refused an in-place resize (a quota, or a Kubernetes without it).",
+        "worker {rank} cannot be given {cpu} CPU and {memory} memory: {problem}; the plan goes by what it has for "
+        "{minutes} min, or until the next run",
+        means="The API server refused an in-place resize: a quota, or a Kubernetes that cannot shrink memory in place.",
         event="Warning",
+    ),
+    Reason.RESIZE_INFEASIBLE: Entry(
+        (Place.RESOURCES,),
+        "worker {rank} cannot be given {cpu} CPU and {memory} memory on its node: {problem}; the plan goes by what it "
+        "has for {minutes} min, or until the next run",
+        means="The kubelet will not carry out an in-place resize, as with a static CPU manager. status.sizeLimits says "
+        "what the plan keeps to.",
+        event="Warning",
+    ),
+    Reason.MEMORY_IN_USE: Entry(
+        (Place.RESOURCES,),
+        "worker {rank} uses more memory than the {memory} that the plan leaves it: {problem}; the plan goes by what it "
+        "has for {minutes} min, or until the next run",
+        means="A memory limit is not lowered below what is in use. Where this stands often, the profile says too "
+        "little memory: set spec.resources.min.memory.",
+        event="Warning",
+    ),
+    Reason.RESIZE_UNAVAILABLE: Entry(
+        (Place.RESOURCES,),
+        "this Kubernetes cannot resize running pods: the next run starts with the planned size",
+        means="In-place resize is on by default from Kubernetes 1.33.",
     ),
 }

@@ -84,6 +84,9 @@ class Reason(StrEnum):
     RESIZING = "Resizing"
     RESIZE_PENDING = "ResizePending"
     RESIZE_REFUSED = "ResizeRefused"
+    RESIZE_INFEASIBLE = "ResizeInfeasible"
+    RESIZE_UNAVAILABLE = "ResizeUnavailable"
+    MEMORY_IN_USE = "MemoryInUse"
 
     NO_FREE_GPU = "NoFreeGPU"
     YIELDED = "YieldedToOthers"

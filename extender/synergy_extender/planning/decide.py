@@ -14,7 +14,7 @@ from synergy_extender.planning.admission import admit
 from synergy_extender.planning.changes import Draft, Kind, StatusChange
 from synergy_extender.planning.places import Purpose
 from synergy_extender.planning.queue import queue_of
-from synergy_extender.planning.standing import Standing, next_run, open_run, standing
+from synergy_extender.planning.standing import Standing, next_run, open_run, size_limits, standing
 from synergy_extender.rounds import Rounds
 
 NOT_ADMITTED_SECONDS = 120.0
@@ -97,6 +97,8 @@ def decide(
             renewed = places.renew(draft.granted, moment.rounds, moment.round_index)
             if renewed is not draft.granted:
                 draft.put(Kind.STAY, renewed)
+    for draft in drafts.values():
+        _keep_to_what_is_possible(draft)
     admit(drafts.values(), ledger, state.pods, assumed)
     _tell_queue(drafts, moment.now, result)
     changes = [change for change in (draft.change() for draft in drafts.values()) if change is not None]
@@ -187,6 +189,16 @@ def _hold(
     draft.put(Kind.LEAVE, places.revoke(allocation, until, YIELDS if place is None else MOVES))
     if place is not None:
         kept[draft.job.key] = place
+
+
+def _keep_to_what_is_possible(draft: Draft) -> None:
+    """A run whose pods cannot be given the size, or cannot give it back, has what they have: so say the books."""
+    limits = size_limits(draft.job)
+    if limits is None or draft.granted is None or draft.granted.run != limits.run:
+        return
+    kept = places.within(draft.granted, limits)
+    if kept is not draft.granted:
+        draft.put(Kind.STAY, kept)
 
 
 def _enter(draft: Draft, moment: Moment, place: core.Allocation) -> None:

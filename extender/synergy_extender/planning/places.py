@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import Literal
 
 from synergy_api.pods import Amounts
+from synergy_api.sizes import SizeLimits
 from synergy_api.timestamps import format_time, parse_time
 from synergy_api.training_job import Allocation, NodeShare
 from synergy_core import model as core
@@ -39,19 +40,33 @@ def renew(allocation: Allocation, rounds: Rounds, round_index: int) -> Allocatio
 
 def retune(allocation: Allocation, place: core.Allocation) -> Allocation:
     """The same nodes and GPUs with the CPU and memory of `place`: less counts at once, more once the room is there."""
-    target = shares_of(place)
+    speeds = {
+        "steps_per_second": place.steps_per_s,
+        "proportional_steps_per_second": place.proportional_steps_per_s,
+    }
+    return _aiming_at(shares_of(place), allocation).model_copy(update=speeds)
+
+
+def within(allocation: Allocation, limits: SizeLimits) -> Allocation:
+    """The same nodes and GPUs, with no more and no less CPU and memory than its pods can have; the expected speeds
+    stand until the next plan."""
+    goal = allocation.planned or allocation.workers
+    gpus = sum(share.gpus for share in goal)
+    target = [_clamped(share, limits, gpus) for share in goal]
+    return allocation if target == goal else _aiming_at(target, allocation)
+
+
+def _aiming_at(target: list[NodeShare], allocation: Allocation) -> Allocation:
     workers = target
     if allocation.admitted:
         given = {share.node: share for share in allocation.workers}
         workers = [_smaller(share, given[share.node]) for share in target]
-    return allocation.model_copy(
-        update={
-            "workers": workers,
-            "planned": [] if workers == target else target,
-            "steps_per_second": place.steps_per_s,
-            "proportional_steps_per_second": place.proportional_steps_per_s,
-        }
-    )
+    return allocation.model_copy(update={"workers": workers, "planned": [] if workers == target else target})
+
+
+def _clamped(share: NodeShare, limits: SizeLimits, gpus: int) -> NodeShare:
+    amounts = limits.clamp(amounts_of_share(share), gpus)
+    return share.model_copy(update={"cpu_millis": amounts.cpu_millis, "memory_bytes": amounts.memory_bytes})
 
 
 def revoke(allocation: Allocation, until: float, reason: str) -> Allocation:

@@ -2,6 +2,7 @@
 
 from enum import StrEnum, auto
 
+from synergy_api.sizes import SizeLimits
 from synergy_api.timestamps import parse_time
 from synergy_api.training_job import FINISHED, Allocation, ServiceStatus, TrainingJobStatus
 from synergy_extender.cluster.views import JobView
@@ -35,6 +36,12 @@ def open_run(job: JobView) -> Allocation | None:
     if allocation is None or allocation.state == "Released" or service_of(job).ended_run >= allocation.run:
         return None
     return allocation
+
+
+def size_limits(job: JobView) -> SizeLimits | None:
+    """What the open run's pods can be resized to, where refusals have taught that."""
+    allocation, limits = open_run(job), job.status.size_limits
+    return limits if allocation is not None and limits is not None and limits.run == allocation.run else None
 
 
 def standing(job: JobView, now: float) -> Standing:

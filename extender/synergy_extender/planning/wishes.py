@@ -9,7 +9,7 @@ from synergy_api.quantity import byte_count, cpu_millis
 from synergy_api.training_job import Allocation, NodeShare
 from synergy_core import model as core
 from synergy_extender.cluster.views import JobView
-from synergy_extender.planning.standing import attained_gpu_seconds, received_seconds, steps_done
+from synergy_extender.planning.standing import attained_gpu_seconds, received_seconds, size_limits, steps_done
 
 
 def training(job: JobView, now: float, nodes: tuple[str, ...] | None, running: core.Allocation | None) -> core.Job:
@@ -18,9 +18,8 @@ def training(job: JobView, now: float, nodes: tuple[str, ...] | None, running: c
     `nodes` are those that its template admits, None for all. Raises FieldError if the spec contradicts itself.
     """
     spec = job.spec
-    low, high = spec.resources.min, spec.resources.max
     received = received_seconds(job, now)
-    least = _least(job)
+    cpu, memory = _bounds(job)
     return core.Job(
         name=str(job.key),
         gpus=spec.gpus,
@@ -37,13 +36,45 @@ def training(job: JobView, now: float, nodes: tuple[str, ...] | None, running: c
         sharing=spec.sharing.allowed,
         preemptible=spec.preemption != "Never",
         running=running,
-        cpu_millis_min=max(least.cpu_millis, cpu_millis(low.cpu) if low.cpu is not None else 0),
-        cpu_millis_max=cpu_millis(high.cpu) if high.cpu is not None else None,
-        memory_bytes_min=max(least.memory_bytes, byte_count(low.memory) if low.memory is not None else 0),
-        memory_bytes_max=byte_count(high.memory) if high.memory is not None else None,
+        cpu_millis_min=cpu[0],
+        cpu_millis_max=cpu[1],
+        memory_bytes_min=memory[0],
+        memory_bytes_max=memory[1],
         placement=spec.placement.lower(),  # type: ignore[arg-type]
         nodes=nodes,
     )
+
+
+_Bounds = tuple[int, int | None]
+
+
+def _bounds(job: JobView) -> tuple[_Bounds, _Bounds]:
+    """The least and the most milli-CPU and bytes of the whole job: what its spec says, and what an open run's pods can
+    be resized to, which is stronger."""
+    low, high, least, limits = job.spec.resources.min, job.spec.resources.max, _least(job), size_limits(job)
+    cpu: _Bounds = (
+        max(least.cpu_millis, cpu_millis(low.cpu) if low.cpu is not None else 0),
+        cpu_millis(high.cpu) if high.cpu is not None else None,
+    )
+    memory: _Bounds = (
+        max(least.memory_bytes, byte_count(low.memory) if low.memory is not None else 0),
+        byte_count(high.memory) if high.memory is not None else None,
+    )
+    if limits is None:
+        return cpu, memory
+    return (
+        _narrowed(cpu, limits.min_cpu_millis, limits.max_cpu_millis),
+        _narrowed(memory, limits.min_memory_bytes, limits.max_memory_bytes),
+    )
+
+
+def _narrowed(bounds: _Bounds, least: int | None, most: int | None) -> _Bounds:
+    low, high = bounds
+    if least is not None:
+        low, high = max(low, least), None if high is None else max(high, least)
+    if most is not None:
+        low, high = min(low, most), most if high is None else min(high, most)
+    return low, high
 
 
 def _least(job: JobView) -> Amounts:

@@ -185,6 +185,7 @@ async def test_a_resize_that_the_api_server_refuses_is_a_condition_and_no_loop(
         "the refusal", lambda s: condition(s, "ResourcesAsPlanned").get("reason") == "ResizeRefused"
     )
     assert job["status"]["phase"] == "Running"
+    assert job["status"]["sizeLimits"]["maxCpuMillis"] == 3000, "what the plan is to keep within"
     assert operator.log.read_text().count("resize refused") == 1
 
 

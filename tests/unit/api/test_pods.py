@@ -73,6 +73,19 @@ def test_during_a_resize_the_greatest_of_desired_allocated_and_actual_counts(
     assert pod_requests(resizing).cpu_millis == want
 
 
+def test_what_was_infeasible_of_an_older_spec_says_nothing_of_the_newest() -> None:
+    resizing = pod(container("a", "4"))
+    resizing["metadata"] = {"generation": 3}
+    infeasible = {"type": "PodResizePending", "reason": "Infeasible", "observedGeneration": 2}
+    resizing["status"] |= {
+        "containerStatuses": [{"name": "a", "resources": {"requests": {"cpu": "2"}}}],
+        "conditions": [infeasible],
+    }
+    assert pod_requests(resizing).cpu_millis == 4000
+    infeasible["observedGeneration"] = 3
+    assert pod_requests(resizing).cpu_millis == 2000
+
+
 def test_a_pending_resize_that_is_only_deferred_counts_as_desired() -> None:
     resizing = pod(container("a", "4"))
     resizing["status"] |= {

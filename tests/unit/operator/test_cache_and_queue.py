@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from support.waiting import eventually
 from synergy_kube import ApiError
 from synergy_operator.cache import Cache, OwnedCache
+from synergy_operator.observed import RefusedSize
 from synergy_operator.refusal_log import RefusalLog
 from synergy_operator.work_queue import TryAgain, WorkQueue
 
@@ -82,8 +83,9 @@ def test_refusals_are_kept_by_job_until_pod_or_job_is_gone() -> None:
     log = RefusalLog()
     key = ("team", "job")
     log.refuse_run(key, 3, "quota", invalid=False)
-    log.refuse_resize(key, "uid", (1, 2, "no room"))
-    assert (log.of(key).run, log.of(key).message, dict(log.of(key).resizes)) == (3, "quota", {"uid": (1, 2, "no room")})
+    size = RefusedSize(1, 2, "no room", at=3.0)
+    log.refuse_resize(key, "uid", size)
+    assert (log.of(key).run, log.of(key).message, dict(log.of(key).resizes)) == (3, "quota", {"uid": size})
     log.forget_pod(key, "uid")
     assert not log.of(key).resizes
     log.forget(key)

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from support.operator_world import GIB, World, node, workers_json
+from support.operator_world import World, node
 from synergy_api.timestamps import parse_time
 from synergy_operator.actions import CreatePod, DeletePod, EnsureService, UngatePod
 
@@ -615,64 +615,6 @@ def test_a_suspended_run_leaves_when_the_plan_revokes_it() -> None:
     world.settle()
     assert world.status.phase == "Suspended"
     assert world.reason("Running") == "Suspended"
-
-
-def test_a_retune_resizes_the_running_pods_without_a_restart() -> None:
-    world = two_workers()
-    world.run_all()
-    world.allocate(workers=[workers_json("n1", 2, 9001, 20)])
-    world.settle()
-    sizes = [pod["spec"]["containers"][0]["resources"]["requests"] for _, pod in sorted(world.pods.items())]
-    assert [size["cpu"] for size in sizes] == ["4500m", "4501m"]
-    assert sum(int(size["memory"]) for size in sizes) == 20 * GIB
-    assert world.status.phase == "Running"
-    assert world.reason("ResourcesAsPlanned") == "AsPlanned"
-    told = [event.message for event in world.events if event.reason == "AsPlanned"]
-    assert told == ["the workers have 9001m CPU and 20Gi memory, as planned"]
-
-
-def test_a_refused_resize_is_told_and_not_asked_for_again() -> None:
-    world = World()
-    world.settle()
-    world.grant()
-    world.run_all()
-    world.allocate(workers=[workers_json("n1", 1, 5000, 8)])
-    world.refusals = type(world.refusals)(resizes={"uid-job-1-0": (5000, 8 * GIB, "Node didn't have enough capacity")})
-    world.settle()
-    assert world.reason("ResourcesAsPlanned") == "ResizeRefused"
-    assert "enough capacity" in world.message("ResourcesAsPlanned")
-    assert world.pods["job-1-0"]["spec"]["containers"][0]["resources"]["requests"]["cpu"] == "3"
-    world.allocate(workers=[workers_json("n1", 1, 4000, 8)])
-    world.settle()
-    assert world.pods["job-1-0"]["spec"]["containers"][0]["resources"]["requests"]["cpu"] == "4000m"
-
-
-def test_a_resize_is_over_when_the_container_has_what_its_spec_says() -> None:
-    world = World()
-    world.settle()
-    world.grant()
-    world.run_all()
-    statuses = world.pods["job-1-0"]["status"]["containerStatuses"]
-    old = {"requests": {"cpu": "2", "memory": "8Gi", "nvidia.com/gpu": "1"}}
-    world.set_pod("job-1-0", containerStatuses=[{**statuses[0], "resources": old}])
-    world.settle()
-    assert world.reason("ResourcesAsPlanned") == "Resizing"
-    new = {"requests": {**old["requests"], "cpu": "3"}}
-    world.set_pod("job-1-0", containerStatuses=[{**statuses[0], "resources": new}])
-    world.settle()
-    assert world.reason("ResourcesAsPlanned") == "AsPlanned"
-
-
-def test_a_resize_that_the_kubelet_puts_off_is_told() -> None:
-    world = World()
-    world.settle()
-    world.grant()
-    world.run_all()
-    pending = {"type": "PodResizePending", "status": "True", "reason": "Deferred", "message": "not now"}
-    world.set_pod("job-1-0", conditions=[pending])
-    world.settle()
-    assert world.reason("ResourcesAsPlanned") == "ResizePending"
-    assert world.message("ResourcesAsPlanned") == "worker 0 keeps its size for now: Deferred: not now"
 
 
 def test_a_run_waits_for_the_pods_of_an_earlier_one() -> None:
