@@ -1,14 +1,15 @@
 """`python3 -m synergy_extender`: one replica of the extender, configured by environment variables."""
 
-import asyncio
 import logging
 import sys
+
+import uvloop
 
 from synergy_extender.app import serve
 from synergy_extender.config import ConfigError, read_settings
 from synergy_extender.logs import configure
 
-_SWITCH_SECONDS = 0.0005
+_SWITCH_SECONDS = 0.0001
 """How long a thread that computes may keep the event loop from running: a filter waits that long, several times."""
 
 
@@ -22,7 +23,7 @@ def main() -> int:
     configure(settings.log_level)
     sys.setswitchinterval(_SWITCH_SECONDS)
     try:
-        asyncio.run(serve(settings))
+        uvloop.run(serve(settings))
     except OSError as error:
         logging.getLogger(__name__).error("cannot start: %s", error)
         return 2

@@ -25,7 +25,7 @@ from synergy_extender.web.ops_app import ops_app
 from synergy_extender.web.scheduler_app import SchedulerVerbs, scheduler_app
 from synergy_extender.web.servers import Endpoint, Servers
 from synergy_extender.web.tls import ServerTls, TlsFiles, follow
-from synergy_kube import KubeClient
+from synergy_kube import KubeClient, heap
 
 _LOG = logging.getLogger(__name__)
 LEASE_NAME = "kube-synergy-extender"
@@ -104,6 +104,7 @@ class Extender:
                 group.create_task(self.election.run(), name="leader election"),
                 group.create_task(self.loop.run(), name="planning"),
                 group.create_task(follow(self._files, self._tls), name="certificates"),
+                group.create_task(self._settle(), name="memory"),
             ]
             serving = group.create_task(self.servers.run(), name="servers")
             await self._stopping.wait()
@@ -114,6 +115,10 @@ class Extender:
             await serving
             for part in parts:
                 part.cancel()
+
+    async def _settle(self) -> None:
+        await self.cache.wait_synced()
+        heap.settle()
 
     def _missing(self) -> str:
         if self._stopping.is_set():

@@ -1,7 +1,7 @@
 """Requests to the API server."""
 
 import ssl
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
 from types import TracebackType
 from typing import Any, Self
 
@@ -27,6 +27,42 @@ SILENT_SECONDS = 15.0
 present for long."""
 _WATCH_CHUNK = 1 << 16
 _CONNECTIONS = 64
+
+
+class _Name(msgspec.Struct):
+    name: str
+    namespace: str = ""
+
+
+class _Named(msgspec.Struct):
+    metadata: _Name
+
+
+class _ListOf(msgspec.Struct):
+    metadata: dict[str, Any]
+    items: list[msgspec.Raw]
+
+
+_LIST = msgspec.json.Decoder(_ListOf)
+_NAMED = msgspec.json.Decoder(_Named)
+
+
+class Listing:
+    """A collection as it was at `version`. Its objects are decoded one by one: thousands at once would take many times
+    the memory that is kept of them."""
+
+    def __init__(self, data: bytes) -> None:
+        found = _LIST.decode(data)
+        self.version = str(found.metadata["resourceVersion"])
+        self._items = found.items
+
+    def __iter__(self) -> Iterator[Object]:
+        return (msgspec.json.decode(item) for item in self._items)
+
+    def keys(self) -> set[tuple[str, str]]:
+        """(namespace, name) of all of them; the namespace is empty for cluster resources."""
+        named = (_NAMED.decode(item).metadata for item in self._items)
+        return {(name.namespace, name.name) for name in named}
 
 
 class KubeClient:
@@ -83,6 +119,10 @@ class KubeClient:
     ) -> Object:
         """A collection: `items`, and `metadata.resourceVersion` to watch from."""
         return await self._call("GET", resource.path(namespace), query=_selectors(label_selector, field_selector))
+
+    async def listing(self, resource: Resource, namespace: str | None = None, *, label_selector: str = "") -> Listing:
+        """A collection that may be large."""
+        return Listing(await self._bytes("GET", resource.path(namespace), query=_selectors(label_selector, "")))
 
     async def create(
         self, resource: Resource, body: Mapping[str, Any], namespace: str | None = None, *, dry_run: bool = False
@@ -225,6 +265,18 @@ class KubeClient:
         query: Mapping[str, str] | None = None,
         content_type: str = "application/json",
     ) -> Object:
+        answer = _decode(await self._bytes(method, path, body=body, query=query, content_type=content_type))
+        return answer if isinstance(answer, dict) else {}
+
+    async def _bytes(
+        self,
+        method: str,
+        path: str,
+        *,
+        body: Mapping[str, Any] | None = None,
+        query: Mapping[str, str] | None = None,
+        content_type: str = "application/json",
+    ) -> bytes:
         headers = await self._headers()
         data = None
         if body is not None:
@@ -234,10 +286,10 @@ class KubeClient:
         async with self._session.request(
             method, self._base_url + path, params=query, data=data, headers=headers, timeout=timeout
         ) as response:
-            answer = _decode(await response.read())
+            answer = await response.read()
             if response.status >= 400:
-                raise error_of(response.status, answer)
-            return answer if isinstance(answer, dict) else {}
+                raise error_of(response.status, _decode(answer))
+            return answer
 
     async def _headers(self) -> dict[str, str]:
         headers = {"Accept": "application/json"}

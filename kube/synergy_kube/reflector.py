@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import random
+import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -17,6 +18,8 @@ _LOG = logging.getLogger(__name__)
 _BACKOFF_FIRST_SECONDS = 0.2
 _BACKOFF_MOST_SECONDS = 5.0
 _SHORT_WATCH_SECONDS = 1.0
+_STRETCH_SECONDS = 0.0005
+"""For how long changes are taken without a break: others on the event loop answer requests."""
 
 Key = tuple[str, str]
 """(namespace, name); the namespace is empty for cluster resources."""
@@ -79,12 +82,16 @@ class Reflector:
             try:
                 if version is None:
                     version = await self._relist()
+                rested = time.monotonic()
                 async for kind, item in self._client.watch(
                     self._resource, version, self._namespace, label_selector=self._label_selector
                 ):
                     version = item["metadata"]["resourceVersion"]
                     self._take(kind, item)
                     backoff = _BACKOFF_FIRST_SECONDS
+                    if time.monotonic() > rested + _STRETCH_SECONDS:
+                        await asyncio.sleep(0)
+                        rested = time.monotonic()
                 if asyncio.get_running_loop().time() - started < _SHORT_WATCH_SECONDS:
                     await asyncio.sleep(_BACKOFF_FIRST_SECONDS)  # a server that is going down ends watches at once
             except Gone:
@@ -95,14 +102,13 @@ class Reflector:
                 backoff = min(backoff * 2, _BACKOFF_MOST_SECONDS)
 
     async def _relist(self) -> str:
-        answer = await self._client.list(self._resource, self._namespace, label_selector=self._label_selector)
-        fresh = {_key(item): item for item in answer["items"]}
-        for key in self._items.keys() - fresh.keys():
+        listing = await self._client.listing(self._resource, self._namespace, label_selector=self._label_selector)
+        for key in self._items.keys() - listing.keys():
             self._forget(key)
-        for item in fresh.values():
+        for item in listing:
             self._keep(item)
         self.synced.set()
-        return str(answer["metadata"]["resourceVersion"])
+        return listing.version
 
     def _take(self, kind: str, item: Object) -> None:
         if kind in ("ADDED", "MODIFIED"):

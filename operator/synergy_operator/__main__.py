@@ -1,11 +1,11 @@
 """`python3 -m synergy_operator`: the operator as a process, configured by its environment."""
 
-import asyncio
 import logging
 import os
 import sys
 
 import kopf
+import uvloop
 
 from synergy_operator.config import Environment, read_environment
 from synergy_operator.handlers import Operator
@@ -23,7 +23,7 @@ def main() -> int:
     logging.getLogger().setLevel(environment.log_level)
     for chatty in ("kopf", "aiohttp.access"):  # a line for each event and each probe
         logging.getLogger(chatty).setLevel(logging.WARNING)
-    asyncio.run(_serve(environment))
+    uvloop.run(_serve(environment))
     return 0
 
 

@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from synergy_api.names import LABEL_JOB
 from synergy_api.scheduling_policy import DEFAULT_POLICY_NAME, Profiling, SchedulingPolicySpec
 from synergy_api.training_job import FINISHED
-from synergy_kube import Change, KubeClient, Reflector
+from synergy_kube import Change, KubeClient, Reflector, heap
 from synergy_kube.resources import GPU_POOLS, JOBS, NODES, PODS, SCHEDULING_POLICIES, THROUGHPUT_PROFILES
 from synergy_operator.actions import Action
 from synergy_operator.cache import Cache, Key, Owned, OwnedCache
@@ -60,7 +60,7 @@ class Controller:
         self._done: dict[Key, tuple[Action, ...]] = {}
         self._settling: asyncio.TimerHandle | None = None
         self._queue: WorkQueue[Key] = WorkQueue(self._look_at)
-        self._events = EventDesk()
+        self._events = EventDesk(self._queue.idle)
         self._executor = Executor(
             client,
             jobs=self._jobs,
@@ -94,6 +94,7 @@ class Controller:
                 await reflector.synced.wait()
             await self._discover()
             self._settle()
+            heap.settle()
             ready.set()
             group.create_task(self._events.run())
             group.create_task(self._queue.run())

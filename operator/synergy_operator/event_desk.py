@@ -10,19 +10,24 @@ _LANES: Final = 4
 _MOST_WAITING: Final = 2500
 """In each lane; a thousand jobs that begin at once tell some thousand things."""
 
+_PATIENCE_SECONDS: Final = 5.0
+"""How long an event waits for other work at the most."""
+
 Post = Callable[[], Awaitable[None]]
 
 
 class EventDesk:
-    """Calls what it was given, later. What concerns one subject is posted in the order in which it was told."""
+    """Calls what it was given, later: once there is no other work (`idle`), or after a few seconds. What concerns one
+    subject is posted in the order in which it was told."""
 
-    def __init__(self) -> None:
-        self._lanes: list[asyncio.Queue[Post]] = [asyncio.Queue(_MOST_WAITING) for _ in range(_LANES)]
+    def __init__(self, idle: asyncio.Event) -> None:
+        self._idle = idle
+        self._lanes: list[asyncio.Queue[tuple[float, Post]]] = [asyncio.Queue(_MOST_WAITING) for _ in range(_LANES)]
 
     def tell(self, subject: str, post: Post) -> None:
         """Have it posted. Where too many wait already it is logged and lost, as every event may be."""
         try:
-            self._lanes[hash(subject) % _LANES].put_nowait(post)
+            self._lanes[hash(subject) % _LANES].put_nowait((asyncio.get_running_loop().time(), post))
         except asyncio.QueueFull:
             _LOG.warning("%s: an event is not posted, too many are waiting", subject)
 
@@ -30,13 +35,17 @@ class EventDesk:
         """Post until cancelled."""
         async with asyncio.TaskGroup() as group:
             for lane in self._lanes:
-                group.create_task(_serve(lane))
+                group.create_task(self._serve(lane))
 
-
-async def _serve(lane: "asyncio.Queue[Post]") -> None:
-    while True:
-        post = await lane.get()
-        try:
-            await post()
-        except Exception:  # noqa: BLE001 - one event's failure must never stop the others
-            _LOG.exception("an event is not posted")
+    async def _serve(self, lane: "asyncio.Queue[tuple[float, Post]]") -> None:
+        while True:
+            told_at, post = await lane.get()
+            try:
+                async with asyncio.timeout_at(told_at + _PATIENCE_SECONDS):
+                    await self._idle.wait()
+            except TimeoutError:
+                pass
+            try:
+                await post()
+            except Exception:  # noqa: BLE001 - one event's failure must never stop the others
+                _LOG.exception("an event is not posted")

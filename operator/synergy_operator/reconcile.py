@@ -35,9 +35,10 @@ from synergy_operator.profile_series import Standing, standing
 from synergy_operator.run_step import RunStep, open_allocation, reason_of, sooner
 from synergy_operator.ttl import seconds_left
 from synergy_operator.validation import accepted, refusal
-from synergy_operator.worker_state import shown_state
+from synergy_operator.worker_state import WorkerState, shown_state
 
 _MOST_WORKERS: Final = 4096
+_GATES_SECONDS: Final = 5.0
 _NEVER: Final = frozenset(
     reason.value for reason, entry in ENTRIES.items() if {Place.QUEUE, Place.RUNNING} <= set(entry.places)
 )
@@ -187,14 +188,38 @@ def _act(observed: Observed, spec: TrainingJobSpec, following: _Next, now: float
     tidy, tidy_wait = leftovers(observed, following.service, open_run, now)
     before = step.before if step is not None else ()
     after = step.after if step is not None else ()
-    wait = sooner(step.look_again_in if step is not None else None, tidy_wait)
-    return Actions((*before, *_written(job.status, status), *after, *tidy), wait)
+    late = _late(job.status, status, observed, now)
+    written = () if late is not None or (step is not None and step.unwritten) else _written(job.status, status)
+    wait = sooner(step.look_again_in if step is not None else None, tidy_wait, late)
+    return Actions((*before, *written, *after, *tidy), wait)
 
 
 def _written(old: TrainingJobStatus, new: TrainingJobStatus) -> tuple[Action, ...]:
     """The status write and its events; nothing where it stands so already."""
     status = new.model_copy(update={"problem": problem_of(new)})
     return (ApplyStatus(status), *events(old, status)) if operator_part(old) != status else ()
+
+
+def _late(old: TrainingJobStatus, new: TrainingJobStatus, observed: Observed, now: float) -> float | None:
+    """In how many seconds the status is to be written if all its news are gates that have just fallen: most workers run
+    by then, and that is written anyway. None if there is more to say, or nothing."""
+    fell = max((pod.ungated_at for pod in observed.pods if pod.ungated_at is not None), default=None)
+    left = 0.0 if fell is None else fell + _GATES_SECONDS - now
+    if left <= 0 or operator_part(old).workers == new.workers:
+        return None
+    shown = new.model_copy(update={"problem": problem_of(new)})
+    return left if _without_gates(operator_part(old)) == _without_gates(shown) else None
+
+
+def _without_gates(status: TrainingJobStatus) -> TrainingJobStatus:
+    workers = [
+        worker.model_copy(update={"state": WorkerState.WAITING.value})
+        if worker.state == WorkerState.GATED.value
+        else worker
+        for worker in status.workers
+    ]
+    conditions = [c for c in status.conditions if (c.type, c.reason) != (RESOURCES, Reason.AS_PLANNED)]
+    return status.model_copy(update={"workers": workers, "conditions": conditions})
 
 
 def _workers(observed: Observed, service: ServiceStatus, open_run: int | None) -> list[WorkerStatus]:

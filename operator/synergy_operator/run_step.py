@@ -17,14 +17,15 @@ Stage = Literal["Starting", "Running", "Leaving", "Closed"]
 @dataclass(frozen=True, slots=True)
 class RunStep:
     """`before` is done before the status is written, `after` once it is: what can be found again by looking comes
-    before, what rests on a recorded decision comes after. `look_again_in` is in seconds; `started` is when the closed
-    run had begun to run."""
+    before, what rests on a recorded decision comes after. With `unwritten` there is nothing to write before the next
+    look, which comes at once. `look_again_in` is in seconds; `started` is when the closed run had begun to run."""
 
     stage: Stage
     service: ServiceStatus
     running: Verdict
     before: tuple[Action, ...] = ()
     after: tuple[Action, ...] = ()
+    unwritten: bool = False
     look_again_in: float | None = None
     started: str | None = None
     verdicts: Mapping[str, Verdict] = field(default_factory=dict)

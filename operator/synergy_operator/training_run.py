@@ -122,7 +122,7 @@ def _start(run: _Run) -> RunStep:
         worker_pod(job, run.spec, run.number, member, size=size, settings=run.observed.settings) for member in missing
     )
     before: tuple[Action, ...] = (EnsureService(headless_service(job)), *(CreatePod(run.number, pod) for pod in pods))
-    return RunStep("Starting", run.service, no(_starting(run)), before=before)
+    return RunStep("Starting", run.service, no(_starting(run)), before=before, unwritten=True)
 
 
 def _watch(run: _Run) -> RunStep:

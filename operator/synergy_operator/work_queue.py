@@ -39,6 +39,9 @@ class WorkQueue(Generic[Key]):
         self._timers: dict[Key, asyncio.TimerHandle] = {}
         self._failures: dict[Key, int] = {}
         self._wakeup = asyncio.Semaphore(0)
+        self.idle = asyncio.Event()
+        """Set while no key waits for a worker."""
+        self.idle.set()
 
     def add(self, key: Key) -> None:
         """Work on the key as soon as may be."""
@@ -50,6 +53,7 @@ class WorkQueue(Generic[Key]):
         elif key not in self._queued:
             self._queued.add(key)
             self._waiting.append(key)
+            self.idle.clear()
             self._wakeup.release()
 
     def add_after(self, key: Key, seconds: float) -> None:
@@ -78,6 +82,8 @@ class WorkQueue(Generic[Key]):
         while True:
             await self._wakeup.acquire()
             key = self._waiting.popleft()
+            if not self._waiting:
+                self.idle.set()
             self._queued.discard(key)
             self._running[key] = asyncio.get_running_loop().time()
             try:

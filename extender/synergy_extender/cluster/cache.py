@@ -10,7 +10,7 @@ from synergy_api.nodes import Object, labels_of
 from synergy_api.pods import Amounts, amounts_of
 from synergy_api.pools import NodeCapacity, Pool, Problem, node_capacities, read_pools
 from synergy_api.scheduling_policy import DEFAULT_POLICY_NAME
-from synergy_extender.cluster.pod_index import PodIndex
+from synergy_extender.cluster.pod_index import PodIndex, changes_room
 from synergy_extender.cluster.state import ClusterState
 from synergy_extender.cluster.views import JobView, Key, PodView, read_job, read_pod
 from synergy_extender.ledger import AssumedBindings, Ledger
@@ -112,7 +112,7 @@ class ClusterCache:
 
     async def refresh_jobs(self) -> None:
         """Read all TrainingJobs now, past a watch that may be behind."""
-        for item in (await self._client.list(TRAINING_JOBS))["items"]:
+        for item in await self._client.listing(TRAINING_JOBS):
             self.observe(item)
 
     def _take_job(self, view: JobView) -> None:
@@ -157,7 +157,7 @@ class ClusterCache:
             self.assumed.remove(old.uid)
         if new is not None and (new.node or new.terminal):
             self.assumed.remove(new.uid)
-        if old != new:
+        if changes_room(old, new):
             self._on_change()
 
     def _node_changed(self, change: Change) -> None:

@@ -87,3 +87,15 @@ def _remove(groups: dict[_Group, dict[str, PodView]], group: _Group, uid: str) -
     del members[uid]
     if not members:
         del groups[group]
+
+
+def changes_room(old: PodView | None, new: PodView | None) -> bool:
+    """Whether a decision may hang on it. A worker that comes, and is bound where the plan has it, changes nothing: its
+    share counts as taken from its grant on."""
+    if old is None and new is None:
+        return False
+    if new is None or new.member is None or new.terminal or new.leaves_by is not None:
+        return old != new
+    if old is not None and (old.node, old.requests) != ("", new.requests):
+        return (old.node, old.requests) != (new.node, new.requests)
+    return new.node not in ("", new.planned_node)

@@ -227,6 +227,7 @@ class PlanningLoop:
         planned = await self._worker.plan(built.snapshot, plan_config(self._policy.spec, mode))
         self._fill_signature, self._filled_at = (signature, now) if mode == "fill" else ((), 0.0)
         self._metrics.plan_seconds.labels(mode).observe(planned.seconds)
+        self._computed_s += planned.seconds
         self.last = LastPlan(planned, mode, index, now)
         return PlanResult(planned.plan, mode, stances, built.refused)
 

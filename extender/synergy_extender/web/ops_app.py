@@ -1,5 +1,6 @@
 """Metrics and probes, without TLS."""
 
+import asyncio
 from collections.abc import Callable
 
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
@@ -15,7 +16,9 @@ def ops_app(metrics: Metrics, ready: Callable[[], str]) -> Starlette:
     """`ready` answers with what is missing, or with an empty text."""
 
     async def show_metrics(request: Request) -> Response:
-        return Response(generate_latest(metrics.registry), media_type=CONTENT_TYPE_LATEST)
+        # in a thread: it takes some milliseconds, and the event loop answers the scheduler verbs
+        text = await asyncio.to_thread(generate_latest, metrics.registry)
+        return Response(text, media_type=CONTENT_TYPE_LATEST)
 
     async def healthz(request: Request) -> Response:
         return PlainTextResponse("ok")

@@ -1,11 +1,12 @@
 """The index answers as if it looked at every pod."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from support.cluster import foreign, key, worker
 from synergy_api.pods import NOTHING, Amounts
-from synergy_extender.cluster.pod_index import PodIndex
+from synergy_extender.cluster.pod_index import PodIndex, changes_room
 from synergy_extender.cluster.views import Key, PodView
 
 events = st.lists(
@@ -67,3 +68,32 @@ def test_a_copy_stays_as_it_was() -> None:
     assert [pod.name for pod in copy.of_run(key("a"), 1)] == ["a-1-0"]
     assert [pod.name for pod in copy.on_node("n2")] == ["b-1-0"]
     assert (index.held("n1").gpus, index.held("n2").gpus) == (0, 4)
+
+
+GATED = worker(planned="n1", gpus=1, phase="Pending", schedulingGates=[{"name": "g"}])
+FREE = worker(planned="n1", gpus=1, phase="Pending")
+BOUND = worker(planned="n1", gpus=1, node="n1", phase="Running")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "changes"),
+    [
+        (None, GATED, False),
+        (GATED, FREE, False),
+        (FREE, BOUND, False),
+        (None, BOUND, False),
+        (BOUND, BOUND, False),
+        (FREE, worker(planned="n1", gpus=1, node="n2"), True),
+        (BOUND, worker(planned="n1", gpus=1, node="n1", cpu="3"), True),
+        (BOUND, worker(planned="n1", gpus=1, node="n1", phase="Succeeded"), True),
+        (BOUND, worker(planned="n1", gpus=1, node="n1", deleting_at=9.0), True),
+        (BOUND, None, True),
+        (None, foreign("x", gpus=1, node="n1"), True),
+        (foreign("x", gpus=1), foreign("x", gpus=1, node="n1"), True),
+        (foreign("x", gpus=1, node="n1"), None, True),
+    ],
+)
+def test_a_worker_that_comes_to_its_planned_node_is_no_news_for_the_plan(
+    old: PodView | None, new: PodView | None, changes: bool
+) -> None:
+    assert changes_room(old, new) is changes

@@ -11,9 +11,16 @@ from support.waiting import eventually
 from synergy_operator.event_desk import EventDesk
 
 
+def at_once() -> asyncio.Event:
+    """There is no other work."""
+    idle = asyncio.Event()
+    idle.set()
+    return idle
+
+
 @pytest_asyncio.fixture
 async def desk() -> AsyncIterator[EventDesk]:
-    made = EventDesk()
+    made = EventDesk(at_once())
     task = asyncio.create_task(made.run())
     yield made
     task.cancel()
@@ -59,8 +66,25 @@ async def test_one_that_fails_does_not_stop_the_next(desk: EventDesk, caplog: py
     assert "no such thing" in caplog.text
 
 
+async def test_other_work_comes_first() -> None:
+    idle, posted = asyncio.Event(), list[str]()
+    desk = EventDesk(idle)
+    desk.tell("a", noting(posted, "told"))
+    task = asyncio.create_task(desk.run())
+    await asyncio.sleep(0.05)
+    assert posted == []
+    idle.set()
+
+    async def there() -> bool:
+        return posted == ["told"]
+
+    await eventually(there, seconds=10, what="the event", every=0.02)
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+
+
 async def test_too_many_are_lost_and_logged(caplog: pytest.LogCaptureFixture) -> None:
-    desk, posted = EventDesk(), list[str]()
+    desk, posted = EventDesk(at_once()), list[str]()
     with caplog.at_level(logging.WARNING):
         for index in range(2501):
             desk.tell("a", noting(posted, str(index)))

@@ -49,6 +49,33 @@ def test_no_gate_falls_before_the_run_is_recorded() -> None:
     assert UngatePod in [type(action) for action in world.step().todo]
 
 
+def test_a_quick_start_is_written_twice_once_the_pods_are_there_and_once_they_run() -> None:
+    world = World()
+    world.settle()
+    world.grant()
+    written = world.writes
+    world.settle()
+    assert (world.writes, world.status.phase) == (written + 1, "Starting")
+    world.bind("job-1-0")
+    world.start("job-1-0")
+    world.settle()
+    assert (world.writes, world.status.phase) == (written + 2, "Running")
+
+
+def test_that_a_gate_has_fallen_is_shown_where_the_worker_does_not_run_soon() -> None:
+    world = World()
+    world.settle()
+    world.grant()
+    wait = world.settle().look_again_in
+    assert [worker.state for worker in world.status.workers] == ["Gated"]
+    assert wait is not None
+    assert wait <= 5.0
+    world.wait(wait)
+    world.settle()
+    assert [worker.state for worker in world.status.workers] == ["Waiting"]
+    assert world.reason("ResourcesAsPlanned") == "AsPlanned"
+
+
 def test_gates_stay_until_the_place_is_really_free() -> None:
     world = World()
     world.settle()

@@ -9,10 +9,12 @@ import click
 _AGAIN_SECONDS = 0.05
 
 
-async def polled(holds: Callable[[], Awaitable[object]], what: str, seconds: float) -> None:
+async def polled(
+    holds: Callable[[], Awaitable[object]], what: str, seconds: float, *, again_s: float = _AGAIN_SECONDS
+) -> None:
     """Ask until it holds. Raises ClickException with `what` if that takes longer than `seconds`."""
     deadline = time.perf_counter() + seconds
     while not await holds():
         if time.perf_counter() > deadline:
             raise click.ClickException(f"waited {seconds:.0f} s in vain for {what}")
-        await asyncio.sleep(_AGAIN_SECONDS)
+        await asyncio.sleep(again_s)

@@ -28,6 +28,8 @@ _NAMES = 1000
 _CALLS = 2000
 _EVERY_SECONDS = 0.005
 _BEFORE_SECONDS = 0.2
+_LOOK_SECONDS = 1.0
+"""Between two looks at the metrics while filter is timed: each takes the extender some milliseconds."""
 _SPARE_GPUS = 96
 """For jobs that come while the largest number runs."""
 
@@ -169,7 +171,7 @@ class _Run:
         async def planned() -> bool:
             return counter(await extender.metrics(), ROUNDS) > counter(before, ROUNDS)
 
-        await polled(planned, "a round to be planned", 2 * _ROUND_SECONDS)
+        await polled(planned, "a round to be planned", 2 * _ROUND_SECONDS, again_s=_LOOK_SECONDS)
         caller.stop()
         now = await extender.metrics()
         plans = histogram(now, PLAN_SECONDS, mode="round").since(histogram(before, PLAN_SECONDS, mode="round"))
