@@ -25,8 +25,9 @@ from cyclonedx.schema import OutputFormat, SchemaVersion
 from packageurl import PackageURL
 
 from synergy_devcluster.licences import debian_licences, go_licence, python_licence
-from synergy_devcluster.project_images import build_images
+from synergy_devcluster.project_images import GPU_PLUGIN, PROJECT_IMAGES, build_images
 
+_ROOMS = tuple(image.room for image in (*PROJECT_IMAGES, GPU_PLUGIN))
 DPKG_STATUS = "var/lib/dpkg/status"
 _COPYRIGHT = re.compile(r"usr/share/doc/([^/]+)/copyright")
 _DOCUMENTS = re.compile(r"usr/share/doc/[^/]+")
@@ -87,7 +88,7 @@ def main(folder: Path) -> int:
     with (folder / "licences.csv").open("w", newline="", encoding="utf-8") as file:
         table = csv.writer(file)
         table.writerow(["image", "kind", "name", "version", "licence"])
-        for tag, archive in build_images(report=print).items():
+        for tag, archive in build_images(only=_ROOMS, report=print).items():
             name = PurePosixPath(tag).name.partition(":")[0]
             parts = parts_of(archive)
             write(parts, name, folder / f"{name}.cdx.json")
