@@ -32,7 +32,7 @@ class ClusterCache:
     def __init__(self, client: KubeClient, on_change: Callable[[], None]) -> None:
         self._on_change = on_change
         self._reflectors = {
-            "trainingjobs": Reflector(client, TRAINING_JOBS, trim=_trim_job, on_change=self._job_changed),
+            "trainingjobs": Reflector(client, TRAINING_JOBS, trim=self._trim_job, on_change=self._job_changed),
             "pods": Reflector(client, PODS, trim=_trim_pod, on_change=self._pod_changed),
             "nodes": Reflector(client, NODES, trim=_trim_node, on_change=self._node_changed),
             "gpupools": Reflector(client, GPU_POOLS, on_change=self._pool_changed),
@@ -106,7 +106,7 @@ class ClusterCache:
         An answer that comes after the watch has told of the job's end does not bring it back: nothing would ever take
         it away again, nor give back what it holds in the plan.
         """
-        view = _trim_job(dict(item)).get(_VIEW)
+        view = self._trim_job(item).get(_VIEW)
         if isinstance(view, JobView):
             self._take_job(view)
 
@@ -114,6 +114,18 @@ class ClusterCache:
         """Read all TrainingJobs now, past a watch that may be behind."""
         for item in await self._client.listing(TRAINING_JOBS):
             self.observe(item)
+
+    def _trim_job(self, item: Object) -> dict[str, Any]:
+        """What is kept of a TrainingJob. What an answer has shown already is not read again from the watch."""
+        metadata = item["metadata"]
+        known = self.jobs.get(Key(metadata.get("namespace", ""), metadata["name"]))
+        if known is not None and (known.uid, known.resource_version) == (metadata["uid"], metadata["resourceVersion"]):
+            return {"metadata": _kept(item), _VIEW: known}
+        try:
+            return {"metadata": _kept(item), _VIEW: read_job(item)}
+        except ValueError as error:
+            _LOG.warning("TrainingJob %s/%s is left alone: %s", metadata.get("namespace"), metadata["name"], error)
+            return {"metadata": _kept(item)}
 
     def _take_job(self, view: JobView) -> None:
         known = self.jobs.get(view.key)
@@ -191,15 +203,6 @@ def _facts(node: Object | None) -> Object | None:
 def _kept(item: Object) -> dict[str, Any]:
     metadata = item["metadata"]
     return {field: metadata[field] for field in ("name", "namespace", "resourceVersion") if field in metadata}
-
-
-def _trim_job(item: Object) -> dict[str, Any]:
-    try:
-        return {"metadata": _kept(item), _VIEW: read_job(item)}
-    except ValueError as error:
-        metadata = item["metadata"]
-        _LOG.warning("TrainingJob %s/%s is left alone: %s", metadata.get("namespace"), metadata["name"], error)
-        return {"metadata": _kept(item)}
 
 
 def _trim_pod(item: Object) -> dict[str, Any]:

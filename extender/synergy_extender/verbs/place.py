@@ -28,7 +28,8 @@ _MAY_BE_BEHIND = frozenset({Refused.NO_JOB, Refused.NO_PLACE, Refused.FUTURE_RUN
 """What a watch that is a moment behind would also say."""
 _TRANSIENT = frozenset({Refused.FUTURE_RUN, Refused.NOT_ADMITTED})
 
-OTHER_NODE = "the plan gave this pod another node"
+OTHER_NODE = "planned elsewhere"
+"""For each node but one, in every answer: kept short."""
 
 
 @dataclass(frozen=True, slots=True)
