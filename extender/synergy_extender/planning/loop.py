@@ -18,9 +18,9 @@ from synergy_extender.leases.reports import repaired
 from synergy_extender.metrics import Metrics
 from synergy_extender.planning.changes import Kind, StatusChange
 from synergy_extender.planning.decide import Moment, PlanResult, decide, stance
-from synergy_extender.planning.planner_process import Planned
 from synergy_extender.planning.policy import PolicyInForce, plan_config, policy_in_force
 from synergy_extender.planning.publisher import Publisher
+from synergy_extender.planning.question import Planned
 from synergy_extender.planning.snapshot import BuiltSnapshot, build_snapshot
 from synergy_extender.planning.standing import Standing, service_of, standing
 from synergy_extender.planning.worker import PlanFailed, PlanWorker

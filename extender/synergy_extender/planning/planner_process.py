@@ -3,41 +3,17 @@
 It reads a length and a Question in MessagePack from stdin, answers the same way on stdout, and ends when stdin does.
 """
 
-import struct
 import sys
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import BinaryIO
 
 import msgspec
 
 from synergy_core import model as core
 from synergy_core.plan import plan
-
-LENGTH = struct.Struct("!Q")
-
-
-@dataclass(frozen=True)
-class Planned:
-    """A plan and how many seconds `plan()` took."""
-
-    plan: core.Plan
-    seconds: float
-
-
-@dataclass(frozen=True)
-class Question:
-    """A snapshot whose jobs come without their profiles: those are most of its size and hardly ever change.
-
-    `profiles` are the new ones by job, `known` the jobs whose earlier ones still hold.
-    """
-
-    snapshot: core.Snapshot
-    config: core.PlanConfig
-    profiles: Mapping[str, Mapping[str, core.Profile]]
-    known: frozenset[str]
-
+from synergy_extender.planning.question import LENGTH, Planned, Question
 
 _QUESTIONS = msgspec.msgpack.Decoder(Question)
 

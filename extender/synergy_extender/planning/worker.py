@@ -10,7 +10,7 @@ from dataclasses import replace
 import msgspec
 
 from synergy_core import model as core
-from synergy_extender.planning.planner_process import LENGTH, Planned, Question
+from synergy_extender.planning.question import LENGTH, Planned, Question
 
 _LOG = logging.getLogger(__name__)
 _CHILD = "synergy_extender.planning.planner_process"

@@ -16,7 +16,7 @@ from synergy_core import model as core
 from synergy_extender.metrics import Metrics
 from synergy_extender.planning import loop as loop_module
 from synergy_extender.planning.loop import PlanningLoop
-from synergy_extender.planning.planner_process import Planned
+from synergy_extender.planning.question import Planned
 from synergy_extender.planning.worker import PlanFailed, PlanWorker
 
 

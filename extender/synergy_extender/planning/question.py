@@ -1,0 +1,30 @@
+"""What goes between the extender and its planner's process. Who only asks need not load what plans."""
+
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from synergy_core import model as core
+
+LENGTH = struct.Struct("!Q")
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A plan and how many seconds `plan()` took."""
+
+    plan: core.Plan
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Question:
+    """A snapshot whose jobs come without their profiles: those are most of its size and hardly ever change.
+
+    `profiles` are the new ones by job, `known` the jobs whose earlier ones still hold.
+    """
+
+    snapshot: core.Snapshot
+    config: core.PlanConfig
+    profiles: Mapping[str, Mapping[str, core.Profile]]
+    known: frozenset[str]
