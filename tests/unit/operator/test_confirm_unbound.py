@@ -1,5 +1,6 @@
 """Before a gang is taken back for not being whole, the API server is asked: the watch may be late."""
 
+import asyncio
 from types import SimpleNamespace
 from typing import Any
 
@@ -43,7 +44,7 @@ def too_late() -> tuple[World, Actions]:
 
 
 def executor(server: Server, pods: OwnedCache[PodView]) -> Executor:
-    parts = SimpleNamespace(refusals=RefusalLog(), witness=Witness(), events=EventDesk())
+    parts = SimpleNamespace(refusals=RefusalLog(), witness=Witness(), events=EventDesk(asyncio.Event()))
     return Executor(server, jobs=Cache(), pods=pods, batch_jobs=OwnedCache(), clock=lambda: 0.0, **vars(parts))
 
 
