@@ -61,12 +61,14 @@ def solve(
     *,
     aware: bool = True,
     sharing: bool = True,
+    efficient: bool = False,
     budget: Budget | None = None,
     last: Floats | None = None,
 ) -> Allocation:
     """The allocation of a policy; deterministic but for where a budget cuts it short.
 
-    `aware=False`: heterogeneity-agnostic. `sharing=False`: without the problem's pairs. When the budget ends the best
+    `aware=False`: heterogeneity-agnostic. `sharing=False`: without the problem's pairs. `efficient`: of the optima a
+    Pareto efficient one, where the policy knows how to find it (it takes longer). When the budget ends the best
     allocation found so far is the answer; where there is none, `last` (rows x C, an allocation of the same jobs), else
     the isolated allocation; the status says so. Raises FieldError for what cannot be solved, naming the field.
     """
@@ -77,7 +79,8 @@ def solve(
     seen = problem if sharing and kind.shares else _without_pairs(problem)
     view = seen if aware else agnostic(seen)
     try:
-        found = kind.allocate(view, budget or Budget())
+        allocate = kind.efficient if efficient and kind.efficient is not None else kind.allocate
+        found = allocate(view, budget or Budget())
         x = found.x if aware else within_bounds(seen, spread(seen, found.x))
     except OutOfTimeError:
         found, x = _fallback(seen, last)

@@ -18,10 +18,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from synergy_core.allocation.budget import OutOfTimeError
+from synergy_core.allocation.budget import Budget, OutOfTimeError
 from synergy_core.allocation.levels import Level, highest_level
-from synergy_core.allocation.policy import Setting
-from synergy_core.allocation.problem import Floats, Ints
+from synergy_core.allocation.policy import Found, Setting, setting
+from synergy_core.allocation.problem import Floats, Ints, Problem
 
 _PRICED = 1e-7
 """Of the largest price among the jobs that rise: what is less is the solver's rounding."""
@@ -124,6 +124,24 @@ class Fill:
                 weights = self.weight[group.members]
                 rates[group.members] = group.weight * weights / float(weights @ self.members[group.members])
         return rates
+
+
+def fill_each(problem: Problem, unit: Floats, budget: Budget) -> Found:
+    """The X with the largest smallest throughput / unit (J), of these the one with the largest second smallest, ..."""
+    here = setting(problem, budget, unit)
+    units = here.of_classes(unit)
+    every = np.ones(len(units), dtype=bool)
+    start = Fill(
+        level=np.zeros(len(units)),
+        limit=here.programme.fastest / units,
+        weight=np.ones(len(units)),
+        members=here.programme.members,
+        rises=every,
+        groups=(),
+        on_their_own=every,
+    )
+    time, to_the_end = fill(here, start, units)
+    return Found(here.x(time), "optimal" if to_the_end else "time-limit")
 
 
 def fill(here: Setting, start: Fill, unit: Floats) -> tuple[Floats, bool]:

@@ -36,6 +36,8 @@ class Policy:
     less_is_better: bool = False
     shares: bool = True
     """Whether it can make use of pairs."""
+    efficient: Callable[[Problem, Budget], Found] | None = None
+    """Of its optima one that leaves nothing which somebody could use, where `allocate` does not promise that."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

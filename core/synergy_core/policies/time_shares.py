@@ -10,14 +10,19 @@ Where the paper leaves room:
 
 * X is computed anew for each round from the state as it is, so nothing has to be kept between rounds. The time that
   counts is a job's own since it arrived: a job that came late is not owed what others had before.
-* A job with f = 0 has priority over all with f > 0; among these the larger X comes first, then the earlier arrival.
-* No job starves: while X is above 0 and the job waits, f falls with every round and X / f grows without bound, whereas
-  that of a job which runs all the time tends to X, which is at most 1.
+* Of the X that are optimal one is taken that leaves nothing which somebody could use, where the policy can find it.
+* f = (time spent + half a round) / (time since arrival + a round). With f = time spent / time since arrival a job that
+  has not been on a type would come first there however small its X, and short jobs would spend much of their lives on
+  types meant for a hundredth of it. With half a round counted, rounds are dealt out by Sainte-Lague's method, the one
+  that rounds shares without favour: a round is given when at least about half of one is owed.
+* Among equal priorities the larger X comes first, then the earlier arrival, then the name.
+* No job starves: while it waits and its X is above 0, its priority on a type grows with time without bound, 2 X / R for
+  each second of a job that has not been there (R seconds a round), whereas that of a job which runs all the time falls
+  towards its X, which is at most 1. So after (1 / X) rounds at most it is ahead of all that have what X says.
 * Jobs of unknown length are taken to need as long again as they have run, a round at least.
 * A job without any known speed counts as equally fast everywhere.
 """
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -115,7 +120,7 @@ def _entries(
     """Jobs on types that X gives them time on, by priority."""
     problem = _problem(queue, jobs, speeds, free)
     try:
-        x = solve(problem, policy, aware=queue.aware).x
+        x = solve(problem, policy, aware=queue.aware, efficient=True).x
     except ArithmeticError:  # the solver's numbers failed it: everybody's own part serves until the next round
         x = solve(problem, "isolated").x
     entries = [
@@ -128,8 +133,8 @@ def _entries(
 
 
 def _priority(queue: Queue, job: Job, gpu_type: str, share: float) -> float:
-    spent = job.received_s.get(gpu_type, 0.0) / max(queue.now - job.arrival_s, queue.round_s)
-    return share / spent if spent > 0.0 else math.inf
+    spent = job.received_s.get(gpu_type, 0.0) + 0.5 * queue.round_s
+    return share * (max(0.0, queue.now - job.arrival_s) + queue.round_s) / spent
 
 
 def _algorithm_1(entries: Sequence[_Entry], free: Mapping[str, int]) -> dict[str, str]:

@@ -7,6 +7,7 @@ One linear programme. Jobs that could have more than the smallest may be left wi
 """
 
 from synergy_core.allocation.budget import Budget
+from synergy_core.allocation.filling import fill_each
 from synergy_core.allocation.levels import highest_level
 from synergy_core.allocation.policy import Found, Policy, setting
 from synergy_core.allocation.problem import Floats, Problem, effective_throughput
@@ -37,4 +38,9 @@ def allocate(problem: Problem, budget: Budget) -> Found:
     return Found(here.x(level.time), "optimal" if level.proved else "time-limit")
 
 
-POLICY = Policy(allocate, objective, NORMALISATION)
+def efficient(problem: Problem, budget: Budget) -> Found:
+    """Of the optima the one in which the others rise on (`water_filling`)."""
+    return fill_each(problem, unit_throughput(problem), budget)
+
+
+POLICY = Policy(allocate, objective, NORMALISATION, efficient=efficient)

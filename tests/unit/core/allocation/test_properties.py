@@ -120,3 +120,16 @@ def test_the_isolated_allocation_is_an_nth_of_each_type() -> None:
     found = solve(made, "isolated")
     assert found.x == pytest.approx(np.array([[1 / 3, 2 / 3], [1 / 3, 0.0]]))  # 1.5 of the time is more than all of it
     assert isolated_throughput(made)[0] == pytest.approx(4 / 3 + 4 / 3)
+
+
+@settings(deadline=None, max_examples=10)
+@given(seed=SEEDS, policy=st.sampled_from(["max-min-fairness", "makespan"]), kinds=st.sampled_from([None, 2]))
+def test_the_efficient_optimum_is_an_optimum_and_leaves_nothing_to_be_had(
+    seed: int, policy: str, kinds: int | None
+) -> None:
+    made = drawn(seed, 5, kinds=kinds)
+    found = solve(made, policy, efficient=True)
+    assert_valid(made, found.x)
+    assert found.objective == pytest.approx(solve(made, policy).objective, rel=1e-7)
+    oracle = Oracle(made)
+    assert max(oracle.could_rise(found.x, job) for job in range(5)) <= 1e-5
