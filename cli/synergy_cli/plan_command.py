@@ -10,6 +10,7 @@ from synergy_cli.errors import BadInputError, bad_options
 from synergy_cli.files import read_input
 from synergy_cli.plan_table import plan_text
 from synergy_cli.queue_options import queue_options, queues_of
+from synergy_core.collector import collector_paused
 from synergy_core.mechanisms import MECHANISMS
 from synergy_core.model import PlanConfig
 from synergy_core.plan import plan
@@ -53,7 +54,7 @@ def plan_command(
     except SnapshotError as error:
         raise BadInputError(str(error)) from error
     started = time.perf_counter()
-    with bad_options():
+    with bad_options(), collector_paused():
         result = plan(state, config)
     seconds = time.perf_counter() - started
     click.echo(json.dumps(plan_document(result, seconds=seconds)) if as_json else plan_text(result, seconds=seconds))

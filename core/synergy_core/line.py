@@ -6,10 +6,10 @@ when it is needed: for running jobs at once, for the others when the walk along 
 
 from collections.abc import Container, Iterator, Mapping, Sequence
 
-from synergy_core.contender import Contender, Kinds
+from synergy_core.contender import Contender
+from synergy_core.memory import Memory
 from synergy_core.model import Job
 from synergy_core.policies.queue import Ranking
-from synergy_core.pool import Pool
 
 
 class Line:
@@ -64,26 +64,18 @@ class Line:
 class Roster:
     """The jobs of one plan by name."""
 
-    def __init__(self, jobs: Sequence[Job], pools: Sequence[Pool], tolerance: float) -> None:
+    def __init__(self, jobs: Sequence[Job], memory: Memory) -> None:
         self.jobs = {job.name: job for job in jobs}
-        self._pools = pools
-        self._tolerance = tolerance
-        self._kinds = Kinds(pools[0].further if pools else ())
-        self._contenders: dict[str, Contender] = {}
-        self.running = [self.contender(job.name) for job in jobs if job.running is not None]
+        self._memory = memory
+        self.running = [memory.contender(job) for job in jobs if job.running is not None]
 
     def contender(self, name: str) -> Contender:
         """The contender of this name: one for each job."""
-        contender = self._contenders.get(name)
-        if contender is None:
-            contender = Contender(self.jobs[name], self._pools, self._tolerance, self._kinds)
-            self._contenders[name] = contender
-        return contender
+        return self._memory.contender(self.jobs[name])
 
     def best_speed(self, job: Job) -> float:
         """Speed at the proportional share on the GPU type where the job is fastest; 0 where it is not known."""
-        known = self._kinds.of(job).best_speed
-        return self.contender(job.name).best_speed(self._pools) if known is None else known
+        return self._memory.contender(job).kind.best_speed(self._memory.pools)
 
     def speeds(self, job: Job) -> dict[str, float]:
         """Speed at the proportional share on each GPU type that could hold the job; 0 where it is not known."""

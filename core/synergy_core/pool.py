@@ -37,10 +37,11 @@ class Pool:
         ]
         self.usable = [gpus > 0 and all(share) for gpus, share in zip(self.gpus, self.share, strict=True)]
         self.open = np.array([u and n.schedulable for u, n in zip(self.usable, self.nodes, strict=True)], dtype=bool)
-        gpus_open = [gpus for gpus, is_open in zip(self.gpus, self.open, strict=True) if is_open]
+        self.is_open: list[bool] = self.open.tolist()
+        gpus_open = [gpus for gpus, is_open in zip(self.gpus, self.is_open, strict=True) if is_open]
         self.open_gpus = (sum(gpus_open), max(gpus_open, default=0))
         """GPUs of the open nodes: all together, and on one node at the most."""
-        open_shares = [share for share, is_open in zip(self.share, self.open, strict=True) if is_open]
+        open_shares = [share for share, is_open in zip(self.share, self.is_open, strict=True) if is_open]
         self.best_share = larger(*(open_shares or self.share))
         self.least_share = smaller(*(open_shares or self.share))
         self.shares = np.array(self.share, dtype=np.int64)
@@ -92,7 +93,7 @@ class Reservations:
         self.floating = 0
         self.slots: Rooms = np.array([self._slots_of(index) for index in range(len(pool.nodes))], dtype=np.int64)
         self.total = int(self.slots.sum())
-        self._unheld = sum(gpus for gpus, is_open in zip(self.free_gpus, self.pool.open, strict=True) if is_open)
+        self._unheld = sum(gpus for gpus, is_open in zip(self.free_gpus, pool.is_open, strict=True) if is_open)
 
     def copy(self) -> "Reservations":
         """The same promises, to go on from separately."""
@@ -143,16 +144,17 @@ class Reservations:
     def _change(self, booking: Booking, sign: int) -> None:
         for node, gpus, amounts in booking:
             self.free_gpus[node] -= sign * gpus
-            self._unheld -= sign * gpus * int(self.pool.open[node])
             free = self.free[node]
             for dimension, amount in enumerate(amounts):
                 free[dimension] -= sign * amount
-            before, after = int(self.slots[node]), self._slots_of(node)
-            self.slots[node] = after
-            self.total += after - before
+            if self.pool.is_open[node]:
+                self._unheld -= sign * gpus
+                before, after = int(self.slots[node]), self._slots_of(node)
+                self.slots[node] = after
+                self.total += after - before
 
     def _slots_of(self, node: int) -> int:
-        if not self.pool.open[node]:
+        if not self.pool.is_open[node]:
             return 0
         slots: int = min(self.free_gpus[node], *map(floordiv, self.free[node], self.pool.share[node]))
         return max(0, slots)

@@ -29,7 +29,6 @@ from synergy_core.model import Mode
 from synergy_core.placement import Seats, choose
 from synergy_core.pool import Booking, Pool, Reservations
 from synergy_core.reasons import NEVER, Reason
-from synergy_core.resources import larger
 
 
 @dataclass(slots=True)
@@ -67,11 +66,12 @@ def select(line: Line, pools: Sequence[Pool], *, mode: Mode, profile_gpus: int, 
     walk.hold_places()
     fewest_gpus = 0 if explain else line.fewest_gpus
     for contender in line:
+        if walk.stays(contender):
+            continue
         # a profile run may need less than a share: it is asked for even where no share is left
         if not explain and not contender.is_profile_run and walk.is_over(fewest_gpus):
             break
-        if not walk.stays(contender):
-            walk.admit(contender)
+        walk.admit(contender)
     else:
         return walk.selection
     walk.confirm_the_rest()
@@ -103,14 +103,14 @@ class _Walk:
         running = [contender for contender in self._line.running if contender.held is not None]
         for contender in sorted(running, key=lambda contender: not contender.keeps_its_gpus):
             if self._nobody_leaves:
-                self._hold(contender, _booking_as_held(contender))
+                self._hold(contender, contender.booking_as_held)
             elif self._may_stay(contender):
                 self._hold(contender, contender.booking_in_place)
                 if not contender.keeps_its_gpus:
                     self._displaceable[_pool_of(contender).gpu_type].append(contender)
                     self._count_releasable(contender, 1)
             elif contender.keeps_its_gpus and contender.nodes_are_there:
-                self._hold(contender, _booking_as_held(contender))
+                self._hold(contender, contender.booking_as_held)
                 self._pool_selection(_pool_of(contender)).pinned.add(contender)
         held = [contender.gpus for contender in self._held if contender.is_profile_run]
         self._profile_gpus_held = sum(held)
@@ -158,7 +158,7 @@ class _Walk:
     def _count_releasable(self, contender: Contender, sign: int) -> None:
         pool = _pool_of(contender)
         for node, gpus, _ in self._held[contender]:
-            change = sign * gpus if pool.open[node] else 0
+            change = sign * gpus if pool.is_open[node] else 0
             self._releasable[pool.gpu_type][node] += change
             self._all_releasable[pool.gpu_type] += change
 
@@ -239,7 +239,7 @@ class _Walk:
         for victim in reversed(self._displaceable[pool.gpu_type]):
             if victim.rank < contender.rank:
                 return
-            if victim in self._held and any(pool.open[node] for node, _, _ in self._held[victim]):
+            if victim in self._held and any(pool.is_open[node] for node, _, _ in self._held[victim]):
                 yield victim
 
     def _release(self, victim: Contender) -> None:
@@ -273,18 +273,6 @@ def _pool_of(contender: Contender) -> Pool:
     if contender.held is None:
         raise LookupError(f"{contender.name} holds nothing")
     return contender.held.pool
-
-
-def _booking_as_held(contender: Contender) -> Booking:
-    """The promise of a running job in fill mode: in place, and never less than what it cannot be cut down from."""
-    held = contender.cut_down()
-    if contender.is_profile_run or contender.held is None:
-        return held
-    promised = contender.on(contender.held.pool).booking(contender.held.seats)
-    return tuple(
-        (node, gpus, larger(amounts, promise))
-        for (node, gpus, amounts), (_, _, promise) in zip(held, promised, strict=True)
-    )
 
 
 def floats(contender: Contender, pool: Pool) -> bool:

@@ -5,7 +5,7 @@ between rounds GPUs that fall free are filled at once (mode `fill`), as the exte
 event; a round in which nothing can have changed is passed over:
 
 * nobody came, ended or was resized since a plan that changed nothing, and
-* nobody waits, or the policy's line has the same jobs within the cluster's GPUs as run now.
+* nobody waits, or the line is the same too, or it has the same jobs within the cluster's GPUs as run now.
 """
 
 import heapq
@@ -14,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from math import ceil, floor, inf
 
+from synergy_core.memory import Memory
 from synergy_core.model import Allocation, Mode, Plan, PlanConfig, PriorityQueues, Snapshot
 from synergy_core.plan import plan
 from synergy_simulator.run import Run
@@ -87,14 +88,22 @@ class Outcome:
 Progress = Callable[[int], None]
 """Called with the number of jobs that are done so far."""
 
+Watch = Callable[[Snapshot, PlanConfig], None]
+"""Called with what is about to be planned. The jobs of the snapshot move on afterwards."""
 
-def simulate(workload: Workload, options: Options, progress: Progress = lambda _done: None) -> Outcome:
+
+def simulate(
+    workload: Workload,
+    options: Options,
+    progress: Progress = lambda _done: None,
+    watch: Watch = lambda _snapshot, _config: None,
+) -> Outcome:
     """Run a workload to its end. Deterministic: the same input gives the same outcome."""
-    return _Simulation(workload, options, progress).run()
+    return _Simulation(workload, options, progress, watch).run()
 
 
 class _Simulation:
-    def __init__(self, workload: Workload, options: Options, progress: Progress) -> None:
+    def __init__(self, workload: Workload, options: Options, progress: Progress, watch: Watch) -> None:
         self._options = options
         self._workload = workload
         self._nodes = workload.cluster.nodes()
@@ -108,6 +117,8 @@ class _Simulation:
         """Jobs change their GPU types from round to round, even where all of them run."""
         self._can_foresee = options.reuse_plans and by_gpus
         self._progress = progress
+        self._watch = watch
+        self._memory = Memory()
         self._now = 0.0
         self._coming = 0
         self._active: dict[str, Run] = {}
@@ -196,9 +207,7 @@ class _Simulation:
             return True
         if len(self._active) == len(self._running):
             return False
-        if self._can_foresee and self._options.policy in ORDER_NEVER_CHANGES:
-            return self._queue_changed
-        return True
+        return self._queue_changed or self._options.policy not in ORDER_NEVER_CHANGES
 
     # Events
 
@@ -261,6 +270,8 @@ class _Simulation:
     def _is_foreseen(self) -> bool:
         if len(self._active) == len(self._running):
             return True
+        if not self._queue_changed and self._options.policy in ORDER_NEVER_CHANGES:
+            return True
         if not self._can_foresee or self._profiling:
             return False
         self._show_all()
@@ -289,15 +300,16 @@ class _Simulation:
         )
         jobs = tuple(run.job for run in self._active.values())
         snapshot = Snapshot(nodes=self._nodes, jobs=jobs, now=self._now, round_s=options.round_s)
+        self._watch(snapshot, config)
         started = time.perf_counter()
-        answer = plan(snapshot, config)
+        answer = plan(snapshot, config, self._memory)
         self._plan_s.append(time.perf_counter() - started)
         return answer
 
     def _show_all(self) -> None:
-        shown = self._running if self._options.policy in ORDER_NEVER_CHANGES else self._active
-        for run in shown.values():
-            run.show(self._now)
+        if self._options.policy not in ORDER_NEVER_CHANGES:
+            for run in self._active.values():
+                run.show(self._now)
 
     def _carry_out(self, answer: Plan) -> bool:
         """Do what the plan says; whether that changed anything."""

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from synergy_core.line import Roster
+from synergy_core.kind import Kind
 from synergy_core.model import Job, Node, PlanConfig, Profile
 from synergy_core.pool import Pool as NodePool
 from synergy_simulator.inputs.clusters import Cluster
@@ -116,7 +116,7 @@ class _Known:
         at_share: dict[str, float] = {}
         for pool in self._pools:
             one = Job(name="one", gpus=job.gpus, profiles=matrices, gpu_types=(pool.gpu_type,))
-            speed = Roster([one], [pool], tolerance).best_speed(one) if pool.gpu_type in matrices else 0.0
+            speed = Kind(one, pool.further, tolerance).best_speed([pool]) if pool.gpu_type in matrices else 0.0
             if speed > 0 and self._cluster.gpus_of(pool.gpu_type) >= job.gpus:
                 at_share[pool.gpu_type] = speed
         if not at_share:

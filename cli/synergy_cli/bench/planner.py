@@ -12,6 +12,7 @@ import click
 from synergy_cli.bench.workload import a_round_later, cluster
 from synergy_cli.errors import bad_options
 from synergy_cli.text_table import text_table
+from synergy_core.collector import collector_paused
 from synergy_core.model import PlanConfig, Snapshot
 from synergy_core.plan import plan
 
@@ -100,9 +101,10 @@ def growth_over_n_log_n(measured: Sequence[tuple[int, float]]) -> float:
 def _median_seconds(work: Callable[[], object], repeats: int) -> float:
     seconds = []
     for _ in range(repeats):
-        started = time.perf_counter()
-        work()
-        seconds.append(time.perf_counter() - started)
+        with collector_paused():
+            started = time.perf_counter()
+            work()
+            seconds.append(time.perf_counter() - started)
     return median(seconds)
 
 

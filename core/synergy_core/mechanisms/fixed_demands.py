@@ -15,8 +15,10 @@ import numpy as np
 
 from synergy_core.contender import Contender, Held, fastest_first
 from synergy_core.diagnosis import never, open_to
+from synergy_core.kind import Kind
 from synergy_core.mechanisms.mechanism import Outcome, Round
 from synergy_core.mechanisms.statement import Packing, shares_of
+from synergy_core.model import Placement
 from synergy_core.placement import Rooms, choose, nodes_needed
 from synergy_core.pool import Booking, Pool, Reservations
 from synergy_core.reasons import NEVER, Reason
@@ -39,7 +41,9 @@ class FixedDemands:
         """Places that are kept, in the order of the line, those of jobs that cannot lose them first."""
         self._seated: dict[str, dict[Contender, Booking]] = {pool.gpu_type: {} for pool in round_.pools}
         self._waiting: list[tuple[Contender, Reason]] = []
-        self._demands: dict[tuple[str, str], Vector | None] = {}
+        self._demands: dict[tuple[_Like, str], Vector | None] = {}
+        self._refused: dict[_Like, Reason | None] = {}
+        """Newcomers of one GPU who found no place since somebody lost one, and why such as they never will."""
         self._profile_gpus_held = 0
         self._blocked = False
         """Whether a job that nobody may pass does not fit yet."""
@@ -93,7 +97,7 @@ class FixedDemands:
 
     def demand(self, contender: Contender, pool: Pool) -> Vector | None:
         """The job's demand per GPU on the pool; None where only its proportional share can be met there."""
-        key = (contender.name, pool.gpu_type)
+        key = (_like(contender), pool.gpu_type)
         if key not in self._demands:
             wish = contender.on(pool).wish
             met = self._choose(contender, self._empty[pool.gpu_type], wish) is not None
@@ -160,7 +164,9 @@ class FixedDemands:
         if contender not in self._kept:
             return False
         pool = _pool_of(contender)
-        self.seat(contender, pool, self._give_up(contender))
+        booking = self._kept.pop(contender)
+        self._decided[pool.gpu_type].take(booking)
+        self._seated[pool.gpu_type][contender] = booking
         return True
 
     # Newcomers
@@ -181,14 +187,23 @@ class FixedDemands:
         if contender.is_profile_run and self._profile_gpus_held > 0 and profile_gpus > self._round.profile_gpus:
             return never(contender, self._round.pools) or Reason.PROFILE_SHARE_USED
         pools = fastest_first(contender, self._round.pools)
+        like = _like(contender)
+        if like in self._refused:
+            return self._refused[like] or self._not_now(contender, pools)
+        if self._enters(contender, pools):
+            return None
+        reason = never(contender, self._round.pools)
+        if contender.gpus == 1:  # larger ones may be split once no server has all their GPUs
+            self._refused[like] = reason
+        return reason or self._not_now(contender, pools)
+
+    def _enters(self, contender: Contender, pools: list[Pool]) -> bool:
         for pool in pools:
             booking = self._find(contender, pool, self._all[pool.gpu_type])
             if booking:
                 self.seat(contender, pool, booking)
-                return None
-        if self._displaces and any(self._displace(contender, pool) for pool in pools):
-            return None
-        return never(contender, self._round.pools) or self._not_now(contender, pools)
+                return True
+        return self._displaces and any(self._displace(contender, pool) for pool in pools)
 
     def _find(self, contender: Contender, pool: Pool, ledger: Reservations) -> Booking:
         demand = self.demand(contender, pool)
@@ -227,6 +242,7 @@ class FixedDemands:
             booking = self._find(contender, pool, self._all[pool.gpu_type])
             if booking:
                 self.seat(contender, pool, booking)
+                self._refused.clear()
                 break
         for victim, place in reversed(released):
             if self._all[pool.gpu_type].fits(place):
@@ -251,6 +267,14 @@ class FixedDemands:
         ):
             return Reason.NO_FREE_NODE
         return Reason.NO_FREE_CPU_OR_MEMORY
+
+
+_Like = tuple[Kind, Placement, tuple[str, ...] | None]
+"""What decides where a job fits: its kind, its placement, and the nodes that it may use."""
+
+
+def _like(contender: Contender) -> _Like:
+    return contender.kind, contender.job.placement, contender.job.nodes
 
 
 def _pool_of(contender: Contender) -> Pool:

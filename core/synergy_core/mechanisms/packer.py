@@ -79,7 +79,7 @@ class Packer:
     def _leave(self, contender: Contender) -> None:
         """Seat a job of fill mode, a profile run or a pinned job with what it holds; it gets nothing more."""
         held: Booking = contender.held.booking if contender.held is not None else ()
-        self._packing.seat(contender, held, contender.cut_down())
+        self._packing.seat(contender, held, contender.cut_down)
 
     def _settle_all(self, bound: dict[Contender, Seats]) -> None:
         for contender in self._in_order(list(bound)):

@@ -12,6 +12,8 @@ from typing import BinaryIO
 import msgspec
 
 from synergy_core import model as core
+from synergy_core.collector import collector_paused
+from synergy_core.memory import Memory
 from synergy_core.plan import plan
 from synergy_extender.planning.question import LENGTH, Planned, Question
 
@@ -19,10 +21,11 @@ _QUESTIONS = msgspec.msgpack.Decoder(Question)
 
 
 class Planner:
-    """Answers questions; between them it keeps the jobs' profiles and nothing else."""
+    """Answers questions; between them it keeps the jobs' profiles, and what `plan()` may use again."""
 
     def __init__(self) -> None:
         self._profiles: dict[str, Mapping[str, core.Profile]] = {}
+        self._memory = Memory()
 
     def answer(self, request: bytes) -> Planned | str:
         """The plan; an error of the planner as its text."""
@@ -30,7 +33,9 @@ class Planner:
             question = _QUESTIONS.decode(request)
             snapshot = self._complete(question)
             started = time.perf_counter()
-            return Planned(plan(snapshot, question.config), time.perf_counter() - started)
+            with collector_paused():
+                answer = plan(snapshot, question.config, self._memory)
+            return Planned(answer, time.perf_counter() - started)
         except Exception as error:  # noqa: BLE001 - a planner's error must not end the process, it goes to the log
             return f"{type(error).__name__}: {error}"
 
