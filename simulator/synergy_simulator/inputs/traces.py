@@ -33,9 +33,59 @@ class TraceJob:
 
 _NATIVE = ("job_id", "arrival_s", "gpus", "model", "steps")
 _NATIVE_OPTIONAL = ("duration_s", "tenant", "weight", "slo_s", "batch_size", "skew")
-_SYNERGY = ("job_id", "arrival_s", "model", "gpus", "total_iterations", "fair_iter_s", "fair_duration_s")
-_GAVEL = ("job_id", "arrival_s", "job_type", "scale_factor", "total_steps", "duration_v100_s", "priority_weight")
-_TIRESIAS = ("job_id", "num_gpu", "submit_time", "iterations", "model_name", "duration", "interval")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _SimulatorTable:
+    """The table of a paper's simulator: its columns, and which of them are what."""
+
+    columns: Sequence[str]
+    arrival: str = "arrival_s"
+    gpus: str
+    model: str
+    steps: str
+    duration: str
+    weight: str | None = None
+
+    def read(self, rows: list[Row]) -> list[TraceJob]:
+        return [self._job(row) for row in rows]
+
+    def _job(self, row: Row) -> TraceJob:
+        return TraceJob(
+            name=row.text("job_id"),
+            arrival_s=row.number(self.arrival, least=0),
+            gpus=row.count(self.gpus),
+            model=row.text(self.model),
+            steps=row.count(self.steps),
+            duration_s=row.number(self.duration, above=0),
+            weight=1.0 if self.weight is None else row.number(self.weight, above=0),
+            place=_at(row),
+        )
+
+
+_SYNERGY = _SimulatorTable(
+    columns=("job_id", "arrival_s", "model", "gpus", "total_iterations", "fair_iter_s", "fair_duration_s"),
+    gpus="gpus",
+    model="model",
+    steps="total_iterations",
+    duration="fair_duration_s",  # at the GPU-proportional share
+)
+_GAVEL = _SimulatorTable(
+    columns=("job_id", "arrival_s", "job_type", "scale_factor", "total_steps", "duration_v100_s", "priority_weight"),
+    gpus="scale_factor",
+    model="job_type",
+    steps="total_steps",
+    duration="duration_v100_s",
+    weight="priority_weight",
+)
+_TIRESIAS = _SimulatorTable(
+    columns=("job_id", "num_gpu", "submit_time", "iterations", "model_name", "duration", "interval"),
+    arrival="submit_time",
+    gpus="num_gpu",
+    model="model_name",
+    steps="iterations",
+    duration="duration",
+)
 _PHILLY = ("timestamp", "duration", "num_gpus", "gpu_time", "cluster")
 
 
@@ -58,9 +108,9 @@ def read_trace(path: Path) -> list[TraceJob]:
 def _format_of(table: Table) -> tuple[Sequence[str], Callable[[list[Row]], list[TraceJob]]]:
     """The format by a column that only it has; the native one where none is."""
     for mark, columns, read in (
-        ("total_iterations", _SYNERGY, _synergy),
-        ("scale_factor", _GAVEL, _gavel),
-        ("submit_time", _TIRESIAS, _tiresias),
+        ("total_iterations", _SYNERGY.columns, _SYNERGY.read),
+        ("scale_factor", _GAVEL.columns, _GAVEL.read),
+        ("submit_time", _TIRESIAS.columns, _TIRESIAS.read),
         ("gpu_time", _PHILLY, _philly),
     ):
         if mark in table.columns:
@@ -102,55 +152,6 @@ def _native_job(row: Row) -> TraceJob:
         skew=row.number("skew", least=0) if row.has("skew") else 0.1,
         place=_at(row),
     )
-
-
-def _synergy(rows: list[Row]) -> list[TraceJob]:
-    """Table of the Synergy authors: iterations, and their time at the GPU-proportional share."""
-    return [
-        TraceJob(
-            name=row.text("job_id"),
-            arrival_s=row.number("arrival_s", least=0),
-            gpus=row.count("gpus"),
-            model=row.text("model"),
-            steps=row.count("total_iterations"),
-            duration_s=row.number("fair_duration_s", above=0),
-            place=_at(row),
-        )
-        for row in rows
-    ]
-
-
-def _gavel(rows: list[Row]) -> list[TraceJob]:
-    """Table of the Gavel authors: steps, and seconds on a V100."""
-    return [
-        TraceJob(
-            name=row.text("job_id"),
-            arrival_s=row.number("arrival_s", least=0),
-            gpus=row.count("scale_factor"),
-            model=row.text("job_type"),
-            steps=row.count("total_steps"),
-            duration_s=row.number("duration_v100_s", above=0),
-            weight=row.number("priority_weight", above=0),
-            place=_at(row),
-        )
-        for row in rows
-    ]
-
-
-def _tiresias(rows: list[Row]) -> list[TraceJob]:
-    """Table of the Tiresias authors: iterations and seconds."""
-    return [
-        TraceJob(
-            name=row.text("job_id"),
-            arrival_s=row.number("submit_time", least=0),
-            gpus=row.count("num_gpu"),
-            model=row.text("model_name"),
-            steps=row.count("iterations"),
-            duration_s=row.number("duration", above=0),
-            place=_at(row),
-        )
-        for row in rows
-    ]
 
 
 def _philly(rows: list[Row]) -> list[TraceJob]:

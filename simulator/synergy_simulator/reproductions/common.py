@@ -28,20 +28,26 @@ class Inputs:
     profiles: ProfileTable
     profiles_note: str
     philly: Path | None
+    steady: Path | None
+    """The authors' trace of single-GPU jobs in steady state, at 9 jobs/h."""
     quick: bool
     seed: int
     run: RunAll
 
     @staticmethod
     def of(data: Path | None, *, quick: bool, seed: int, run: RunAll) -> "Inputs":
-        """`data` has `synergy/throughputs.json` and `philly/philly.csv`, or neither, or is None."""
-        table = None if data is None else data / "synergy" / "throughputs.json"
-        philly = None if data is None else data / "philly" / "philly.csv"
-        if table is not None and table.is_file():
+        """`data`, where given, has all or some of the tables that are read here."""
+
+        def at_hand(name: str) -> Path | None:
+            return data / name if data is not None and (data / name).is_file() else None
+
+        table = at_hand("synergy/throughputs.json")
+        if table is not None:
             profiles, note = read_profiles(table), "Matrices: the Synergy authors' table (one-GPU matrices, scaled)."
         else:
             profiles, note = built_in_profiles(), "Matrices: the built-in models, not the paper's measured ones."
-        return Inputs(profiles, note, philly if philly is not None and philly.is_file() else None, quick, seed, run)
+        steady = at_hand("synergy/trace_ss9.csv") if table is not None else None
+        return Inputs(profiles, note, at_hand("philly/philly.csv"), steady, quick, seed, run)
 
     def workload(self, trace: Sequence[TraceJob], cluster: Cluster) -> Workload:
         """A trace on a cluster with these profiles."""

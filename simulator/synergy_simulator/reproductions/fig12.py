@@ -1,9 +1,9 @@
 """Figure 12: FIFO on servers with 3, 4, 5 and 6 CPUs for each GPU."""
 
-from synergy_simulator.generator import SINGLE, Split
+from synergy_simulator.generator import SINGLE
 from synergy_simulator.report.chart import Line, line_chart
 from synergy_simulator.reproductions.common import Findings, Inputs, avg_h
-from synergy_simulator.reproductions.sweeps import Sweep, scale_notes, scale_of
+from synergy_simulator.reproductions.sweeps import W1, Sweep, scale_notes, scale_of, trace_note
 
 PAPER = {3: 3.4, 4: 3.0, 5: 2.2, 6: 1.8}
 """Gain of tune at 9 jobs/h."""
@@ -17,7 +17,7 @@ def fig12(inputs: Inputs) -> Findings:
             policy="fifo",
             mechanisms=("proportional", "tune"),
             loads=(LOAD,),
-            split=Split(20, 70, 10),
+            split=W1,
             gpu_mix=SINGLE,
             cpus_per_gpu=ratio,
             scale=scale_of(inputs),
@@ -34,7 +34,8 @@ def fig12(inputs: Inputs) -> Findings:
     ]
     differs = [
         inputs.profiles_note,
-        "Durations are drawn at the proportional share of each cluster, so that all ratios have the same load in GPUs.",
+        trace_note(inputs, single=True),
+        "Durations are those at the proportional share of each cluster, so that all ratios have the same load in GPUs.",
         *scale_notes(scale_of(inputs)),
     ]
     lines = [

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from synergy_simulator.generator import PHILLY, Split, with_models
+from synergy_simulator.generator import PHILLY, with_models
 from synergy_simulator.grid import Case
 from synergy_simulator.inputs.clusters import homogeneous
 from synergy_simulator.report.summary import Summary
@@ -18,7 +18,7 @@ from synergy_simulator.reproductions.common import (
     philly_trace,
     steady,
 )
-from synergy_simulator.reproductions.sweeps import cdf_chart
+from synergy_simulator.reproductions.sweeps import W1, cdf_chart
 
 PAPER = {"srtf": (30.0, 26.0), "las": (32.0, 28.0), "fifo": (71.0, 62.0)}
 """Average JCT in hours: proportional, Synergy."""
@@ -28,15 +28,15 @@ FIRST = 48_000
 
 def fig6(inputs: Inputs) -> Findings:
     """Average JCT under three policies; short and long jobs under SRTF; how much each job gains."""
-    count, nodes, measure = (1600, 12, (600, 1000)) if inputs.quick else (8000, 64, (4000, 5000))
-    split = Split(20, 70, 10)
-    real = philly_trace(inputs, count, FIRST)
+    part = 8 if inputs.quick else 1
+    count, nodes, measure = 8000 // part, 64 // part, (4000 // part, 5000 // part)
+    real = philly_trace(inputs, 8000, FIRST)
     if real is None:
-        trace = inputs.derived(count, split, load=9.0 * nodes / 16, gpu_mix=PHILLY)
+        trace = inputs.derived(count, W1, load=7.0 * nodes / 16, gpu_mix=PHILLY)
         source = "Trace: drawn as in section 5.1; the Philly table is not at hand (--data names its folder)."
     else:
-        trace = with_models(real, split, inputs.profiles.models, seed=inputs.seed)
-        source = f"Trace: jobs {FIRST} to {FIRST + count} of the public Philly table; the paper's subrange is not told."
+        trace = with_models(real[::part], W1, inputs.profiles.models, seed=inputs.seed)
+        source = f"Trace: jobs {FIRST} to {FIRST + 8000} of the public Philly table; the paper's subrange is not told."
     workload = inputs.workload(trace, homogeneous(nodes))
     cases = [
         Case(f"{policy} {mechanism}", workload, steady(measure, policy=policy, mechanism=mechanism))
@@ -52,6 +52,7 @@ def fig6(inputs: Inputs) -> Findings:
         inputs.profiles_note,
         source,
         f"{nodes * 8} GPUs, {in_use:.0%} of them in use with SRTF and proportional.",
+        *(["Quick: an eighth of the GPUs and of the jobs."] if inputs.quick else []),
     ]
     jcts = {"proportional": found["srtf"][0].jcts, "tune": found["srtf"][1].jcts}
     figures = {f"gain_{policy}": avg_h(usual) / avg_h(tuned) for policy, (usual, tuned) in found.items()}

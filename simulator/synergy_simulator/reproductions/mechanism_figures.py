@@ -4,11 +4,9 @@ from collections.abc import Mapping, Sequence
 
 from synergy_simulator.generator import PHILLY, SINGLE, Split
 from synergy_simulator.reproductions.common import Findings, Inputs, avg_h
-from synergy_simulator.reproductions.sweeps import FULL, Scale, Sweep, jct_chart, scale_notes
+from synergy_simulator.reproductions.sweeps import W1, Sweep, jct_chart, scale_notes, scale_of, trace_note
 
-SPLITS = (Split(20, 70, 10), Split(33, 33, 33), Split(50, 0, 50))
-
-SMALL = Scale(2, 300, (150, 250))
+SPLITS = (W1, Split(33, 33, 33), Split(50, 0, 50))
 
 
 def fig11(inputs: Inputs) -> Findings:
@@ -32,7 +30,7 @@ def fig11(inputs: Inputs) -> Findings:
             "The paper: greedy breaks down as more jobs are sensitive, far above proportional at (50,0,50); tune "
             "is as good as proportional there. It gives curves, no figures."
         ),
-        *scale_notes(_scale(inputs)),
+        *scale_notes(scale_of(inputs)),
     ]
     header = ("split", "jobs/h", *(f"{name}, h" for name in mechanisms), "gain of tune")
     return Findings("Figure 11: workload splits under FIFO, multi-GPU", header, rows, differs, charts, figures)
@@ -66,8 +64,9 @@ def fig13(inputs: Inputs) -> Findings:
         )
     differs = [
         inputs.profiles_note,
+        trace_note(inputs, single=True),
         "Single-GPU jobs at 9 jobs/h; the paper does not say which load it used.",
-        *scale_notes(_scale(inputs)),
+        *scale_notes(scale_of(inputs)),
     ]
     header = ("workload", "mechanism", "static, h", "tuned, h", "gain", "the paper")
     return Findings("Figure 13: DRF and Tetris", header, rows, differs, (), figures)
@@ -82,17 +81,12 @@ def _sweep(
         loads=loads,
         split=split,
         gpu_mix=SINGLE if single else PHILLY,
-        scale=_scale(inputs),
+        scale=scale_of(inputs),
     )
 
 
-def _scale(inputs: Inputs) -> Scale:
-    """Greedy, DRF and Tetris look at every job of a long queue in each round: the quick versions are smaller still."""
-    return SMALL if inputs.quick else FULL
-
-
 def _loads(inputs: Inputs) -> Sequence[float]:
-    return (5.5,) if inputs.quick else (3.0, 4.0, 5.0, 5.5)
+    return (7.0,) if inputs.quick else (5.5, 7.0)
 
 
 def _row(split: str, load: float, hours: Mapping[str, float], mechanisms: Sequence[str]) -> tuple[str, ...]:

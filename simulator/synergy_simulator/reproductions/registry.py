@@ -6,6 +6,7 @@ from synergy_simulator.reproductions.common import Findings, Inputs
 from synergy_simulator.reproductions.fig5 import fig5
 from synergy_simulator.reproductions.fig6 import fig6
 from synergy_simulator.reproductions.fig12 import fig12
+from synergy_simulator.reproductions.ftf import ftf
 from synergy_simulator.reproductions.load_figures import fig7, fig8, fig9
 from synergy_simulator.reproductions.mechanism_figures import fig11, fig13
 from synergy_simulator.reproductions.motivation import motivation
@@ -21,6 +22,7 @@ REPRODUCTIONS: Mapping[str, Callable[[Inputs], Findings]] = {
     "synergy-fig11": fig11,
     "synergy-fig12": fig12,
     "synergy-fig13": fig13,
+    "synergy-ftf": ftf,
     "synergy-motivation": motivation,
     "synergy-opt-gap": opt_gap,
     "synergy-table5": table5,

@@ -1,14 +1,18 @@
 """Average JCT over load, as in figures 7, 8, 9, 11 and 12."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from synergy_simulator.generator import Split
+from synergy_simulator.generator import SINGLE, Split
 from synergy_simulator.grid import Case
 from synergy_simulator.inputs.clusters import homogeneous
+from synergy_simulator.inputs.traces import TraceJob, read_trace
 from synergy_simulator.report.chart import Line, line_chart
 from synergy_simulator.report.summary import Summary
 from synergy_simulator.reproductions.common import Inputs, avg_h, steady
+
+W1 = Split(20, 70, 10)
+"""The split of figures 6 to 9, a mix of sensitive and insensitive jobs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,13 +29,23 @@ class Scale:
         return self.servers / 16
 
 
+AUTHORS_LOAD = 9.0
+"""Jobs per hour of the authors' own trace."""
+
 FULL = Scale(16, 6500, (4000, 5000))
-QUICK = Scale(4, 1200, (800, 1000))
+QUICK = Scale(2, 500, (300, 450))
 
 
 def scale_of(inputs: Inputs) -> Scale:
-    """The paper's size, or a quarter of it."""
+    """The paper's size, or an eighth of it."""
     return QUICK if inputs.quick else FULL
+
+
+def trace_note(inputs: Inputs, *, single: bool) -> str:
+    """Where the traces come from."""
+    if single and inputs.steady is not None and not inputs.quick:
+        return "Trace: at 9 jobs/h the Synergy authors' own, at other loads drawn as section 5.1 says."
+    return "Trace: drawn anew as section 5.1 says; the paper's own traces are not published with it."
 
 
 def scale_notes(scale: Scale) -> list[str]:
@@ -63,12 +77,24 @@ class Sweep:
         scale = self.scale
         cluster = homogeneous(scale.servers, cpus_per_gpu=self.cpus_per_gpu)
         for load in self.loads:
-            trace = inputs.derived(scale.jobs, self.split, load=load * scale.part, gpu_mix=self.gpu_mix)
-            workload = inputs.workload(trace, cluster)
+            workload = inputs.workload(self.trace(inputs, load), cluster)
             for mechanism in self.mechanisms:
                 options = steady(scale.measure, policy=self.policy, mechanism=mechanism)
                 made.append(Case(f"{prefix}{mechanism}, {load:g} jobs/h", workload, options))
         return made
+
+    def trace(self, inputs: Inputs, load: float) -> list[TraceJob]:
+        """The authors' own trace where this is its load, else one that is drawn."""
+        theirs = (FULL, SINGLE, W1, AUTHORS_LOAD)
+        if inputs.steady is not None and (self.scale, self.gpu_mix, self.split, load) == theirs:
+            return [replace(job, steps=None) for job in read_trace(inputs.steady)]
+        return inputs.derived(self.scale.jobs, self.split, load=load * self.scale.part, gpu_mix=self.gpu_mix)
+
+    def wanted(self, inputs: Inputs, load: float) -> float:
+        """GPU-hours that jobs up to the last measured one want at the proportional share, per GPU-hour there is."""
+        jobs = self.trace(inputs, load)[: self.scale.measure[1]]
+        hours = sum(job.gpus * (job.duration_s or 0.0) for job in jobs)
+        return hours / (jobs[-1].arrival_s - jobs[0].arrival_s) / (8 * self.scale.servers)
 
     def grouped(self, summaries: Sequence[Summary]) -> dict[float, dict[str, Summary]]:
         """The answers by load and mechanism."""
