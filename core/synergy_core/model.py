@@ -280,7 +280,8 @@ class PlanConfig:
     aware: bool = True
     """Whether policies over several GPU types see that a job's speed differs between them (Gavel)."""
     explain: bool = True
-    """False leaves out of `waiting` the jobs behind the point of the line where nothing is left: faster, same plan."""
+    """False leaves `waiting` empty, and does not look at jobs behind the point of the line where nothing is left:
+    faster, same plan."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -41,7 +41,9 @@ def plan(snapshot: Snapshot, config: PlanConfig, memory: Memory | None = None) -
     given = {a.job: a for packing in outcome.packings for a in _allocations(packing, config)} | kept
     return Plan(
         allocations=tuple(given[name] for name in sorted(given)),
-        waiting=tuple(waiting(contender.job, reason) for contender, reason in outcome.waiting),
+        waiting=tuple(waiting(contender.job, reason) for contender, reason in outcome.waiting)
+        if config.explain
+        else (),
         preempted=tuple(sorted(job.name for job in running if _run_ends(job, given.get(job.name)))),
         resized=tuple(sorted(job.name for job in running if _is_resized(job, given.get(job.name)))),
         policy=config.policy,

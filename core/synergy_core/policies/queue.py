@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Any
 
 from synergy_core.model import Job, PriorityQueues
@@ -53,4 +54,6 @@ class Ranking:
 
 def ranked(queue: Queue, key: Callable[[Job], Any]) -> Ranking:
     """The jobs by `key`, the smallest first, then by arrival and name."""
-    return Ranking(tuple(job.name for job in sorted(queue.jobs, key=lambda job: (key(job), job.arrival_s, job.name))))
+    jobs = sorted(queue.jobs, key=attrgetter("arrival_s", "name"))
+    jobs.sort(key=key)
+    return Ranking(tuple([job.name for job in jobs]))

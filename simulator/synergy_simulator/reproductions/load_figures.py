@@ -49,10 +49,11 @@ def _figure(inputs: Inputs, paper: _Paper) -> Findings:
         scale=scale_of(inputs),
     )
     found = sweep.grouped(inputs.run(sweep.cases(inputs)))
-    rows = [
-        _row(load, sweep.wanted(inputs, load), by["proportional"], by["tune"], paper.says) for load, by in found.items()
-    ]
     highest = max(found)
+    rows = [
+        (*_row(load, sweep.wanted(inputs, load), by["proportional"], by["tune"]), paper.says if load == highest else "")
+        for load, by in found.items()
+    ]
     at = found[highest]
     charts = [jct_chart(paper.title, found, mechanisms)]
     for name, part in (("short", _short), ("long", _long)):
@@ -78,15 +79,15 @@ def _figure(inputs: Inputs, paper: _Paper) -> Findings:
 
 def _loads(paper: _Paper, *, quick: bool) -> Sequence[float]:
     """The highest is the first that overfills the cluster at the proportional share."""
-    loads = (6.0, 7.0, 8.0, 9.0) if paper.single else (4.0, 5.5, 7.0)
+    loads = (6.0, 7.0, 8.0, 9.0) if paper.single else (4.0, 5.5, 7.5)
     return loads[-1:] if quick else loads
 
 
-def _row(load: float, wanted: float, usual: Summary, tuned: Summary, says: str) -> tuple[str, ...]:
+def _row(load: float, wanted: float, usual: Summary, tuned: Summary) -> tuple[str, ...]:
     waiting = f"{usual.metrics.avg_queue_s / HOUR:.1f} / {tuned.metrics.avg_queue_s / HOUR:.1f}"
     in_use = f"{usual.metrics.gpu_utilization:.0%} / {tuned.metrics.gpu_utilization:.0%}"
     gain = f"{avg_h(usual) / avg_h(tuned):.2f}x"
-    return f"{load:g}", f"{wanted:.0%}", f"{avg_h(usual):.1f}", f"{avg_h(tuned):.1f}", gain, waiting, in_use, says
+    return f"{load:g}", f"{wanted:.0%}", f"{avg_h(usual):.1f}", f"{avg_h(tuned):.1f}", gain, waiting, in_use
 
 
 def _short(jcts: Sequence[float]) -> list[float]:

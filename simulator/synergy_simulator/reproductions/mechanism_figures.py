@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from synergy_simulator.generator import PHILLY, SINGLE, Split
 from synergy_simulator.reproductions.common import Findings, Inputs, avg_h
-from synergy_simulator.reproductions.sweeps import W1, Sweep, jct_chart, scale_notes, scale_of, trace_note
+from synergy_simulator.reproductions.sweeps import LONG_QUEUES, QUICK, W1, Scale, Sweep, jct_chart, scale_notes
 
 SPLITS = (W1, Split(33, 33, 33), Split(50, 0, 50))
 
@@ -30,7 +30,7 @@ def fig11(inputs: Inputs) -> Findings:
             "The paper: greedy breaks down as more jobs are sensitive, far above proportional at (50,0,50); tune "
             "is as good as proportional there. It gives curves, no figures."
         ),
-        *scale_notes(scale_of(inputs)),
+        *scale_notes(_scale(inputs)),
     ]
     header = ("split", "jobs/h", *(f"{name}, h" for name in mechanisms), "gain of tune")
     return Findings("Figure 11: workload splits under FIFO, multi-GPU", header, rows, differs, charts, figures)
@@ -64,9 +64,8 @@ def fig13(inputs: Inputs) -> Findings:
         )
     differs = [
         inputs.profiles_note,
-        trace_note(inputs, single=True),
         "Single-GPU jobs at 9 jobs/h; the paper does not say which load it used.",
-        *scale_notes(scale_of(inputs)),
+        *scale_notes(_scale(inputs)),
     ]
     header = ("workload", "mechanism", "static, h", "tuned, h", "gain", "the paper")
     return Findings("Figure 13: DRF and Tetris", header, rows, differs, (), figures)
@@ -81,8 +80,12 @@ def _sweep(
         loads=loads,
         split=split,
         gpu_mix=SINGLE if single else PHILLY,
-        scale=scale_of(inputs),
+        scale=_scale(inputs),
     )
+
+
+def _scale(inputs: Inputs) -> Scale:
+    return QUICK if inputs.quick else LONG_QUEUES
 
 
 def _loads(inputs: Inputs) -> Sequence[float]:

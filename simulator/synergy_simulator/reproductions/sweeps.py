@@ -33,6 +33,8 @@ AUTHORS_LOAD = 9.0
 """Jobs per hour of the authors' own trace."""
 
 FULL = Scale(16, 6500, (4000, 5000))
+LONG_QUEUES = Scale(16, 3000, (1500, 2500))
+"""For mechanisms under which queues grow without end: each plan looks at all of them."""
 QUICK = Scale(2, 500, (300, 450))
 
 

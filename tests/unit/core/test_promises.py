@@ -171,19 +171,8 @@ def test_jobs_that_may_not_be_preempted_stay(snapshot: Snapshot, config: PlanCon
 
 @often
 @given(snapshots(disturbed=True), configs)
-def test_without_explanations_the_plan_is_the_same_and_only_the_end_of_the_line_is_silent(
+def test_without_explanations_the_plan_is_the_same_and_only_nobody_is_told_why_it_waits(
     snapshot: Snapshot, config: PlanConfig
 ) -> None:
     whole, brief = plan(snapshot, config), plan(snapshot, replace(config, explain=False))
-    told = iter(whole.waiting)
-    assert all(one in told for one in brief.waiting), "a part of what is told otherwise, in its order"
-    assert replace(brief, waiting=()) == replace(whole, waiting=())
-
-
-def test_who_comes_after_the_last_gpu_is_not_looked_at_without_explanations() -> None:
-    snapshot = Snapshot(
-        nodes=(Node(name="n1", gpu_type="V100", gpus=8, cpu_millis=24000, memory_bytes=2**39),),
-        jobs=tuple(Job(name=f"j{index:02}", gpus=1, arrival_s=float(index)) for index in range(20)),
-    )
-    assert len(plan(snapshot, PlanConfig(policy="fifo")).waiting) == 12
-    assert plan(snapshot, PlanConfig(policy="fifo", explain=False)).waiting == ()
+    assert brief == replace(whole, waiting=())
