@@ -1,6 +1,6 @@
 """A job while it is planned: its place in line, what it holds, and what jobs of its kind may have."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -41,6 +41,8 @@ class Contender:
         self.running = job.running
         self.held = _held(job, pools) if job.running is not None else None
         self.kind: Kind = (kinds or Kinds(pools[0].further if pools else (), tolerance)).of(job)
+        self.on: Callable[[Pool], Terms] = self.kind.on
+        """What the job may have on a pool."""
         self.is_profile_run = self.kind.is_profile_run
         """Whether it is run to be measured."""
 
@@ -128,10 +130,6 @@ class Contender:
     def bounded(self, per_gpu: NDArray[np.int64]) -> NDArray[np.int64]:
         """Amounts per GPU of each node (nodes x dimensions) within the job's bounds."""
         return self.kind.bounded(per_gpu)
-
-    def on(self, pool: Pool) -> Terms:
-        """What the job may have on this pool."""
-        return self.kind.on(pool)
 
 
 def fastest_first(contender: Contender, pools: Iterable[Pool]) -> list[Pool]:
