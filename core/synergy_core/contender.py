@@ -73,15 +73,19 @@ class Contender:
         held, running = self.held, self.running
         return held is not None and running is not None and len(held.booking) == len(running.workers)
 
-    @cached_property
+    @property
     def place_is_there(self) -> bool:
         """Whether all nodes on which it runs are there, can be used, and have a GPU type that it may have."""
+        if self.types is not None and self.held is not None and self.held.pool.gpu_type not in self.types:
+            return False
+        return self._nodes_can_be_used
+
+    @cached_property
+    def _nodes_can_be_used(self) -> bool:
         held = self.held
-        if held is None or not self.nodes_are_there:
+        if held is None or not self.nodes_are_there or not self.may_use(held.pool):
             return False
-        if self.types is not None and held.pool.gpu_type not in self.types:
-            return False
-        return self.may_use(held.pool) and all(held.pool.usable[node] for node, _ in held.seats)
+        return all(held.pool.usable[node] for node, _ in held.seats)
 
     @property
     def keeps_its_gpus(self) -> bool:

@@ -10,6 +10,7 @@ from synergy_core.contender import Contender
 from synergy_core.memory import Memory
 from synergy_core.model import Job
 from synergy_core.policies.queue import Ranking
+from synergy_core.pool import Pool
 
 
 class Line:
@@ -82,7 +83,7 @@ class Roster:
         contender = self.contender(job.name)
         return {
             pool.gpu_type: contender.on(pool).proportional_steps_per_s()
-            for pool in self._pools
+            for pool in self._memory.pools
             if contender.may_use(pool) and self._has_room(contender, pool)
         }
 

@@ -15,6 +15,7 @@ from synergy_core.memory import Memory
 from synergy_core.model import Allocation, FieldError, Job, Node, Plan, PlanConfig, Snapshot
 from synergy_core.policies import POLICIES
 from synergy_core.policies.queue import Queue, Ranking
+from synergy_core.pool import Pool
 from synergy_core.reasons import waiting
 from synergy_core.resources import node_share, with_more_used
 

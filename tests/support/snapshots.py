@@ -11,6 +11,7 @@ from synergy_core.mechanisms import MECHANISMS
 from synergy_core.model import Job, Mode, Node, Plan, PlanConfig, Profile, Snapshot
 from synergy_core.plan import plan
 from synergy_core.policies import POLICIES
+from synergy_core.policies.time_shares import NAMES as SHARE_TIME
 
 GIB = 2**30
 FURTHER = ("network", "storage")
@@ -20,10 +21,10 @@ FUNGIBLE = ("proportional", "tune")
 """Mechanisms that let run whoever's GPUs fit."""
 
 
-def configs_of(mechanisms: Iterable[str]) -> st.SearchStrategy[PlanConfig]:
+def configs_of(mechanisms: Iterable[str], policies: Iterable[str] = POLICIES) -> st.SearchStrategy[PlanConfig]:
     return st.builds(
         PlanConfig,
-        policy=st.sampled_from(sorted(POLICIES)),
+        policy=st.sampled_from(sorted(policies)),
         mechanism=st.sampled_from(sorted(mechanisms)),
         mode=st.sampled_from(("round", "fill")),
         profile_gpu_percent=st.sampled_from((0, 25, 100)),
@@ -33,6 +34,8 @@ def configs_of(mechanisms: Iterable[str]) -> st.SearchStrategy[PlanConfig]:
 configs = configs_of(set(MECHANISMS) - {"opt"})
 """Opt takes a solver's time for each plan: it has its own tests with fewer examples."""
 fungible_configs = configs_of(FUNGIBLE)
+filling_configs = configs_of(FUNGIBLE, set(POLICIES) - {"yarn-cs", *SHARE_TIME})
+"""Policies that keep no GPU from whoever could use it: for the head of the line, or for those who share a GPU type."""
 
 
 def in_mode(config: PlanConfig, mode: Mode) -> PlanConfig:

@@ -269,12 +269,12 @@ class FixedDemands:
         return Reason.NO_FREE_CPU_OR_MEMORY
 
 
-_Like = tuple[Kind, Placement, tuple[str, ...] | None]
-"""What decides where a job fits: its kind, its placement, and the nodes that it may use."""
+_Like = tuple[Kind, Placement, tuple[str, ...] | None, tuple[str, ...] | None]
+"""What decides where a job fits: its kind, its placement, and the nodes and GPU types that it may use."""
 
 
 def _like(contender: Contender) -> _Like:
-    return contender.kind, contender.job.placement, contender.job.nodes
+    return contender.kind, contender.job.placement, contender.job.nodes, contender.types
 
 
 def _pool_of(contender: Contender) -> Pool:

@@ -20,7 +20,7 @@ def _carried_out(jobs: tuple[Job, ...], result: Plan) -> tuple[Job, ...]:
     )
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=40)
 @given(snapshots(), configs, st.data())
 def test_what_was_planned_before_changes_nothing(snapshot: Snapshot, config: PlanConfig, data: st.DataObject) -> None:
     memory = Memory()

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from support import promises
-from support.snapshots import configs, fungible_configs, in_mode, later, snapshots
+from support.snapshots import configs, filling_configs, fungible_configs, in_mode, later, snapshots
 from synergy_core.model import Job, Node, PlanConfig, Snapshot
 from synergy_core.plan import plan
 
@@ -91,7 +91,7 @@ def _types(snapshot: Snapshot, job: Job) -> set[str]:
 @given(data=st.data())
 def test_no_gpus_stay_idle_that_a_waiting_job_could_use(data: st.DataObject, mode: str) -> None:
     snapshot = data.draw(snapshots(plain=True))
-    result = plan(snapshot, in_mode(data.draw(fungible_configs), mode))
+    result = plan(snapshot, in_mode(data.draw(filling_configs), mode))
     waiting = {entry.job for entry in result.waiting}
     for job in snapshot.jobs:
         if job.name in waiting:
