@@ -1,7 +1,7 @@
 """Sensitivity matrices as they stand in a spec (given) or a status (measured)."""
 
 from itertools import pairwise
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator, ConfigDict, Field, JsonValue, model_validator
 
@@ -100,21 +100,103 @@ DemandList = Annotated[list[DemandVector], Field(json_schema_extra={**_BY_GPU_TY
 """Demand vectors of one job, at most one for each GPU type."""
 
 
-class ProfilePoint(ApiModel):
-    """One measured CPU point: what one profile Job found."""
+class ProfileRun(ApiModel):
+    """What one profile Job found."""
 
-    gpu_type: Annotated[str, Field(description="GPU type it was measured on.")]
-    cpu_millis: Annotated[int, Field(ge=1, description="CPU limit of the run in milli-CPU.")]
-    memory_bytes: Annotated[int, Field(ge=1, description="Memory limit of the run in bytes.")]
     steps_per_second: Annotated[float, Field(gt=0, description="Mean throughput in training steps per second.")]
     relative_error: Annotated[
         float, Field(ge=0, description="Standard error of the mean step rate, relative to it.")
     ] = 0.0
-    max_rss_bytes: Annotated[
-        int, Field(ge=0, description="Peak resident memory of the run's processes in bytes; 0 where it is not known.")
-    ] = 0
     job: Annotated[str, Field(description="Name of the Kubernetes Job that measured it.")] = ""
-    measured_at: Annotated[Timestamp | None, Field(description="When the run ended.")] = None
+
+
+class ProfilePoint(ApiModel):
+    """One measured point: the mean of its runs."""
+
+    gpu_type: Annotated[str, Field(description="GPU type it was measured on.")]
+    cpu_millis: Annotated[int, Field(ge=1, description="CPU limit of the runs in milli-CPU.")]
+    memory_bytes: Annotated[
+        int,
+        Field(
+            ge=1, description="Memory limit of the runs in bytes; with hitRate the memory that this rate stands for."
+        ),
+    ]
+    steps_per_second: Annotated[float, Field(gt=0, description="Mean throughput in training steps per second.")]
+    relative_error: Annotated[
+        float, Field(ge=0, description="Standard error of the mean step rate of the runs themselves, relative to it.")
+    ] = 0.0
+    low_steps_per_second: Annotated[
+        float | None, Field(ge=0, description="Lower end of the 95 % confidence interval, once the series is done.")
+    ] = None
+    high_steps_per_second: Annotated[
+        float | None, Field(ge=0, description="Upper end of the 95 % confidence interval.")
+    ] = None
+    hit_rate: Annotated[
+        float | None,
+        Field(
+            ge=0,
+            le=1,
+            description="Fraction of the data that counted as cached, at points that check the memory model; at all "
+            "others it is all of it.",
+        ),
+    ] = None
+    storage_bytes_per_second: Annotated[
+        int | None, Field(ge=1, description="What these runs' reads from storage were held to.")
+    ] = None
+    predicted_steps_per_second: Annotated[
+        float | None, Field(ge=0, description="What the memory model says of this point.")
+    ] = None
+    max_rss_bytes: Annotated[
+        int,
+        Field(
+            ge=0,
+            description="Peak memory of a run's processes in bytes, the data cache left out; 0 where it is not known.",
+        ),
+    ] = 0
+    cached: Annotated[bool, Field(description="The job reads its data through the library's cache.")] = False
+    runs: Annotated[list[ProfileRun], Field(max_length=64, description="The runs, in the order of their end.")] = []
+    job: Annotated[str, Field(description="Name of the Kubernetes Job that measured it last.")] = ""
+    measured_at: Annotated[Timestamp | None, Field(description="When the last run ended.")] = None
+
+
+class ProfileConfidence(ApiModel):
+    """How far the measured speeds on one GPU type are to be believed."""
+
+    gpu_type: Annotated[str, Field(description="GPU type it holds for.")]
+    level: Annotated[
+        Literal["High", "Fair", "Low"],
+        Field(description="High: uncertainty and memory error within 5 %, Fair: within 15 %."),
+    ]
+    uncertainty: Annotated[
+        float,
+        Field(
+            ge=0, description="Half the width of the widest 95 % confidence interval of a CPU point, relative to it."
+        ),
+    ]
+    runs: Annotated[int, Field(ge=1, description="Profile runs on this GPU type.")]
+    run_to_run: Annotated[
+        float | None,
+        Field(
+            ge=0,
+            description="Standard deviation of a run's speed around that of its point, relative to it; absent where no "
+            "point was measured twice: the intervals then know of the noise within a run only.",
+        ),
+    ] = None
+    memory_error: Annotated[
+        float | None,
+        Field(ge=0, description="How far the memory model was off at the worst point that checked it, relative."),
+    ] = None
+    memory_points: Annotated[int, Field(ge=0, description="Points that checked the memory model.")] = 0
+    storage_bytes_per_second: Annotated[
+        int | None,
+        Field(
+            ge=1, description="Storage bandwidth of a profile pod that the memory model uses: of the pool, or measured."
+        ),
+    ] = None
+
+
+ConfidenceList = Annotated[list[ProfileConfidence], Field(json_schema_extra={**_BY_GPU_TYPE})]
+"""Confidence in one job's speeds, at most once for each GPU type."""
 
 
 class ProfileRequest(ApiModel):

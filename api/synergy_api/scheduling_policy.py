@@ -25,6 +25,34 @@ class Profiling(ApiModel):
     threshold_percent: Annotated[
         int, Field(ge=1, le=90, description="Throughput gain below which the search looks at the lower half.")
     ] = 10
+    runs_per_point: Annotated[
+        int,
+        Field(
+            ge=1, le=10, description="Runs of each CPU point at the least; from 2 on the noise between runs is known."
+        ),
+    ] = 1
+    max_repeats: Annotated[
+        int,
+        Field(
+            ge=0, le=64, description="Further runs, per GPU type, of points that are noisy or contradict each other."
+        ),
+    ] = 4
+    precision_percent: Annotated[
+        int, Field(ge=1, le=90, description="Points are measured again until they are known this well (95 %).")
+    ] = 10
+    demand_tolerance_percent: Annotated[
+        int,
+        Field(
+            ge=0, le=50, description="The demand vector is the least that is at most this much slower than the best."
+        ),
+    ] = 5
+    check_memory_model: Annotated[
+        bool,
+        Field(description="Measure a job that reads through the data cache at one point with less memory as well."),
+    ] = True
+    max_sweep_points: Annotated[
+        int, Field(ge=4, le=240, description="Points of a Sweep at the most, over all GPU types of a job.")
+    ] = 64
 
 
 class SchedulingPolicySpec(ApiModel):

@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import Field
 
 from synergy_api.base import ApiModel, Conditions, Timestamp
-from synergy_api.profile import MatrixList, ProfilePoint
+from synergy_api.profile import ConfidenceList, MatrixList, ProfilePoint
 
 
 class ThroughputProfileSpec(ApiModel):
@@ -23,10 +23,13 @@ class ThroughputProfileSpec(ApiModel):
     command: Annotated[list[str], Field(description="Command and arguments of the training container.")] = []
     batch_size: Annotated[int | None, Field(ge=1, description="Samples per training step, over all GPUs.")] = None
     gpus: Annotated[int, Field(ge=1, description="GPUs of the measured job.")]
-    points: Annotated[list[ProfilePoint], Field(max_length=256, description="CPU points that were measured.")] = []
+    points: Annotated[list[ProfilePoint], Field(max_length=256, description="Points that were measured.")] = []
     matrices: Annotated[
         MatrixList, Field(min_length=1, max_length=16, description="The full matrix for each GPU type.")
     ]
+    confidence: Annotated[
+        ConfidenceList, Field(max_length=16, description="How well the matrices are known, for each GPU type.")
+    ] = []
     measured_at: Annotated[Timestamp, Field(description="When the last of the points was measured.")]
 
 

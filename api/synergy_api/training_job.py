@@ -6,7 +6,7 @@ from pydantic import ConfigDict, Field, computed_field, model_validator
 
 from synergy_api.base import ApiModel, Conditions, PositiveQuantity, Timestamp
 from synergy_api.names import MAX_JOB_NAME
-from synergy_api.profile import DemandList, MatrixList, ProfilePoint, ProfileRequest
+from synergy_api.profile import ConfidenceList, DemandList, MatrixList, ProfilePoint, ProfileRequest
 from synergy_api.sizes import SizeLimits
 from synergy_api.template import TEMPLATE_SCHEMA
 
@@ -65,8 +65,11 @@ class ProfileSpec(ApiModel):
     model_config = ConfigDict(json_schema_extra={"x-kubernetes-validations": _PROFILE_RULES})
 
     mode: Annotated[
-        Literal["Auto", "Provided", "Skip"],
-        Field(description="Auto measures it, Provided takes `matrices`, Skip schedules at the GPU-proportional share."),
+        Literal["Auto", "Sweep", "Provided", "Skip"],
+        Field(
+            description="Auto measures it at few points, Sweep at all of a grid of CPU and memory, Provided takes "
+            "`matrices`, Skip schedules at the GPU-proportional share."
+        ),
     ] = "Auto"
     matrices: Annotated[
         MatrixList, Field(max_length=16, description="With mode Provided: a matrix for each GPU type.")
@@ -225,9 +228,15 @@ class ProfileStatus(ApiModel):
         Field(max_length=71, description="What the workers run instead: the job is measured anew before its next run."),
     ] = ""
     request: Annotated[ProfileRequest | None, Field(description="The place the next profile runs ask for.")] = None
-    points: Annotated[list[ProfilePoint], Field(max_length=256, description="CPU points measured so far.")] = []
+    points: Annotated[list[ProfilePoint], Field(max_length=256, description="Points measured so far.")] = []
+    unchecked: Annotated[
+        list[str], Field(max_length=16, description="GPU types on which a run to check the memory model failed.")
+    ] = []
     matrices: Annotated[MatrixList, Field(max_length=16, description="The full matrix for each GPU type.")] = []
     demand: Annotated[DemandList, Field(max_length=16, description="What saturates the job, for each GPU type.")] = []
+    confidence: Annotated[
+        ConfidenceList, Field(max_length=16, description="How well the matrices are known, for each GPU type.")
+    ] = []
 
 
 class RunOutcome(ApiModel):

@@ -28,7 +28,8 @@ def _of_points(old: TrainingJobStatus, new: TrainingJobStatus) -> Iterator[Findi
     known = {point.job for point in old.profile.points} if old.profile else set()
     for point in new.profile.points if new.profile else []:
         if point.job not in known:
-            facts = {"cpu": format_cpu(point.cpu_millis), "gpu_type": point.gpu_type}
+            part = "" if point.hit_rate is None else f", {point.hit_rate:.0%} of the data in memory"
+            facts = {"cpu": format_cpu(point.cpu_millis), "gpu_type": point.gpu_type + part}
             yield say(Reason.POINT_MEASURED, speed=f"{point.steps_per_second:.3g}", **facts)
 
 

@@ -63,4 +63,4 @@ def _digest(spec: TrainingJobSpec, pod: PodView) -> str:
 
 
 def _may_change(spec: TrainingJobSpec) -> bool:
-    return spec.profile.mode == "Auto" and not fixed_image(spec)
+    return spec.profile.mode in ("Auto", "Sweep") and not fixed_image(spec)

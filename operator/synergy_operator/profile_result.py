@@ -27,6 +27,7 @@ class _Measured(_Message):
     steps_per_second: Annotated[float, Field(gt=0)]
     relative_error: Annotated[float, Field(ge=0)] = 0.0
     max_rss_bytes: Annotated[int, Field(ge=0)] = 0
+    cached: bool = False
 
 
 class _Failed(_Message):
@@ -48,6 +49,7 @@ class Measurement:
     steps_per_second: float
     relative_error: float
     max_rss_bytes: int
+    cached: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,4 +73,4 @@ def read_result(container: ContainerView) -> Measurement | Shortfall:
         problem = message.message or message.reason
         tail = f"; its last output: {message.log_tail.strip()}" if message.log_tail.strip() else ""
         return Shortfall(_HARNESS_REASONS[message.reason], f"{problem}{tail}"[:_LONGEST_PROBLEM])
-    return Measurement(message.steps_per_second, message.relative_error, message.max_rss_bytes)
+    return Measurement(message.steps_per_second, message.relative_error, message.max_rss_bytes, message.cached)

@@ -8,20 +8,19 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final, Literal
 
-from synergy_api.profile import ProfilePoint
 from synergy_api.quantity import format_bytes, format_cpu
 from synergy_api.reasons import Finding, Reason, say
-from synergy_api.timestamps import format_time, parse_time
+from synergy_api.timestamps import parse_time
 from synergy_api.training_job import Allocation, NodeShare, ProfileStatus, RunOutcome, ServiceStatus, TrainingJobSpec
 from synergy_operator.actions import Action, CreateJob, DeleteJob
 from synergy_operator.conditions import Verdict, no
 from synergy_operator.half_bound import BIND_SECONDS
 from synergy_operator.hindrance import cannot_start, hindrance, questions, questions_of_job, refused_pod
-from synergy_operator.image_change import holds_for, of_newest_image
+from synergy_operator.image_change import of_newest_image
 from synergy_operator.observed import Observed
-from synergy_operator.profile_curve import job_matrix, next_point
+from synergy_operator.profile_harvest import concluded, harvested, result_of
 from synergy_operator.profile_job import ATTEMPTS, profile_job
-from synergy_operator.profile_result import Measurement, Shortfall, read_result
+from synergy_operator.profile_result import Shortfall
 from synergy_operator.profile_series import (
     Standing,
     completed,
@@ -32,12 +31,13 @@ from synergy_operator.profile_series import (
     publication,
 )
 from synergy_operator.profile_size import ProfileSize, profile_size
+from synergy_operator.profile_target import next_target
 from synergy_operator.run_end import close
 from synergy_operator.run_step import RunStep, decided, reason_of, reason_text, sooner
 from synergy_operator.share import too_small
 from synergy_operator.template import Place
 from synergy_operator.training_run import START_SECONDS, deletions_of
-from synergy_operator.views import BatchJobView, PodView
+from synergy_operator.views import BatchJobView, PodView, Target
 from synergy_operator.worker_state import WorkerState, worker_state
 
 POD_SECONDS: Final = 60.0
@@ -94,6 +94,11 @@ class _Series:
     def pod_of(self, job: BatchJobView) -> PodView | None:
         return next((pod for pod in self.pods if pod.batch_job == job.name), None)
 
+    @property
+    def found(self) -> tuple[tuple[BatchJobView, PodView | None], ...]:
+        """The Jobs with their pods."""
+        return tuple((job, self.pod_of(job)) for job in self.jobs)
+
     @cached_property
     def holding(self) -> tuple[PodView, ...]:
         return tuple(pod for pod in self.pods if not pod.terminal)
@@ -101,7 +106,7 @@ class _Series:
     @cached_property
     def active(self) -> tuple[BatchJobView, ...]:
         """Jobs that have or may still get a pod without a result."""
-        return tuple(job for job in self.jobs if not job.finished and _result(job, self.pod_of(job)) is None)
+        return tuple(job for job in self.jobs if not job.finished and result_of(job, self.pod_of(job)) is None)
 
 
 def follow(
@@ -146,10 +151,17 @@ def _measure(series: _Series) -> ProfileStep:
         return _end(series, "Yielded", series.standing.verdict.finding)
     if series.allocation.state != "Granted" or not series.wanted or size is None or share is None:
         return _end(series, "Yielded", say(Reason.NOT_STARTED, run=series.number))
-    point = next_point(size, tuple(series.standing.profile.points), series.observed.cluster.profiling)
-    if point is None:
+    target = next_target(
+        series.spec,
+        size,
+        tuple(series.standing.profile.points),
+        series.observed.cluster.profiling,
+        gpu_types=len(series.observed.cluster.allowed_types(series.spec.gpu_types)),
+        check=size.gpu_type not in series.standing.profile.unchecked,
+    )
+    if target is None:
         return _complete(series, size)
-    return _create(series, Place(share.node, size.gpus, point, size.memory_bytes))
+    return _create(series, Place(share.node, size.gpus, target.cpu_millis, size.memory_bytes), target)
 
 
 def _forced_end(series: _Series) -> ProfileStep | None:
@@ -164,7 +176,7 @@ def _forced_end(series: _Series) -> ProfileStep | None:
     return _end(series, "Evicted", lost) if lost is not None else None
 
 
-def _create(series: _Series, place: Place) -> ProfileStep:
+def _create(series: _Series, place: Place, target: Target) -> ProfileStep:
     refusals = series.observed.refusals
     if refusals.run == series.number:
         outcome: Ending = "Failed" if refusals.invalid else "Evicted"
@@ -174,9 +186,11 @@ def _create(series: _Series, place: Place) -> ProfileStep:
         return _end(_failed(series, small), "Failed", small)
     if not series.allocation.admitted:
         return _step(series, no(say(Reason.WAITING_FOR_ROOM, run=series.number)))
-    attempt = sum(job.point == place.cpu_millis for job in series.jobs)
+    attempt = sum(job.target == target for job in series.jobs)
     settings = series.observed.settings
-    job = profile_job(series.observed.job, series.spec, series.number, place, attempt=attempt, settings=settings)
+    job = profile_job(
+        series.observed.job, series.spec, series.number, place, target, attempt=attempt, settings=settings
+    )
     books = series.service.model_copy(update={"run": series.number})
     return _step(series, _measuring(series, place.cpu_millis), books, CreateJob(series.number, job))
 
@@ -191,7 +205,7 @@ def _wait(series: _Series) -> ProfileStep:
     waits = [until - series.now] if series.allocation.state != "Granted" else []
     for job in series.jobs:
         pod = series.pod_of(job)
-        if pod is not None and not pod.terminal and _result(job, pod) is not None:
+        if pod is not None and not pod.terminal and result_of(job, pod) is not None:
             after.append(DeleteJob(job.name, job.uid))  # sidecars keep the pod although the measurement is over
     asking = [questions(pod, pod.created_at, series.observed, series.now) for pod in series.holding]
     for pod in series.holding:
@@ -210,14 +224,13 @@ def _wait(series: _Series) -> ProfileStep:
 
 def _complete(series: _Series, size: ProfileSize) -> ProfileStep:
     """The series on this GPU type is done; so is the profile if no other type is to be measured."""
-    old = series.standing.profile
-    matrix = job_matrix(series.spec, size, tuple(old.points))
-    profile = old.model_copy(update={"matrices": [*old.matrices, matrix], "request": None})
+    profile = concluded(series.standing.profile, series.spec, size)
     published = publication(series.observed, profile, series.spec, series.now)
     if missing_types(profile, series.spec, series.observed.cluster):
         after = next_series(profile, series.observed, series.spec)
     else:
-        after = finished_series(completed(profile, profile.matrices, series.spec.gpus))
+        tolerance = series.observed.cluster.profiling.demand_tolerance_percent
+        after = finished_series(completed(profile, profile.matrices, series.spec.gpus, tolerance))
     step = _end(replace(series, standing=after), "Profiled", _done(series))
     return replace(step, run=replace(step.run, before=(published,)))
 
@@ -228,60 +241,31 @@ def _with_new_points(series: _Series) -> _Series:
         return series
     going = decided(series.service, series.number) is not None
     profile = of_newest_image(series.standing.profile, series.spec, series.pods, going=going)
-    size = series.size
-    have = {point.cpu_millis for point in points_on(profile, size.gpu_type)}
-    new: list[ProfilePoint] = []
-    for job in series.jobs:
-        pod = series.pod_of(job)
-        result = _result(job, pod)
-        ours = job.fingerprint == profile.fingerprint and job.point > 0 and job.point not in have
-        if isinstance(result, Measurement) and pod is not None and ours and holds_for(profile, series.spec, pod):
-            have.add(job.point)
-            new.append(_point(size, job, pod, result, series.now))
-    if not new and profile == series.standing.profile:
+    profile = harvested(profile, series.spec, series.size, series.found, series.now)
+    if profile == series.standing.profile:
         return series
-    profile = profile.model_copy(update={"points": [*profile.points, *new]})
     return replace(series, standing=replace(series.standing, profile=profile))
-
-
-def _point(size: ProfileSize, job: BatchJobView, pod: PodView, result: Measurement, now: float) -> ProfilePoint:
-    return ProfilePoint(
-        gpu_type=size.gpu_type,
-        cpu_millis=job.point,
-        memory_bytes=pod.memory_bytes + pod.beside_memory_bytes,
-        steps_per_second=float(f"{result.steps_per_second:.6g}"),
-        relative_error=float(f"{result.relative_error:.3g}"),
-        max_rss_bytes=result.max_rss_bytes,
-        job=job.name,
-        measured_at=format_time(pod.main.finished_at if pod.main.finished_at is not None else now),
-    )
-
-
-def _result(job: BatchJobView, pod: PodView | None) -> Measurement | Shortfall | None:
-    """What the Job found; None while it runs, and where its pod was lost instead of ending."""
-    if pod is not None and worker_state(pod) in (WorkerState.SUCCEEDED, WorkerState.FAILED, WorkerState.YIELDED):
-        if pod.main.exit_code is None:
-            return Shortfall(Reason.PROFILE_BAD_COMMAND, pod.init_failure or pod.main.message or "it did not start")
-        return read_result(pod.main)
-    if job.failed_reason == "DeadlineExceeded":
-        return Shortfall(Reason.PROFILE_TIMEOUT, "it did not end in time")
-    return None
 
 
 def _failure(series: _Series) -> Finding | None:
     """Why the profile has failed: a point that came to nothing as often as it may be tried, or once where sidecars keep
     the pod, since the proof goes with it."""
-    attempts: dict[int, list[tuple[BatchJobView, Shortfall]]] = {}
+    attempts: dict[Target, list[tuple[BatchJobView, Shortfall]]] = {}
     for job in series.jobs:
-        result = _result(job, series.pod_of(job))
-        if isinstance(result, Shortfall):
-            attempts.setdefault(job.point, []).append((job, result))
+        result = result_of(job, series.pod_of(job))
+        if isinstance(result, Shortfall) and job.target.hit_rate is None:
+            attempts.setdefault(job.target, []).append((job, result))
     kept = {pod.batch_job for pod in series.holding}
-    for point, shortfalls in sorted(attempts.items()):
+    for target, shortfalls in sorted(attempts.items(), key=lambda item: (item[0].cpu_millis, item[0].repeat)):
         if len(shortfalls) >= ATTEMPTS or any(job.name in kept for job, _ in shortfalls):
             job, shortfall = shortfalls[-1]
             memory = format_bytes(series.share.memory_bytes) if series.share else "its limit"
-            facts = {"job": job.name, "cpu": format_cpu(point), "problem": shortfall.problem, "memory": memory}
+            facts = {
+                "job": job.name,
+                "cpu": format_cpu(target.cpu_millis),
+                "problem": shortfall.problem,
+                "memory": memory,
+            }
             return say(shortfall.reason, **facts)
     return None
 
@@ -291,7 +275,7 @@ def _lost(series: _Series) -> Finding | None:
     number, now = series.number, series.now
     for job in series.jobs:
         pod = series.pod_of(job)
-        if _result(job, pod) is not None:
+        if result_of(job, pod) is not None:
             continue
         if pod is None and (job.finished or job.deleting):
             return say(Reason.WORKER_LOST, run=number, rank=0, problem=f"the pod of profile run {job.name} is gone")

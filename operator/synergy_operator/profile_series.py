@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from synergy_api.profile import ProfileRequest, SensitivityMatrix
-from synergy_api.reasons import Reason, say
+from synergy_api.reasons import Finding, Reason, say
 from synergy_api.throughput_profile import ThroughputProfileSpec
 from synergy_api.timestamps import format_time
 from synergy_api.training_job import ProfileStatus, TrainingJobSpec
@@ -15,7 +15,8 @@ from synergy_operator.fingerprint import fingerprint
 from synergy_operator.image_change import noted, outdated
 from synergy_operator.known_profiles import best_known, profile_name
 from synergy_operator.observed import Observed
-from synergy_operator.profile_curve import Points, job_demand
+from synergy_operator.profile_curve import job_demand
+from synergy_operator.profile_points import TOO_UNCERTAIN, Points, is_cpu_point
 from synergy_operator.profile_size import ProfileSize, profile_size
 from synergy_operator.twins import ahead_of
 
@@ -44,7 +45,7 @@ def standing(observed: Observed, spec: TrainingJobSpec) -> Standing:
     if old is None or old.fingerprint != mark:
         old = ProfileStatus(state="Waiting", fingerprint=mark)
     if spec.profile.mode == "Provided":
-        complete = old if old.state == "Complete" else completed(old, spec.profile.matrices, spec.gpus)
+        complete = old if old.state == "Complete" else _provided(old, observed, spec)
         return Standing(complete, yes(say(Reason.PROFILE_PROVIDED)))
     old = noted(observed, spec, old)
     if outdated(old) is not None:
@@ -56,7 +57,13 @@ def standing(observed: Observed, spec: TrainingJobSpec) -> Standing:
     return _to_measure(old, observed, spec)
 
 
-def completed(profile: ProfileStatus, matrices: Iterable[SensitivityMatrix], gpus: int) -> ProfileStatus:
+def _provided(old: ProfileStatus, observed: Observed, spec: TrainingJobSpec) -> ProfileStatus:
+    return completed(old, spec.profile.matrices, spec.gpus, observed.cluster.profiling.demand_tolerance_percent)
+
+
+def completed(
+    profile: ProfileStatus, matrices: Iterable[SensitivityMatrix], gpus: int, tolerance_percent: int
+) -> ProfileStatus:
     """The profile with all its matrices, and the demand that follows from them."""
     ordered = sorted(matrices, key=lambda matrix: matrix.gpu_type)
     return profile.model_copy(
@@ -64,7 +71,7 @@ def completed(profile: ProfileStatus, matrices: Iterable[SensitivityMatrix], gpu
             "state": "Complete",
             "request": None,
             "matrices": ordered,
-            "demand": [job_demand(matrix, gpus) for matrix in ordered],
+            "demand": [job_demand(matrix, gpus, tolerance_percent) for matrix in ordered],
         }
     )
 
@@ -99,6 +106,7 @@ def publication(observed: Observed, profile: ProfileStatus, spec: TrainingJobSpe
         gpus=spec.gpus,
         points=points,
         matrices=profile.matrices,
+        confidence=profile.confidence,
         measured_at=max(times, default=format_time(now)),
     )
     return PublishProfile(name, published.to_wire(), old.version if old else "")
@@ -106,11 +114,28 @@ def publication(observed: Observed, profile: ProfileStatus, spec: TrainingJobSpe
 
 def finished_series(profile: ProfileStatus) -> Standing:
     """The standing of a profile that is complete, measured by the job itself or by an identical one."""
+    doubt = _doubt(profile)
+    if doubt is not None:
+        return Standing(profile, yes(doubt))
     if not profile.points:
         name = profile_name(profile.fingerprint, profile.image_digest)
         return Standing(profile, yes(say(Reason.PROFILE_KNOWN, name=name)))
     kinds = ", ".join(sorted({point.gpu_type for point in profile.points}))
-    return Standing(profile, yes(say(Reason.PROFILE_MEASURED, points=len(profile.points), gpu_types=kinds)))
+    points = sum(is_cpu_point(point) for point in profile.points)
+    return Standing(profile, yes(say(Reason.PROFILE_MEASURED, points=points, gpu_types=kinds)))
+
+
+def _doubt(profile: ProfileStatus) -> Finding | None:
+    """Why the speeds are not to be relied on, if they are not."""
+    for known in profile.confidence:
+        if known.uncertainty > TOO_UNCERTAIN:
+            facts = {"gpu_type": known.gpu_type, "uncertainty": f"{known.uncertainty:.0%}"}
+            return say(Reason.PROFILE_UNCERTAIN, runs=known.runs, **facts)
+    for known in profile.confidence:
+        if known.memory_error is not None and known.memory_error > TOO_UNCERTAIN:
+            facts = {"gpu_type": known.gpu_type, "error": f"{known.memory_error:.0%}"}
+            return say(Reason.PROFILE_MEMORY_OFF, **facts)
+    return None
 
 
 def _to_measure(old: ProfileStatus, observed: Observed, spec: TrainingJobSpec) -> Standing:
@@ -119,7 +144,8 @@ def _to_measure(old: ProfileStatus, observed: Observed, spec: TrainingJobSpec) -
     if missing_types(profile, spec, cluster):
         return next_series(profile, observed, spec)
     if profile.matrices:
-        return finished_series(completed(profile, profile.matrices, spec.gpus))
+        tolerance = cluster.profiling.demand_tolerance_percent
+        return finished_series(completed(profile, profile.matrices, spec.gpus, tolerance))
     wanted = ", ".join(cluster.allowed_types(spec.gpu_types))
     waiting = profile.model_copy(update={"state": "Waiting", "request": None})
     return Standing(waiting, no(say(Reason.NO_NODE_TO_PROFILE, wanted=wanted)))
@@ -162,4 +188,7 @@ def _with_known(profile: ProfileStatus, known: ThroughputProfileSpec | None) -> 
     if known is None or not new:
         return profile
     digest = profile.image_digest or known.image_digest
-    return profile.model_copy(update={"matrices": [*profile.matrices, *new], "image_digest": digest})
+    added = {matrix.gpu_type for matrix in new}
+    confidence = [*profile.confidence, *(item for item in known.confidence if item.gpu_type in added)]
+    matrices = [*profile.matrices, *new]
+    return profile.model_copy(update={"matrices": matrices, "confidence": confidence, "image_digest": digest})

@@ -22,7 +22,8 @@ _MOST_POINTS: Final = 63
 @dataclass(frozen=True, slots=True)
 class ProfileSize:
     """One profile pod: `gpus` of the job's `job_gpus`; CPU points from `floor_millis` to `ceiling_millis`; the full
-    memory of every point. `storage_bytes_per_s` is the pod's part of its node's bandwidth, None where not known."""
+    memory of every point. `storage_bytes_per_s` is the pod's part of its node's bandwidth, None where not known;
+    `node_part` is that part, by GPUs."""
 
     gpu_type: str
     gpus: int
@@ -32,6 +33,7 @@ class ProfileSize:
     ceiling_millis: int
     memory_bytes: int
     storage_bytes_per_s: float | None
+    node_part: float = 1.0
 
     def of_job(self, amount: int) -> int:
         """A pod's amount of CPU or memory as the whole job's, rounded up."""
@@ -74,6 +76,7 @@ def profile_size(
         ceiling_millis=ceiling,
         memory_bytes=max(1, min(memory_bounds)),
         storage_bytes_per_s=share,
+        node_part=gpus / node.gpus,
     )
 
 

@@ -21,6 +21,12 @@ ANNOTATION_JOB_UID: Final = f"{names.GROUP}/job-uid"
 """On profile pods, whose controller is a batch Job: the TrainingJob's uid."""
 ANNOTATION_POINT: Final = f"{names.GROUP}/cpu-millis"
 """On profile Jobs: the CPU point that is measured."""
+ANNOTATION_HIT_RATE: Final = f"{names.GROUP}/hit-rate"
+"""On profile Jobs that check the memory model: the fraction of the data that counts as cached."""
+ANNOTATION_STORAGE: Final = f"{names.GROUP}/storage-bytes-per-s"
+"""On profile Jobs: what their reads from storage are held to, where they are."""
+ANNOTATION_REPEAT: Final = f"{names.GROUP}/repeat"
+"""On profile Jobs: how often their point had been measured before."""
 ANNOTATION_FINGERPRINT: Final = f"{names.GROUP}/fingerprint"
 """On profile Jobs: the fingerprint of the spec that they measure."""
 
@@ -127,8 +133,19 @@ class PodView:
 
 
 @dataclass(frozen=True, slots=True)
+class Target:
+    """What one profile run measures: the CPU, all data in memory; with `hit_rate` that fraction of it, the rest read
+    from storage, at most at `storage_bytes_per_s`. `repeat` counts the runs of the same point before."""
+
+    cpu_millis: int
+    hit_rate: float | None = None
+    storage_bytes_per_s: int | None = None
+    repeat: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class BatchJobView:
-    """A batch/v1 Job that measures one CPU point."""
+    """A batch/v1 Job that measures one point."""
 
     namespace: str
     name: str
@@ -137,13 +154,18 @@ class BatchJobView:
     owner: str
     job: str
     run: int
-    point: int
+    target: Target
     fingerprint: str
     created_at: float
     deleting: bool
     failed_reason: str
     failed_message: str
     complete: bool
+
+    @property
+    def point(self) -> int:
+        """Its CPU in milli-CPU; -1 where it does not say."""
+        return self.target.cpu_millis
 
     @property
     def finished(self) -> bool:
@@ -235,13 +257,27 @@ def read_batch_job(item: Object) -> BatchJobView:
         owner=_controller(metadata),
         job=labels.get(names.LABEL_JOB, ""),
         run=_number(labels.get(names.LABEL_RUN)),
-        point=_number(annotations.get(ANNOTATION_POINT)),
+        target=_target(annotations),
         fingerprint=annotations.get(ANNOTATION_FINGERPRINT, ""),
         created_at=parse_time(metadata["creationTimestamp"]),
         deleting="deletionTimestamp" in metadata,
         failed_reason=(failed.get("reason") or "Failed") if failed else "",
         failed_message=failed.get("message") or "",
         complete="Complete" in true,
+    )
+
+
+def _target(annotations: Object) -> Target:
+    hit_rate, storage = annotations.get(ANNOTATION_HIT_RATE), annotations.get(ANNOTATION_STORAGE)
+    try:
+        counts_as = None if hit_rate is None else float(hit_rate)
+    except ValueError:
+        counts_as = None
+    return Target(
+        _number(annotations.get(ANNOTATION_POINT)),
+        counts_as,
+        None if storage is None else _number(storage),
+        max(0, _number(annotations.get(ANNOTATION_REPEAT))),
     )
 
 

@@ -10,8 +10,11 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-BLOCKS = 10
-"""Blocks of consecutive steps whose means give the error of the whole."""
+GROUPS = 11
+"""Groups of consecutive steps whose centres give the error of the whole."""
+_CENTRES_ERROR = sqrt(9 / 5)
+"""Where each step takes a random time, slopes between neighbouring centres scatter by the root of 2/3 as much as means
+of that many steps, and the slope of the line through all moments errs by the root of 6/5 as much as the mean does."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +32,7 @@ class Sample:
 class Measurement:
     """The rate of the steps in a span of time.
 
-    `relative_error` is the standard error of the mean step time, as a fraction of it.
+    `relative_error` is the standard error of the rate, as a fraction of it.
     """
 
     steps_per_second: float
@@ -46,8 +49,8 @@ def measure(samples: Sequence[Sample]) -> Measurement:
     last one's errs by where in a period the two happen to lie. The rate is the slope of a straight line fitted to all
     moments instead, to which no single moment matters much.
 
-    Uneven step times that follow each other in a pattern do not make the mean uncertain, so its error is taken from
-    the means of up to ten blocks of consecutive steps, not from single steps.
+    Uneven step times that follow each other in a pattern do not make the rate uncertain, so its error is taken from
+    up to eleven groups of consecutive steps, not from single steps.
 
     Where the command tells its own speed, the rate is the mean of what it told.
     """
@@ -70,11 +73,12 @@ def _slope(xs: Sequence[float], ys: Sequence[float]) -> float:
 
 
 def _relative_error(samples: Sequence[Sample]) -> float:
-    blocks = min(BLOCKS, len(samples) - 1)
-    if blocks < 2:
+    """From the slopes between the centres of consecutive groups of samples, in which the bursts average out."""
+    groups = min(GROUPS, len(samples))
+    if groups < 3:
         return 0.0
-    bounds = [samples[round(i * (len(samples) - 1) / blocks)] for i in range(blocks + 1)]
-    means = [(b.at - a.at) / (b.step - a.step) for a, b in zip(bounds, bounds[1:])]  # noqa: B905, RUF007
-    mean = fmean(means)
-    variance = sum((value - mean) ** 2 for value in means) / (blocks - 1)
-    return sqrt(variance / blocks) / mean
+    bounds = [round(i * len(samples) / groups) for i in range(groups + 1)]
+    parts = [samples[a:b] for a, b in zip(bounds, bounds[1:])]  # noqa: B905, RUF007
+    centres = [(fmean(s.step for s in part), fmean(s.at for s in part)) for part in parts]
+    slopes = [(b[1] - a[1]) / (b[0] - a[0]) for a, b in zip(centres, centres[1:])]  # noqa: B905, RUF007
+    return _CENTRES_ERROR * stdev(slopes) / sqrt(len(slopes)) / fmean(slopes)

@@ -1,17 +1,24 @@
-"""Optimistic profiling recovers a CPU curve that is known by construction."""
+"""Optimistic profiling recovers a CPU curve that is known by construction, and what a data cache changes."""
 
 from collections.abc import Awaitable, Callable
 
 import pytest
 
 from support.jobs import reaches, restricted_template, submit
+from synergy_api.names import LABEL_JOB, LABEL_ROLE, ROLE_WORKER
 from synergy_kube import KubeClient
+from synergy_kube.resources import PODS
 
 pytestmark = pytest.mark.e2e
 
 CPU_MS, DEVICE_MS = 30, 50
 """One step costs 30 ms of CPU and 50 ms of the device: 1000 / 50 steps a second from 600 millis on."""
 GRID = range(100, 1001, 100)
+
+
+IMAGE_BYTES, IMAGES, BATCH = 65536, 1024, 32
+STORAGE_MIB_PER_S = 32
+"""Of the cached job: 16 steps a second of 2 MiB each where nothing is in memory, 20 where all is."""
 
 
 def true_speed(cpu_millis: int) -> float:
@@ -44,4 +51,54 @@ async def test_the_curve_is_within_ten_per_cent_at_every_point_with_half_the_poi
     assert max(abs(error) for error in errors.values()) <= 0.10, errors
     assert len(profile["points"]) <= len(GRID) // 2
     assert 500 <= profile["demand"][0]["cpuMillis"] <= 700
+    assert profile["confidence"][0]["uncertainty"] <= 0.25
     await reaches(kube, namespace, "curve", "Succeeded", seconds=90)
+
+
+@pytest.mark.timeout(400)
+async def test_the_memory_model_is_compared_with_a_run_on_storage_that_was_measured(
+    kube: KubeClient, namespace: str, pools: None, policy: Callable[..., Awaitable[None]]
+) -> None:
+    """No pool tells the bandwidth: a run without cache shows it, and the pod reckons with its half of the node's. The
+    worker's cache gets what the plan gives beyond the processes' own memory."""
+    await policy(mechanism="tune", roundSeconds=20)
+    options = {
+        "--checkpoint": "/tmp/checkpoint",
+        "--device-ms": DEVICE_MS,
+        "--cpu-ms-per-step": 1,
+        "--image-bytes": IMAGE_BYTES,
+        "--storage-mib-per-s": STORAGE_MIB_PER_S,
+    }
+    words = [str(word) for option in options.items() for word in option]
+    await submit(
+        kube,
+        namespace,
+        "cached",
+        gpus=1,
+        steps=64,
+        batchSize=BATCH,
+        dataset={"bytes": IMAGE_BYTES * IMAGES, "samples": IMAGES},
+        gpuTypes=["A100"],
+        profile={"steps": 40, "warmupSteps": 8, "cpuStep": "600m", "timeoutSeconds": 120},
+        resources={"max": {"cpu": "600m", "memory": "384Mi"}},
+        template=restricted_template(["python3", "/examples/cached_images.py", *words]),
+    )
+
+    job = await reaches(kube, namespace, "cached", "Starting", "Running", "Succeeded", seconds=300)
+    profile = job["status"]["profile"]
+    (confidence,) = profile["confidence"]
+    assert confidence["memoryPoints"] == 1, profile
+    assert confidence["memoryError"] <= 0.2, profile
+    assert confidence["storageBytesPerSecond"] == pytest.approx(STORAGE_MIB_PER_S * 2**20 / 2, rel=0.15), profile
+    cold, check = (point for point in profile["points"] if "hitRate" in point)
+    assert cold["hitRate"] == 0
+    assert cold["stepsPerSecond"] == pytest.approx(STORAGE_MIB_PER_S * 2**20 / BATCH / IMAGE_BYTES, rel=0.15)
+    assert check["stepsPerSecond"] < 0.9 * 1000 / DEVICE_MS, "storage slows it there"
+    (matrix,) = profile["matrices"]
+    assert matrix["stepsPerSecond"][-1][0] == pytest.approx(cold["stepsPerSecond"] / 2, rel=0.01)
+    selector = f"{LABEL_JOB}=cached,{LABEL_ROLE}={ROLE_WORKER}"
+    (pod,) = (await kube.list(PODS, namespace, label_selector=selector))["items"]
+    container = pod["spec"]["containers"][0]
+    env = {entry["name"]: entry.get("value") for entry in container["env"]}
+    assert int(env["SYNERGY_CACHE_BYTES"]) == int(env["SYNERGY_MEMORY_BYTES"]) - matrix["memoryBytes"][0] > 0
+    await reaches(kube, namespace, "cached", "Succeeded", seconds=120)

@@ -15,6 +15,23 @@ PROFILES: Final[dict[Reason, Entry]] = {
     Reason.PROFILE_PROVIDED: Entry(_P, "the matrices of spec.profile are used", event="Normal"),
     Reason.PROFILE_KNOWN: Entry(_P, "ThroughputProfile {name}, measured by an identical job, is used", event="Normal"),
     Reason.PROFILE_MEASURED: Entry(_P, "{points} CPU points were measured on {gpu_types}", event="Normal"),
+    Reason.PROFILE_UNCERTAIN: Entry(
+        _P,
+        "the speeds on {gpu_type} are known to {uncertainty} only, after {runs} profile runs",
+        "raise spec.profile.steps, or runsPerPoint and maxRepeats of the SchedulingPolicy's profiling; or use "
+        "profile.mode Provided or Skip",
+        "The job's speed differs from step to step or from run to run. The job is queued with what was measured, but "
+        "the plan may give it too much or too little.",
+        "Warning",
+    ),
+    Reason.PROFILE_MEMORY_OFF: Entry(
+        _P,
+        "with less memory on {gpu_type} the job's speed is {error} off what the memory model says",
+        "correct spec.dataset, spec.batchSize or the GPUPool's storageBandwidth; status.profile.points has both speeds",
+        "The model reckons the speed with a part of the data in the cache from the size of the data and the bandwidth "
+        "of storage. The job is queued with it all the same.",
+        "Warning",
+    ),
     Reason.PROFILE_SHARED: Entry(
         (Place.PROFILED, Place.RUNNING, Place.LAST_RUN),
         "the identical TrainingJob {job} is measured first, its profile will be used",

@@ -28,6 +28,8 @@ class Reason(StrEnum):
     PROFILE_PROVIDED = "ProfileProvided"
     PROFILE_KNOWN = "ProfileKnown"
     PROFILE_MEASURED = "ProfileMeasured"
+    PROFILE_UNCERTAIN = "ProfileUncertain"
+    PROFILE_MEMORY_OFF = "ProfileMemoryOff"
     PROFILE_SHARED = "ProfileShared"
     PROFILE_WAITING = "ProfileWaiting"
     PROFILE_MEASURING = "ProfileMeasuring"

@@ -32,6 +32,7 @@ def policy_in_force(written: Object | None, before: PolicyInForce) -> PolicyInFo
 def plan_config(spec: SchedulingPolicySpec, mode: core.Mode) -> core.PlanConfig:
     """The policy as the planner takes it."""
     return core.PlanConfig(
+        demand_tolerance=spec.profiling.demand_tolerance_percent / 100,
         policy=spec.policy,
         mechanism=spec.mechanism,
         mode=mode,

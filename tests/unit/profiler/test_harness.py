@@ -69,7 +69,7 @@ def test_fast_steps_are_measured_for_a_while(harness: Harness) -> None:
         for _ in synergy_job.iterate([1]):
             time.sleep(0.001)
     """
-    run = harness.run(script, "--steps", "5", "--min-seconds", "0.5")
+    run = harness.run(script, "--steps", "5", "--min-seconds", "0.5", "--max-relative-error", "9")
     assert run.result["seconds"] >= 0.5
     assert run.result["steps"] > 50
 

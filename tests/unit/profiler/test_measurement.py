@@ -1,5 +1,7 @@
 """From moments to a rate."""
 
+import random
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -46,6 +48,21 @@ def test_lost_messages_do_not_move_the_rate() -> None:
 def test_a_rate_that_wanders_has_a_large_error() -> None:
     slow_then_fast = [Sample(i, i * 1.0 if i < 25 else 25 + (i - 25) * 0.05) for i in range(51)]
     assert measure(slow_then_fast).relative_error > 0.25
+
+
+@pytest.mark.parametrize("shape", [1.0, 4.0, 100.0])
+def test_the_true_rate_lies_within_the_error_as_often_as_it_should(shape: float) -> None:
+    """Steps of random times, 0.1 s in the mean: Student's t with nine degrees of freedom for ten blocks, 95 %."""
+    rng = random.Random(2)
+    covered, runs = 0, 1500
+    for _ in range(runs):
+        at, samples = 0.0, [Sample(0, 0.0)]
+        for step in range(1, 51):
+            at += rng.gammavariate(shape, 0.1 / shape)
+            samples.append(Sample(step, at))
+        found = measure(samples)
+        covered += abs(1 / found.steps_per_second / 0.1 - 1) <= 2.262 * found.relative_error
+    assert 0.93 <= covered / runs <= 0.97
 
 
 def test_two_moments_give_a_rate_without_an_error() -> None:
