@@ -89,8 +89,13 @@ class Contender:
 
     @property
     def keeps_its_gpus(self) -> bool:
-        """Whether it may not be preempted once it runs."""
-        return self.stays_to_its_end or self.is_profile_run or not self.job.preemptible
+        """Whether it may not be preempted once it runs, even where pods of others have taken the room."""
+        return self.is_profile_run or not self.job.preemptible
+
+    @property
+    def may_be_displaced(self) -> bool:
+        """Whether a job ahead of it may have its place."""
+        return not (self.stays_to_its_end or self.keeps_its_gpus)
 
     @cached_property
     def cut_down(self) -> Booking:

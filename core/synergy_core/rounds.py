@@ -106,7 +106,7 @@ class _Walk:
                 self._hold(contender, contender.booking_as_held)
             elif self._may_stay(contender):
                 self._hold(contender, contender.booking_in_place)
-                if not contender.keeps_its_gpus:
+                if contender.may_be_displaced:
                     self._displaceable[_pool_of(contender).gpu_type].append(contender)
                     self._count_releasable(contender, 1)
             elif contender.keeps_its_gpus and contender.nodes_are_there:
@@ -119,7 +119,7 @@ class _Walk:
         """Confirm the place of a running job for which it is still kept."""
         if contender not in self._held:
             return False
-        if not (self._nobody_leaves or contender.keeps_its_gpus):
+        if contender.may_be_displaced and not self._nobody_leaves:
             self._count_releasable(contender, -1)
         del self._held[contender]
         self._pool_selection(_pool_of(contender)).staying.append(contender)

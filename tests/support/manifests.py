@@ -18,9 +18,26 @@ POINT: Manifest = {
     "memoryBytes": 2**36,
     "stepsPerSecond": 1.5,
     "relativeError": 0.01,
+    "lowStepsPerSecond": 1.4,
+    "highStepsPerSecond": 1.6,
+    "hitRate": 0.5,
+    "storageBytesPerSecond": 2**27,
+    "predictedStepsPerSecond": 1.55,
     "maxRssBytes": 2**30,
+    "cached": True,
+    "runs": [{"stepsPerSecond": 1.5, "relativeError": 0.01, "job": "job-1-p3000"}],
     "job": "job-1-p3000",
     "measuredAt": "2026-11-21T10:00:00Z",
+}
+CONFIDENCE: Manifest = {
+    "gpuType": "V100",
+    "level": "Fair",
+    "uncertainty": 0.07,
+    "runs": 3,
+    "runToRun": 0.02,
+    "memoryError": 0.04,
+    "memoryPoints": 1,
+    "storageBytesPerSecond": 2**27,
 }
 CONDITION: Manifest = {
     "type": "Ready",
@@ -98,7 +115,18 @@ FULL_POLICY: Manifest = {
         "policy": "srtf",
         "mechanism": "proportional",
         "roundSeconds": 20,
-        "profiling": {"maxGpuPercent": 100, "maxCpuMultiple": 2, "maxPoints": 6, "thresholdPercent": 5},
+        "profiling": {
+            "maxGpuPercent": 100,
+            "maxCpuMultiple": 2,
+            "maxPoints": 6,
+            "thresholdPercent": 5,
+            "runsPerPoint": 2,
+            "maxRepeats": 8,
+            "precisionPercent": 5,
+            "demandTolerancePercent": 10,
+            "checkMemoryModel": False,
+            "maxSweepPoints": 24,
+        },
     },
 }
 SMALL_PROFILE: Manifest = {
@@ -113,7 +141,14 @@ SMALL_PROFILE: Manifest = {
 }
 FULL_PROFILE: Manifest = {
     "metadata": {"name": "test-full"},
-    "spec": {**SMALL_PROFILE["spec"], "command": ["python3", "train.py"], "batchSize": 64, "points": [POINT]},
+    "spec": {
+        **SMALL_PROFILE["spec"],
+        "imageDigest": "sha256:0123",
+        "command": ["python3", "train.py"],
+        "batchSize": 64,
+        "points": [POINT],
+        "confidence": [CONFIDENCE],
+    },
 }
 
 

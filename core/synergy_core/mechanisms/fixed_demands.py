@@ -236,7 +236,7 @@ class FixedDemands:
         for victim in reversed(list(self._kept)):
             if _pool_of(victim) is not pool:
                 continue
-            if victim.keeps_its_gpus or victim.rank < contender.rank:
+            if not victim.may_be_displaced or victim.rank < contender.rank:
                 break
             released.append((victim, self._give_up(victim)))
             booking = self._find(contender, pool, self._all[pool.gpu_type])

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from support.planning import holding, job, node, planned, reasons
+from synergy_core.mechanisms import MECHANISMS
 from synergy_core.model import FieldError, Job, PriorityQueues
 from synergy_core.policies import POLICIES
 from synergy_core.policies.queue import Queue, Ranking
@@ -129,6 +130,12 @@ class TestWithoutPreemption:
     def test_between_rounds_nobody_passes_either(self) -> None:
         result = planned([node("n")], self._jobs(), policy="yarn-cs", mode="fill")
         assert reasons(result) == {"large": "NoFreeGPU", "small": "HeadOfLine"}
+
+    @pytest.mark.parametrize("mechanism", sorted(MECHANISMS))
+    def test_where_pods_of_others_took_the_room_nothing_is_given_twice(self, mechanism: str) -> None:
+        result = planned([node("n", gpus_used=6)], self._jobs(), policy="yarn-cs", mechanism=mechanism)
+        assert sum(one.workers[0].gpus for one in result.allocations) <= 2
+        assert result.preempted == ("runs",)
 
     def test_fifo_displaces(self) -> None:
         assert planned([node("n")], self._jobs(), policy="fifo").preempted == ("runs",)
