@@ -5,6 +5,8 @@ import hashlib
 import os
 import re
 import shutil
+import tempfile
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,6 +19,7 @@ from synergy_devcluster.paths import Paths
 from synergy_devcluster.pip_settings import pip_settings
 from synergy_devcluster.steps import Report, silent
 
+_KEPT_S = 86400.0
 _TAG = re.compile(r"localhost/[a-z0-9]([a-z0-9._/-]*[a-z0-9])?:[A-Za-z0-9_][A-Za-z0-9._-]{0,127}")
 
 
@@ -49,6 +52,12 @@ def build_image(
     _check_inputs(dockerfile, context, tag)
     parsed = parse(dockerfile.read_text(encoding="utf-8"), arguments)
     store = Buildah(places.images / "store")
+    if not parsed.bases:
+        # told without the store: what is there already waits for no build of somebody else's
+        archive = places.images / f"{_file_name(tag)}-{_fingerprint(dockerfile, context, arguments, parsed, store)}.tar"
+        if archive.exists():
+            archive.touch()
+            return archive
     with _only_one(places.images):
         if BASE_IMAGE in parsed.bases:
             ensure_base(places, store, report)
@@ -57,21 +66,30 @@ def build_image(
         if not archive.exists():
             report(f"building image {tag}")
             _buildah_build(dockerfile, context, tag, arguments, store)
-            for old in places.images.glob(f"{name}-{'?' * 16}.tar"):
-                old.unlink()
+            _forget_unused(places.images, name)
             _export(tag, archive, store)
+        archive.touch()
     return archive
+
+
+def _forget_unused(folder: Path, name: str) -> None:
+    """Remove an image's archives that nobody has asked for in a day: another checkout may be about to load its own."""
+    for old in folder.glob(f"{name}-{'?' * 16}.tar"):
+        if time.time() - old.stat().st_mtime > _KEPT_S:
+            old.unlink()
 
 
 def pause_image(program: Path, tag: str, paths: Paths, report: Report) -> Path:
     """Build the sandbox image from our own static program."""
-    folder = paths.images / "pause-context"
-    folder.mkdir(parents=True, exist_ok=True)
-    shutil.copy2(program, folder / "pause")
-    dockerfile = folder / "Dockerfile"
-    text = 'FROM scratch\nCOPY pause /pause\nUSER 65535:65535\nENTRYPOINT ["/pause"]\n'
-    dockerfile.write_text(text, encoding="utf-8")
-    return build_image(dockerfile, folder, tag, paths=paths, report=report)
+    paths.images.mkdir(parents=True, exist_ok=True)
+    # a context of its own: several clusters may come up at once
+    with tempfile.TemporaryDirectory(prefix="pause-context-", dir=paths.images) as folder:
+        context = Path(folder)
+        shutil.copy2(program, context / "pause")
+        dockerfile = context / "Dockerfile"
+        text = 'FROM scratch\nCOPY pause /pause\nUSER 65535:65535\nENTRYPOINT ["/pause"]\n'
+        dockerfile.write_text(text, encoding="utf-8")
+        return build_image(dockerfile, context, tag, paths=paths, report=report)
 
 
 def load_archive(archive: Path, socket: Path) -> None:

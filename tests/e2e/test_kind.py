@@ -72,8 +72,11 @@ async def test_the_configuration_labels_its_worker_as_a_devcluster_labels_its_no
 ) -> None:
     labels = (await kube.get(NODES, REAL))["metadata"]["labels"]
     has = {key: value for key, value in labels.items() if key.startswith("nvidia.com/")}
-    workers = yaml.safe_load((repository / "kind-config.yaml").read_text())["nodes"]
-    assert [node["labels"] for node in workers if node["role"] == "worker"] == [has]
+    nodes = yaml.safe_load((repository / "kind-config.yaml").read_text())["nodes"]
+    (worker,) = [node["labels"] for node in nodes if node["role"] == "worker"]
+    # how many GPUs there are is not the same: the DaemonSet offers two
+    assert {**worker, "nvidia.com/gpu.count": has["nvidia.com/gpu.count"]} == has
+    assert worker["nvidia.com/gpu.count"] == "2"
 
 
 @pytest.mark.timeout(900)
