@@ -111,7 +111,7 @@ test: check prerequisites ## everything; from nothing on a new machine
 # what waits for a cluster leaves the other core to what computes; output comes suite by suite. The end-to-end tests,
 # which measure jobs, have the machine to themselves
 side-by-side:
-	$(MAKE) --jobs=3 --output-sync=target unit integration-product chaos-short integration-devcluster
+	$(MAKE) --jobs=2 --output-sync=target unit integration-product integration-devcluster chaos-short
 
 demo: setup prerequisites ## from nothing to training jobs finishing on a real cluster, told as it happens
 	$(BIN)/kube-synergy demo

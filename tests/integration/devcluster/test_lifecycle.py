@@ -103,9 +103,11 @@ def test_an_up_that_was_killed_is_cleaned_by_the_next(place: Place, reached: str
     assert place.devcluster("down").returncode == 0
     killed = subprocess.Popen(place.command(*UP), stdout=subprocess.DEVNULL, start_new_session=True)
     file = StateFile.of(place.paths)
-    assert wait_for(lambda: reached in (state.components if (state := file.load()) else ()), 60, 0.01)
-    os.killpg(killed.pid, signal.SIGKILL)
-    killed.wait()
+    try:
+        assert wait_for(lambda: reached in (state.components if (state := file.load()) else ()), 180, 0.01)
+    finally:
+        os.killpg(killed.pid, signal.SIGKILL)
+        killed.wait()
     instance = place.state().instance
     assert processes.marked(instance), "something of the killed up still runs"
     up = place.devcluster(*UP)
