@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import array
 import contextlib
+import hashlib
 import os
 import socket
 import struct
@@ -53,8 +54,10 @@ def pods_store(name: str, make: Callable[[], Store], environ: Mapping[str, str])
 
 
 def _address(name: str, environ: Mapping[str, str]) -> str:
-    parts = [environ.get(key, "") for key in ("SYNERGY_NAMESPACE", "SYNERGY_JOB", "SYNERGY_RUN", "PET_NODE_RANK")]
-    return "\0kube-synergy-cache/" + "/".join([*parts, environ.get("MASTER_PORT", ""), name])[:80]
+    keys = ("SYNERGY_NAMESPACE", "SYNERGY_JOB", "SYNERGY_RUN", "PET_NODE_RANK", "MASTER_PORT")
+    parts = "/".join([*(environ.get(key, "") for key in keys), name])
+    # a socket's name has room for about a hundred characters; those of a job and its namespace may fill it
+    return "\0kube-synergy-cache/" + hashlib.sha256(parts.encode()).hexdigest()
 
 
 def _serve(listener: socket.socket, store: Store, waiting: int) -> None:

@@ -12,7 +12,11 @@ def cache_environment(job: JobView, spec: TrainingJobSpec, place: Place) -> dict
     if own is None:
         return {}
     memory = first_container_share(spec.template, place).memory_bytes
-    return {"SYNERGY_CACHE_BYTES": str(max(0, memory - own)), "SYNERGY_MEMORY_BYTES": str(place.memory_bytes)}
+    return {
+        "SYNERGY_CACHE_BYTES": str(max(0, memory - own)),
+        "SYNERGY_MEMORY_BYTES": str(place.memory_bytes),
+        "SYNERGY_CONTAINER_BYTES": str(memory),
+    }
 
 
 def working_set(job: JobView, spec: TrainingJobSpec, gpus: int) -> int | None:

@@ -10,9 +10,10 @@ _LENGTH: Final = 32
 
 
 def fingerprint(spec: TrainingJobSpec) -> str:
-    """Hash of everything in the spec that a job's matrix depends on: what runs (image, command, arguments,
-    environment) and how its steps are seen, how much at once (GPUs, batch size), and what bounds the matrix (data set,
-    resource maximum, CPU step, or the matrices that were provided)."""
+    """Hash of everything in the spec that a job's matrix depends on: what runs (image, command, arguments, environment,
+    code that a ConfigMap, a Secret, an image volume or an init container brings) and how its steps are seen, how much
+    at once (GPUs, batch size), and what bounds the matrix (data set, resource maximum, CPU step, or the matrices that
+    were provided)."""
     container: dict[str, Any] = spec.template["spec"]["containers"][0]
     profile = spec.profile
     parts = {
@@ -21,6 +22,7 @@ def fingerprint(spec: TrainingJobSpec) -> str:
         "args": container.get("args") or [],
         "env": container.get("env") or [],
         "envFrom": container.get("envFrom") or [],
+        **_brought_along(spec.template["spec"], container),
         "gpus": spec.gpus,
         "gpusPerWorker": spec.gpus_per_worker,
         "batchSize": spec.batch_size,
@@ -33,3 +35,21 @@ def fingerprint(spec: TrainingJobSpec) -> str:
     }
     text = json.dumps(parts, sort_keys=True, separators=(",", ":"), default=str)
     return hashlib.sha256(text.encode()).hexdigest()[:_LENGTH]
+
+
+_CODE: Final = ("configMap", "secret", "projected", "image", "csi")
+"""Volumes that may bring code. Claims and host paths hold data and checkpoints, and often have a name for each job."""
+
+
+def _brought_along(pod: dict[str, Any], container: dict[str, Any]) -> dict[str, Any]:
+    """What of a template that has it runs beside the image; empty for one that has nothing of it."""
+    volumes = [volume for volume in pod.get("volumes") or [] if any(kind in volume for kind in _CODE)]
+    names = {volume["name"] for volume in volumes}
+    mounts = [mount for mount in container.get("volumeMounts") or [] if mount.get("name") in names]
+    parts = {
+        "workingDir": container.get("workingDir"),
+        "initContainers": pod.get("initContainers"),
+        "volumes": volumes,
+        "volumeMounts": mounts,
+    }
+    return {name: value for name, value in parts.items() if value}

@@ -273,9 +273,11 @@ def _failure(series: _Series) -> Finding | None:
 def _lost(series: _Series) -> Finding | None:
     """Why the place is given back before the series is done."""
     number, now = series.number, series.now
+    # their TTL takes those that have been read away in a long series
+    read = {run.job for point in series.standing.profile.points for run in point.runs}
     for job in series.jobs:
         pod = series.pod_of(job)
-        if result_of(job, pod) is not None:
+        if job.name in read or result_of(job, pod) is not None:
             continue
         if pod is None and (job.finished or job.deleting):
             return say(Reason.WORKER_LOST, run=number, rank=0, problem=f"the pod of profile run {job.name} is gone")

@@ -40,8 +40,3 @@ POLICIES: Mapping[str, Policy] = {
     "yarn-cs": yarn_cs.rank,
     **{name: time_shares.ranked_by(name) for name in time_shares.NAMES},
 }
-
-
-def line_of(answer: Ranking) -> tuple[str, ...]:
-    """Names of the jobs in line, the first in line first."""
-    return answer.names

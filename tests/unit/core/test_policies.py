@@ -5,7 +5,7 @@ import pytest
 from support.planning import job, node, planned, saturating
 from synergy_core.mechanisms import MECHANISMS
 from synergy_core.model import FieldError, Job
-from synergy_core.policies import POLICIES, line_of
+from synergy_core.policies import POLICIES
 from synergy_core.policies.queue import Queue
 
 SPEED = {"fast": 10.0, "slow": 1.0}
@@ -13,7 +13,7 @@ SPEED = {"fast": 10.0, "slow": 1.0}
 
 def _line(policy: str, *jobs: Job, now: float = 0.0, gpus: int = 8) -> tuple[str, ...]:
     queue = Queue(now=now, jobs=jobs, steps_per_s=lambda one: SPEED.get(one.name, 0.0), gpus=gpus)
-    return line_of(POLICIES[policy](queue))
+    return POLICIES[policy](queue).names
 
 
 @pytest.mark.parametrize("policy", sorted(POLICIES))

@@ -110,7 +110,13 @@ def test_the_plan_decides_the_size_and_what_the_kernel_gives_bounds_it() -> None
     limit[0] = 1300
     assert memory.budget(1500) == 600
     assert memory.budget(1300) == 400
-    assert memory.budget() == 600
+    assert memory.budget() == 400, "what was said last counts on"
+
+
+def test_a_resize_before_the_cache_was_made_counts() -> None:
+    told = {"SYNERGY_CACHE_BYTES": "600", "SYNERGY_MEMORY_BYTES": "900", "SYNERGY_CONTAINER_BYTES": "800"}
+    assert PodMemory(told, lambda: 400).budget() == 200
+    assert PodMemory(told, lambda: 1000).budget() == 800
 
 
 def test_where_no_limit_can_be_read_the_cache_does_not_grow() -> None:
@@ -122,7 +128,7 @@ def test_outside_a_cluster_there_is_no_budget() -> None:
     assert PodMemory({}, lambda: 10**9).budget(10**9) == 0
 
 
-@pytest.mark.parametrize("name", ["SYNERGY_CACHE_BYTES", "SYNERGY_MEMORY_BYTES"])
+@pytest.mark.parametrize("name", ["SYNERGY_CACHE_BYTES", "SYNERGY_MEMORY_BYTES", "SYNERGY_CONTAINER_BYTES"])
 def test_a_size_that_is_no_number_is_refused_by_name(name: str) -> None:
     with pytest.raises(ConfigError, match=f"{name} is 'much': it must be a whole number"):
         PodMemory({name: "much"})

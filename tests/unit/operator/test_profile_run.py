@@ -657,3 +657,18 @@ def test_a_profile_job_deleted_by_somebody_ends_the_run_as_no_failure() -> None:
     assert world.status.service.last is not None
     assert world.status.service.last.outcome == "Evicted"
     assert "the pod of profile run job-1-12000 is gone" in world.message("Running")
+
+
+def test_a_series_that_is_longer_than_its_jobs_are_kept_goes_on() -> None:
+    world = granted()
+    run_point(world, knee)
+    (read,) = (name for name in world.jobs if world.jobs[name]["status"])
+    world.jobs[read]["metadata"]["deletionTimestamp"] = format_time(world.now)
+    world.delete(f"{read}-x")
+    world.reap()
+    world.settle()
+    assert world.status.phase == "Profiling"
+    assert world.status.service is None or world.status.service.last is None
+    run_point(world, knee)
+    assert world.status.profile is not None
+    assert len(world.status.profile.points) == 2
