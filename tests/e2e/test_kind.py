@@ -13,7 +13,7 @@ import yaml
 from support.jobs import logs, reaches, restricted_template, submit
 from support.kind_stand_in import accepted_by_kind, put_on_path
 from support.waiting import eventually
-from synergy_cli.demo.kind import Kind
+from synergy_cli.demo.kind import LABEL_COUNT, Kind
 from synergy_cli.product import NAMESPACE, install
 from synergy_devcluster import BadInputError, Cluster, Paths
 from synergy_devcluster.gpu_plugin.devices import gpu_uuids
@@ -34,9 +34,15 @@ async def without_gpus(devcluster: Cluster, kube: KubeClient, product: None) -> 
     async def has(count: str) -> bool:
         return bool((await kube.get(NODES, REAL))["status"]["allocatable"]["nvidia.com/gpu"] == count)
 
+    async def label(count: str) -> None:
+        await kube.merge_patch(NODES, REAL, {"metadata": {"labels": {LABEL_COUNT: count}}})
+
     devcluster.component(PLUGIN).stop()
     await eventually(lambda: has("0"), seconds=60, what="the devcluster's own plugin to be gone")
+    labelled = (await kube.get(NODES, REAL))["metadata"]["labels"][LABEL_COUNT]
+    await label("2")  # as kind-config.yaml labels its worker
     yield
+    await label(labelled)
     with suppress(NotFound):
         await kube.delete(DAEMON_SETS, "fake-gpus", "kube-system")
     devcluster.component(PLUGIN).start()
@@ -75,8 +81,8 @@ async def test_the_configuration_labels_its_worker_as_a_devcluster_labels_its_no
     nodes = yaml.safe_load((repository / "kind-config.yaml").read_text())["nodes"]
     (worker,) = [node["labels"] for node in nodes if node["role"] == "worker"]
     # how many GPUs there are is not the same: the DaemonSet offers two
-    assert {**worker, "nvidia.com/gpu.count": has["nvidia.com/gpu.count"]} == has
-    assert worker["nvidia.com/gpu.count"] == "2"
+    assert {**worker, LABEL_COUNT: has[LABEL_COUNT]} == has
+    assert worker[LABEL_COUNT] == "2"
 
 
 @pytest.mark.timeout(900)
