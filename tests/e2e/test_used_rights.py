@@ -34,6 +34,7 @@ RARELY = {
     ("kube-synergy-operator", "jobs", "delete"),
     ("kube-synergy-operator", "events", "list"),
     ("kube-synergy-operator", "trainingjobs", "delete"),
+    ("kube-synergy-operator", "throughputprofiles", "patch"),
     ("kube-synergy-operator", "throughputprofiles/status", "patch"),
     ("kube-synergy-extender", "pods", "get"),
     ("kube-synergy-extender", "trainingjobs", "get"),
