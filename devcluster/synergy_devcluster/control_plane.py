@@ -79,7 +79,9 @@ def etcd(program: str, paths: Paths) -> Argv:
 
 
 def _audit_policy() -> dict[str, object]:
-    """What the pods' service accounts ask of the API server, without the bodies; nothing of the cluster's own."""
+    """What the pods' service accounts ask of the API server and who gives and takes their rights, without the bodies;
+    nothing of the cluster's own."""
+    bindings = {"group": "rbac.authorization.k8s.io", "resources": ["clusterrolebindings", "rolebindings"]}
     return {
         "apiVersion": "audit.k8s.io/v1",
         "kind": "Policy",
@@ -87,6 +89,12 @@ def _audit_policy() -> dict[str, object]:
         "rules": [
             {"level": "None", "userGroups": ["system:serviceaccounts:kube-system"]},
             {"level": "Metadata", "userGroups": ["system:serviceaccounts"]},
+            {
+                "level": "Metadata",
+                "userGroups": ["system:masters"],
+                "verbs": ["create", "update", "patch", "delete"],
+                "resources": [bindings],
+            },
             {"level": "None"},
         ],
     }

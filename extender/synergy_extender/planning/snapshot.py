@@ -17,13 +17,13 @@ from synergy_api.timestamps import parse_time
 from synergy_api.training_job import Allocation, NodeShare
 from synergy_core import model as core
 from synergy_extender.cluster.state import ClusterState
-from synergy_extender.cluster.views import JobView, Key
+from synergy_extender.cluster.views import JobView, Key, PodView
 from synergy_extender.ledger import amounts_of_share
 from synergy_extender.planning.standing import Standing, open_run, standing
 from synergy_extender.planning.wishes import held, profiling, running_profile, training
 
 OVERDUE_SECONDS = 60.0
-"""A run that still holds its place this long after its lease has ended may never leave: plans stop counting on it."""
+"""What holds its place this long after its lease or grace has ended may never leave: plans stop counting on it."""
 
 
 @dataclass(frozen=True)
@@ -56,8 +56,7 @@ def build_snapshot(
         if wish is not None:
             jobs.append(wish)
     used = _used(state, mode, now, {job.name for job in jobs}, kept)
-    if mode == "fill":
-        jobs = [job for job in jobs if job.purpose == "train" or job.running or _has_full_room(job, state, used)]
+    jobs = [job for job in jobs if job.purpose == "train" or job.running or _has_full_room(job, state, used)]
     nodes = tuple(
         _node(capacity, used.get(capacity.name, NOTHING)) for capacity in state.capacities if capacity.gpu_type
     )
@@ -97,7 +96,7 @@ class _Wishes:
     def _waiting(self, job: JobView) -> core.Job:
         nodes = self._nodes(job)
         if job.status.phase == "Profiling" and job.status.profile is not None and job.status.profile.request:
-            return profiling(job, _fitting(job.status.profile.request, self._state, nodes), nodes)
+            return profiling(job, _fitting(job.status.profile.request, self._state, nodes, self._now), nodes)
         return training(job, self._now, nodes, self._reserved.get(job.key))
 
     def _nodes(self, job: JobView, allocation: Allocation | None = None) -> tuple[str, ...] | None:
@@ -124,15 +123,16 @@ def _admitting(state: ClusterState, job: JobView) -> tuple[str, ...] | None:
     return None if len(names) == len(state.capacities) else tuple(names)
 
 
-def _fitting(request: ProfileRequest, state: ClusterState, nodes: tuple[str, ...] | None) -> ProfileRequest:
+def _fitting(request: ProfileRequest, state: ClusterState, nodes: tuple[str, ...] | None, now: float) -> ProfileRequest:
     """The request, cut to what the best node has beside pods that are not ours: the series then measures up to that.
 
+    Pods that are about to end cut nothing: a matrix is for the job's life, and it would miss what they held.
     Memory is asked for by the node's whole, so the GPUs' part of what those pods hold is taken off: as many series fit
     side by side as there are GPUs for.
     """
     best: Amounts | None = None
     for capacity in state.capacities:
-        room = _capacity(capacity).minus(_foreign(state, capacity.name))
+        room = _capacity(capacity).minus(_foreign(state, capacity.name, now))
         if capacity.gpu_type != request.gpu_type or not capacity.schedulable or room.gpus < request.gpus:
             continue
         if nodes is not None and capacity.name not in nodes:
@@ -148,7 +148,7 @@ def _fitting(request: ProfileRequest, state: ClusterState, nodes: tuple[str, ...
 
 def _has_full_room(job: core.Job, state: ClusterState, used: Mapping[str, Amounts]) -> bool:
     """Whether a node can give a profile series all that it asks for. The planner would cut it to what is left beside
-    those that are about to leave, and the series would measure only up to that."""
+    pods that are about to leave, and the series would measure only up to that."""
     ask = Amounts(job.gpus, job.cpu_millis_min, job.memory_bytes_min)
     fitting = (
         capacity.gpu_type in job.gpu_types
@@ -166,12 +166,23 @@ def _beside_foreign(asked: int, gpus: int, capacity: NodeCapacity, room: Amounts
     return min(asked, max(share, asked - held), room.memory_bytes)
 
 
-def _foreign(state: ClusterState, node: str) -> Amounts:
+def _foreign(state: ClusterState, node: str, now: float) -> Amounts:
     total = NOTHING
     for pod in state.pods.on_node(node):
-        if pod.member is None or pod.member.job not in state.jobs:
+        if _stays(pod, state, now):
             total = total.plus(pod.requests)
     return total
+
+
+def _stays(pod: PodView, state: ClusterState, now: float) -> bool:
+    """Whether the pod holds its room for longer than anyone would wait, and no plan can move it."""
+    if pod.leaves_by is not None:
+        return now > pod.leaves_by + OVERDUE_SECONDS
+    job = None if pod.member is None else state.jobs.get(pod.member.job)
+    if job is None:
+        return True
+    allocation = open_run(job)
+    return allocation is not None and standing(job, now) is Standing.LEAVING and _overdue(allocation, now)
 
 
 def _used(

@@ -212,6 +212,26 @@ def test_a_profile_series_waits_for_those_who_leave_rather_than_measure_less() -
     assert [j.cpu_millis_min for j in built(state, "round").jobs] == [12_000]
 
 
+@pytest.mark.parametrize(
+    ("seconds_late", "want"), [(-20, []), (OVERDUE_SECONDS - 1, []), (OVERDUE_SECONDS + 1, [6000])]
+)
+@pytest.mark.parametrize("mode", ["round", "fill"])
+def test_a_profile_series_waits_for_pods_of_others_that_end_but_not_for_ever(
+    mode: core.Mode, seconds_late: float, want: list[int]
+) -> None:
+    ends = foreign("ends", node="n1", cpu="6", deleting_at=NOW - seconds_late)
+    wishes = built(cluster([node_object("n1", cpu=12)], [profiling()], [ends]), mode).jobs
+    assert [wish.cpu_millis_min for wish in wishes] == want
+
+
+@pytest.mark.parametrize(("seconds_late", "want"), [(1, 12_000), (OVERDUE_SECONDS + 1, 6000)])
+def test_a_run_that_does_not_leave_cuts_what_a_profile_series_asks_for(seconds_late: float, want: int) -> None:
+    lease = {"leaseUntil": format_time(NOW - seconds_late), "state": "Revoked"}
+    leaving = job("old", status={"allocation": allocation(share("n1", gpus=1), **lease)})
+    state = cluster([node_object("n1", cpu=12)], [profiling(), leaving], [worker("old", node="n1", gpus=1, cpu="6")])
+    assert [wish.cpu_millis_min for wish in built(state).jobs] == [want]
+
+
 def test_a_running_profile_series_keeps_exactly_its_place() -> None:
     held = {"allocation": allocation(share("n1", cpu_millis=9000), purpose="Profile")}
     (wish,) = built(cluster([node_object("n1")], [profiling(**held)])).jobs
