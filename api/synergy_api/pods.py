@@ -125,15 +125,6 @@ def least_requests(pod_spec: Object) -> Amounts:
     return least
 
 
-def held_by(pods: Iterable[Object]) -> Amounts:
-    """Sum of what these pods hold; terminal ones hold nothing."""
-    total = NOTHING
-    for pod in pods:
-        if not is_terminal(pod):
-            total = total.plus(pod_requests(pod))
-    return total
-
-
 def _with_init(main: Amounts, containers: Iterable[Object], held: Mapping[Any, Object], infeasible: bool) -> Amounts:
     sidecars, peak = NOTHING, NOTHING
     for container in containers:

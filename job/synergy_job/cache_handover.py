@@ -68,12 +68,17 @@ def _serve(listener: socket.socket, store: Store, waiting: int) -> None:
             except OSError:
                 return
             with connection, contextlib.suppress(OSError):  # who asked is gone
-                peer = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _PEER.size)
-                if _PEER.unpack(peer)[1] != os.getuid():
+                if not _is_ours(connection):
                     continue
                 handed = array.array("i", [store.fileno()])
                 connection.sendmsg([b"c"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, handed)])
                 waiting -= 1
+
+
+def _is_ours(connection: socket.socket) -> bool:
+    """Whether the process at the other end is of this process's user."""
+    peer = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _PEER.size)
+    return bool(_PEER.unpack(peer)[1] == os.getuid())
 
 
 def _fetch(address: str, name: str) -> Store:
@@ -95,6 +100,8 @@ def _ask(address: str) -> int | None:
         try:
             connection.settimeout(WAIT_S)
             connection.connect(address)
+            if not _is_ours(connection):
+                raise CacheError("another user's process answers where local rank 0 should hand over its cache")
             _, control, _, _ = connection.recvmsg(1, socket.CMSG_SPACE(handed.itemsize), socket.MSG_CMSG_CLOEXEC)
         except OSError:
             return None

@@ -85,7 +85,7 @@ class Store:
     def __init__(self, items: int, budget: int) -> None:
         """Raises `CacheError` where the system has no memory files."""
         if not hasattr(os, "memfd_create"):
-            raise CacheError("the cache needs Linux (memfd_create): leave it out here by max_bytes=0")
+            raise CacheError("the cache needs Linux (memfd_create): read the data set itself here")
         self._fd = os.memfd_create("kube-synergy-cache")
         self._set_up(items)
         os.ftruncate(self._fd, self._data)

@@ -17,6 +17,7 @@ class Cgroup:
 
     cpu: Path | None
     memory: Path | None
+    quota: Path | None = None
 
     @classmethod
     def of_this_process(cls, proc: Path = _PROC) -> Cgroup:
@@ -26,7 +27,23 @@ class Cgroup:
             mounts = (proc / "mountinfo").read_text()
         except OSError:
             return cls(None, None)
-        return cls(_find(groups, mounts, "cpuacct", "cpu.stat"), _find(groups, mounts, "memory", "memory.stat"))
+        return cls(
+            cpu=_find(groups, mounts, "cpuacct", "cpu.stat"),
+            memory=_find(groups, mounts, "memory", "memory.stat"),
+            quota=_find(groups, mounts, "cpu", "cpu.stat"),
+        )
+
+    def cpu_limit(self) -> float | None:
+        """CPUs that the container may use, such as 2.5; None where there is no limit or it is not known."""
+        if self.quota is None:
+            return None
+        text = _read(self.quota / "cpu.max")
+        if text is None:  # version 1 has quota and period in files of their own, and a quota of -1 for no limit
+            text = f"{_read(self.quota / 'cpu.cfs_quota_us')} {_read(self.quota / 'cpu.cfs_period_us')}"
+        amounts = text.split()
+        if len(amounts) != 2 or not all(amount.isdecimal() and int(amount) > 0 for amount in amounts):
+            return None
+        return int(amounts[0]) / int(amounts[1])
 
     def cpu_seconds(self) -> float | None:
         """CPU time used by all processes of the container so far, None where it is not known."""

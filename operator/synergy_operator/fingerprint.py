@@ -12,8 +12,8 @@ _LENGTH: Final = 32
 def fingerprint(spec: TrainingJobSpec) -> str:
     """Hash of everything in the spec that a job's matrix depends on: what runs (image, command, arguments, environment,
     code that a ConfigMap, a Secret, an image volume or an init container brings) and how its steps are seen, how much
-    at once (GPUs, batch size), and what bounds the matrix (data set, resource maximum, CPU step, or the matrices that
-    were provided)."""
+    at once (GPUs, batch size), and what bounds the matrix and how well it is known (data set, resource maximum,
+    CPU step, measured steps, or the matrices that were provided)."""
     container: dict[str, Any] = spec.template["spec"]["containers"][0]
     profile = spec.profile
     parts = {
@@ -30,6 +30,7 @@ def fingerprint(spec: TrainingJobSpec) -> str:
         "dataset": spec.dataset.to_wire() if spec.dataset else None,
         "max": spec.resources.max.to_wire(),
         "cpuStep": profile.cpu_step,
+        "steps": [profile.warmup_steps, profile.steps],
         "mode": profile.mode,
         "matrices": [matrix.to_wire() for matrix in profile.matrices] if profile.mode == "Provided" else [],
     }

@@ -135,6 +135,8 @@ def _doubt(profile: ProfileStatus) -> Finding | None:
         if known.memory_error is not None and known.memory_error > TOO_UNCERTAIN:
             facts = {"gpu_type": known.gpu_type, "error": f"{known.memory_error:.0%}"}
             return say(Reason.PROFILE_MEMORY_OFF, **facts)
+    if profile.unchecked:
+        return say(Reason.PROFILE_MEMORY_UNCHECKED, gpu_type=", ".join(profile.unchecked))
     return None
 
 

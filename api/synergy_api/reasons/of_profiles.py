@@ -18,8 +18,8 @@ PROFILES: Final[dict[Reason, Entry]] = {
     Reason.PROFILE_UNCERTAIN: Entry(
         _P,
         "the speeds on {gpu_type} are known to {uncertainty} only, after {runs} profile runs",
-        "raise spec.profile.steps, or runsPerPoint and maxRepeats of the SchedulingPolicy's profiling; or use "
-        "profile.mode Provided or Skip",
+        "raise spec.profile.steps: the job is measured anew, longer; for all jobs to come, raise runsPerPoint and "
+        "maxRepeats of the SchedulingPolicy's profiling; or use profile.mode Provided or Skip",
         "The job's speed differs from step to step or from run to run. The job is queued with what was measured, but "
         "the plan may give it too much or too little.",
         "Warning",
@@ -30,6 +30,15 @@ PROFILES: Final[dict[Reason, Entry]] = {
         "correct spec.dataset, spec.batchSize or the GPUPool's storageBandwidth; status.profile.points has both speeds",
         "The model reckons the speed with a part of the data in the cache from the size of the data and the bandwidth "
         "of storage. The job is queued with it all the same.",
+        "Warning",
+    ),
+    Reason.PROFILE_MEMORY_UNCHECKED: Entry(
+        _P,
+        "a profile run with less memory on {gpu_type} failed: how speed hangs on memory is reckoned, not measured",
+        "raise spec.profile.timeoutSeconds where storage is slow; correct spec.dataset, or the script where it fails "
+        "without all of its data in memory",
+        "With less memory than the data set a job waits for storage. The job is queued all the same, with the memory "
+        "model's speeds for what was not measured.",
         "Warning",
     ),
     Reason.PROFILE_SHARED: Entry(

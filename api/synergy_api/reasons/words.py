@@ -30,6 +30,7 @@ class Reason(StrEnum):
     PROFILE_MEASURED = "ProfileMeasured"
     PROFILE_UNCERTAIN = "ProfileUncertain"
     PROFILE_MEMORY_OFF = "ProfileMemoryOff"
+    PROFILE_MEMORY_UNCHECKED = "ProfileMemoryUnchecked"
     PROFILE_SHARED = "ProfileShared"
     PROFILE_WAITING = "ProfileWaiting"
     PROFILE_MEASURING = "ProfileMeasuring"

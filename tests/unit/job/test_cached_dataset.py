@@ -230,6 +230,19 @@ def test_two_caches_of_one_name_in_a_pod_are_refused(pod: str, monkeypatch: pyte
         assert cache_handover.pods_store("a", lambda: Store(1, 1), os.environ).items == first.items
 
 
+def test_a_cache_that_another_user_hands_over_is_not_taken(pod: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LOCAL_RANK", "0")
+    kept = cache_handover.pods_store("c", lambda: Store(5, 1), os.environ)
+    monkeypatch.setenv("LOCAL_RANK", "1")
+    mine = os.getuid()
+    with monkeypatch.context() as as_another:
+        as_another.setattr(os, "getuid", lambda: mine + 1)
+        with pytest.raises(synergy_job.CacheError, match="another user's process answers"):
+            cache_handover.pods_store("c", lambda: Store(5, 1), os.environ)
+    for _ in range(2):
+        assert cache_handover.pods_store("c", lambda: Store(5, 1), os.environ).items == kept.items
+
+
 def test_a_data_set_of_another_length_is_refused(pod: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LOCAL_RANK", "0")
     kept = cache_handover.pods_store("b", lambda: Store(5, 1), os.environ)

@@ -94,7 +94,7 @@ def test_the_machines_root_group_counts_everybody_and_is_not_used(machine: Machi
 
 def test_without_cgroups_nothing_is_known(tmp_path: Path) -> None:
     found = Cgroup.of_this_process(tmp_path / "none")
-    assert (found.cpu_seconds(), found.memory_bytes()) == (None, None)
+    assert (found.cpu_seconds(), found.memory_bytes(), found.cpu_limit()) == (None, None, None)
 
 
 def test_a_group_that_vanishes_is_not_an_error(machine: Machine) -> None:
@@ -103,3 +103,32 @@ def test_a_group_that_vanishes_is_not_an_error(machine: Machine) -> None:
     found = machine.cgroup()
     (group / "cpuacct.usage").unlink()
     assert found.cpu_seconds() is None
+
+
+def test_the_limit_of_a_version_2_group_is_read_anew_each_time(machine: Machine) -> None:
+    group = machine.version_2("/pod", "/pod", ".")
+    for name, text in (("cgroup.type", "domain\n"), ("cpu.stat", "usage_usec 1\n"), ("cpu.max", "50000 100000\n")):
+        (group / name).write_text(text)
+    found = machine.cgroup()
+    assert found.cpu_limit() == 0.5
+    (group / "cpu.max").write_text("75000 100000\n")
+    assert found.cpu_limit() == 0.75
+
+
+@pytest.mark.parametrize(
+    ("files", "want"),
+    [
+        ({"cpu.cfs_quota_us": "25000\n", "cpu.cfs_period_us": "100000\n"}, 0.25),
+        ({"cpu.cfs_quota_us": "-1\n", "cpu.cfs_period_us": "100000\n"}, None),
+        ({"cpu.cfs_quota_us": "100\n", "cpu.cfs_period_us": "0\n"}, None),
+        ({"cpu.max": "max 100000\n"}, None),
+        ({"cpu.max": "nonsense"}, None),
+        ({"cpu.max": "100000"}, None),
+        ({}, None),
+    ],
+)
+def test_the_limit_of_a_version_1_group_and_none(machine: Machine, files: dict[str, str], want: float | None) -> None:
+    group = machine.version_1("cpu", "/pod", "/pod", ".")
+    for name, text in {"cpu.stat": "nr_periods 0\n", **files}.items():
+        (group / name).write_text(text)
+    assert machine.cgroup().cpu_limit() == want

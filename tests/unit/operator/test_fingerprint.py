@@ -46,3 +46,9 @@ def test_a_claim_for_data_and_checkpoints_makes_no_difference() -> None:
         return _mark({"volumeMounts": mounts}, volumes=volumes)
 
     assert kept_in("a") == kept_in("b")
+
+
+def test_a_job_that_is_to_be_measured_longer_is_measured_anew() -> None:
+    spec = {"gpus": 1, "steps": 10, "template": {"spec": {"containers": [{"name": "train", "image": "example/a:1"}]}}}
+    longer = TrainingJobSpec.model_validate({**spec, "profile": {"steps": 500}})
+    assert fingerprint(longer) != fingerprint(TrainingJobSpec.model_validate(spec))

@@ -187,6 +187,8 @@ def test_a_check_that_comes_to_nothing_is_left_out(bandwidth: int | None) -> Non
     assert checks(world) == []
     assert profile_of(world).unchecked == ["V100"]
     assert profile_of(world).confidence[0].memory_error is None
+    assert world.reason("Profiled") == "ProfileMemoryUnchecked"
+    assert "ProfileMemoryUnchecked" in world.posted()
 
 
 def test_a_check_that_fails_beside_sidecars_is_not_tried_for_ever() -> None:
