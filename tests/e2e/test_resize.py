@@ -10,6 +10,7 @@ import pytest_asyncio
 
 import synergy_devcluster
 from support.jobs import logs, reaches, restricted_template, submit
+from support.namespaces import alone_on
 from support.observer import Observer, number, pod_request
 from support.programs import run
 from support.waiting import eventually
@@ -118,15 +119,8 @@ async def jobs(
     kube: KubeClient, namespace: str, pools: None, devcluster: synergy_devcluster.Cluster
 ) -> AsyncIterator[Jobs]:
     """Jobs on a node that has just so much left for them: a pod of somebody else holds the rest."""
-
-    async def others() -> list[Json] | None:
-        pods = (await kube.list(PODS, field_selector=f"spec.nodeName={REAL_NODE}"))["items"]
-        places = {pod["metadata"]["namespace"] for pod in pods} - {namespace}
-        going = [place for place in places if place.startswith("test-")]
-        return [pod for pod in pods if pod["status"]["phase"] not in ("Succeeded", "Failed")] if not going else None
-
     node = await kube.get(NODES, REAL_NODE)
-    alive = await eventually(others, seconds=60, what="the pods of other tests to be gone")
+    alive = await alone_on(kube, REAL_NODE, but=namespace)
     free = {
         name: number(node["status"]["allocatable"][name]) - sum(pod_request(pod, name) for pod in alive)
         for name in ("cpu", "memory")

@@ -6,8 +6,10 @@ from pathlib import Path
 import pytest
 
 import synergy_devcluster
+from support.namespaces import alone_on
 from synergy_cli.demo import story
 from synergy_cli.demo.checks import shortcomings
+from synergy_devcluster.real_nodes import REAL_NODE
 from synergy_kube import KubeClient
 from synergy_kube.resources import GPU_POOLS, NAMESPACES
 
@@ -18,6 +20,7 @@ pytestmark = pytest.mark.e2e
 async def test_the_demo_shows_all_it_is_to_show(
     kube: KubeClient, product: None, repository: Path, devcluster: synergy_devcluster.Cluster
 ) -> None:
+    await alone_on(kube, REAL_NODE)
     told: list[str] = []
     begun = asyncio.get_running_loop().time()
 

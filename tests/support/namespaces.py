@@ -1,19 +1,22 @@
 """Namespaces for tests."""
 
 import uuid
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from typing import Any
 
 from support.waiting import eventually
 from synergy_kube import KubeClient
 from synergy_kube.errors import NotFound
-from synergy_kube.resources import CONFIG_MAPS, NAMESPACES
+from synergy_kube.resources import CONFIG_MAPS, NAMESPACES, PODS
+
+_PREFIX = "test-"
 
 
 @asynccontextmanager
 async def fresh_namespace(kube: KubeClient) -> AsyncIterator[str]:
     """A namespace in which pods can be made; it is deleted with all that is in it."""
-    name = f"test-{uuid.uuid4().hex[:8]}"
+    name = f"{_PREFIX}{uuid.uuid4().hex[:8]}"
     await kube.create(NAMESPACES, {"metadata": {"name": name}})
 
     async def usable() -> bool:
@@ -25,3 +28,18 @@ async def fresh_namespace(kube: KubeClient) -> AsyncIterator[str]:
     await eventually(usable, seconds=60, what=f"namespace {name} to be usable")
     yield name
     await kube.delete(NAMESPACES, name)
+
+
+async def alone_on(kube: KubeClient, node: str, *, but: str = "") -> list[Mapping[str, Any]]:
+    """Wait until the node has no pods of such namespaces but one's own (`but`): a namespace of an earlier test goes
+    with delay, and its pods take room as long. The pods there that have not ended."""
+    found: list[Mapping[str, Any]] = []
+
+    async def alone() -> bool:
+        pods = (await kube.list(PODS, field_selector=f"spec.nodeName={node}"))["items"]
+        found[:] = [pod for pod in pods if pod["status"]["phase"] not in ("Succeeded", "Failed")]
+        places = {pod["metadata"]["namespace"] for pod in pods} - {but}
+        return not any(place.startswith(_PREFIX) for place in places)
+
+    await eventually(alone, seconds=60, what=f"the pods of other tests to be gone from {node}")
+    return found
