@@ -46,6 +46,10 @@ def closed(schema: Schema) -> Schema:
     if "properties" in plain:
         plain["properties"] = {name: closed(field) for name, field in plain["properties"].items()}
         plain["additionalProperties"] = False
+    if "items" in plain:
+        plain["items"] = closed(plain["items"])
+    if plain.get("exclusiveMinimum") is True:  # so says OpenAPI 3.0; JSON schema names the bound itself
+        plain["exclusiveMinimum"] = plain.pop("minimum")
     return plain
 
 

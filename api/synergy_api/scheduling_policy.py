@@ -5,8 +5,12 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from synergy_api.base import ApiModel, Conditions
+from synergy_api.queues import Preemption, Queues, ServiceHistory
 
-PolicyName = Literal["fifo", "srtf", "las", "ftf"]
+PolicyName = Literal[
+    "fifo", "srtf", "las", "ftf",
+    "2d-las", "2d-gittins", "sf", "srsf", "yarn-cs", "best-effort",
+]  # fmt: skip
 MechanismName = Literal["proportional", "greedy", "tune", "opt", "drf", "drf-tune", "tetris", "tetris-tune"]
 DEFAULT_POLICY_NAME = "default"
 
@@ -61,6 +65,8 @@ class SchedulingPolicySpec(ApiModel):
     policy: Annotated[PolicyName, Field(description="Who should run.")] = "las"
     mechanism: Annotated[MechanismName, Field(description="How CPU and memory are packed.")] = "tune"
     round_seconds: Annotated[int, Field(ge=5, le=86400, description="Length of a round, the lease's length.")] = 300
+    queues: Queues = Queues()
+    preemption: Preemption = Preemption()
     profiling: Profiling = Profiling()
 
 
@@ -76,4 +82,5 @@ class SchedulingPolicyStatus(ApiModel):
     """Whether the policy is in force. Owned by the extender."""
 
     in_force: InForce | None = None
+    history: ServiceHistory | None = None
     conditions: Conditions = []

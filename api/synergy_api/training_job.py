@@ -7,6 +7,7 @@ from pydantic import ConfigDict, Field, computed_field, model_validator
 from synergy_api.base import ApiModel, Conditions, PositiveQuantity, Timestamp
 from synergy_api.names import MAX_JOB_NAME
 from synergy_api.profile import ConfidenceList, DemandList, MatrixList, ProfilePoint, ProfileRequest
+from synergy_api.queues import Marks
 from synergy_api.sizes import SizeLimits
 from synergy_api.template import TEMPLATE_SCHEMA
 
@@ -365,7 +366,7 @@ class TrainingJobStatus(ApiModel):
 
     Field ownership: operator - observedGeneration, phase, problem, conditions, profile, workers, sizeLimits,
     service, times;
-    extender - allocation, queue (leader), progress (any replica).
+    extender - allocation, queue, marks (leader), progress (any replica).
     """
 
     observed_generation: Annotated[
@@ -384,6 +385,7 @@ class TrainingJobStatus(ApiModel):
     completion_time: Annotated[Timestamp | None, Field(description="When the job succeeded or failed.")] = None
     allocation: Allocation | None = None
     queue: QueueStatus | None = None
+    marks: Marks | None = None
     progress: Progress | None = None
 
 

@@ -34,8 +34,8 @@ class Contender:
         self.name = job.name
         self.gpus = job.gpus
         self.rank = -1
-        self.stays_to_its_end = False
-        """Whether the policy preempts nobody."""
+        self.stays_for_now = False
+        """Whether nobody may have its place in this plan: the policy preempts nobody, or its run is too young."""
         self.types: tuple[str, ...] | None = None
         """GPU types that the policy gives it this round, the first choice first; None: those it is fastest on."""
         self.running = job.running
@@ -95,7 +95,7 @@ class Contender:
     @property
     def may_be_displaced(self) -> bool:
         """Whether a job ahead of it may have its place."""
-        return not (self.stays_to_its_end or self.keeps_its_gpus)
+        return not (self.stays_for_now or self.keeps_its_gpus)
 
     @cached_property
     def cut_down(self) -> Booking:

@@ -24,8 +24,10 @@ class Line:
         preempts: bool = True,
         passes: bool = True,
         types: Mapping[str, tuple[str, ...]] | None = None,
+        settling: Container[str] = (),
     ) -> None:
         self._roster = roster
+        self._settling = settling
         self._types = types or {}
         self._names = names
         self._preempts = preempts
@@ -35,8 +37,8 @@ class Line:
         running = sorted((ranks[one.name], one) for one in roster.running if one.name in ranks)
         for rank, contender in running:
             contender.rank = rank
-            contender.stays_to_its_end = not preempts
-            contender.types = self._types.get(contender.name)
+            contender.stays_for_now = not preempts or contender.name in settling
+            contender.types = self._types_of(contender.name)
         self.running: list[Contender] = [contender for _, contender in running]
         """Those that run, in the order of the line."""
 
@@ -47,14 +49,25 @@ class Line:
         for rank, name in enumerate(self._names):
             contender = self._roster.contender(name)
             contender.rank = rank
-            contender.types = self._types.get(name)
+            contender.types = self._types_of(name)
             yield contender
+
+    def _types_of(self, name: str) -> tuple[str, ...] | None:
+        """GPU types that the policy gives a job; one that may not be displaced yet does not move either."""
+        return None if name in self._settling else self._types.get(name)
 
     def led_by(self, first: Sequence[str]) -> "Line":
         """The line with these at its head, in this order; the others follow as they were."""
         ahead = set(first)
         names = [*first, *(name for name in self._names if name not in ahead)]
-        return Line(self._roster, names, preempts=self._preempts, passes=self.passes, types=self._types)
+        return Line(
+            self._roster,
+            names,
+            preempts=self._preempts,
+            passes=self.passes,
+            types=self._types,
+            settling=self._settling,
+        )
 
     @property
     def fewest_gpus(self) -> int:
@@ -91,7 +104,9 @@ class Roster:
         total, most = pool.open_gpus
         return contender.gpus <= (most if contender.job.placement == "consolidate" else total)
 
-    def line(self, ranking: Ranking, *, without: Container[str]) -> Line:
-        """The policy's line, without some jobs."""
+    def line(self, ranking: Ranking, *, without: Container[str], settling: Container[str] = ()) -> Line:
+        """The policy's line, without some jobs; those that are `settling` keep their places."""
         names = [name for name in ranking.names if name not in without]
-        return Line(self, names, preempts=ranking.preempts, passes=ranking.passes, types=ranking.types)
+        return Line(
+            self, names, preempts=ranking.preempts, passes=ranking.passes, types=ranking.types, settling=settling
+        )

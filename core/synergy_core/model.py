@@ -160,6 +160,10 @@ class Job:
     """Its `attained_gpu_s` when it was last promoted for having waited too long (Tiresias, section 3.2.3); 0 before."""
     promoted_waiting_s: Seconds = 0.0
     """Its `waiting_s` at that moment."""
+    run_started_s: Annotated[float, Field()] | None = None
+    """When its present run began, on the clock of `arrival_s`; null while it waits, or where that is not known."""
+    preemption_cost_s: Seconds = 0.0
+    """Seconds in which it would hold GPUs without a step if it were preempted: to checkpoint, and to restore later."""
     received_s: Mapping[str, Seconds] = field(default_factory=dict)
     skew: Annotated[float, Field(ge=0)] = 0.1
     sharing: bool = False
@@ -277,6 +281,10 @@ class PlanConfig:
     demand_tolerance: float = 0.05
     """A job counts as saturated at this much below its best speed."""
     queues: PriorityQueues = field(default_factory=PriorityQueues)
+    minimum_run_s: float = 0.0
+    """Nobody displaces a job whose run is younger than this."""
+    preemption_payback: float = 0.0
+    """Nor one whose run has not lasted so many times as long as a preemption of it costs (`settling`); 0: any."""
     aware: bool = True
     """Whether policies over several GPU types see that a job's speed differs between them (Gavel)."""
     explain: bool = True

@@ -5,6 +5,7 @@ policy (who should run) -> rounds (who stays, enters, leaves) -> mechanism (CPU 
 
 from collections.abc import Iterable
 from dataclasses import replace
+from math import inf
 
 from synergy_core.contender import Contender
 from synergy_core.line import Roster
@@ -18,6 +19,7 @@ from synergy_core.policies.queue import Queue, Ranking
 from synergy_core.pool import Pool
 from synergy_core.reasons import waiting
 from synergy_core.resources import node_share, with_more_used
+from synergy_core.settling import settling
 
 
 def plan(snapshot: Snapshot, config: PlanConfig, memory: Memory | None = None) -> Plan:
@@ -34,7 +36,7 @@ def plan(snapshot: Snapshot, config: PlanConfig, memory: Memory | None = None) -
     roster = Roster(snapshot.jobs, memory)
     kept = _out_of_reach(roster.running, config)
     ranking = _ranking(snapshot, roster, pools, config)
-    line = roster.line(ranking, without=kept)
+    line = roster.line(ranking, without=kept, settling=settling(snapshot.jobs, snapshot.now, config))
     gpus = sum(sum(pool.gpus) for pool in pools)
     round_ = Round(line, pools, config.mode, gpus * config.profile_gpu_percent // 100, config.explain)
     outcome = MECHANISMS[config.mechanism](round_)
@@ -64,6 +66,9 @@ def _check(config: PlanConfig) -> None:
             raise FieldError(name, f"{value!r} is not there; choose one of {', '.join(sorted(choices))}")
     if not 0 <= config.profile_gpu_percent <= 100:
         raise FieldError("profile_gpu_percent", f"must be from 0 to 100, is {config.profile_gpu_percent}")
+    for name, least in (("minimum_run_s", config.minimum_run_s), ("preemption_payback", config.preemption_payback)):
+        if not 0.0 <= least < inf:
+            raise FieldError(name, f"must be at least 0 and finite, is {least}")
     if not 0.0 <= config.demand_tolerance < 1.0:
         raise FieldError("demand_tolerance", f"must be at least 0 and below 1, is {config.demand_tolerance}")
 

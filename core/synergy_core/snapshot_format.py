@@ -23,6 +23,8 @@ _ONLY_WHEN_SET = frozenset(
         (Job, "started_s"),
         (Job, "promoted_gpu_s"),
         (Job, "promoted_waiting_s"),
+        (Job, "run_started_s"),
+        (Job, "preemption_cost_s"),
         (Job, "purpose"),
         (Job, "cpu_millis_min"),
         (Job, "cpu_millis_max"),

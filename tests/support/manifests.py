@@ -115,6 +115,8 @@ FULL_POLICY: Manifest = {
         "policy": "srtf",
         "mechanism": "proportional",
         "roundSeconds": 20,
+        "queues": {"thresholdsGPUSeconds": [3600, 36000.5], "promoteKnob": 4},
+        "preemption": {"minimumRunSeconds": 60},
         "profiling": {
             "maxGpuPercent": 100,
             "maxCpuMultiple": 2,

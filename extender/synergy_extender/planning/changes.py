@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from enum import IntEnum
 
+from synergy_api.queues import Marks
 from synergy_api.training_job import Allocation, QueueStatus
 from synergy_extender.cluster.views import JobView
 
@@ -32,6 +33,7 @@ class StatusChange:
     kind: Kind
     allocation: Allocation | None
     queue: QueueStatus | None
+    marks: Marks | None = None
 
 
 @dataclass
@@ -41,12 +43,13 @@ class Draft:
     job: JobView
     allocation: Allocation | None
     queue: QueueStatus | None
+    marks: Marks | None
     kind: Kind = Kind.POSITION
 
     @classmethod
     def of(cls, job: JobView) -> "Draft":
         """What stands now."""
-        return cls(job, job.status.allocation, job.status.queue)
+        return cls(job, job.status.allocation, job.status.queue, job.status.marks)
 
     @property
     def granted(self) -> Allocation | None:
@@ -63,8 +66,8 @@ class Draft:
         status = self.job.status
         kind = self.kind
         if self.allocation == status.allocation:
-            if self.queue == status.queue:
+            if (self.queue, self.marks) == (status.queue, status.marks):
                 return None
             same = self.queue is not None and status.queue is not None and self.queue.reason == status.queue.reason
-            kind = Kind.POSITION if same else Kind.QUEUE
-        return StatusChange(self.job, kind, self.allocation, self.queue)
+            kind = Kind.POSITION if same and self.marks == status.marks else Kind.QUEUE
+        return StatusChange(self.job, kind, self.allocation, self.queue, self.marks)

@@ -47,7 +47,8 @@ def policy_statuses(objects: Iterable[Object], policy: PolicyInForce, now: float
             finding = say(Reason.IN_FORCE)
         condition = _condition(item, finding, holds=finding.reason is Reason.IN_FORCE, now=now)
         followed = _followed(policy) if name == DEFAULT_POLICY_NAME else None
-        status = SchedulingPolicyStatus(in_force=followed, conditions=[condition])
+        history = policy.history if name == DEFAULT_POLICY_NAME else None
+        status = SchedulingPolicyStatus(in_force=followed, history=history, conditions=[condition])
         if status.to_wire() != (item.get("status") or {}):
             changed[name] = status
     return changed

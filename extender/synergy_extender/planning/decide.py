@@ -1,6 +1,6 @@
 """From a plan to changes of status. Pure: cluster, plan and clock in, changes out."""
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -9,9 +9,10 @@ from synergy_extender.cluster.pod_index import PodIndex
 from synergy_extender.cluster.state import ClusterState
 from synergy_extender.cluster.views import JobView, Key
 from synergy_extender.ledger import AssumedBindings, Ledger
-from synergy_extender.planning import places
+from synergy_extender.planning import marks, places
 from synergy_extender.planning.admission import admit
 from synergy_extender.planning.changes import Draft, Kind, StatusChange
+from synergy_extender.planning.history import is_over
 from synergy_extender.planning.places import Purpose
 from synergy_extender.planning.queue import queue_of
 from synergy_extender.planning.standing import Standing, next_run, open_run, size_limits, standing
@@ -77,10 +78,12 @@ def decide(
     *,
     reserved: Mapping[Key, core.Allocation] | None = None,
     granted_since: Mapping[Key, float] | None = None,
+    counted: Container[str] = (),
 ) -> Decision:
     """What is to be written now. Without a plan: what the hand-shake of runs and the ledger ask for by themselves.
 
-    `granted_since` says since when each granted and not admitted job has been seen so.
+    `granted_since` says since when each granted and not admitted job has been seen so, `counted` (UIDs) which finished
+    jobs are in the history and are to know it.
     """
     ledger = Ledger(state.allocatable, state.pods, assumed)
     drafts = {key: Draft.of(job) for key, job in state.jobs.items()}
@@ -101,6 +104,9 @@ def decide(
         _keep_to_what_is_possible(draft)
     admit(drafts.values(), ledger, state.pods, assumed)
     _tell_queue(drafts, moment.now, result)
+    for draft in drafts.values():
+        if draft.job.uid in counted and is_over(draft.job):
+            draft.marks = marks.counted(draft.job)
     changes = [change for change in (draft.change() for draft in drafts.values()) if change is not None]
     wanted = (Standing.LEAVING, Standing.WAITING, Standing.HOLDING)
     return Decision(
@@ -148,10 +154,13 @@ def _follow(
 ) -> None:
     """Do what the plan says for every job that still stands as the plan assumed."""
     chosen = {place.job: place for place in result.plan.allocations}
+    promoted = frozenset(result.plan.promoted)
     for key, draft in drafts.items():
         if result.stances.get(key) != stance(draft.job, moment.now):
             continue
         place = chosen.get(str(key))
+        if str(key) in promoted:
+            draft.marks = marks.promoted(draft.job, moment.now)
         match standing(draft.job, moment.now):
             case Standing.HOLDING:
                 _hold(draft, moment, place, kept, result.mode)
@@ -205,6 +214,8 @@ def _enter(draft: Draft, moment: Moment, place: core.Allocation) -> None:
     purpose: Purpose = "Profile" if draft.job.status.phase == "Profiling" else "Train"
     run = next_run(draft.job)
     draft.put(Kind.ENTER, places.grant(run, purpose, place, moment.rounds, moment.round_index))
+    if purpose == "Train" and (draft.marks is None or draft.marks.started_at is None):
+        draft.marks = marks.started(draft.marks, draft.job, moment.now)
 
 
 def _tell_queue(drafts: Mapping[Key, Draft], now: float, result: PlanResult | None) -> None:

@@ -193,6 +193,7 @@ class PlanningLoop:
             self._cache.assumed.copy(),
             reserved=self._reserved,
             granted_since=self._granted_since,
+            counted=self._policy.history.pending if self._policy.history is not None else (),
         )
         signature, self._fill_signature = self._fill_signature, ()
         if not await self._writer.write(self._affordable(decision.changes)):
@@ -224,7 +225,7 @@ class PlanningLoop:
         if mode == "fill" and signature == self._fill_signature and now - self._filled_at < _FILL_AGAIN_S:
             return None
         stances = {key: stance(job, now) for key, job in state.jobs.items()}
-        planned = await self._worker.plan(built.snapshot, plan_config(self._policy.spec, mode))
+        planned = await self._worker.plan(built.snapshot, plan_config(self._policy, mode))
         self._fill_signature, self._filled_at = (signature, now) if mode == "fill" else ((), 0.0)
         self._metrics.plan_seconds.labels(mode).observe(planned.seconds)
         self._computed_s += planned.seconds

@@ -2,12 +2,14 @@
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import TypeVar
 
 from synergy_api.gpu_pool import GPUPoolStatus
 from synergy_api.names import MANAGER_PLAN
 from synergy_api.nodes import Object
 from synergy_api.pools import pool_problems
+from synergy_api.queues import ServiceHistory
 from synergy_api.reasons import ENTRIES, Finding, Reason, say
 from synergy_api.scheduling_policy import DEFAULT_POLICY_NAME, SchedulingPolicyStatus
 from synergy_api.timestamps import format_time
@@ -15,9 +17,10 @@ from synergy_extender.cluster.cache import ClusterCache
 from synergy_extender.cluster.state import ClusterState
 from synergy_extender.metrics import Metrics
 from synergy_extender.planning.conditions import news, policy_statuses, pool_statuses
-from synergy_extender.planning.policy import PolicyInForce
+from synergy_extender.planning.history import updated
+from synergy_extender.planning.policy import PolicyInForce, history_of
 from synergy_extender.planning.standing import Standing, standing
-from synergy_kube import KubeClient, NotFound
+from synergy_kube import Conflict, KubeClient, NotFound
 from synergy_kube.events import Subject, post_event
 from synergy_kube.resources import GPU_POOLS, NODES, SCHEDULING_POLICIES, Resource
 
@@ -42,6 +45,7 @@ class Publisher:
         self._measure(state, now)
         found = pool_problems(self._cache.pools, state.capacities)
         pools, policies = self._cache.pool_objects(), self._cache.policy_objects()
+        policy = replace(policy, history=_history(policies, state, policy))
         problems = [*self._cache.pool_problems, *found]
         for item, pool in _with(pools, pool_statuses(pools, state.capacities, problems, now)):
             await self._write(GPU_POOLS, item, pool, now)
@@ -55,9 +59,12 @@ class Publisher:
         if not self._leading():
             return
         metadata = item["metadata"]
-        name, body = str(metadata["name"]), {"status": status.to_wire()}
+        name = str(metadata["name"])
+        body = {"metadata": {"resourceVersion": metadata["resourceVersion"]}, "status": status.to_wire()}
         try:
             await self._client.apply(resource, name, body, manager=MANAGER_PLAN, subresource="status")
+        except Conflict:
+            return  # somebody wrote to it just now: the next pass looks again
         except NotFound:
             _LOG.info("%s %s is gone", resource.kind, name)
             return
@@ -106,6 +113,15 @@ def _with(objects: Iterable[Object], statuses: Mapping[str, Status]) -> Iterator
     for item in objects:
         if item["metadata"]["name"] in statuses:
             yield item, statuses[item["metadata"]["name"]]
+
+
+def _history(policies: Iterable[Object], state: ClusterState, policy: PolicyInForce) -> ServiceHistory | None:
+    """The finished jobs' service as it stands in the policy's object, which is what the write rests on, brought up to
+    date."""
+    for item in policies:
+        if item["metadata"]["name"] == DEFAULT_POLICY_NAME:
+            return updated(history_of(item), state.jobs.values(), policy.spec.queues)
+    return None
 
 
 def _of_no_object(state: ClusterState, policy: PolicyInForce) -> dict[Subject, Finding]:

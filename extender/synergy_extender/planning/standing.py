@@ -70,6 +70,12 @@ def open_seconds(job: JobView, now: float) -> float:
     return max(0.0, now - parse_time(since)) if since is not None else 0.0
 
 
+def run_started(job: JobView, now: float) -> float:
+    """When the open run's workers began; `now` where they have not: a run that has hardly begun is a young one."""
+    since = service_of(job).running_since
+    return parse_time(since) if since is not None else now
+
+
 def attained_gpu_seconds(job: JobView, now: float) -> float:
     """Attained service (Tiresias, section 3): closed runs and the open one."""
     return service_of(job).attained_gpu_seconds + open_seconds(job, now) * job.spec.gpus
@@ -83,6 +89,11 @@ def received_seconds(job: JobView, now: float) -> dict[str, float]:
         gpu_type = service.running_gpu_type
         received[gpu_type] = received.get(gpu_type, 0.0) + open_seconds(job, now)
     return received
+
+
+def waiting_seconds(job: JobView, now: float) -> float:
+    """Seconds since its creation in which it did not run."""
+    return max(0.0, now - job.created - sum(received_seconds(job, now).values()))
 
 
 def steps_done(job: JobView) -> int:

@@ -9,7 +9,15 @@ from synergy_api.quantity import byte_count, cpu_millis
 from synergy_api.training_job import Allocation, NodeShare
 from synergy_core import model as core
 from synergy_extender.cluster.views import JobView
-from synergy_extender.planning.standing import attained_gpu_seconds, received_seconds, size_limits, steps_done
+from synergy_extender.planning.marks import marks_of, started_s
+from synergy_extender.planning.standing import (
+    attained_gpu_seconds,
+    received_seconds,
+    run_started,
+    size_limits,
+    steps_done,
+    waiting_seconds,
+)
 
 
 def training(job: JobView, now: float, nodes: tuple[str, ...] | None, running: core.Allocation | None) -> core.Job:
@@ -18,7 +26,7 @@ def training(job: JobView, now: float, nodes: tuple[str, ...] | None, running: c
     `nodes` are those that its template admits, None for all. Raises FieldError if the spec contradicts itself.
     """
     spec = job.spec
-    received = received_seconds(job, now)
+    marks = marks_of(job)
     cpu, memory = _bounds(job)
     return core.Job(
         name=str(job.key),
@@ -31,8 +39,12 @@ def training(job: JobView, now: float, nodes: tuple[str, ...] | None, running: c
         steps_total=spec.steps,
         steps_done=steps_done(job),
         attained_gpu_s=attained_gpu_seconds(job, now),
-        waiting_s=max(0.0, now - job.created - sum(received.values())),
-        received_s=received,
+        waiting_s=waiting_seconds(job, now),
+        started_s=started_s(job),
+        promoted_gpu_s=marks.promoted_gpu_seconds,
+        promoted_waiting_s=marks.promoted_waiting_seconds,
+        run_started_s=None if running is None else run_started(job, now),
+        received_s=received_seconds(job, now),
         sharing=spec.sharing.allowed,
         preemptible=spec.preemption != "Never",
         running=running,

@@ -70,7 +70,7 @@ class StatusWriter:
                     raise LeadLostError
                 try:
                     answer = await self._client.apply(
-                        TRAINING_JOBS, job.key.name, _body(job, change), job.key.namespace,
+                        TRAINING_JOBS, job.key.name, body_of(job, change), job.key.namespace,
                         manager=MANAGER_PLAN, subresource="status",
                     )  # fmt: skip
                 except (Conflict, NotFound):
@@ -86,7 +86,7 @@ class StatusWriter:
     def _same(self, job: JobView, change: StatusChange) -> bool:
         """Whether the job still stands as the decision assumed; what others wrote of it meanwhile does not matter."""
         base, now = change.job, self._clock()
-        same_part = job.status.allocation == base.status.allocation
+        same_part = (job.status.allocation, job.status.marks) == (base.status.allocation, base.status.marks)
         return job.uid == base.uid and same_part and stance(job, now) == stance(base, now)
 
     async def _fresh(self, key: Key) -> JobView | None:
@@ -101,12 +101,15 @@ class StatusWriter:
             return None
 
 
-def _body(job: JobView, change: StatusChange) -> dict[str, Any]:
+def body_of(job: JobView, change: StatusChange) -> dict[str, Any]:
+    """What is applied: the whole part of the status that the plan owns."""
     status: dict[str, Any] = {}
     if change.allocation is not None:
         status["allocation"] = change.allocation.to_wire()
     if change.queue is not None:
         status["queue"] = change.queue.to_wire()
+    if change.marks is not None:
+        status["marks"] = change.marks.to_wire()
     return {"metadata": {"uid": job.uid, "resourceVersion": job.resource_version}, "status": status}
 
 

@@ -1,12 +1,14 @@
 """The policy in force, and what pools and policy say of themselves."""
 
-from typing import Any
+from typing import Any, get_args
 
 from support.cluster import NOW, node_object
 from synergy_api.pools import node_capacities, pool_problems, read_pools
 from synergy_api.reasons import ENTRIES, Place, Reason
-from synergy_api.scheduling_policy import SchedulingPolicySpec
+from synergy_api.scheduling_policy import PolicyName, SchedulingPolicySpec
 from synergy_api.timestamps import format_time
+from synergy_core.model import PriorityQueues
+from synergy_core.policies import POLICIES
 from synergy_extender.planning.conditions import news, policy_statuses, pool_statuses
 from synergy_extender.planning.policy import PolicyInForce, plan_config, policy_in_force
 
@@ -32,13 +34,33 @@ def test_the_planner_gets_the_policy() -> None:
     spec = SchedulingPolicySpec.model_validate(
         {"policy": "srtf", "mechanism": "proportional", "profiling": {"maxGpuPercent": 40}}
     )
-    config = plan_config(spec, "fill")
+    config = plan_config(PolicyInForce(spec), "fill")
     assert (config.policy, config.mechanism, config.mode, config.profile_gpu_percent) == (
         "srtf",
         "proportional",
         "fill",
         40,
     )
+
+
+def test_the_planner_gets_the_knobs_of_the_queues() -> None:
+    queues = {"thresholdsGPUSeconds": [60, 3600], "promoteKnob": 2}
+    spec = {"policy": "2d-las", "queues": queues, "preemption": {"minimumRunSeconds": 30}}
+    config = plan_config(policy_in_force({**GOOD, "spec": spec}, PolicyInForce()), "round")
+    assert (config.policy, config.queues.thresholds_gpu_s, config.queues.promote_knob) == ("2d-las", (60.0, 3600.0), 2)
+    assert config.minimum_run_s == 30.0
+    usual = plan_config(policy_in_force(GOOD, PolicyInForce()), "round")
+    assert (usual.queues, usual.minimum_run_s) == (PriorityQueues(), 0.0)
+
+
+def test_thresholds_that_do_not_ascend_are_told_by_their_field() -> None:
+    bad = policy_in_force({**GOOD, "spec": {"queues": {"thresholdsGPUSeconds": [60, 60]}}}, PolicyInForce())
+    assert bad.problem.startswith("spec.queues.thresholdsGPUSeconds: ")
+    assert "must ascend" in bad.problem
+
+
+def test_every_name_of_a_policy_is_one_of_the_planner_s() -> None:
+    assert set(get_args(PolicyName)) <= POLICIES.keys()
 
 
 def written(item: dict[str, Any], policy: PolicyInForce, now: float = NOW) -> dict[str, Any]:

@@ -1,0 +1,108 @@
+"""The knobs of the policies that know no durations, and what they leave in a job's status (Tiresias)."""
+
+from itertools import pairwise
+from typing import Annotated
+
+from pydantic import AfterValidator, Field, JsonValue, model_validator
+
+from synergy_api.base import ApiModel, Timestamp
+
+_ASCENDING: list[JsonValue] = [
+    {
+        "rule": "self.isSorted() && self.all(a, self.exists_one(b, b == a))",
+        "message": "must ascend, each value once",
+    }
+]
+
+
+def _ascend(thresholds: list[float]) -> list[float]:
+    if any(high <= low for low, high in pairwise(thresholds)):
+        raise ValueError("must ascend, each value once")
+    return thresholds
+
+
+class Queues(ApiModel):
+    """How `2d-las` and `2d-gittins` tell jobs apart (Tiresias, section 3.2.3)."""
+
+    thresholds_gpu_seconds: Annotated[
+        list[Annotated[float, Field(gt=0, le=1e12)]],
+        AfterValidator(_ascend),
+        Field(
+            max_length=8,
+            description="Attained service, GPUs times seconds, at which a job falls to the next queue, ascending. "
+            "An empty list: no queues, priorities change all the time.",
+            json_schema_extra={"x-kubernetes-validations": _ASCENDING},
+        ),
+    ] = [3600.0]
+    learn_thresholds: Annotated[
+        bool,
+        Field(
+            description="Take as many thresholds as there are above from what the cluster's own finished jobs needed "
+            "(`status.history`), once 100 have finished."
+        ),
+    ] = False
+    promote_knob: Annotated[
+        float | None,
+        Field(
+            gt=0,
+            le=1e6,
+            description="A job below the first queue that has waited so many times as long as it has run goes back to "
+            "the first queue. By default none does.",
+        ),
+    ] = None
+
+
+class Preemption(ApiModel):
+    """When a running job may be displaced."""
+
+    minimum_run_seconds: Annotated[
+        int, Field(ge=0, le=604800, description="Nobody displaces a job whose run is younger than this.")
+    ] = 0
+
+
+class Marks(ApiModel):
+    """What policies with queues go by from plan to plan. Owned by the extender.
+
+    The clocks are what the job had in all at its last promotion, not amounts that are added up: written twice they say
+    the same.
+    """
+
+    started_at: Annotated[Timestamp | None, Field(description="When the job was first given GPUs to train.")] = None
+    promoted_at: Annotated[
+        Timestamp | None, Field(description="When it last went back to the first queue for having waited too long.")
+    ] = None
+    promoted_gpu_seconds: Annotated[float, Field(ge=0, description="Its attained service at that moment.")] = 0.0
+    promoted_waiting_seconds: Annotated[float, Field(ge=0, description="For how long it had waited by then.")] = 0.0
+    counted: Annotated[
+        bool, Field(description="Its service is in the SchedulingPolicy's `status.history`; only a finished job's is.")
+    ] = False
+
+
+class ServiceHistory(ApiModel):
+    """The service that the cluster's own jobs needed from beginning to end: a histogram of bounded size.
+
+    A job is counted in one update with its UID in `pending`, which stays there until the job's own `marks.counted` says
+    so: whoever stops in between, none is counted twice.
+    """
+
+    jobs: Annotated[int, Field(ge=0, description="Finished jobs counted so far; old ones are forgotten by halves.")] = 0
+    buckets: Annotated[
+        list[Annotated[int, Field(ge=0)]],
+        Field(max_length=512, description="Buckets that hold jobs: bucket i is (1.1^(i-1), 1.1^i] GPU-seconds."),
+    ] = []
+    counts: Annotated[
+        list[Annotated[int, Field(ge=1)]], Field(max_length=512, description="Jobs in each of these buckets.")
+    ] = []
+    pending: Annotated[
+        list[Annotated[str, Field(max_length=64)]],
+        Field(max_length=256, description="UIDs of jobs that are counted and do not say so themselves yet."),
+    ] = []
+    learned_thresholds_gpu_seconds: Annotated[
+        list[float], Field(max_length=8, description="What `spec.queues.learnThresholds` takes; empty until it can.")
+    ] = []
+
+    @model_validator(mode="after")
+    def _pairs(self) -> "ServiceHistory":
+        if len(self.buckets) != len(self.counts):
+            raise ValueError("counts must be as many as buckets")
+        return self
