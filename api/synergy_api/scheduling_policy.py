@@ -1,18 +1,53 @@
 """SchedulingPolicy: how the cluster is scheduled. The one named `default` is in force."""
 
-from typing import Annotated, Literal
+from collections import Counter
+from typing import Annotated, Any, Final, Literal, Self, get_args
 
-from pydantic import Field
+from pydantic import ConfigDict, Field, model_validator
 
 from synergy_api.base import ApiModel, Conditions
 from synergy_api.queues import Preemption, Queues, ServiceHistory
 
+TimeSharingPolicyName = Literal[
+    "allox",
+    "finish-time-fairness",
+    "gandiva",
+    "hierarchical",
+    "isolated",
+    "makespan",
+    "max-min-fairness",
+    "max-min-fairness-water-filling",
+    "max-throughput",
+    "min-cost",
+    "min-cost-slo",
+    "proportional",
+    "sjf",
+]
+"""Policies that say what part of the time each job spends on each GPU type."""
+COST_POLICIES: Final = ("min-cost", "min-cost-slo")
+"""Those of them that need the price of every GPU."""
 PolicyName = Literal[
     "fifo", "srtf", "las", "ftf",
     "2d-las", "2d-gittins", "sf", "srsf", "yarn-cs", "best-effort",
+    TimeSharingPolicyName,
 ]  # fmt: skip
 MechanismName = Literal["proportional", "greedy", "tune", "opt", "drf", "drf-tune", "tetris", "tetris-tune"]
 DEFAULT_POLICY_NAME = "default"
+
+
+class TenantShare(ApiModel):
+    """Somebody who shares the cluster with others."""
+
+    name: Annotated[
+        str, Field(min_length=1, max_length=63, description="What spec.tenant of its jobs says, or their namespace.")
+    ]
+    weight: Annotated[
+        float, Field(gt=0, le=1e6, description="Its part of the cluster, beside those of the others.")
+    ] = 1.0
+    policy: Annotated[
+        Literal["fairness", "fifo"],
+        Field(description="How its part is dealt out among its jobs: by their weights, or in the order of arrival."),
+    ] = "fairness"
 
 
 class Profiling(ApiModel):
@@ -59,21 +94,57 @@ class Profiling(ApiModel):
     ] = 64
 
 
+_TIME_SHARING: Final[tuple[str, ...]] = get_args(TimeSharingPolicyName)
+_AGNOSTIC: Final = f"agnostic needs one of the policies {', '.join(_TIME_SHARING)}"
+_SPEC_RULES: list[Any] = [
+    {
+        "rule": f"!self.agnostic || self.policy in [{', '.join(repr(name) for name in _TIME_SHARING)}]",
+        "message": _AGNOSTIC,
+        "fieldPath": ".agnostic",
+    }
+]
+
+
 class SchedulingPolicySpec(ApiModel):
     """Who runs, how they are packed, for how long."""
 
+    model_config = ConfigDict(json_schema_extra={"x-kubernetes-validations": _SPEC_RULES})
+
     policy: Annotated[PolicyName, Field(description="Who should run.")] = "las"
+    agnostic: Annotated[
+        bool,
+        Field(description="Plan as if a job were equally fast on all GPU types; for policies that tell them apart."),
+    ] = False
+    tenants: Annotated[
+        list[TenantShare],
+        Field(
+            max_length=256,
+            description="Tenants for the policy hierarchical; one that is not named here has weight 1 and fairness.",
+            json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]},
+        ),
+    ] = []
     mechanism: Annotated[MechanismName, Field(description="How CPU and memory are packed.")] = "tune"
     round_seconds: Annotated[int, Field(ge=5, le=86400, description="Length of a round, the lease's length.")] = 300
     queues: Queues = Queues()
     preemption: Preemption = Preemption()
     profiling: Profiling = Profiling()
 
+    @model_validator(mode="after")
+    def _agrees(self) -> Self:
+        """What the API server checks by rules, for specs that come without it."""
+        if self.agnostic and self.policy not in _TIME_SHARING:
+            raise ValueError(_AGNOSTIC)
+        for name, times in Counter(tenant.name for tenant in self.tenants).items():
+            if times > 1:
+                raise ValueError(f"tenants name {name} {times} times; name each once")
+        return self
+
 
 class InForce(ApiModel):
     """What plans follow now: the spec, or the last valid one where the spec is not."""
 
     policy: Annotated[PolicyName, Field(description="Who should run.")]
+    agnostic: Annotated[bool | None, Field(description="Whether plans see no difference between GPU types.")] = None
     mechanism: Annotated[MechanismName, Field(description="How CPU and memory are packed.")]
     round_seconds: Annotated[int, Field(ge=1, description="Length of a round.")]
 

@@ -41,7 +41,8 @@ def bad_options() -> Iterator[None]:
     try:
         yield
     except FieldError as error:
-        raise BadInputError(f"--{error.path}: {error.problem}") from error
+        option = "" if error.path.startswith("nodes") else "--"  # what the snapshot lacks for the policy asked for
+        raise BadInputError(f"{option}{error.path}: {error.problem}") from error
 
 
 @contextmanager

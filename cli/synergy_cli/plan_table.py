@@ -22,6 +22,10 @@ def plan_text(plan: Plan, *, seconds: float) -> str:
     if plan.waiting:
         lines = (f"{place}. {w.job}: {w.reason}\n   {w.message}" for place, w in enumerate(plan.waiting, start=1))
         parts.append("\n".join(["waiting, the first in line first", *lines]))
+    if plan.late:
+        parts.append("\n".join(["late", *(f"{late.job}: {late.reason}\n   {late.message}" for late in plan.late)]))
+    if plan.shares_from:
+        parts.append(f"no new allocation was found in time; what serves is: {plan.shares_from}")
     return "\n\n".join(parts)
 
 

@@ -80,6 +80,8 @@ def _promises(contender: Contender, pool: Pool) -> NDArray[np.int64]:
 
 def not_now(contender: Contender, reservations: Sequence[Reservations]) -> Reason:
     """Why the job, which could run, does not run now."""
+    if contender.types == ():
+        return Reason.NOT_WORTH_ITS_PRICE
     if contender.job.running is not None:
         return Reason.YIELDED
     usable = [one for one in reservations if contender.may_use(one.pool)]

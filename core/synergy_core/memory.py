@@ -11,6 +11,7 @@ from itertools import groupby
 from synergy_core.contender import Contender
 from synergy_core.kind import Kinds
 from synergy_core.model import Job, Node
+from synergy_core.policies.solutions import Solutions
 from synergy_core.pool import Pool
 
 
@@ -20,6 +21,8 @@ class Memory:
     def __init__(self) -> None:
         self.pools: list[Pool] = []
         """The nodes of the present plan, by GPU type."""
+        self.solutions = Solutions()
+        """Allocation matrices of the policies over several GPU types; its budget is the caller's to set."""
         self._nodes: tuple[Node, ...] = ()
         self._tolerance = 0.0
         self._kinds = Kinds((), 0.0)

@@ -60,6 +60,8 @@ class Node:
     """Clients that may share one GPU."""
     schedulable: bool = True
     """False for a cordoned node: what runs there stays, nothing new comes."""
+    price_per_hour: Rate = 0.0
+    """Of one GPU, in any one currency; 0: not known."""
 
     def __post_init__(self) -> None:
         for name in (name for name in _OWN_FIELDS if name in self.further):
@@ -184,6 +186,8 @@ class Job:
     """`consolidate` waits for one node, `spread` takes what is left over on many, `auto` takes the fewest nodes."""
     nodes: tuple[Name, ...] | None = None
     """Names of the nodes that the job may use; null means all."""
+    deadline_s: Annotated[float, Field()] | None = None
+    """When it should be done (its SLO), on the clock of `arrival_s`; null: whenever."""
 
     def __post_init__(self) -> None:
         for dimension in ("cpu_millis", "memory_bytes"):
@@ -209,6 +213,18 @@ def _check_running(job: Job, running: Allocation) -> None:
         raise FieldError("running.workers", "name a node twice; give one share per node")
 
 
+@dataclass(frozen=True, slots=True)
+class Tenant:
+    """Somebody who shares the cluster with others (Gavel, section 4.3)."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = _STRICT
+
+    name: Name
+    weight: Annotated[float, Field(gt=0)] = 1.0
+    policy: Literal["fairness", "fifo"] = "fairness"
+    """How its part is dealt out among its jobs: by their weights, or in the order of arrival."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
     """The state of a cluster at one moment. The order of nodes and jobs does not matter."""
@@ -219,10 +235,13 @@ class Snapshot:
     jobs: tuple[Job, ...]
     now: Annotated[float, Field()] = 0.0
     round_s: Annotated[float, Field(gt=0)] = 300.0
+    tenants: tuple[Tenant, ...] = ()
+    """For the policy `hierarchical`; a job's tenant that is not named here has weight 1 and fairness."""
 
     def __post_init__(self) -> None:
         _unique("nodes", [node.name for node in self.nodes])
         _unique("jobs", [job.name for job in self.jobs])
+        _unique("tenants", [tenant.name for tenant in self.tenants])
         _alike(self.nodes)
 
 
@@ -303,13 +322,28 @@ class Waiting:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Late:
+    """A job that will not be done by its deadline, as things stand."""
+
+    job: str
+    reason: str
+    """One of `deadlines.LateReason`."""
+    message: str
+
+
+SharesFrom = Literal["", "cut-short", "last", "isolated"]
+"""Where the allocation matrix came from that a plan follows: it is the policy's own (or the policy has none); the best
+that was found when time ran out; that of an earlier plan; everybody's own part."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
     """The planner's answer.
 
     `waiting` is in the order in which the jobs stand in line. `preempted` names running jobs whose run ends: they are
     in `waiting`, or in `allocations` with another place (a move is an end and a new start). `resized` names jobs that
     stay where they are with other CPU or memory. `promoted` names jobs whose `promoted_gpu_s` and `promoted_waiting_s`
-    are to be set to what they have now.
+    are to be set to what they have now. `late` names jobs that will miss their deadlines.
     """
 
     allocations: tuple[Allocation, ...]
@@ -319,3 +353,5 @@ class Plan:
     policy: str
     mechanism: str
     promoted: tuple[str, ...] = ()
+    late: tuple[Late, ...] = ()
+    shares_from: SharesFrom = ""

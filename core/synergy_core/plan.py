@@ -8,6 +8,7 @@ from dataclasses import replace
 from math import inf
 
 from synergy_core.contender import Contender
+from synergy_core.deadlines import late_jobs
 from synergy_core.line import Roster
 from synergy_core.mechanisms import MECHANISMS
 from synergy_core.mechanisms.mechanism import Round
@@ -35,7 +36,7 @@ def plan(snapshot: Snapshot, config: PlanConfig, memory: Memory | None = None) -
     pools = memory.pools
     roster = Roster(snapshot.jobs, memory)
     kept = _out_of_reach(roster.running, config)
-    ranking = _ranking(snapshot, roster, pools, config)
+    ranking = _ranking(snapshot, roster, memory, config)
     line = roster.line(ranking, without=kept, settling=settling(snapshot.jobs, snapshot.now, config))
     gpus = sum(sum(pool.gpus) for pool in pools)
     round_ = Round(line, pools, config.mode, gpus * config.profile_gpu_percent // 100, config.explain)
@@ -52,6 +53,8 @@ def plan(snapshot: Snapshot, config: PlanConfig, memory: Memory | None = None) -
         policy=config.policy,
         mechanism=config.mechanism,
         promoted=ranking.promoted,
+        late=late_jobs(snapshot.jobs, snapshot.now, roster.best_speed, ranking.colliding),
+        shares_from=ranking.shares_from,
     )
 
 
@@ -92,7 +95,7 @@ def _out_of_reach(contenders: Iterable[Contender], config: PlanConfig) -> dict[s
     return {name: allocation for name, allocation in running.items() if allocation is not None}
 
 
-def _ranking(snapshot: Snapshot, roster: Roster, pools: Iterable[Pool], config: PlanConfig) -> Ranking:
+def _ranking(snapshot: Snapshot, roster: Roster, memory: Memory, config: PlanConfig) -> Ranking:
     """Profile runs by arrival, then the policy's line."""
     queue = Queue(
         now=snapshot.now,
@@ -101,19 +104,39 @@ def _ranking(snapshot: Snapshot, roster: Roster, pools: Iterable[Pool], config: 
         gpus=sum(node.gpus for node in snapshot.nodes),
         queues=config.queues,
         speeds=roster.speeds,
-        gpus_of={pool.gpu_type: pool.open_gpus[0] for pool in pools},
+        gpus_of={pool.gpu_type: pool.open_gpus[0] for pool in memory.pools},
         aware=config.aware,
         round_s=snapshot.round_s,
+        prices=_prices(memory.pools),
+        tenants=snapshot.tenants,
+        solutions=memory.solutions,
     )
     ranking = POLICIES[config.policy](queue)
     if config.mode == "fill":  # nobody moves, and whatever is free is better used than not until the round ends
-        ranking = replace(ranking, types={})
+        ranking = replace(ranking, types=_idle(snapshot, ranking) if ranking.leaves_idle else {})
     profile_runs = [job for job in snapshot.jobs if job.purpose == "profile"]
     if not profile_runs:
         return ranking
     profile_runs.sort(key=lambda job: (job.arrival_s, job.name))
     first = dict.fromkeys(job.name for job in profile_runs)
     return replace(ranking, names=(*first, *(name for name in ranking.names if name not in first)))
+
+
+def _prices(pools: Iterable[Pool]) -> dict[str, float]:
+    """Price of a GPU for an hour on average over the nodes of its type; 0 where a node with GPUs has none."""
+    found: dict[str, float] = {}
+    for pool in pools:
+        nodes = [node for node in pool.nodes if node.gpus > 0]
+        known = all(node.price_per_hour > 0 for node in nodes)
+        gpus = sum(node.gpus for node in nodes)
+        found[pool.gpu_type] = sum(node.price_per_hour * node.gpus for node in nodes) / gpus if known and gpus else 0.0
+    return found
+
+
+def _idle(snapshot: Snapshot, ranking: Ranking) -> dict[str, tuple[str, ...]]:
+    """Between rounds who runs stays; who waits may have the GPUs that its policy thinks worth it."""
+    running = {job.name for job in snapshot.jobs if job.running is not None}
+    return {name: types for name, types in ranking.types.items() if name not in running}
 
 
 def _allocations(packing: Packing, config: PlanConfig) -> Iterable[Allocation]:

@@ -15,8 +15,11 @@ _ONLY_WHEN_SET = frozenset(
         (Node, "further"),
         (Node, "further_used"),
         (Node, "schedulable"),
+        (Node, "price_per_hour"),
         (NodeShare, "further"),
         (Plan, "promoted"),
+        (Plan, "late"),
+        (Plan, "shares_from"),
         (Profile, "further"),
         (Job, "further_min"),
         (Job, "further_max"),
@@ -32,6 +35,8 @@ _ONLY_WHEN_SET = frozenset(
         (Job, "memory_bytes_max"),
         (Job, "placement"),
         (Job, "nodes"),
+        (Job, "deadline_s"),
+        (Snapshot, "tenants"),
     }
 )
 """Fields that are written only where they differ from their default."""

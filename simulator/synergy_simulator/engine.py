@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from math import ceil, floor, inf
 
 from synergy_core.memory import Memory
-from synergy_core.model import Allocation, Mode, Plan, PlanConfig, PriorityQueues, Snapshot
+from synergy_core.model import Allocation, Mode, Plan, PlanConfig, PriorityQueues, Snapshot, Tenant
 from synergy_core.plan import plan
 from synergy_simulator.run import Run
 from synergy_simulator.selection import ORDER_NEVER_CHANGES, SELECTS_BY_GPUS, SHARES_TIME, ranking, same_ones_run
@@ -31,6 +31,8 @@ class Options:
     mechanism: str = "tune"
     queues: PriorityQueues = field(default_factory=PriorityQueues)
     """For the policies with discretised queues."""
+    tenants: tuple[Tenant, ...] = ()
+    """For `hierarchical`; one that is not named has weight 1 and fairness."""
     aware: bool = True
     """Whether policies over several GPU types see that they differ in speed."""
     round_s: float = 300.0
@@ -299,7 +301,9 @@ class _Simulation:
             explain=False,
         )
         jobs = tuple(run.job for run in self._active.values())
-        snapshot = Snapshot(nodes=self._nodes, jobs=jobs, now=self._now, round_s=options.round_s)
+        snapshot = Snapshot(
+            nodes=self._nodes, jobs=jobs, now=self._now, round_s=options.round_s, tenants=options.tenants
+        )
         self._watch(snapshot, config)
         started = time.perf_counter()
         answer = plan(snapshot, config, self._memory)

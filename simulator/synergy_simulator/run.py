@@ -91,6 +91,7 @@ class Run:
             profiles=task.profiles,
             steps_total=max(1, ceil(task.steps)),
             skew=task.skew,
+            deadline_s=None if task.slo_s is None else task.arrival_s + task.slo_s,
             received_s=self.received_s,
             purpose="profile" if purpose == "profile" else "train",
         )

@@ -14,13 +14,13 @@ from synergy_core.allocation.problem import (
     Floats,
     Ints,
     Problem,
-    Tenant,
     check,
     effective_throughput,
     time_used,
     workers_used,
 )
 from synergy_core.allocation.shares import equal_share_throughput, fastest_throughput, isolated_throughput
+from synergy_core.model import Tenant
 
 SECTION_4_1 = ((40.0, 10.0), (12.0, 4.0), (100.0, 50.0))
 """Steps per second on a V100 and a K80 of the three jobs of section 4.1."""

@@ -112,10 +112,12 @@ SMALL_POLICY: Manifest = {"metadata": {"name": "test-small"}, "spec": {}}
 FULL_POLICY: Manifest = {
     "metadata": {"name": "test-full"},
     "spec": {
-        "policy": "srtf",
+        "policy": "hierarchical",
+        "agnostic": True,
+        "tenants": [{"name": "vision", "weight": 2.5, "policy": "fifo"}],
         "mechanism": "proportional",
         "roundSeconds": 20,
-        "queues": {"thresholdsGPUSeconds": [3600, 36000.5], "promoteKnob": 4},
+        "queues": {"thresholdsGPUSeconds": [3600, 36000.5], "learnThresholds": True, "promoteKnob": 4},
         "preemption": {"minimumRunSeconds": 60},
         "profiling": {
             "maxGpuPercent": 100,

@@ -67,6 +67,7 @@ def nodes(draw: st.DrawFn, *, foreign: bool = True) -> tuple[Node, ...]:
                 further=further,
                 further_used={name: draw(st.integers(0, all_)) for name, all_ in further.items()} if used else {},
                 schedulable=draw(st.sampled_from((True, True, True, False))) if foreign else True,
+                price_per_hour=draw(st.sampled_from((0.5, 2.0))),
             )
         )
     return tuple(found)

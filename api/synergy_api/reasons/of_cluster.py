@@ -57,6 +57,13 @@ CLUSTER: Final[dict[Reason, Entry]] = {
         "correct this field",
         event="Warning",
     ),
+    Reason.PRICE_MISSING: Entry(
+        _POLICY,
+        "spec.policy goes by cost, and GPUs of type {types} have no price; {instead} serves in its place",
+        "set spec.pricePerHour of the GPUPool that selects their nodes",
+        "The cost policies need the price of every GPU. All else that the policy says is in force.",
+        "Warning",
+    ),
     Reason.POLICY_IGNORED: Entry(
         _POLICY,
         "only the SchedulingPolicy named {default} is in force, this one is ignored",

@@ -96,6 +96,7 @@ class Reason(StrEnum):
     HEAD_OF_LINE = "HeadOfLine"
     NO_FREE_NODE = "NoFreeNode"
     NO_FREE_CPU_OR_MEMORY = "NoFreeCPUOrMemory"
+    NOT_WORTH_ITS_PRICE = "NotWorthItsPrice"
     PROFILE_SHARE_USED = "ProfileShareUsed"
     NO_SUCH_GPU_TYPE = "NoSuchGPUType"
     NO_ALLOWED_NODE = "NoAllowedNode"
@@ -115,6 +116,7 @@ class Reason(StrEnum):
 
     IN_FORCE = "InForce"
     INVALID_POLICY = "Invalid"
+    PRICE_MISSING = "PriceMissing"
     POLICY_IGNORED = "Ignored"
     POLICY_MISSING = "PolicyMissing"
 

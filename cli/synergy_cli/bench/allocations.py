@@ -14,7 +14,8 @@ from pathlib import Path
 
 import numpy as np
 
-from synergy_core.allocation.problem import Floats, Problem, Tenant
+from synergy_core.allocation.problem import Floats, Problem
+from synergy_core.model import Tenant
 
 TYPES = ("v100", "p100", "k80")
 PRICES = (2.48, 1.46, 0.45)

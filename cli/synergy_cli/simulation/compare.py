@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from synergy_cli.simulation.options import input_options, options_of, run_options, workload_of
+from synergy_cli.simulation.options import check_costs, input_options, options_of, run_options, workload_of
 from synergy_cli.simulation.output import check_writable, progress_bar, write_whole
 from synergy_cli.text_table import text_table
 from synergy_simulator.grid import Case, label_of, run_all
@@ -53,6 +53,7 @@ def compare_command(
         for policy in policies
         for mechanism in mechanisms
     ]
+    check_costs(policies, workload)
     cases = [Case(label_of(options), workload, options) for options in grid]
     with progress_bar("simulations", len(grid)) as bar:
         summaries = run_all(cases, processes=processes, progress=bar)

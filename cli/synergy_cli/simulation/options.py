@@ -1,16 +1,19 @@
 """Options that the simulator's commands have in common, and what they make of them."""
 
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import click
 
 from synergy_cli.errors import BadInputError
 from synergy_cli.queue_options import queue_options, queues_of
 from synergy_core.mechanisms import MECHANISMS
+from synergy_core.model import Tenant
 from synergy_core.policies import POLICIES
+from synergy_core.policies.time_shares import BY_COST
 from synergy_simulator.engine import Options
 from synergy_simulator.generator import Split, parse_split, with_models
 from synergy_simulator.inputs.clusters import read_cluster
@@ -54,6 +57,33 @@ def as_split(_context: click.Context, _option: click.Parameter, text: str) -> Sp
         return parse_split(text)
     except ValueError as error:
         raise click.BadParameter(str(error)) from None
+
+
+def as_tenants(_context: click.Context, _option: click.Parameter, texts: tuple[str, ...]) -> tuple[Tenant, ...]:
+    """`NAME=WEIGHT`, or `NAME=WEIGHT:fifo`."""
+    tenants = tuple(map(_tenant, texts))
+    for name, times in Counter(tenant.name for tenant in tenants).items():
+        if times > 1:
+            raise click.BadParameter(f"{name} is there {times} times; give each tenant once")
+    return tenants
+
+
+def _tenant(text: str) -> Tenant:
+    name, _, rest = text.rpartition("=")
+    weight, colon, policy = rest.partition(":")
+    try:
+        number = float(weight)
+    except ValueError:
+        number = 0.0
+    if not name or not 0.0 < number < _MOST_WEIGHT or (colon and policy not in _WITHIN):
+        raise click.BadParameter(
+            f"must be NAME=WEIGHT, with :fairness or :fifo behind it, the weight above 0; is {text!r}"
+        )
+    return Tenant(name, number, _WITHIN.get(policy, "fairness"))
+
+
+_WITHIN: dict[str, Literal["fairness", "fifo"]] = {"fairness": "fairness", "fifo": "fifo"}
+_MOST_WEIGHT = 1e6
 
 
 def input_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -108,6 +138,14 @@ def run_options(command: Callable[..., Any]) -> Callable[..., Any]:
             ),
             click.option("--no-fill", is_flag=True, help="GPUs that fall free stay idle until the round ends."),
             click.option("--sharing", is_flag=True, help="Let jobs share GPUs (for policies that plan pairs)."),
+            click.option(
+                "--tenant",
+                "tenants",
+                multiple=True,
+                callback=as_tenants,
+                metavar="NAME=WEIGHT[:POLICY]",
+                help="hierarchical: a tenant's weight, and fairness or fifo among its jobs; once for each tenant.",
+            ),
             click.option("--agnostic", is_flag=True, help="Policies do not see that GPU types differ in speed."),
         )
     ):
@@ -151,6 +189,15 @@ def check_window(option: str, window: tuple[int, int], jobs: int) -> None:
         raise BadInputError(f"{option}: {window[0]}:{window[1]} goes past the {jobs} jobs of the trace")
 
 
+def check_costs(policies: Iterable[str], workload: Workload) -> None:
+    """Raise BadInputError where a policy by cost meets a pool without a price."""
+    for policy in BY_COST.intersection(policies):
+        for pool in (pool for pool in workload.cluster.pools if pool.cost_per_hour <= 0):
+            raise BadInputError(
+                f"--cluster: pool {pool.name} lacks cost_per_hour; {policy} needs the price of every GPU"
+            )
+
+
 def options_of(
     *,
     policy: str,
@@ -164,6 +211,7 @@ def options_of(
     no_fill: bool,
     sharing: bool,
     agnostic: bool,
+    tenants: tuple[Tenant, ...],
     queue_thresholds: str,
     promote_knob: float | None,
     service_distribution: str | None,
@@ -176,6 +224,8 @@ def options_of(
     for option, asked in (("--sharing", sharing), ("--agnostic", agnostic and policy not in SHARES_TIME)):
         if asked:
             raise BadInputError(f"{option}: {policy} has no such variant; leave it out")
+    if tenants and policy != "hierarchical":
+        raise BadInputError(f"--tenant: {policy} knows no tenants; leave it out or use --policy hierarchical")
     if measure is not None:
         check_window("--measure", measure, jobs)
     if until_measured_done and measure is None:
@@ -184,6 +234,7 @@ def options_of(
         policy=policy,
         mechanism=mechanism,
         aware=not agnostic,
+        tenants=tenants,
         queues=queues_of(
             queue_thresholds=queue_thresholds, promote_knob=promote_knob, service_distribution=service_distribution
         ),

@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from synergy_cli.simulation.options import input_options, options_of, run_options, workload_of
+from synergy_cli.simulation.options import check_costs, input_options, options_of, run_options, workload_of
 from synergy_cli.simulation.output import check_writable, per_job_csv, progress_bar, write_whole
 from synergy_cli.text_table import text_table
 from synergy_core.mechanisms import MECHANISMS
@@ -45,6 +45,7 @@ def simulate_command(
     check_writable("--report", report)
     workload = workload_of(trace=trace, profiles=profiles, cluster=cluster, seed=seed, split=split, part=part)
     options = options_of(policy=policy, mechanism=mechanism, jobs=len(workload.tasks), record=report is not None, **how)
+    check_costs([policy], workload)
     with progress_bar(f"{policy} on {mechanism}", len(workload.tasks)) as bar:
         outcome = simulate(workload, options, bar)
     metrics = metrics_of(outcome)

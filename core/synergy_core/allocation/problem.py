@@ -11,23 +11,13 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from synergy_core.model import FieldError
+from synergy_core.model import FieldError, Tenant
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 UNCONSOLIDATED = "_unconsolidated"
 """Ending of the name of a column: workers of the type before it, on servers of their own."""
-
-
-@dataclass(frozen=True, slots=True)
-class Tenant:
-    """An entity that shares the cluster with others (section 4.3)."""
-
-    name: str
-    weight: float = 1.0
-    policy: str = "fairness"
-    """How its share is dealt out among its jobs: `fairness` or `fifo`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

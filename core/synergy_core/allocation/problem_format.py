@@ -13,11 +13,10 @@ from synergy_core.allocation.problem import (
     Allocation,
     Floats,
     Problem,
-    Tenant,
     check,
     effective_throughput,
 )
-from synergy_core.model import FieldError
+from synergy_core.model import FieldError, Tenant
 from synergy_core.snapshot_format import SnapshotError, one_line
 
 _STRICT = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)

@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Any
 
-from synergy_core.model import Job, PriorityQueues
+from synergy_core.model import Job, PriorityQueues, SharesFrom, Tenant
+from synergy_core.policies.solutions import Solutions
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +29,11 @@ class Queue:
     aware: bool = True
     """Whether policies over several GPU types see that they differ in speed."""
     round_s: float = 300.0
+    prices: Mapping[str, float] = field(default_factory=dict)
+    """Price of a GPU for an hour, by type, on average over its nodes; 0 where one of them has none."""
+    tenants: tuple[Tenant, ...] = ()
+    solutions: Solutions = field(default_factory=Solutions)
+    """Allocations of earlier plans."""
 
     def remaining_s(self, job: Job) -> float | None:
         """Seconds that a job still needs at its GPU-proportional share; None where that is not known."""
@@ -50,6 +56,12 @@ class Ranking:
     """Whether a job may go ahead while one before it in line does not fit yet."""
     types: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """GPU types on which a job may run this round, the first choice first; of others, any, the fastest first."""
+    leaves_idle: bool = False
+    """Whether GPUs that it gives to nobody are to stay idle between rounds too: they cost more than they bring."""
+    colliding: tuple[str, ...] = ()
+    """Jobs that would keep their deadlines if others had none."""
+    shares_from: SharesFrom = ""
+    """Where the allocation came from, for policies that have one."""
 
 
 def ranked(queue: Queue, key: Callable[[Job], Any]) -> Ranking:

@@ -21,21 +21,20 @@ Where the paper leaves room:
   towards its X, which is at most 1. So after (1 / X) rounds at most it is ahead of all that have what X says.
 * Jobs of unknown length are taken to need as long again as they have run, a round at least.
 * A job without any known speed counts as equally fast everywhere.
+* Under the policies that go by cost a job runs only where X gives it time: a GPU that is not worth its price stays
+  idle.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-import numpy as np
-
-from synergy_core.allocation import ALLOCATION_POLICIES, solve
-from synergy_core.allocation.problem import Floats, Problem, Tenant
-from synergy_core.allocation.shares import isolated_throughput
-from synergy_core.model import Job
+from synergy_core.allocation import ALLOCATION_POLICIES
+from synergy_core.allocation.budget import OutOfTimeError
+from synergy_core.allocation.problem import Floats, Problem
+from synergy_core.model import Job, SharesFrom
 from synergy_core.policies.queue import Queue, Ranking
-
-Speeds = Mapping[str, float]
-"""Steps per second by GPU type; above 0."""
+from synergy_core.policies.shares_deadlines import with_deadlines
+from synergy_core.policies.shares_problem import Speeds, check_prices, problem_of
 
 NAMES = (
     "allox",
@@ -47,10 +46,15 @@ NAMES = (
     "max-min-fairness",
     "max-min-fairness-water-filling",
     "max-throughput",
+    "min-cost",
+    "min-cost-slo",
     "proportional",
     "sjf",
 )
 """The allocation policies that need nothing but what a snapshot tells."""
+
+BY_COST = frozenset({"min-cost", "min-cost-slo"})
+"""Those that need prices, and rather leave a GPU idle than pay for it."""
 
 _LEAST = 1e-6
 """A share of the time below this is a solver's rounding."""
@@ -83,14 +87,24 @@ def _rank(policy: str, queue: Queue) -> Ranking:
     free = _free(queue)
     speeds = {job.name: _usable(queue.speeds(job), job, free) for job in in_play}
     able = [job for job in in_play if speeds[job.name]]
-    entries = _entries(policy, queue, able, speeds, free) if able else []
+    if policy in BY_COST:
+        check_prices(queue, policy)
+    found = _found(policy, queue, able, problem_of(queue, able, speeds, free)) if able else _Found()
+    entries = found.entries
     given = _algorithm_1(entries, free)
     place = {entry.job.name: index for index, entry in reversed(list(enumerate(entries)))}
     ahead = sorted((job for job in able if job.name in given), key=lambda job: (-job.gpus, place[job.name]))
     behind = sorted(by_arrival, key=lambda job: place.get(job.name, len(entries)))
-    types = {job.name: _in_order(job, entries, speeds[job.name]) for job in able}
+    others = {} if policy in BY_COST else speeds
+    types = {job.name: _in_order(job, entries, others.get(job.name, {})) for job in able}
     types |= {name: (gpu_type,) for name, gpu_type in given.items()}
-    return Ranking(tuple(dict.fromkeys(job.name for job in [*ahead, *behind])), types=types)
+    return Ranking(
+        tuple(dict.fromkeys(job.name for job in [*ahead, *behind])),
+        types=types,
+        leaves_idle=policy in BY_COST,
+        colliding=found.colliding,
+        shares_from=found.shares_from,
+    )
 
 
 def _keeps_its_gpus(job: Job) -> bool:
@@ -114,22 +128,32 @@ def _usable(speeds: Speeds, job: Job, free: Mapping[str, int]) -> Speeds:
     return known or (dict.fromkeys(fitting, 1.0) if not any(speeds.values()) else {})
 
 
-def _entries(
-    policy: str, queue: Queue, jobs: Sequence[Job], speeds: Mapping[str, Speeds], free: Mapping[str, int]
-) -> list[_Entry]:
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What the policy says."""
+
+    entries: Sequence[_Entry] = ()
     """Jobs on types that X gives them time on, by priority."""
-    problem = _problem(queue, jobs, speeds, free)
+    colliding: tuple[str, ...] = ()
+    shares_from: SharesFrom = ""
+
+
+def _found(policy: str, queue: Queue, jobs: Sequence[Job], problem: Problem) -> _Found:
+    colliding: tuple[str, ...] = ()
+    x: Floats
     try:
-        x = solve(problem, policy, aware=queue.aware, efficient=True).x
-    except ArithmeticError:  # the solver's numbers failed it: everybody's own part serves until the next round
-        x = solve(problem, "isolated").x
+        if policy == "min-cost-slo":
+            problem, colliding = with_deadlines(queue, jobs, problem, queue.solutions.budget)
+        x, shares_from = queue.solutions.shares(problem, policy, aware=queue.aware)
+    except OutOfTimeError:
+        x, shares_from = queue.solutions.stand_in(problem)
     entries = [
         _Entry(_priority(queue, job, gpu_type, share), share, job, gpu_type)
         for job, shares in zip(jobs, x.tolist(), strict=True)
         for gpu_type, share in zip(problem.types, shares, strict=True)
         if share > _LEAST
     ]
-    return sorted(entries, key=lambda entry: entry.order)
+    return _Found(sorted(entries, key=lambda entry: entry.order), colliding, shares_from)
 
 
 def _priority(queue: Queue, job: Job, gpu_type: str, share: float) -> float:
@@ -151,43 +175,3 @@ def _in_order(job: Job, entries: Sequence[_Entry], speeds: Speeds) -> tuple[str,
     """The types of a job that was given none: those it has time on by priority, then the others, the fastest first."""
     wanted = [entry.gpu_type for entry in entries if entry.job is job]
     return tuple(dict.fromkeys([*wanted, *sorted(speeds, key=lambda gpu_type: (-speeds[gpu_type], gpu_type))]))
-
-
-def _problem(queue: Queue, jobs: Sequence[Job], speeds: Mapping[str, Speeds], free: Mapping[str, int]) -> Problem:
-    """The jobs at their GPU-proportional shares, on what is not kept from them."""
-    types = tuple(sorted(free))
-    throughputs = np.array([[speeds[job.name].get(gpu_type, 0.0) for gpu_type in types] for job in jobs])
-    names = sorted({job.tenant for job in jobs if job.tenant})
-    remaining = np.array([_steps(queue, job, max(speeds[job.name].values())) for job in jobs])
-    problem = Problem(
-        types=types,
-        workers=np.array([free[gpu_type] for gpu_type in types], dtype=float),
-        columns=types,
-        column_type=np.arange(len(types)),
-        jobs=tuple(job.name for job in jobs),
-        throughputs=throughputs,
-        scale=np.array([job.gpus for job in jobs], dtype=float),
-        weight=np.array([job.weight for job in jobs], dtype=float),
-        steps=remaining,
-        elapsed=_of(jobs, lambda job: max(0.0, queue.now - job.arrival_s)),
-        isolated_elapsed=np.zeros(len(jobs)),
-        arrival=_of(jobs, lambda job: job.arrival_s),
-        slo=np.full(len(jobs), np.inf),
-        tenant=np.array([names.index(job.tenant) if job.tenant else -1 for job in jobs], dtype=np.int64),
-        cost=np.full(len(types), np.nan),
-        pairs=np.empty((0, 2), dtype=np.int64),
-        pair_throughputs=np.empty((0, len(types), 2)),
-        tenants=tuple(Tenant(name) for name in names),
-    )
-    done = _of(jobs, lambda job: job.steps_done)
-    return replace(problem, isolated_elapsed=done / isolated_throughput(problem))
-
-
-def _of(jobs: Sequence[Job], value: Callable[[Job], float]) -> Floats:
-    return np.array([value(job) for job in jobs], dtype=float)
-
-
-def _steps(queue: Queue, job: Job, speed: float) -> float:
-    if job.steps_total is not None:
-        return max(1.0, float(job.steps_total - job.steps_done))
-    return speed * max(sum(job.received_s.values()), queue.round_s)

@@ -170,7 +170,8 @@ def _profiles(spec: TrainingJobSpec, status: TrainingJobStatus) -> Mapping[str, 
     }
 
 
-def first_problem(error: ValidationError) -> str:
-    """The first complaint of pydantic, with the field's path."""
+def first_problem(error: ValidationError, within: str = "") -> str:
+    """The first complaint of pydantic, with the field's path, which begins with `within`."""
     first = error.errors()[0]
-    return f"{'.'.join(str(part) for part in first['loc'])}: {first['msg']}"
+    path = ".".join(str(part) for part in (within, *first["loc"]) if part != "")
+    return f"{path}: {first['msg'].removeprefix('Value error, ')}"

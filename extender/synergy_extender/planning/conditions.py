@@ -43,6 +43,8 @@ def policy_statuses(objects: Iterable[Object], policy: PolicyInForce, now: float
             finding = say(Reason.POLICY_IGNORED, default=DEFAULT_POLICY_NAME)
         elif policy.problem:
             finding = say(Reason.INVALID_POLICY, problem=policy.problem)
+        elif policy.unpriced:
+            finding = say(Reason.PRICE_MISSING, types=", ".join(policy.unpriced), instead=policy.spec.policy)
         else:
             finding = say(Reason.IN_FORCE)
         condition = _condition(item, finding, holds=finding.reason is Reason.IN_FORCE, now=now)
@@ -56,7 +58,12 @@ def policy_statuses(objects: Iterable[Object], policy: PolicyInForce, now: float
 
 def _followed(policy: PolicyInForce) -> InForce:
     spec = policy.spec
-    return InForce(policy=spec.policy, mechanism=spec.mechanism, round_seconds=spec.round_seconds)
+    return InForce(
+        policy=spec.policy,
+        agnostic=spec.agnostic or None,
+        mechanism=spec.mechanism,
+        round_seconds=spec.round_seconds,
+    )
 
 
 def news(item: Object, conditions: Iterable[Condition]) -> Finding | None:

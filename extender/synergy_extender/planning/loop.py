@@ -18,10 +18,10 @@ from synergy_extender.leases.reports import repaired
 from synergy_extender.metrics import Metrics
 from synergy_extender.planning.changes import Kind, StatusChange
 from synergy_extender.planning.decide import Moment, PlanResult, decide, stance
-from synergy_extender.planning.policy import PolicyInForce, plan_config, policy_in_force
+from synergy_extender.planning.policy import PolicyInForce, plan_config, policy_in_force, with_prices
 from synergy_extender.planning.publisher import Publisher
 from synergy_extender.planning.question import Planned
-from synergy_extender.planning.snapshot import BuiltSnapshot, build_snapshot
+from synergy_extender.planning.snapshot import BuiltSnapshot, build_snapshot, tenants_of
 from synergy_extender.planning.standing import Standing, service_of, standing
 from synergy_extender.planning.worker import PlanFailed, PlanWorker
 from synergy_extender.planning.writer import LeadLostError, StatusWriter
@@ -169,7 +169,8 @@ class PlanningLoop:
     async def _pass(self) -> None:
         now = self._clock()
         self._again_at, self._computed_s = None, 0.0
-        self._policy = policy_in_force(self._cache.policy, self._policy)
+        written = policy_in_force(self._cache.policy, self._policy)
+        self._policy = with_prices(written, self._policy, self._cache.state().capacities)
         rounds = Rounds(self._policy.spec.round_seconds)
         if rounds != self._rounds:
             self._rounds, self._planned_round = rounds, rounds.at(now)
@@ -219,7 +220,13 @@ class PlanningLoop:
     async def _plan(self, mode: core.Mode, index: int, now: float) -> PlanResult | None:
         state = self._cache.state()
         built = await self._compute(
-            build_snapshot, state, mode=mode, now=now, round_s=self._policy.spec.round_seconds, reserved=self._reserved
+            build_snapshot,
+            state,
+            mode=mode,
+            now=now,
+            round_s=self._policy.spec.round_seconds,
+            reserved=self._reserved,
+            tenants=tenants_of(self._policy.spec),
         )
         signature = _signature(built, self._policy)
         if mode == "fill" and signature == self._fill_signature and now - self._filled_at < _FILL_AGAIN_S:

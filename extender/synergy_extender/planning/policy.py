@@ -1,12 +1,14 @@
 """The SchedulingPolicy in force. Pure."""
 
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 
 from pydantic import ValidationError
 
 from synergy_api.nodes import Object
+from synergy_api.pools import NodeCapacity
 from synergy_api.queues import ServiceHistory
-from synergy_api.scheduling_policy import SchedulingPolicySpec, SchedulingPolicyStatus
+from synergy_api.scheduling_policy import COST_POLICIES, SchedulingPolicySpec, SchedulingPolicyStatus
 from synergy_core import model as core
 from synergy_extender.cluster.views import first_problem
 from synergy_extender.planning.history import service_samples, thresholds
@@ -14,11 +16,13 @@ from synergy_extender.planning.history import service_samples, thresholds
 
 @dataclass(frozen=True)
 class PolicyInForce:
-    """The policy that plans follow. `problem` says why the written one is not it; `missing`, that none is written."""
+    """The policy that plans follow. `problem` says why the written one is not it; `missing`, that none is written;
+    `unpriced`, which GPU types keep it from going by cost as it is written."""
 
     spec: SchedulingPolicySpec = field(default_factory=SchedulingPolicySpec)
     problem: str = ""
     missing: bool = False
+    unpriced: tuple[str, ...] = ()
     history: ServiceHistory | None = None
     """What the policy's status has of the cluster's finished jobs."""
 
@@ -31,7 +35,19 @@ def policy_in_force(written: Object | None, before: PolicyInForce) -> PolicyInFo
         spec = SchedulingPolicySpec.model_validate(written.get("spec") or {})
         return PolicyInForce(spec, history=history_of(written))
     except ValidationError as error:
-        return PolicyInForce(before.spec, f"spec.{first_problem(error)}", history=history_of(written))
+        return PolicyInForce(before.spec, first_problem(error, within="spec"), history=history_of(written))
+
+
+def with_prices(policy: PolicyInForce, before: PolicyInForce, capacities: Iterable[NodeCapacity]) -> PolicyInForce:
+    """The policy; where it goes by cost and GPUs have no price, with the last that does not in its place."""
+    if policy.spec.policy not in COST_POLICIES:
+        return policy
+    unpriced = {node.gpu_type for node in capacities if node.gpu_type and node.gpus and node.price_per_hour <= 0}
+    if not unpriced:
+        return policy
+    instead = before.spec if before.spec.policy not in COST_POLICIES else SchedulingPolicySpec()
+    spec = policy.spec.model_copy(update={"policy": instead.policy, "agnostic": instead.agnostic})
+    return replace(policy, spec=spec, unpriced=tuple(sorted(unpriced)))
 
 
 def history_of(written: Object) -> ServiceHistory | None:
@@ -51,6 +67,7 @@ def plan_config(policy: PolicyInForce, mode: core.Mode) -> core.PlanConfig:
         policy=spec.policy,
         mechanism=spec.mechanism,
         mode=mode,
+        aware=not spec.agnostic,
         profile_gpu_percent=spec.profiling.max_gpu_percent,
         queues=core.PriorityQueues(
             thresholds_gpu_s=thresholds(spec.queues, policy.history),

@@ -13,6 +13,7 @@ from synergy_api.nodes import pod_spec_admits
 from synergy_api.pods import NOTHING, Amounts
 from synergy_api.pools import WORKER_TOLERATIONS, NodeCapacity
 from synergy_api.profile import ProfileRequest
+from synergy_api.scheduling_policy import SchedulingPolicySpec
 from synergy_api.timestamps import parse_time
 from synergy_api.training_job import Allocation, NodeShare
 from synergy_core import model as core
@@ -41,8 +42,10 @@ def build_snapshot(
     now: float,
     round_s: int,
     reserved: Mapping[Key, core.Allocation] | None = None,
+    tenants: tuple[core.Tenant, ...] = (),
 ) -> BuiltSnapshot:
-    """The snapshot at `now`. `reserved` are the places kept, in fill mode, for jobs that move there once they left."""
+    """The snapshot at `now`. `reserved` are the places kept, in fill mode, for jobs that move there once they left;
+    `tenants` are those that the policy names."""
     kept = reserved if reserved is not None and mode == "fill" else {}
     wishes = _Wishes(state, now, kept)
     jobs: list[core.Job] = []
@@ -60,7 +63,13 @@ def build_snapshot(
     nodes = tuple(
         _node(capacity, used.get(capacity.name, NOTHING)) for capacity in state.capacities if capacity.gpu_type
     )
-    return BuiltSnapshot(core.Snapshot(nodes=nodes, jobs=tuple(jobs), now=now, round_s=float(round_s)), refused)
+    snapshot = core.Snapshot(nodes=nodes, jobs=tuple(jobs), now=now, round_s=float(round_s), tenants=tenants)
+    return BuiltSnapshot(snapshot, refused)
+
+
+def tenants_of(spec: SchedulingPolicySpec) -> tuple[core.Tenant, ...]:
+    """The tenants of a policy in the planner's words."""
+    return tuple(core.Tenant(tenant.name, tenant.weight, tenant.policy) for tenant in spec.tenants)
 
 
 class _Wishes:
@@ -256,4 +265,5 @@ def _node(capacity: NodeCapacity, used: Amounts) -> core.Node:
         memory_bytes_used=max(0, used.memory_bytes),
         replicas=capacity.replicas,
         schedulable=capacity.schedulable,
+        price_per_hour=capacity.price_per_hour,
     )

@@ -6,7 +6,8 @@ from dataclasses import replace
 from synergy_api.pods import Amounts
 from synergy_api.profile import ProfileRequest
 from synergy_api.quantity import byte_count, cpu_millis
-from synergy_api.training_job import Allocation, NodeShare
+from synergy_api.timestamps import parse_time
+from synergy_api.training_job import Allocation, NodeShare, Slo
 from synergy_core import model as core
 from synergy_extender.cluster.views import JobView
 from synergy_extender.planning.marks import marks_of, started_s
@@ -54,7 +55,15 @@ def training(job: JobView, now: float, nodes: tuple[str, ...] | None, running: c
         memory_bytes_max=memory[1],
         placement=spec.placement.lower(),  # type: ignore[arg-type]
         nodes=nodes,
+        deadline_s=_deadline(spec.slo),
     )
+
+
+def _deadline(slo: Slo | None) -> float | None:
+    try:
+        return None if slo is None else parse_time(slo.deadline)
+    except ValueError as error:
+        raise core.FieldError("spec.slo.deadline", str(error)) from None
 
 
 _Bounds = tuple[int, int | None]

@@ -63,6 +63,7 @@ class Cluster:
                 cpu_millis=round(pool.cpus_per_node * 1000),
                 memory_bytes=round(pool.memory_gib_per_node * GIB),
                 replicas=pool.replicas,
+                price_per_hour=pool.cost_per_hour,
             )
             for pool in self.pools
             for index in range(pool.nodes)

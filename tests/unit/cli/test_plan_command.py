@@ -116,6 +116,21 @@ def test_fill_leaves_running_jobs_alone() -> None:
             '{"nodes": [], "jobs": []}',
             "error: --agnostic: las has no such variant; leave it out",
         ),
+        (
+            ["-", "--policy", "min-cost"],
+            '{"nodes": [{"name": "n", "gpu_type": "T4", "gpus": 1, "cpu_millis": 1, "memory_bytes": 1}], "jobs": []}',
+            "error: nodes: of type T4 lack price_per_hour; min-cost needs the price of every GPU",
+        ),
+        (
+            ["-"],
+            '{"nodes": [], "jobs": [], "tenants": [{"name": "a", "weight": 0.0}]}',
+            "error: tenants[0].weight: input should be greater than 0, is 0.0",
+        ),
+        (
+            ["-"],
+            '{"nodes": [], "jobs": [], "tenants": [{"name": "a"}, {"name": "a"}]}',
+            "error: tenants[1].name: 'a' is also tenants[0]; names must differ",
+        ),
         ([], None, "error: Missing argument 'SNAPSHOT.json'."),
         (["-", "--speed"], None, "error: No such option '--speed'."),
     ],

@@ -80,6 +80,11 @@ def test_options_change_what_they_say(inputs: Path) -> None:
         (("--until-measured-done",), "--until-measured-done: needs --measure A:B"),
         (("--sharing",), "--sharing: fifo has no such variant"),
         (("--agnostic",), "--agnostic: fifo has no such variant"),
+        (("--tenant", "a=1"), "--tenant: fifo knows no tenants; leave it out or use --policy hierarchical"),
+        (("--tenant", "a"), "Invalid value for '--tenant': must be NAME=WEIGHT"),
+        (("--tenant", "a=-1"), "Invalid value for '--tenant': must be NAME=WEIGHT"),
+        (("--tenant", "a=1:las"), "Invalid value for '--tenant': must be NAME=WEIGHT"),
+        (("--tenant", "a=1", "--tenant", "a=2"), "Invalid value for '--tenant': a is there 2 times"),
         (("--round", "0"), "Invalid value for '--round'"),
         (("--preemption-overhead", "-1"), "Invalid value for '--preemption-overhead'"),
         (("--preemption-overhead", "nan"), "Invalid value for '--preemption-overhead': nan is not a number of seconds"),
@@ -101,6 +106,16 @@ def test_bad_options_are_one_line(inputs: Path, arguments: tuple[str, ...], line
     assert result.stdout == ""
     assert result.stderr.startswith(f"error: {line}")
     assert len(result.stderr.splitlines()) == 1
+
+
+def test_policies_by_cost_need_the_price_of_every_pool(inputs: Path) -> None:
+    priced = _run(inputs, "--policy", "min-cost", "--json")
+    assert json.loads(priced.stdout)["cost"] > 0
+    cluster = (inputs / "c.yaml").read_text()
+    (inputs / "c.yaml").write_text(cluster.replace(", cost_per_hour: 2", ""))
+    result = _run(inputs, "--policy", "min-cost", "--json")
+    assert result.exit_code == 2
+    assert "lacks cost_per_hour; min-cost needs the price of every GPU" in result.stderr
 
 
 def test_bad_input_names_line_and_field_and_writes_nothing(inputs: Path) -> None:

@@ -2,15 +2,17 @@
 
 from typing import Any, get_args
 
+import pytest
+
 from support.cluster import NOW, node_object
 from synergy_api.pools import node_capacities, pool_problems, read_pools
 from synergy_api.reasons import ENTRIES, Place, Reason
-from synergy_api.scheduling_policy import PolicyName, SchedulingPolicySpec
+from synergy_api.scheduling_policy import COST_POLICIES, PolicyName, SchedulingPolicySpec, TimeSharingPolicyName
 from synergy_api.timestamps import format_time
 from synergy_core.model import PriorityQueues
-from synergy_core.policies import POLICIES
+from synergy_core.policies import POLICIES, time_shares
 from synergy_extender.planning.conditions import news, policy_statuses, pool_statuses
-from synergy_extender.planning.policy import PolicyInForce, plan_config, policy_in_force
+from synergy_extender.planning.policy import PolicyInForce, plan_config, policy_in_force, with_prices
 
 GOOD = {"metadata": {"name": "default", "generation": 2}, "spec": {"policy": "fifo", "roundSeconds": 20}}
 BAD = {"metadata": {"name": "default", "generation": 3}, "spec": {"policy": "whim"}}
@@ -61,6 +63,54 @@ def test_thresholds_that_do_not_ascend_are_told_by_their_field() -> None:
 
 def test_every_name_of_a_policy_is_one_of_the_planner_s() -> None:
     assert set(get_args(PolicyName)) <= POLICIES.keys()
+
+
+@pytest.mark.parametrize("policy", get_args(TimeSharingPolicyName))
+def test_every_policy_over_several_gpu_types_is_one_that_the_planner_has(policy: str) -> None:
+    spec = SchedulingPolicySpec.model_validate({"policy": policy, "agnostic": True})
+    config = plan_config(PolicyInForce(spec), "round")
+    assert (config.policy, config.aware) == (policy, False)
+    assert policy in time_shares.NAMES
+    assert (policy in COST_POLICIES) == (policy in time_shares.BY_COST)
+
+
+@pytest.mark.parametrize(
+    ("spec", "problem"),
+    [
+        ({"agnostic": True}, "spec: agnostic needs one of the policies allox"),
+        ({"policy": "hierarchical", "tenants": [{"name": "a"}, {"name": "a"}]}, "spec: tenants name a 2 times"),
+        ({"policy": "hierarchical", "tenants": [{"name": "a", "weight": -1}]}, "spec.tenants.0.weight: "),
+    ],
+)
+def test_what_the_api_server_would_refuse_is_not_followed_either(spec: dict[str, Any], problem: str) -> None:
+    bad = policy_in_force({"metadata": {"name": "default"}, "spec": spec}, PolicyInForce())
+    assert bad.spec == SchedulingPolicySpec()
+    assert bad.problem.startswith(problem)
+
+
+def test_a_policy_by_cost_needs_the_price_of_every_gpu() -> None:
+    def pools(*priced: str) -> list[Any]:
+        spec = [
+            {"nodeSelector": {"nvidia.com/gpu.product": name}, "gpuType": name, "pricePerHour": 2.0} for name in priced
+        ]
+        return read_pools([{"metadata": {"name": str(place)}, "spec": one} for place, one in enumerate(spec)])[0]
+
+    nodes = [node_object(f"n{name}", gpu_type=name) for name in ("K80", "V100")]
+    asked = PolicyInForce(SchedulingPolicySpec.model_validate({"policy": "min-cost-slo", "roundSeconds": 40}))
+    before = PolicyInForce(SchedulingPolicySpec.model_validate({"policy": "makespan", "agnostic": True}))
+    assert with_prices(asked, before, node_capacities(nodes, pools("K80", "V100"))) == asked
+    capacities = node_capacities(nodes, pools("K80"))
+    found = with_prices(asked, before, capacities)
+    assert (found.spec.policy, found.spec.agnostic, found.spec.round_seconds) == ("makespan", True, 40)
+    assert with_prices(asked, found, capacities) == found, "the next pass too"
+    assert with_prices(asked, asked, capacities).spec.policy == "las"
+    assert with_prices(before, asked, capacities) == before
+    item = {"metadata": {"name": "default"}, "spec": {"policy": "min-cost-slo"}}
+    status = written(item, found)["status"]
+    assert (status["inForce"]["policy"], status["inForce"]["agnostic"]) == ("makespan", True)
+    (condition,) = status["conditions"]
+    assert (condition["status"], condition["reason"]) == ("False", "PriceMissing")
+    assert "GPUs of type V100 have no price; makespan serves in its place" in condition["message"]
 
 
 def written(item: dict[str, Any], policy: PolicyInForce, now: float = NOW) -> dict[str, Any]:

@@ -6,8 +6,9 @@ import pytest
 
 from support.allocation import Oracle, assert_valid, drawn
 from synergy_core.allocation import solve
-from synergy_core.allocation.problem import Floats, Problem, Tenant, effective_throughput
+from synergy_core.allocation.problem import Floats, Problem, effective_throughput
 from synergy_core.allocation.shares import equal_share_throughput
+from synergy_core.model import Tenant
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning", "ignore::FutureWarning")
 

@@ -5,7 +5,8 @@ import pytest
 
 from support.allocation import SECTION_4_1, assert_valid, problem
 from synergy_core.allocation import solve
-from synergy_core.allocation.problem import Tenant, effective_throughput
+from synergy_core.allocation.problem import effective_throughput
+from synergy_core.model import Tenant
 
 
 def test_section_4_1_max_min_fairness_on_a_v100_and_a_k80() -> None:

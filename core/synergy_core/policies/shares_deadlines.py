@@ -1,0 +1,53 @@
+"""Deadlines as the throughputs that an allocation must give (`min-cost-slo`).
+
+A deadline counts as a round earlier than it is, or as half the time that is left: rounds give what X says only on
+average. Who misses its deadline in any case asks for all its time on its fastest type, and comes after all who can
+keep theirs. Where not all can, as many as possible do.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from synergy_core.allocation.agnostic import agnostic
+from synergy_core.allocation.budget import Budget
+from synergy_core.allocation.deadlines import reached
+from synergy_core.allocation.problem import Problem
+from synergy_core.deadlines import late_alone
+from synergy_core.model import Job
+from synergy_core.policies.queue import Queue
+
+_LATE = 1e-3
+"""Urgency of who is late already, beside 1."""
+_LESS = 1e-6
+"""By so much less than what can be had is asked for: a solver's tolerance."""
+
+
+def with_deadlines(
+    queue: Queue, jobs: Sequence[Job], problem: Problem, budget: Budget
+) -> tuple[Problem, tuple[str, ...]]:
+    """The problem with deadlines that can all be kept, and the jobs that only others keep from keeping theirs.
+
+    Raises OutOfTimeError.
+    """
+    view = problem if queue.aware else agnostic(problem)
+    fastest = (view.throughputs * (view.workers > 0)).max(axis=1)
+    asked, urgency = np.zeros(len(jobs)), np.ones(len(jobs))
+    for index, job in enumerate(jobs):
+        if job.deadline_s is None or job.steps_total is None or not any(queue.speeds(job).values()):
+            continue
+        left = job.deadline_s - queue.now
+        if late_alone(job, queue.now, float(fastest[index])) is not None:
+            asked[index], urgency[index] = fastest[index], _LATE
+        else:
+            needed = problem.steps[index] / max(left - queue.round_s, 0.5 * left)
+            asked[index] = min(needed, fastest[index])
+    if not asked.any():
+        return problem, ()
+    part = reached(view, asked, urgency, budget)
+    given = asked * part * (1.0 - _LESS)
+    with np.errstate(divide="ignore"):
+        slo = np.where(given > _LESS * fastest, problem.steps / given, np.inf)
+    short = np.flatnonzero((part < 1.0) & (urgency == 1.0))
+    return replace(problem, slo=slo), tuple(jobs[index].name for index in short.tolist())

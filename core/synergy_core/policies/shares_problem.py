@@ -1,0 +1,68 @@
+"""The jobs of a queue as an allocation problem."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from synergy_core.allocation.problem import Floats, Problem
+from synergy_core.allocation.shares import isolated_throughput
+from synergy_core.model import FieldError, Job, Tenant
+from synergy_core.policies.queue import Queue
+
+Speeds = Mapping[str, float]
+"""Steps per second by GPU type; above 0."""
+
+
+def problem_of(queue: Queue, jobs: Sequence[Job], speeds: Mapping[str, Speeds], free: Mapping[str, int]) -> Problem:
+    """The jobs at their GPU-proportional shares, on what is not kept from them; without deadlines."""
+    types = tuple(sorted(free))
+    throughputs = np.array([[speeds[job.name].get(gpu_type, 0.0) for gpu_type in types] for job in jobs])
+    tenants = _tenants(queue, jobs)
+    names = [tenant.name for tenant in tenants]
+    remaining = np.array([_steps(queue, job, max(speeds[job.name].values())) for job in jobs])
+    problem = Problem(
+        types=types,
+        workers=np.array([free[gpu_type] for gpu_type in types], dtype=float),
+        columns=types,
+        column_type=np.arange(len(types)),
+        jobs=tuple(job.name for job in jobs),
+        throughputs=throughputs,
+        scale=np.array([job.gpus for job in jobs], dtype=float),
+        weight=np.array([job.weight for job in jobs], dtype=float),
+        steps=remaining,
+        elapsed=_of(jobs, lambda job: max(0.0, queue.now - job.arrival_s)),
+        isolated_elapsed=np.zeros(len(jobs)),
+        arrival=_of(jobs, lambda job: job.arrival_s),
+        slo=np.full(len(jobs), np.inf),
+        tenant=np.array([names.index(job.tenant) if job.tenant else -1 for job in jobs], dtype=np.int64),
+        cost=np.array([queue.prices.get(gpu_type, 0.0) or np.nan for gpu_type in types]),
+        pairs=np.empty((0, 2), dtype=np.int64),
+        pair_throughputs=np.empty((0, len(types), 2)),
+        tenants=tenants,
+    )
+    done = _of(jobs, lambda job: job.steps_done)
+    return replace(problem, isolated_elapsed=done / isolated_throughput(problem))
+
+
+def check_prices(queue: Queue, policy: str) -> None:
+    """Raise FieldError for a GPU type without a price."""
+    for gpu_type in sorted(name for name, gpus in queue.gpus_of.items() if gpus > 0 and not queue.prices.get(name)):
+        problem = f"of type {gpu_type} lack price_per_hour; {policy} needs the price of every GPU"
+        raise FieldError("nodes", problem)
+
+
+def _tenants(queue: Queue, jobs: Sequence[Job]) -> tuple[Tenant, ...]:
+    """The tenants that have jobs, by name."""
+    known = {tenant.name: tenant for tenant in queue.tenants}
+    return tuple(known.get(name, Tenant(name)) for name in sorted({job.tenant for job in jobs if job.tenant}))
+
+
+def _of(jobs: Sequence[Job], value: Callable[[Job], float]) -> Floats:
+    return np.array([value(job) for job in jobs], dtype=float)
+
+
+def _steps(queue: Queue, job: Job, speed: float) -> float:
+    if job.steps_total is not None:
+        return max(1.0, float(job.steps_total - job.steps_done))
+    return speed * max(sum(job.received_s.values()), queue.round_s)

@@ -1,0 +1,86 @@
+"""The allocation matrices of one caller's plans: the last one is used again while nothing has changed that the policy
+looks at, and serves in place of a new one that is not found in time."""
+
+from dataclasses import fields, replace
+
+import numpy as np
+
+from synergy_core.allocation import solve
+from synergy_core.allocation.budget import Budget, OutOfTimeError
+from synergy_core.allocation.problem import Floats, Problem, within_bounds
+from synergy_core.allocation.shares import isolated_shares
+from synergy_core.model import SharesFrom
+
+_TIMELESS = frozenset(
+    {
+        "gandiva",
+        "hierarchical",
+        "isolated",
+        "max-min-fairness",
+        "max-min-fairness-water-filling",
+        "max-throughput",
+        "min-cost",
+        "proportional",
+    }
+)
+"""Policies that look neither at how many steps a job has left nor at how long it has been there."""
+
+_Key = tuple[object, ...]
+
+
+class Solutions:
+    """What the last plan found. Of problems without placements and pairs (C = W)."""
+
+    def __init__(self) -> None:
+        self.budget = Budget()
+        """What the present plan may take."""
+        self._key: _Key = ()
+        self._last: dict[tuple[str, str], float] = {}
+        """X by job and type."""
+
+    def shares(self, problem: Problem, policy: str, *, aware: bool) -> tuple[Floats, SharesFrom]:
+        """X (J x W) of the policy, or what serves in its place.
+
+        Raises FieldError for what cannot be solved. OutOfTimeError never leaves here.
+        """
+        timeless = policy in _TIMELESS
+        if timeless:
+            nothing = np.zeros(len(problem.jobs))
+            problem = replace(problem, steps=nothing + np.nan, elapsed=nothing, isolated_elapsed=nothing)
+        key = (policy, aware, *_values(problem))
+        if timeless and key == self._key:
+            return self._recalled(problem), ""
+        try:
+            answer = solve(
+                problem, policy, aware=aware, efficient=True, budget=self.budget, last=self._recalled(problem)
+            )
+        except (ArithmeticError, OutOfTimeError):  # the solver's numbers failed it
+            return self.stand_in(problem)
+        if answer.status == "time-limit" and answer.note in ("the last allocation", "the isolated allocation"):
+            return self.stand_in(problem)
+        self._key = key if answer.status != "time-limit" else ()
+        self._last = {
+            (job, gpu_type): share
+            for job, row in zip(problem.jobs, answer.x.tolist(), strict=True)
+            for gpu_type, share in zip(problem.types, row, strict=True)
+        }
+        return answer.x, "cut-short" if answer.status == "time-limit" else ""
+
+    def stand_in(self, problem: Problem) -> tuple[Floats, SharesFrom]:
+        """What serves where nothing new was found: the last X as far as it holds, else everybody's own part."""
+        last = self._recalled(problem)
+        if last.any():
+            return last, "last"
+        return np.asarray(np.where(problem.throughputs > 0, isolated_shares(problem), 0.0)), "isolated"
+
+    def _recalled(self, problem: Problem) -> Floats:
+        """The last X of the jobs and types that are there still, within what is there now."""
+        last = [[self._last.get((job, gpu_type), 0.0) for gpu_type in problem.types] for job in problem.jobs]
+        there = (problem.throughputs > 0) & (problem.workers > 0)
+        return within_bounds(problem, np.where(there, np.array(last), 0.0))
+
+
+def _values(problem: Problem) -> _Key:
+    """All that the problem says, to be compared."""
+    values = (getattr(problem, item.name) for item in fields(problem))
+    return tuple(value.tobytes() if isinstance(value, np.ndarray) else value for value in values)
