@@ -140,6 +140,9 @@ class SchedulingPolicySpec(ApiModel):
         return self
 
 
+StandIn = Literal["CutShort", "Last", "Isolated"]
+
+
 class InForce(ApiModel):
     """What plans follow now: the spec, or the last valid one where the spec is not."""
 
@@ -147,6 +150,13 @@ class InForce(ApiModel):
     agnostic: Annotated[bool | None, Field(description="Whether plans see no difference between GPU types.")] = None
     mechanism: Annotated[MechanismName, Field(description="How CPU and memory are packed.")]
     round_seconds: Annotated[int, Field(ge=1, description="Length of a round.")]
+    allocation: Annotated[
+        StandIn | None,
+        Field(
+            description="Set while the policy finds no new optimal allocation in time: the newest plan follows the "
+            "best that it found (CutShort), that of an earlier plan (Last), or gives everybody its own part (Isolated)."
+        ),
+    ] = None
 
 
 class SchedulingPolicyStatus(ApiModel):

@@ -343,6 +343,13 @@ class QueueStatus(ApiModel):
     message: Annotated[str, Field(description="The reason in words and the next step.")] = ""
 
 
+class Late(ApiModel):
+    """Why the job will not be done by spec.slo.deadline, as things stand. Owned by the extender."""
+
+    reason: Annotated[str, Field(description="One of the planner's closed list of reasons.")]
+    message: Annotated[str, Field(max_length=32768, description="The reason in words and what would help.")] = ""
+
+
 class Progress(ApiModel):
     """What rank 0 last reported. Owned by the extender's lease endpoint."""
 
@@ -366,7 +373,7 @@ class TrainingJobStatus(ApiModel):
 
     Field ownership: operator - observedGeneration, phase, problem, conditions, profile, workers, sizeLimits,
     service, times;
-    extender - allocation, queue, marks (leader), progress (any replica).
+    extender - allocation, queue, late, marks (leader), progress (any replica).
     """
 
     observed_generation: Annotated[
@@ -385,6 +392,7 @@ class TrainingJobStatus(ApiModel):
     completion_time: Annotated[Timestamp | None, Field(description="When the job succeeded or failed.")] = None
     allocation: Allocation | None = None
     queue: QueueStatus | None = None
+    late: Late | None = None
     marks: Marks | None = None
     progress: Progress | None = None
 

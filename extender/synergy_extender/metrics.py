@@ -38,6 +38,12 @@ class Metrics:
         self.plan_failures = Counter(
             f"{prefix}_plan_failures_total", "plan() calls without an answer.", registry=self.registry
         )
+        self.stand_in_allocations = Counter(
+            f"{prefix}_stand_in_allocations_total",
+            "Plans that followed no new optimal allocation because none was found in time, by what served.",
+            ["served"],
+            registry=self.registry,
+        )
         self.rounds = Counter(f"{prefix}_rounds_total", "Rounds planned.", registry=self.registry)
         self.late_rounds = Counter(
             f"{prefix}_late_rounds_total", "Rounds that began before their plan was written.", registry=self.registry

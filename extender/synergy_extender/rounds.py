@@ -19,6 +19,12 @@ class Rounds:
         """How long before its start a round is planned."""
         return min(max(_LEAD_LEAST_S, self.seconds / _LEAD_SHARE), _LEAD_MOST_S)
 
+    @property
+    def solve_s(self) -> float:
+        """How long an allocation policy may look for a new allocation: the rest of the lead is for packing and
+        writing."""
+        return self.lead_s / 2
+
     def at(self, now: float) -> int:
         """The round that `now` falls into."""
         return math.floor(now / self.seconds)

@@ -12,8 +12,9 @@ VALID: Final = "Valid"
 PROFILED: Final = "Profiled"
 RUNNING: Final = "Running"
 RESOURCES: Final = "ResourcesAsPlanned"
+ON_TIME: Final = "OnTime"
 FINISHED: Final = "Finished"
-ORDER: Final = (VALID, PROFILED, RUNNING, RESOURCES, FINISHED)
+ORDER: Final = (VALID, PROFILED, RUNNING, RESOURCES, ON_TIME, FINISHED)
 
 _LONGEST_MESSAGE: Final = 4096
 

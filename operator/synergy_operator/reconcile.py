@@ -21,10 +21,11 @@ from synergy_api.training_job import (
     TrainingJobStatus,
     WorkerStatus,
 )
-from synergy_operator import profile_run, training_run
+from synergy_operator import profile_run, training_run, ttl
 from synergy_operator.actions import Action, Actions, ApplyStatus, DeleteTrainingJob
 from synergy_operator.cleanup import leftovers
-from synergy_operator.conditions import FINISHED, PROFILED, RESOURCES, RUNNING, VALID, Verdict, no, write, yes
+from synergy_operator.conditions import FINISHED, ON_TIME, PROFILED, RESOURCES, RUNNING, VALID, Verdict, no, write, yes
+from synergy_operator.deadline import on_time, seconds_left, still_said
 from synergy_operator.events import events
 from synergy_operator.fingerprint import fingerprint
 from synergy_operator.image_change import noted, outdated
@@ -33,7 +34,6 @@ from synergy_operator.phases import phase_between_runs, phase_in_run
 from synergy_operator.problem import problem_of
 from synergy_operator.profile_series import Standing, standing
 from synergy_operator.run_step import RunStep, open_allocation, reason_of, sooner
-from synergy_operator.ttl import seconds_left
 from synergy_operator.validation import accepted, refusal
 from synergy_operator.worker_state import WorkerState, shown_state
 
@@ -80,7 +80,7 @@ def reconcile(observed: Observed, now: float) -> Actions:
 
 def operator_part(status: TrainingJobStatus) -> TrainingJobStatus:
     """The fields of the status that the operator owns."""
-    return status.model_copy(update={"allocation": None, "queue": None, "progress": None})
+    return status.model_copy(update={"allocation": None, "queue": None, "late": None, "marks": None, "progress": None})
 
 
 def _decide(observed: Observed, spec: TrainingJobSpec, problem: Finding | None, now: float) -> _Next:
@@ -170,10 +170,12 @@ def _act(observed: Observed, spec: TrainingJobSpec, following: _Next, now: float
         VALID: yes(accepted(spec)) if following.problem is None else no(following.problem),
         PROFILED: following.profiled,
         RUNNING: following.running,
+        ON_TIME: on_time(spec.slo, job.status, end.phase if end is not None else None, now),
         FINISHED: yes(end.finding) if end is not None else no(say(Reason.NOT_FINISHED)),
         **(step.verdicts if step is not None else {}),
     }
     old = [c for c in job.status.conditions if c.type != RESOURCES or RESOURCES in verdicts]
+    old = [c for c in old if still_said(c, spec.slo)]
     status = TrainingJobStatus(
         observed_generation=job.generation,
         phase=following.phase,
@@ -190,7 +192,12 @@ def _act(observed: Observed, spec: TrainingJobSpec, following: _Next, now: float
     after = step.after if step is not None else ()
     late = _late(job.status, status, observed, now)
     written = () if late is not None or (step is not None and step.unwritten) else _written(job.status, status)
-    wait = sooner(step.look_again_in if step is not None else None, tidy_wait, late)
+    wait = sooner(
+        step.look_again_in if step is not None else None,
+        tidy_wait,
+        late,
+        seconds_left(spec.slo, now) if end is None else None,
+    )
     return Actions((*before, *written, *after, *tidy), wait)
 
 
@@ -243,7 +250,7 @@ def _after_the_end(observed: Observed, now: float) -> Actions:
     """A finished job keeps its last pods, gives back what the plan may still have given it, and goes when its time is
     over."""
     job = observed.job
-    left = seconds_left(job, now)
+    left = ttl.seconds_left(job, now)
     if left == 0.0:
         return Actions((DeleteTrainingJob(),))
     service = job.status.service or ServiceStatus()

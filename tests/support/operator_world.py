@@ -81,6 +81,10 @@ def job_manifest(name: str = "job", **spec: Any) -> Json:
     }
 
 
+EXTENDERS = ("allocation", "queue", "late", "marks", "progress")
+"""The extender's part of a status."""
+
+
 class World:
     """One TrainingJob with everything around it. `events` are those posted, `deleted` whether the job is gone,
     `complaints` the word and text of the newest warning event of a pod or profile Job, by its name."""
@@ -219,7 +223,7 @@ class World:
 
     def _apply(self, status: TrainingJobStatus) -> None:
         check_status(status)
-        extender = {k: v for k, v in self.job.get("status", {}).items() if k in ("allocation", "queue", "progress")}
+        extender = {k: v for k, v in self.job.get("status", {}).items() if k in EXTENDERS}
         self.job["status"] = {**status.to_wire(), **extender}
         self.writes += 1
         self._touch(self.job)

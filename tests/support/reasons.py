@@ -13,6 +13,7 @@ _CONDITIONS: Final = {
     "Profiled": Place.PROFILED,
     "Running": Place.RUNNING,
     "ResourcesAsPlanned": Place.RESOURCES,
+    "OnTime": Place.ON_TIME,
     "Finished": Place.FINISHED,
 }
 _TOLD_BY: Final = ("Condition", "Finding", "PostEvent", "Problem", "QueueStatus", "post_event", "say", "Entry")

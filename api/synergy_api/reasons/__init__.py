@@ -9,6 +9,7 @@ from typing import Final
 
 from synergy_api.reasons.entry import Entry, EventKind, Place
 from synergy_api.reasons.of_cluster import CLUSTER
+from synergy_api.reasons.of_deadlines import DEADLINES
 from synergy_api.reasons.of_profiles import PROFILES
 from synergy_api.reasons.of_queue import QUEUE
 from synergy_api.reasons.of_runs import RUNS
@@ -17,7 +18,7 @@ from synergy_api.reasons.words import Reason
 
 __all__ = ["ENTRIES", "Entry", "EventKind", "Finding", "Place", "Reason", "say"]
 
-ENTRIES: Final[dict[Reason, Entry]] = {**SPECS, **PROFILES, **RUNS, **QUEUE, **CLUSTER}
+ENTRIES: Final[dict[Reason, Entry]] = {**SPECS, **PROFILES, **RUNS, **QUEUE, **DEADLINES, **CLUSTER}
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ class Place(StrEnum):
     PROFILED = "TrainingJob, `Profiled`"
     RUNNING = "TrainingJob, `Running`"
     RESOURCES = "TrainingJob, `ResourcesAsPlanned`"
+    ON_TIME = "TrainingJob, `OnTime`"
     FINISHED = "TrainingJob, `Finished`"
     LAST_RUN = "TrainingJob, `status.service.last`"
     QUEUE = "TrainingJob, `status.queue`"

@@ -6,6 +6,7 @@ from typing import Final
 
 from synergy_api.reasons.entry import Entry, Place
 from synergy_api.reasons.of_cluster import CLUSTER
+from synergy_api.reasons.of_deadlines import DEADLINES
 from synergy_api.reasons.of_profiles import PROFILES
 from synergy_api.reasons.of_queue import QUEUE
 from synergy_api.reasons.of_runs import RUNS
@@ -56,6 +57,11 @@ _PARTS: Final = (
         "Waiting for a turn",
         "Why a job that could run does not run now, or never will on these nodes.",
         QUEUE,
+    ),
+    _Part(
+        "Deadlines",
+        "Whether a job with `spec.slo.deadline` will be done in time. Nothing of this keeps it from running.",
+        DEADLINES,
     ),
     _Part("Pools, policies, nodes and profiles", "What the cluster's own resources say of themselves.", CLUSTER),
 )

@@ -105,6 +105,13 @@ class Reason(StrEnum):
     BACKING_OFF = "BackingOff"
     CANNOT_BE_PLANNED = "CannotBePlanned"
 
+    DEADLINE_AHEAD = "DeadlineAhead"
+    DEADLINE_TOO_TIGHT = "DeadlineTooTight"
+    DEADLINES_COLLIDE = "DeadlinesCollide"
+    DEADLINE_PAST = "DeadlinePast"
+    DEADLINE_KEPT = "DeadlineKept"
+    DEADLINE_MISSED = "DeadlineMissed"
+
     NODES_FOUND = "NodesFound"
     AMBIGUOUS_POOL = "AmbiguousPool"
     RESERVED_TOO_LARGE = "ReservedTooLarge"

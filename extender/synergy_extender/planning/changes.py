@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 from synergy_api.queues import Marks
-from synergy_api.training_job import Allocation, QueueStatus
+from synergy_api.training_job import Allocation, Late, QueueStatus
 from synergy_extender.cluster.views import JobView
 
 
@@ -34,6 +34,7 @@ class StatusChange:
     allocation: Allocation | None
     queue: QueueStatus | None
     marks: Marks | None = None
+    late: Late | None = None
 
 
 @dataclass
@@ -44,12 +45,13 @@ class Draft:
     allocation: Allocation | None
     queue: QueueStatus | None
     marks: Marks | None
+    late: Late | None
     kind: Kind = Kind.POSITION
 
     @classmethod
     def of(cls, job: JobView) -> "Draft":
         """What stands now."""
-        return cls(job, job.status.allocation, job.status.queue, job.status.marks)
+        return cls(job, job.status.allocation, job.status.queue, job.status.marks, job.status.late)
 
     @property
     def granted(self) -> Allocation | None:
@@ -66,8 +68,9 @@ class Draft:
         status = self.job.status
         kind = self.kind
         if self.allocation == status.allocation:
-            if (self.queue, self.marks) == (status.queue, status.marks):
+            rest = self.marks == status.marks and self.late == status.late
+            if rest and self.queue == status.queue:
                 return None
             same = self.queue is not None and status.queue is not None and self.queue.reason == status.queue.reason
-            kind = Kind.POSITION if same and self.marks == status.marks else Kind.QUEUE
-        return StatusChange(self.job, kind, self.allocation, self.queue, self.marks)
+            kind = Kind.POSITION if same and rest else Kind.QUEUE
+        return StatusChange(self.job, kind, self.allocation, self.queue, self.marks, self.late)

@@ -9,11 +9,13 @@ from synergy_api.gpu_pool import GPUPoolStatus
 from synergy_api.nodes import Object
 from synergy_api.pools import NodeCapacity, Problem
 from synergy_api.reasons import Finding, Reason, say
-from synergy_api.scheduling_policy import DEFAULT_POLICY_NAME, InForce, SchedulingPolicyStatus
+from synergy_api.scheduling_policy import DEFAULT_POLICY_NAME, InForce, SchedulingPolicyStatus, StandIn
 from synergy_api.timestamps import format_time
+from synergy_core.model import SharesFrom
 from synergy_extender.planning.policy import PolicyInForce
 
 VALID = "Valid"
+_ALLOCATIONS: Mapping[str, StandIn] = {"cut-short": "CutShort", "last": "Last", "isolated": "Isolated"}
 
 
 def pool_statuses(
@@ -34,7 +36,9 @@ def pool_statuses(
     return changed
 
 
-def policy_statuses(objects: Iterable[Object], policy: PolicyInForce, now: float) -> dict[str, SchedulingPolicyStatus]:
+def policy_statuses(
+    objects: Iterable[Object], policy: PolicyInForce, now: float, shares_from: SharesFrom = ""
+) -> dict[str, SchedulingPolicyStatus]:
     """The status of each SchedulingPolicy whose written one is not so already. Only one of them is ever in force."""
     changed: dict[str, SchedulingPolicyStatus] = {}
     for item in objects:
@@ -48,7 +52,7 @@ def policy_statuses(objects: Iterable[Object], policy: PolicyInForce, now: float
         else:
             finding = say(Reason.IN_FORCE)
         condition = _condition(item, finding, holds=finding.reason is Reason.IN_FORCE, now=now)
-        followed = _followed(policy) if name == DEFAULT_POLICY_NAME else None
+        followed = _followed(policy, shares_from) if name == DEFAULT_POLICY_NAME else None
         history = policy.history if name == DEFAULT_POLICY_NAME else None
         status = SchedulingPolicyStatus(in_force=followed, history=history, conditions=[condition])
         if status.to_wire() != (item.get("status") or {}):
@@ -56,13 +60,14 @@ def policy_statuses(objects: Iterable[Object], policy: PolicyInForce, now: float
     return changed
 
 
-def _followed(policy: PolicyInForce) -> InForce:
+def _followed(policy: PolicyInForce, shares_from: SharesFrom) -> InForce:
     spec = policy.spec
     return InForce(
         policy=spec.policy,
         agnostic=spec.agnostic or None,
         mechanism=spec.mechanism,
         round_seconds=spec.round_seconds,
+        allocation=_ALLOCATIONS.get(shares_from),
     )
 
 

@@ -4,6 +4,7 @@ from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from synergy_api.training_job import FINISHED, Late
 from synergy_core import model as core
 from synergy_extender.cluster.pod_index import PodIndex
 from synergy_extender.cluster.state import ClusterState
@@ -104,6 +105,7 @@ def decide(
         _keep_to_what_is_possible(draft)
     admit(drafts.values(), ledger, state.pods, assumed)
     _tell_queue(drafts, moment.now, result)
+    _tell_late(drafts, moment.now, result)
     for draft in drafts.values():
         if draft.job.uid in counted and is_over(draft.job):
             draft.marks = marks.counted(draft.job)
@@ -232,6 +234,17 @@ def _tell_queue(drafts: Mapping[Key, Draft], now: float, result: PlanResult | No
             draft.queue = None
         elif told is not None:
             draft.queue = told.get(key, draft.queue)
+
+
+def _tell_late(drafts: Mapping[Key, Draft], now: float, result: PlanResult | None) -> None:
+    """Who will miss its deadline is told; who had no part in the plan hears nothing new."""
+    late = {item.job: item for item in result.plan.late} if result is not None else {}
+    for key, draft in drafts.items():
+        if draft.job.spec.slo is None or draft.job.status.phase in FINISHED:
+            draft.late = None
+        elif result is not None and standing(draft.job, now) in (Standing.WAITING, Standing.HOLDING):
+            found = late.get(str(key))
+            draft.late = Late(reason=found.reason, message=found.message) if found is not None else None
 
 
 def _keeps(draft: Draft, now: float, wanted: tuple[Standing, ...]) -> bool:

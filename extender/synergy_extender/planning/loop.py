@@ -232,10 +232,12 @@ class PlanningLoop:
         if mode == "fill" and signature == self._fill_signature and now - self._filled_at < _FILL_AGAIN_S:
             return None
         stances = {key: stance(job, now) for key, job in state.jobs.items()}
-        planned = await self._worker.plan(built.snapshot, plan_config(self._policy, mode))
+        planned = await self._worker.plan(built.snapshot, plan_config(self._policy, mode), self.rounds.solve_s)
         self._fill_signature, self._filled_at = (signature, now) if mode == "fill" else ((), 0.0)
         self._metrics.plan_seconds.labels(mode).observe(planned.seconds)
         self._computed_s += planned.seconds
+        if planned.plan.shares_from:
+            self._metrics.stand_in_allocations.labels(planned.plan.shares_from).inc()
         self.last = LastPlan(planned, mode, index, now)
         return PlanResult(planned.plan, mode, stances, built.refused)
 
@@ -257,7 +259,8 @@ class PlanningLoop:
             if progress is not None and self._leading():
                 with suppress(Conflict):  # somebody wrote to it just now: the next pass looks again
                     await self._progress.apply(job, progress)
-        await self._publisher.publish(state, self._policy, now)
+        shares_from = self.last.planned.plan.shares_from if self.last is not None else ""
+        await self._publisher.publish(state, self._policy, now, shares_from)
 
 
 def _unadmitted(allocation: Any) -> bool:

@@ -12,6 +12,7 @@ from typing import BinaryIO
 import msgspec
 
 from synergy_core import model as core
+from synergy_core.allocation.budget import Budget
 from synergy_core.collector import collector_paused
 from synergy_core.memory import Memory
 from synergy_core.plan import plan
@@ -33,6 +34,8 @@ class Planner:
             question = _QUESTIONS.decode(request)
             snapshot = self._complete(question)
             started = time.perf_counter()
+            until = started + question.solve_s
+            self._memory.solutions.budget = Budget(lambda: until - time.perf_counter())
             with collector_paused():
                 answer = plan(snapshot, question.config, self._memory)
             return Planned(answer, time.perf_counter() - started)

@@ -13,6 +13,7 @@ from synergy_api.queues import ServiceHistory
 from synergy_api.reasons import ENTRIES, Finding, Reason, say
 from synergy_api.scheduling_policy import DEFAULT_POLICY_NAME, SchedulingPolicyStatus
 from synergy_api.timestamps import format_time
+from synergy_core.model import SharesFrom
 from synergy_extender.cluster.cache import ClusterCache
 from synergy_extender.cluster.state import ClusterState
 from synergy_extender.metrics import Metrics
@@ -40,8 +41,13 @@ class Publisher:
         self._leading = leading
         self._told: dict[Subject, Reason] = {}
 
-    async def publish(self, state: ClusterState, policy: PolicyInForce, now: float) -> None:
-        """Raises ApiError, aiohttp.ClientError or TimeoutError."""
+    async def publish(
+        self, state: ClusterState, policy: PolicyInForce, now: float, shares_from: SharesFrom = ""
+    ) -> None:
+        """`shares_from` is what the newest plan says of its allocation.
+
+        Raises ApiError, aiohttp.ClientError or TimeoutError.
+        """
         self._measure(state, now)
         found = pool_problems(self._cache.pools, state.capacities)
         pools, policies = self._cache.pool_objects(), self._cache.policy_objects()
@@ -49,7 +55,7 @@ class Publisher:
         problems = [*self._cache.pool_problems, *found]
         for item, pool in _with(pools, pool_statuses(pools, state.capacities, problems, now)):
             await self._write(GPU_POOLS, item, pool, now)
-        for item, verdict in _with(policies, policy_statuses(policies, policy, now)):
+        for item, verdict in _with(policies, policy_statuses(policies, policy, now, shares_from)):
             await self._write(SCHEDULING_POLICIES, item, verdict, now)
         await self._tell_once(_of_no_object(state, policy), now)
 

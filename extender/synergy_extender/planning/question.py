@@ -21,10 +21,12 @@ class Planned:
 class Question:
     """A snapshot whose jobs come without their profiles: those are most of its size and hardly ever change.
 
-    `profiles` are the new ones by job, `known` the jobs whose earlier ones still hold.
+    `profiles` are the new ones by job, `known` the jobs whose earlier ones still hold;
+    `solve_s` is how many seconds an allocation policy may look for a new allocation.
     """
 
     snapshot: core.Snapshot
     config: core.PlanConfig
     profiles: Mapping[str, Mapping[str, core.Profile]]
     known: frozenset[str]
+    solve_s: float

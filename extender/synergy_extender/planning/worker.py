@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import math
 import sys
 from asyncio.subprocess import PIPE, Process
 from collections.abc import Mapping
@@ -35,12 +36,15 @@ class PlanWorker:
         """Process id of the child, if one was started."""
         return self._child.pid if self._child is not None else None
 
-    async def plan(self, snapshot: core.Snapshot, config: core.PlanConfig) -> Planned:
-        """The plan. Raises PlanFailed; after a timeout the child is killed and the next call starts another."""
+    async def plan(self, snapshot: core.Snapshot, config: core.PlanConfig, solve_s: float = math.inf) -> Planned:
+        """The plan; after `solve_s` an allocation policy goes on with the best allocation that it has.
+
+        Raises PlanFailed; after a timeout the child is killed and the next call starts another.
+        """
         async with self._turn:
             try:
                 async with asyncio.timeout(self._timeout_s):
-                    answer = await self._ask(snapshot, config)
+                    answer = await self._ask(snapshot, config, solve_s)
             except TimeoutError:
                 await self.close()
                 raise PlanFailed(f"the planner took more than {self._timeout_s:g} s") from None
@@ -62,14 +66,14 @@ class PlanWorker:
                 child.kill()
             await child.wait()
 
-    async def _ask(self, snapshot: core.Snapshot, config: core.PlanConfig) -> Planned | str:
+    async def _ask(self, snapshot: core.Snapshot, config: core.PlanConfig, solve_s: float) -> Planned | str:
         child = self._child
         if child is None or child.returncode is not None:
             child = await asyncio.create_subprocess_exec(sys.executable, "-m", _CHILD, stdin=PIPE, stdout=PIPE)
             self._child, self._known = child, {}
         if child.stdin is None or child.stdout is None:
             raise ConnectionError("the planner's process has no pipes")
-        question, self._known = await asyncio.to_thread(_question, snapshot, config, self._known)
+        question, self._known = await asyncio.to_thread(_question, snapshot, config, self._known, solve_s)
         request = msgspec.msgpack.encode(question)
         child.stdin.write(LENGTH.pack(len(request)) + request)
         await child.stdin.drain()
@@ -79,7 +83,10 @@ class PlanWorker:
 
 
 def _question(
-    snapshot: core.Snapshot, config: core.PlanConfig, known_before: Mapping[str, Mapping[str, core.Profile]]
+    snapshot: core.Snapshot,
+    config: core.PlanConfig,
+    known_before: Mapping[str, Mapping[str, core.Profile]],
+    solve_s: float,
 ) -> tuple[Question, Mapping[str, Mapping[str, core.Profile]]]:
     """The snapshot without what the child knows, and what it will know: profiles are the same object as long as they
     are the same."""
@@ -87,4 +94,4 @@ def _question(
     known = frozenset(name for name, profiles in present.items() if known_before.get(name) is profiles)
     fresh = {name: profiles for name, profiles in present.items() if name not in known}
     light = replace(snapshot, jobs=tuple(replace(job, profiles={}) for job in snapshot.jobs))
-    return Question(light, config, fresh, known), present
+    return Question(light, config, fresh, known, solve_s), present

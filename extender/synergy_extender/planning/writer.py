@@ -108,6 +108,8 @@ def body_of(job: JobView, change: StatusChange) -> dict[str, Any]:
         status["allocation"] = change.allocation.to_wire()
     if change.queue is not None:
         status["queue"] = change.queue.to_wire()
+    if change.late is not None:
+        status["late"] = change.late.to_wire()
     if change.marks is not None:
         status["marks"] = change.marks.to_wire()
     return {"metadata": {"uid": job.uid, "resourceVersion": job.resource_version}, "status": status}

@@ -8,6 +8,7 @@ import pytest
 from support.reasons import literal_reasons, named_reasons
 from synergy_api.reasons import ENTRIES, Place, Reason, say
 from synergy_api.reasons.page import troubleshooting
+from synergy_core.deadlines import LateReason
 from synergy_core.reasons import MESSAGES, NEVER
 from synergy_core.reasons import Reason as Planned
 
@@ -22,7 +23,7 @@ def test_every_reason_has_an_entry_and_every_entry_a_reason() -> None:
 
 
 def test_no_reason_is_in_the_list_that_no_code_says() -> None:
-    planned = {Reason(word.value).name for word in Planned}
+    planned = {Reason(word.value).name for word in (*Planned, *LateReason)}
     assert named_reasons(CODE) - {"__members__"} | planned == set(Reason.__members__)
 
 

@@ -15,6 +15,7 @@ from synergy_extender.ledger import AssumedBindings
 from synergy_extender.planning import decide as rules
 from synergy_extender.planning.changes import Kind, StatusChange
 from synergy_extender.planning.decide import Decision, Moment, PlanResult, decide, stance
+from synergy_extender.planning.writer import body_of
 from synergy_extender.rounds import Rounds
 
 ROUNDS = Rounds(20)
@@ -329,3 +330,30 @@ def test_a_decision_that_was_written_leaves_nothing_more_to_decide() -> None:
         written[change.job.key.name] = status
     after = cluster(NODES, [job(name, status=status) for name, status in written.items()])
     assert decided(after, AT_PLAN, made).changes == []
+
+
+def late(name: str, reason: str = "DeadlinesCollide") -> core.Plan:
+    told = core.Late(job=f"team/{name}", reason=reason, message="in words")
+    return core.Plan(allocations=(), waiting=(), preempted=(), resized=(), policy="las", mechanism="tune", late=(told,))
+
+
+DUE = {"slo": {"deadline": "2030-01-01T00:00:00Z"}}
+
+
+def test_who_will_be_late_is_told_once_and_no_longer_than_the_plan_says_so() -> None:
+    change = only(decided(cluster(NODES, [job("j", spec=DUE)]), MID_ROUND, late("j"), "fill"))
+    assert change.late is not None
+    assert (change.kind, change.late.reason, change.late.message) == (Kind.QUEUE, "DeadlinesCollide", "in words")
+    assert body_of(change.job, change)["status"]["late"] == {"reason": "DeadlinesCollide", "message": "in words"}
+    told = cluster(NODES, [job("j", spec=DUE, status={"late": change.late.to_wire()})])
+    assert decided(told, MID_ROUND, late("j"), "fill").changes == []
+    assert decided(told, MID_ROUND).changes == [], "without a plan the old words stand"
+    healed = only(decided(told, MID_ROUND, plan(), "fill"))
+    assert healed.late is None
+    assert "late" not in body_of(healed.job, healed)["status"]
+
+
+@pytest.mark.parametrize("more", [{"status": {"phase": "Succeeded"}, "spec": DUE}, {"status": {}, "spec": {}}])
+def test_who_is_done_or_has_no_deadline_any_more_is_not_late(more: dict[str, Any]) -> None:
+    status = {**more["status"], "late": {"reason": "DeadlinePast", "message": ""}}
+    assert only(decided(cluster(NODES, [job("j", spec=more["spec"], status=status)]), MID_ROUND)).late is None

@@ -4,6 +4,7 @@ import asyncio
 import os
 import signal
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -42,6 +43,18 @@ async def test_the_child_keeps_profiles_and_plans_with_those_that_hold_now() -> 
         for jobs in ([first, other], [first, other], [job("a", status=matrix(1, 2, 9)), other], [other], [first]):
             snapshot = build_snapshot(cluster([node_object("n1")], jobs), mode="round", now=NOW, round_s=20).snapshot
             assert (await worker.plan(snapshot, CONFIG)).plan == plan(snapshot, CONFIG)
+    finally:
+        await worker.close()
+
+
+async def test_a_solver_that_is_given_no_time_leaves_the_last_allocation_in_force() -> None:
+    worker = PlanWorker(timeout_s=60)
+    config = core.PlanConfig(policy="makespan", mechanism="tune")
+    try:
+        first = await worker.plan(SNAPSHOT, config, 60.0)
+        assert first.plan == plan(SNAPSHOT, config)
+        served = await worker.plan(replace(SNAPSHOT, now=SNAPSHOT.now + 20), config, 0.0)
+        assert (served.plan.shares_from, served.plan.allocations) == ("last", first.plan.allocations)
     finally:
         await worker.close()
 

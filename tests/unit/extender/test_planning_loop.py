@@ -27,7 +27,7 @@ class FailingWorker(PlanWorker):
         super().__init__(1.0)
         self.asked = 0
 
-    async def plan(self, snapshot: core.Snapshot, config: core.PlanConfig) -> Planned:
+    async def plan(self, snapshot: core.Snapshot, config: core.PlanConfig, solve_s: float = 60.0) -> Planned:
         self.asked += 1
         raise PlanFailed("no answer")
 

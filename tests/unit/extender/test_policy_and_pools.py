@@ -137,6 +137,14 @@ def test_the_policys_condition_is_written_once_and_its_time_moves_when_it_flips(
     assert condition["lastTransitionTime"] == format_time(NOW + 60)
 
 
+def test_the_status_tells_what_serves_while_no_new_allocation_is_found_in_time() -> None:
+    good = policy_in_force(GOOD, PolicyInForce())
+    for shares_from, shown in (("cut-short", "CutShort"), ("last", "Last"), ("isolated", "Isolated"), ("", None)):
+        (status,) = policy_statuses([GOOD], good, NOW, shares_from).values()  # type: ignore[arg-type]
+        assert status.in_force is not None
+        assert status.in_force.allocation == shown
+
+
 def test_the_status_tells_which_policy_plans_follow() -> None:
     good = policy_in_force(GOOD, PolicyInForce())
     followed = {"policy": "fifo", "mechanism": "tune", "roundSeconds": 20}

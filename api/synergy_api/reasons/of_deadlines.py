@@ -1,0 +1,33 @@
+"""Whether a job will be done by its deadline. The planner's own words are in `synergy_core.deadlines`."""
+
+from typing import Final
+
+from synergy_api.reasons.entry import Entry, Place
+from synergy_api.reasons.words import Reason
+from synergy_core.deadlines import LATE_MESSAGES, LateReason
+
+_ON_TIME: Final = (Place.ON_TIME,)
+
+DEADLINES: Final[dict[Reason, Entry]] = {
+    Reason.DEADLINE_AHEAD: Entry(
+        _ON_TIME,
+        "nothing known speaks against its being done by spec.slo.deadline",
+        means="No promise: only the policy min-cost-slo plans by deadlines.",
+    ),
+    Reason.DEADLINE_KEPT: Entry(_ON_TIME, "it was done by spec.slo.deadline"),
+    Reason.DEADLINE_MISSED: Entry(
+        _ON_TIME,
+        "it was done after spec.slo.deadline",
+        means="Nothing is to be changed for this job; earlier conditions of its kind say why it was late.",
+        event="Warning",
+    ),
+    **{
+        Reason(late.value): Entry(
+            _ON_TIME,
+            LATE_MESSAGES[late],
+            means="The job is planned and runs all the same.",
+            event="Warning",
+        )
+        for late in LateReason
+    },
+}
