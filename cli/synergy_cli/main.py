@@ -10,6 +10,7 @@ from synergy_cli.solve_command import solve_command
 
 class _Commands(LazyGroup):
     lazy = {
+        "colocation": LazyCommand("synergy_cli.colocation.commands", "colocation", "sim"),
         "compare": LazyCommand("synergy_cli.simulation.compare", "compare_command", "sim"),
         "demo": LazyCommand("synergy_cli.demo.command", "demo", "devcluster"),
         "devcluster": LazyCommand("synergy_devcluster.cli", "devcluster", "devcluster"),

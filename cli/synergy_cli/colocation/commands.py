@@ -1,0 +1,134 @@
+"""`kube-synergy colocation fit | predict | evaluate`."""
+
+import csv
+import io
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+
+from synergy_cli.colocation.evaluate import evaluation_text, evaluations
+from synergy_cli.colocation.report import report_page
+from synergy_cli.colocation.tables import Pair, measurements_of, read_pairs, read_singles
+from synergy_cli.errors import BadInputError, OneLineGroup
+from synergy_cli.files import read_input
+from synergy_cli.simulation.options import bad_input
+from synergy_cli.simulation.output import check_writable, write_whole
+from synergy_core.colocation.effects import fit_effects
+from synergy_core.colocation.evaluation import KEPT
+from synergy_core.colocation.measurement import Predictor
+from synergy_core.colocation.model_format import SharingModel, model_text, parse_model
+from synergy_core.colocation.sums import fit_sums
+from synergy_core.snapshot_format import SnapshotError
+
+single_option = click.option("--single", required=True, metavar="S.csv", help="Jobs alone: usage of GPU and memory.")
+pairs_option = click.option("--pairs", required=True, metavar="P.csv", help="Pairs of them on one GPU.")
+json_option = click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout and nothing else there.")
+
+
+@click.group("colocation", cls=OneLineGroup)
+def colocation() -> None:
+    """What jobs that share a GPU do to each other."""
+
+
+@colocation.command("fit")
+@single_option
+@pairs_option
+@click.option("--out", required=True, metavar="MODEL.json", help="Where the model goes.")
+@click.option("--gpu-type", default="", help="The GPU type that was measured on.")
+@click.option("--mps/--no-mps", default=True, show_default=True, help="Whether the pairs ran under MPS.")
+@json_option
+def fit_command(*, single: str, pairs: str, out: str, gpu_type: str, mps: bool, as_json: bool) -> None:
+    """Fit the predictors to measured pairs."""
+    check_writable("--out", out)
+    with bad_input():
+        measured = measurements_of(read_pairs(Path(pairs), read_singles(Path(single)), measured=True))
+    if len(measured) < 3:
+        raise BadInputError(f"{pairs}: {len(measured)} pairs are too few to fit to; measure at least three")
+    model = SharingModel(
+        gpu_type=gpu_type, mps=mps, measurements=len(measured), sums=fit_sums(measured), effects=fit_effects(measured)
+    )
+    write_whole(out, model_text(model) + "\n")
+    if as_json:
+        click.echo(json.dumps({"pairs": len(measured), "out": out}))
+    else:
+        click.echo(f"fitted to {len(measured)} pairs: {out}")
+
+
+@colocation.command("predict")
+@click.option("--model", required=True, metavar="MODEL.json", help="What fit has written.")
+@single_option
+@pairs_option
+@click.option("--out", required=True, metavar="OUT.csv", help="A line for each pair, in the same order.")
+@click.option(
+    "--predictor",
+    type=click.Choice(["effects", "sums"]),
+    default="effects",
+    show_default=True,
+    help="Ours, or the thesis', linear in the sums.",
+)
+@json_option
+def predict_command(*, model: str, single: str, pairs: str, out: str, predictor: str, as_json: bool) -> None:
+    """Predict how fast the jobs of each pair are, relative to alone, and whether both keep 85 %."""
+    check_writable("--out", out)
+    try:
+        fitted = parse_model(read_input(model, "--model"))
+    except SnapshotError as error:
+        raise BadInputError(f"{model}: {error}") from error
+    with bad_input():
+        asked = read_pairs(Path(pairs), read_singles(Path(single)), measured=False)
+    told = _predictions(fitted.sums if predictor == "sums" else fitted.effects, asked)
+    write_whole(out, _predictions_csv(told))
+    document = _judgement(asked, told)
+    if as_json:
+        click.echo(json.dumps(document))
+    else:
+        shown = ", ".join(f"{name} {value:.4g}" for name, value in document.items() if value is not None)
+        click.echo(f"{shown}: {out}")
+
+
+@colocation.command("evaluate")
+@single_option
+@pairs_option
+@click.option("--report", metavar="OUT.html", help="The calibration as a plot.")
+@json_option
+def evaluate_command(*, single: str, pairs: str, report: str | None, as_json: bool) -> None:
+    """Judge the predictors on families of models that they have not seen (leave one family out)."""
+    check_writable("--report", report)
+    with bad_input():
+        measured = measurements_of(read_pairs(Path(pairs), read_singles(Path(single)), measured=True))
+    try:
+        found = evaluations(measured)
+    except ValueError as error:
+        raise BadInputError(f"{pairs}: without one family of models {error}") from error
+    if report is not None:
+        write_whole(report, report_page(found))
+    click.echo(json.dumps(asdict(found)) if as_json else evaluation_text(found))
+
+
+def _predictions(predictor: Predictor, asked: Sequence[Pair]) -> list[tuple[float, ...]]:
+    return [predictor.fractions(pair.usages) for pair in asked]
+
+
+def _predictions_csv(told: Sequence[tuple[float, ...]]) -> str:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(("predicted_speed1", "predicted_speed2", "share"))
+    for first, second in told:
+        writer.writerow((f"{first:.6f}", f"{second:.6f}", int(_shares((first, second)))))
+    return text.getvalue()
+
+
+def _shares(fractions: Sequence[float]) -> bool:
+    return min(fractions) >= KEPT
+
+
+def _judgement(asked: Sequence[Pair], told: Sequence[tuple[float, ...]]) -> dict[str, float | int | None]:
+    known = [(one, pair.fractions) for pair, one in zip(asked, told, strict=True) if pair.fractions is not None]
+    if not known:
+        return {"pairs": len(asked), "mae": None, "share_accuracy": None}
+    errors = [abs(p - t) for one, truth in known for p, t in zip(one, truth, strict=True)]
+    right = [_shares(one) == _shares(truth) for one, truth in known]
+    return {"pairs": len(asked), "mae": sum(errors) / len(errors), "share_accuracy": sum(right) / len(right)}

@@ -1,0 +1,36 @@
+"""What was measured, and what every predictor answers."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from synergy_core.colocation.usage import Usage
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """Jobs that shared a GPU, and each one's fraction (speed shared over speed alone)."""
+
+    usages: tuple[Usage, ...]
+    fractions: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """The fraction of one job that shared a GPU with others."""
+
+    own: Usage
+    partners: tuple[Usage, ...]
+    fraction: float
+
+
+class Predictor(Protocol):
+    """Tells fractions."""
+
+    def fractions(self, usages: Sequence[Usage]) -> tuple[float, ...]:
+        """The fraction of each job if all of them share one GPU; 1 for a job alone."""
+        ...
+
+
+LEAST = 0.01
+"""No job comes to a stand: predictions are at least this."""

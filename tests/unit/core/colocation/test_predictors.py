@@ -1,0 +1,157 @@
+"""The predictors on measurements of a made-up GPU whose law is known."""
+
+from itertools import combinations_with_replacement
+
+import numpy as np
+import pytest
+
+from synergy_core.colocation.effects import fit_effects
+from synergy_core.colocation.evaluation import calibration, family, judged, judged_after, score
+from synergy_core.colocation.measurement import Measurement, Observation
+from synergy_core.colocation.model_format import SharingModel, model_text, parse_model
+from synergy_core.colocation.sums import fit_sums
+from synergy_core.colocation.usage import Usage
+from synergy_core.snapshot_format import SnapshotError
+
+SENSITIVITY = {"AlexNet": 0.0, "Bert2": -0.12, "Cnn3": 0.05, "Dcgan": -0.03, "Eff4": 0.02}
+COMPUTE = {"AlexNet": 0.3, "Bert2": 0.8, "Cnn3": 0.5, "Dcgan": 0.6, "Eff4": 0.2}
+
+
+def job(model: str, batch: int) -> Usage:
+    compute = min(1.0, COMPUTE[model] * (0.8 + 0.1 * batch))
+    return Usage(model=model, configuration=str(batch), compute=compute, bandwidth=0.5 * compute)
+
+
+def fraction(own: Usage, partner: Usage) -> float:
+    """The law: the load costs both, and a model has a sensitivity of its own to the partner's load."""
+    return 1.0 - 0.3 * own.compute * partner.compute + SENSITIVITY[own.model] * partner.compute
+
+
+def measured(noise: float = 0.01) -> list[Measurement]:
+    draw = np.random.default_rng(7)
+    jobs = [job(model, batch) for model in COMPUTE for batch in (1, 2, 4)]
+    return [
+        Measurement((a, b), (fraction(a, b) + draw.normal(0, noise), fraction(b, a) + draw.normal(0, noise)))
+        for a, b in combinations_with_replacement(jobs, 2)
+    ]
+
+
+def test_sums_find_a_law_that_is_linear_in_the_sums() -> None:
+    jobs = [Usage(compute=compute, bandwidth=bandwidth) for compute, bandwidth in ((0.1, 0.5), (0.6, 0.2), (0.9, 0.9))]
+    linear = [
+        Measurement((a, b), (1.1 - 0.2 * (a.compute + b.compute) - 0.1 * (a.bandwidth + b.bandwidth),) * 2)
+        for a, b in combinations_with_replacement(jobs, 2)
+    ]
+    found = fit_sums(linear)
+    assert (found.base, found.compute, found.bandwidth) == pytest.approx((1.1, -0.2, -0.1))
+    assert found.fractions(jobs) == pytest.approx((1.1 - 0.2 * 1.6 - 0.1 * 1.6,) * 3)
+    assert found.fractions(jobs[:1]) == (1.0,)
+
+
+def test_effects_tell_models_apart_that_use_the_gpu_alike() -> None:
+    model = fit_effects(measured())
+    for a, b in ((job("Bert2", 2), job("Eff4", 4)), (job("Cnn3", 1), job("Dcgan", 4))):
+        assert model.fractions((a, b)) == pytest.approx((fraction(a, b), fraction(b, a)), abs=0.02)
+    assert model.fractions((job("Bert2", 1),)) == (1.0,)
+
+
+def test_more_partners_cost_more() -> None:
+    model = fit_effects(measured())
+    a, b, c = (job(name, 4) for name in ("Bert2", "Cnn3", "Dcgan"))
+    two, three = model.fractions((a, b)), model.fractions((a, b, c))
+    assert three[0] < two[0] - 0.05
+    assert all(0.0 < one < 1.0 for one in three)
+
+
+def test_the_order_of_jobs_does_not_matter() -> None:
+    model = fit_effects(measured())
+    a, b, c = (job(name, 2) for name in ("Bert2", "Cnn3", "Eff4"))
+    assert model.fractions((c, a, b)) == pytest.approx(
+        (*model.fractions((a, b, c))[2:], *model.fractions((a, b, c))[:2])
+    )
+
+
+def test_one_observation_tells_much_of_a_model_that_was_never_seen() -> None:
+    known = [one for one in measured() if all(usage.model != "Bert2" for usage in one.usages)]
+    model = fit_effects(known)
+    own, seen_with, asked_with = job("Bert2", 2), job("Eff4", 4), job("Cnn3", 2)
+    truth = fraction(own, asked_with)
+    before = model.fractions((own, asked_with))[0]
+    corrected = model.corrected([Observation(own, (seen_with,), fraction(own, seen_with))])
+    after = corrected.fractions((own, asked_with))[0]
+    assert abs(after - truth) < 0.75 * abs(before - truth)
+    assert before - truth > 0.03
+    assert model.corrected([]) is model
+
+
+def test_the_evaluation_keeps_whole_families_out() -> None:
+    seen_in_fits = []
+
+    def fit(measurements: object) -> object:
+        seen_in_fits.append({family(usage.model) for one in measurements for usage in one.usages})  # type: ignore[attr-defined]
+        return fit_effects(measurements)  # type: ignore[arg-type]
+
+    answers = judged(measured(), fit)  # type: ignore[arg-type]
+    assert seen_in_fits == [
+        {"AlexNet", "Bert", "Cnn", "Dcgan", "Eff"} - {name} for name in sorted({family(m) for m in COMPUTE})
+    ]
+    assert {one.family for one in answers} == {"AlexNet", "Bert", "Cnn", "Dcgan", "Eff"}
+    found = score(answers)
+    assert found.mae < score(judged(measured(), fit_sums)).mae
+    assert 0.5 <= found.commoner <= 1.0
+    assert sum(one.jobs for one in calibration(answers)) == 2 * len(answers)
+
+
+def test_observations_bring_an_unseen_job_nearer() -> None:
+    errors = [score(judged_after(measured(), fit_effects, seen)).mae for seen in (0, 1, 3)]
+    assert errors[0] > errors[1] > errors[2]
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"), [("ResNet18", "ResNet"), ("MobileNetV3", "MobileNet"), ("VGG", "VGG"), ("gpt-2", "gpt")]
+)
+def test_families(name: str, expected: str) -> None:
+    assert family(name) == expected
+
+
+def test_too_few_measurements_are_refused() -> None:
+    few = measured()[:2]
+    for fit in (fit_sums, fit_effects):
+        with pytest.raises(ValueError, match="2 measurements are too few"):
+            fit(few)
+    with pytest.raises(ValueError, match="no measurement to judge"):
+        score([])
+
+
+def model_json() -> str:
+    some = measured()
+    return model_text(
+        SharingModel(gpu_type="T4", mps=False, measurements=3, sums=fit_sums(some), effects=fit_effects(some))
+    )
+
+
+def test_a_model_is_read_back_as_it_was_written() -> None:
+    text = model_json()
+    read = parse_model(text)
+    assert (read.gpu_type, read.mps, read.measurements) == ("T4", False, 3)
+    assert model_text(read) == text
+    a, b = job("Bert2", 2), job("Eff4", 4)
+    assert read.effects.fractions((a, b)) == pytest.approx(fit_effects(measured()).fractions((a, b)), abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('"format": 1', '"format": 2', r"^format: "),
+        ('"mps": false', '"mps": false, "spam": 1', r"^spam: unknown field"),
+        ('["product", ""]', '["spam", ""]', r"^effects\.names\[\d+\]\[0\]: 'spam' is no kind of weight"),
+        ('"mean": [', '"mean": [0.5, ', r"^effects\.mean: has \d+ numbers for \d+ names"),
+        ('"covariance": [', '"covariance": [[0.1], ', r"^effects\.covariance: is not the lower triangle"),
+        ('"together": ', '"apart": ', r"^effects\.variances\.together: missing"),
+    ],
+)
+def test_a_bad_model_names_the_field(old: str, new: str, message: str) -> None:
+    text = model_json()
+    assert old in text
+    with pytest.raises(SnapshotError, match=message):
+        parse_model(text.replace(old, new))
