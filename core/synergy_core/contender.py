@@ -12,6 +12,7 @@ from synergy_core.model import Job, Placement
 from synergy_core.placement import Seats
 from synergy_core.pool import Booking, Pool
 from synergy_core.resources import Vector, held_in, larger, split_down, times
+from synergy_core.skew import placement_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +30,18 @@ class Contender:
     `kinds` is shared by the contenders of a plan: what is worked out for a job serves all others of its kind.
     """
 
-    def __init__(self, job: Job, pools: Sequence[Pool], tolerance: float, kinds: Kinds | None = None) -> None:
+    def __init__(
+        self,
+        job: Job,
+        pools: Sequence[Pool],
+        tolerance: float,
+        kinds: Kinds | None = None,
+        *,
+        pack_limit: float | None = None,
+    ) -> None:
         self.job = job
+        self.placement = placement_of(job, pack_limit)
+        """How its GPUs are to lie."""
         self.name = job.name
         self.gpus = job.gpus
         self.rank = -1
@@ -130,7 +141,9 @@ class Contender:
         """How its GPUs are to lie: a profile run is measured on one node where one is large enough."""
         if self.is_profile_run and self.gpus <= max(pool.gpus):
             return "consolidate"
-        return self.job.placement
+        if self.placement == "pack" and self.gpus <= max(pool.gpus):
+            return "consolidate"
+        return self.placement
 
     def capped(self, per_gpu: Vector) -> Vector:
         """`per_gpu` within the job's upper bounds."""

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synergy_core.contender import Contender
-from synergy_core.placement import Rooms, choose
+from synergy_core.placement import Rooms, Seats, choose, nodes_needed
 from synergy_core.pool import Pool, Reservations
 from synergy_core.reasons import Reason
 
@@ -39,6 +39,15 @@ def promise_room(contender: Contender, reservations: Reservations) -> tuple[Room
     return np.where(open_to(contender, pool), room, 0), harm
 
 
+def choose_for(contender: Contender, pool: Pool, room: Rooms, emptiness: NDArray[np.float64]) -> Seats | None:
+    """Nodes of the pool for the contender, as its GPUs are to lie; None where they do not fit."""
+    place = contender.place(pool)
+    seats = choose(place, contender.gpus, room, emptiness)
+    if seats is None or place != "pack":
+        return seats
+    return seats if len(seats) <= nodes_needed(contender.gpus, _gpus_open(contender, pool)) else None
+
+
 def never(contender: Contender, pools: Sequence[Pool]) -> Reason | None:
     """Why the job could not run if nothing else did; None if it could."""
     allowed = [pool for pool in pools if contender.may_use(pool)]
@@ -49,7 +58,7 @@ def never(contender: Contender, pools: Sequence[Pool]) -> Reason | None:
         return Reason.NO_ALLOWED_NODE
     if all(total < contender.gpus for total, _ in rooms):
         return Reason.TOO_MANY_GPUS
-    if contender.job.placement == "consolidate" and all(most < contender.gpus for _, most in rooms):
+    if contender.placement == "consolidate" and all(most < contender.gpus for _, most in rooms):
         return Reason.TOO_MANY_GPUS_FOR_A_NODE
     if not any(_fits_empty(contender, pool) for pool in allowed):
         return Reason.MINIMUM_TOO_LARGE
@@ -60,8 +69,13 @@ def _gpus_open_to(contender: Contender, pool: Pool) -> tuple[int, int]:
     """GPUs of the nodes that the contender may be placed on: all together, and on one node at the most."""
     if contender.job.nodes is None:
         return pool.open_gpus
-    rooms = np.where(open_to(contender, pool), pool.gpus, 0)
+    rooms = _gpus_open(contender, pool)
     return int(rooms.sum()), int(rooms.max())
+
+
+def _gpus_open(contender: Contender, pool: Pool) -> Rooms:
+    """GPUs of each node that the contender may be placed on, whoever holds them."""
+    return np.where(open_to(contender, pool), pool.gpus, 0)
 
 
 def _fits_empty(contender: Contender, pool: Pool) -> bool:
@@ -70,7 +84,7 @@ def _fits_empty(contender: Contender, pool: Pool) -> bool:
     per_gpu = _promises(contender, pool)
     afforded = (np.array(pool.capacity, dtype=np.int64) // np.maximum(1, per_gpu)).min(axis=1)
     room = np.where(open_to(contender, pool), np.minimum(pool.gpus, afforded), 0)
-    return choose(contender.place(pool), contender.gpus, room, room.astype(np.float64)) is not None
+    return choose_for(contender, pool, room, room.astype(np.float64)) is not None
 
 
 def _promises(contender: Contender, pool: Pool) -> NDArray[np.int64]:
@@ -90,6 +104,8 @@ def not_now(contender: Contender, reservations: Sequence[Reservations]) -> Reaso
         return Reason.NO_FREE_CPU_OR_MEMORY
     if not roomy and any(one.unheld >= contender.gpus for one in usable):
         return Reason.NO_FREE_CPU_OR_MEMORY
-    if roomy and contender.job.placement == "consolidate":
+    if roomy and contender.placement == "consolidate":
         return Reason.NO_FREE_NODE
+    if roomy and contender.placement == "pack":
+        return Reason.WOULD_BE_SPREAD
     return Reason.NO_FREE_GPU

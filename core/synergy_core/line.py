@@ -102,7 +102,7 @@ class Roster:
 
     def _has_room(self, contender: Contender, pool: Pool) -> bool:
         total, most = pool.open_gpus
-        return contender.gpus <= (most if contender.job.placement == "consolidate" else total)
+        return contender.gpus <= (most if contender.placement == "consolidate" else total)
 
     def line(self, ranking: Ranking, *, without: Container[str], settling: Container[str] = ()) -> Line:
         """The policy's line, without some jobs; those that are `settling` keep their places."""

@@ -25,11 +25,12 @@ class Memory:
         """Allocation matrices of the policies over several GPU types; its budget is the caller's to set."""
         self._nodes: tuple[Node, ...] = ()
         self._tolerance = 0.0
+        self._pack_limit: float | None = None
         self._kinds = Kinds((), 0.0)
         self._contenders: dict[str, Contender] = {}
         self._before: dict[str, Contender] = {}
 
-    def begin(self, nodes: tuple[Node, ...], tolerance: float) -> None:
+    def begin(self, nodes: tuple[Node, ...], tolerance: float, pack_limit: float | None = None) -> None:
         """Begin a plan: what the last plan did not look at is forgotten; all, where the nodes have changed."""
         self._before, self._contenders = self._contenders, {}
         if (nodes, tolerance) != (self._nodes, self._tolerance):
@@ -37,6 +38,8 @@ class Memory:
             self._kinds = Kinds(self.pools[0].further if self.pools else (), tolerance)
             self._nodes, self._tolerance = nodes, tolerance
             self._before = {}
+        if pack_limit != self._pack_limit:
+            self._pack_limit, self._before = pack_limit, {}
 
     def contender(self, job: Job) -> Contender:
         """The contender of a job of the present plan: always the same one."""
@@ -44,7 +47,7 @@ class Memory:
         if found is None:
             found = self._before.get(job.name)
             if found is None or found.job is not job or found.running is not job.running:
-                found = Contender(job, self.pools, self._tolerance, self._kinds)
+                found = Contender(job, self.pools, self._tolerance, self._kinds, pack_limit=self._pack_limit)
             self._contenders[job.name] = found
         return found
 

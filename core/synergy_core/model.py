@@ -26,7 +26,7 @@ Rate = Annotated[float, Field(ge=0)]
 _OWN_FIELDS = ("gpus", "cpu_millis", "memory_bytes")
 
 Purpose = Literal["train", "profile"]
-Placement = Literal["auto", "consolidate", "spread"]
+Placement = Literal["auto", "consolidate", "pack", "spread"]
 Mode = Literal["round", "fill"]
 
 
@@ -168,6 +168,9 @@ class Job:
     """Seconds in which it would hold GPUs without a step if it were preempted: to checkpoint, and to restore later."""
     received_s: Mapping[str, Seconds] = field(default_factory=dict)
     skew: Annotated[float, Field(ge=0)] = 0.1
+    """Its largest tensor's part of the model's bytes (Tiresias, section 3.3)."""
+    spread_speed: Annotated[float, Field(gt=0)] | None = None
+    """Its speed on many nodes as part of that on the fewest, where it has been measured or reckoned; beats `skew`."""
     sharing: bool = False
     preemptible: bool = True
     running: Allocation | None = None
@@ -183,7 +186,8 @@ class Job:
     further_max: Mapping[str, Positive] = field(default_factory=dict, hash=False)
     """The same for further resources; names that the cluster's nodes do not have bound nothing."""
     placement: Placement = "auto"
-    """`consolidate` waits for one node, `spread` takes what is left over on many, `auto` takes the fewest nodes."""
+    """`consolidate` waits for one node, `pack` for the fewest nodes that could hold it, `spread` takes what is left
+    over on many, `auto` takes the fewest that have the room now; with a `pack_limit` it packs or spreads (`skew`)."""
     nodes: tuple[Name, ...] | None = None
     """Names of the nodes that the job may use; null means all."""
     deadline_s: Annotated[float, Field()] | None = None
@@ -300,6 +304,9 @@ class PlanConfig:
     demand_tolerance: float = 0.05
     """A job counts as saturated at this much below its best speed."""
     queues: PriorityQueues = field(default_factory=PriorityQueues)
+    pack_limit: float | None = None
+    """PACKLIMIT: jobs with a larger skew are packed on the fewest nodes, others spread (Tiresias, section 3.3.2); null:
+    all take the fewest nodes that have the room."""
     minimum_run_s: float = 0.0
     """Nobody displaces a job whose run is younger than this."""
     preemption_payback: float = 0.0

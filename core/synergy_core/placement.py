@@ -18,8 +18,9 @@ Seats = tuple[tuple[int, int], ...]
 def choose(placement: Placement, need: int, room: Rooms, emptiness: Emptiness) -> Seats | None:
     """Nodes for `need` GPUs as the job's placement wants them; None where they do not fit.
 
-    `consolidate` is one node or nothing. `auto` is one node where one has the room, else the fewest. `spread` takes
-    what is free on the fullest nodes first, which keeps whole nodes free for jobs that must be on one.
+    `consolidate` is one node or nothing. `auto` is one node where one has the room, else the fewest. `pack` is the same
+    here: whether these are too many is up to the caller. `spread` takes what is free on the fullest nodes first, which
+    keeps whole nodes free for jobs that must be on one.
     """
     node = _fullest_with(room, need, emptiness)
     if placement == "spread" and need > 1:

@@ -32,7 +32,8 @@ def plan(snapshot: Snapshot, config: PlanConfig, memory: Memory | None = None) -
     """
     _check(config)
     memory = memory or Memory()
-    memory.begin(_with_strangers(snapshot) if config.mode == "fill" else snapshot.nodes, config.demand_tolerance)
+    nodes = _with_strangers(snapshot) if config.mode == "fill" else snapshot.nodes
+    memory.begin(nodes, config.demand_tolerance, config.pack_limit)
     pools = memory.pools
     roster = Roster(snapshot.jobs, memory)
     kept = _out_of_reach(roster.running, config)
@@ -72,6 +73,8 @@ def _check(config: PlanConfig) -> None:
     for name, least in (("minimum_run_s", config.minimum_run_s), ("preemption_payback", config.preemption_payback)):
         if not 0.0 <= least < inf:
             raise FieldError(name, f"must be at least 0 and finite, is {least}")
+    if config.pack_limit is not None and not config.pack_limit >= 0.0:
+        raise FieldError("pack_limit", f"must be at least 0, is {config.pack_limit}")
     if not 0.0 <= config.demand_tolerance < 1.0:
         raise FieldError("demand_tolerance", f"must be at least 0 and below 1, is {config.demand_tolerance}")
 

@@ -13,6 +13,7 @@ class Reason(StrEnum):
     YIELDED = "YieldedToOthers"
     HEAD_OF_LINE = "HeadOfLine"
     NO_FREE_NODE = "NoFreeNode"
+    WOULD_BE_SPREAD = "WouldBeSpread"
     NO_FREE_CPU_OR_MEMORY = "NoFreeCPUOrMemory"
     NOT_WORTH_ITS_PRICE = "NotWorthItsPrice"
     PROFILE_SHARE_USED = "ProfileShareUsed"
@@ -32,6 +33,9 @@ MESSAGES: Final[dict[Reason, str]] = {
     "that does, such as best-effort or las, brings it in earlier.",
     Reason.NO_FREE_NODE: "must be on one node, and no node has {gpus} GPUs free at once. It runs when one has; "
     "placement auto would let it run on several nodes.",
+    Reason.WOULD_BE_SPREAD: "{gpus} GPUs are free, but on more nodes than it needs, and it is slow when spread: its "
+    "largest tensor is {skew:.0%} of the model, or it was measured so. It runs when the fewest nodes have room; "
+    "placement spread lets it run at once.",
     Reason.NO_FREE_CPU_OR_MEMORY: "GPUs are free, but not beside them the CPU or memory that it needs: others hold it, "
     "such as a profile run. It runs when a node has both; a lower minimum of CPU or memory brings it in earlier.",
     Reason.NOT_WORTH_ITS_PRICE: "the policy goes by cost, and other jobs make more steps for the money. It runs when "
@@ -65,4 +69,5 @@ NEVER: Final = frozenset(
 def waiting(job: Job, reason: Reason) -> Waiting:
     """The entry of a plan that tells `job` why it waits."""
     types = ", ".join(job.gpu_types) or "any"
-    return Waiting(job=job.name, reason=reason.value, message=MESSAGES[reason].format(gpus=job.gpus, types=types))
+    message = MESSAGES[reason].format(gpus=job.gpus, types=types, skew=job.skew)
+    return Waiting(job=job.name, reason=reason.value, message=message)

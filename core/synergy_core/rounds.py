@@ -23,10 +23,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from synergy_core.contender import Contender, fastest_first
-from synergy_core.diagnosis import never, not_now, open_to, promise_room
+from synergy_core.diagnosis import choose_for, never, not_now, open_to, promise_room
 from synergy_core.line import Line
 from synergy_core.model import Mode
-from synergy_core.placement import Seats, choose
+from synergy_core.placement import Seats
 from synergy_core.pool import Booking, Pool, Reservations
 from synergy_core.reasons import NEVER, Reason
 
@@ -205,7 +205,7 @@ class _Walk:
             reservations.floating += contender.gpus
             chosen.floating.append(contender)
             return True
-        seats = choose(contender.place(pool), contender.gpus, *promise_room(contender, reservations))
+        seats = choose_for(contender, pool, *promise_room(contender, reservations))
         if seats is None or not self._has_room(pool, contender.on(pool).booking(seats)):
             return False
         reservations.take(contender.on(pool).booking(seats))
@@ -278,4 +278,4 @@ def _pool_of(contender: Contender) -> Pool:
 def floats(contender: Contender, pool: Pool) -> bool:
     """Whether any free GPUs of the pool will do, wherever they are."""
     anywhere = contender.job.nodes is None and not contender.on(pool).hard
-    return anywhere and (contender.gpus == 1 or contender.place(pool) != "consolidate")
+    return anywhere and (contender.gpus == 1 or contender.place(pool) not in ("consolidate", "pack"))

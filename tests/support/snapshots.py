@@ -22,7 +22,7 @@ FUNGIBLE = ("proportional", "tune")
 
 
 def configs_of(
-    mechanisms: Iterable[str], policies: Iterable[str] = POLICIES.keys() - {"yarn-cs"}
+    mechanisms: Iterable[str], policies: Iterable[str] = POLICIES.keys() - {"yarn-cs"}, **more: Any
 ) -> st.SearchStrategy[PlanConfig]:
     return st.builds(
         PlanConfig,
@@ -30,10 +30,16 @@ def configs_of(
         mechanism=st.sampled_from(sorted(mechanisms)),
         mode=st.sampled_from(("round", "fill")),
         profile_gpu_percent=st.sampled_from((0, 25, 100)),
+        **more,
     )
 
 
-configs = configs_of(set(MECHANISMS) - {"opt"})
+configs = configs_of(
+    set(MECHANISMS) - {"opt"},
+    pack_limit=st.sampled_from((None, None, 0.3)),
+    minimum_run_s=st.sampled_from((0.0, 0.0, 100.0)),
+    preemption_payback=st.sampled_from((0.0, 0.0, 10.0)),
+)
 """Opt takes a solver's time for each plan: it has its own tests with fewer examples."""
 fungible_configs = configs_of(FUNGIBLE)
 filling_configs = configs_of(FUNGIBLE, set(POLICIES) - {"yarn-cs", *SHARE_TIME})
@@ -123,7 +129,10 @@ def jobs(draw: st.DrawFn, name: str, *, plain: bool = False) -> Job:
         gpu_types=types,
         profiles={kind: draw(profiles(gpus, plain=plain)) for kind in draw(st.sets(st.sampled_from(types or TYPES)))},
         preemptible=draw(st.sampled_from((True, True, True, False))),
-        placement=draw(st.sampled_from(("auto", "auto", "spread", "consolidate"))),
+        placement=draw(st.sampled_from(("auto", "auto", "spread", "consolidate", "pack"))),
+        skew=draw(st.sampled_from((0.1, 0.7))),
+        spread_speed=draw(st.sampled_from((None, None, 0.5, 1.0))),
+        preemption_cost_s=draw(st.sampled_from((0.0, 30.0))),
         nodes=draw(st.sampled_from((None, None, None, ("n0",), ("n0", "n2", "n3")))),
         **bounds,
     )
@@ -156,7 +165,14 @@ def snapshots(draw: st.DrawFn, *, plain: bool = False, foreign: bool = True, dis
     first = Snapshot(nodes=cluster, jobs=draw(queues("a", plain=plain)))
     running = later(first, plan(first, in_mode(draw(configs), "round"))).jobs
     stayed = tuple(job for job in running if draw(st.sampled_from((True, True, False))))
-    aged = tuple(replace(job, attained_gpu_s=float(draw(st.integers(0, 5)))) for job in stayed)
+    aged = tuple(
+        replace(
+            job,
+            attained_gpu_s=float(draw(st.integers(0, 5))),
+            run_started_s=None if job.running is None else draw(st.sampled_from((None, -50.0, -500.0))),
+        )
+        for job in stayed
+    )
     if disturbed:
         others = {node.name: node for node in draw(nodes())}
         cluster = tuple(

@@ -95,6 +95,7 @@ class Reason(StrEnum):
     YIELDED = "YieldedToOthers"
     HEAD_OF_LINE = "HeadOfLine"
     NO_FREE_NODE = "NoFreeNode"
+    WOULD_BE_SPREAD = "WouldBeSpread"
     NO_FREE_CPU_OR_MEMORY = "NoFreeCPUOrMemory"
     NOT_WORTH_ITS_PRICE = "NotWorthItsPrice"
     PROFILE_SHARE_USED = "ProfileShareUsed"

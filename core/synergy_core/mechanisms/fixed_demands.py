@@ -14,12 +14,12 @@ from collections.abc import Iterator
 import numpy as np
 
 from synergy_core.contender import Contender, Held, fastest_first
-from synergy_core.diagnosis import never, open_to
+from synergy_core.diagnosis import choose_for, never, open_to
 from synergy_core.kind import Kind
 from synergy_core.mechanisms.mechanism import Outcome, Round
 from synergy_core.mechanisms.statement import Packing, shares_of
 from synergy_core.model import Placement
-from synergy_core.placement import Rooms, choose, nodes_needed
+from synergy_core.placement import Rooms, nodes_needed
 from synergy_core.pool import Booking, Pool, Reservations
 from synergy_core.reasons import NEVER, Reason
 from synergy_core.resources import Vector, smaller, split_down
@@ -217,7 +217,7 @@ class FixedDemands:
         rates = contender.bounded(pool.shares) if demand is None else np.array(demand, dtype=np.int64)
         allowed = open_to(contender, pool)
         room: Rooms = np.where(allowed, ledger.room(rates), 0)
-        seats = choose(contender.place(pool), contender.gpus, room, np.arange(len(pool.nodes), dtype=np.float64))
+        seats = choose_for(contender, pool, room, np.arange(len(pool.nodes), dtype=np.float64))
         if seats is None:
             return None
         by_gpus = np.where(allowed, np.maximum(0, ledger.free_gpus), 0)
@@ -262,11 +262,15 @@ class FixedDemands:
         roomy = [pool for pool in pools if self._all[pool.gpu_type].unheld >= contender.gpus]
         if not roomy:
             return Reason.NO_FREE_GPU
-        if contender.job.placement == "consolidate" and not any(
-            max(self._all[pool.gpu_type].free_gpus, default=0) >= contender.gpus for pool in roomy
-        ):
-            return Reason.NO_FREE_NODE
+        reason = {"consolidate": Reason.NO_FREE_NODE, "pack": Reason.WOULD_BE_SPREAD}.get(contender.placement)
+        if reason is not None and not any(self._has_place(contender, pool) for pool in roomy):
+            return reason
         return Reason.NO_FREE_CPU_OR_MEMORY
+
+    def _has_place(self, contender: Contender, pool: Pool) -> bool:
+        """Whether its GPUs could lie as they are to, if CPU and memory were no matter."""
+        free = np.where(open_to(contender, pool), np.maximum(0, self._all[pool.gpu_type].free_gpus), 0)
+        return choose_for(contender, pool, free, free.astype(np.float64)) is not None
 
 
 _Like = tuple[Kind, Placement, tuple[str, ...] | None, tuple[str, ...] | None]
@@ -274,7 +278,7 @@ _Like = tuple[Kind, Placement, tuple[str, ...] | None, tuple[str, ...] | None]
 
 
 def _like(contender: Contender) -> _Like:
-    return contender.kind, contender.job.placement, contender.job.nodes, contender.types
+    return contender.kind, contender.placement, contender.job.nodes, contender.types
 
 
 def _pool_of(contender: Contender) -> Pool:

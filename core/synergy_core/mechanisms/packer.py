@@ -7,11 +7,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synergy_core.contender import Contender
-from synergy_core.diagnosis import open_to, promise_room
+from synergy_core.diagnosis import choose_for, open_to, promise_room
 from synergy_core.mechanisms.demotion import demote
 from synergy_core.mechanisms.statement import Packing, shares_of
 from synergy_core.model import Mode
-from synergy_core.placement import Rooms, Seats, choose, nodes_needed
+from synergy_core.placement import Rooms, Seats, nodes_needed
 from synergy_core.pool import Booking, Pool
 from synergy_core.resources import Vector, times
 from synergy_core.rounds import PoolSelection
@@ -108,7 +108,7 @@ class Packer:
         """Whether a job waits that would have room beside the nodes which the others ended up on."""
         reservations = self._packing.reservations
         return any(
-            choose(contender.place(self._pool), contender.gpus, *promise_room(contender, reservations)) is not None
+            choose_for(contender, self._pool, *promise_room(contender, reservations)) is not None
             for contender in self._selection.turned_away
         )
 
@@ -123,7 +123,7 @@ class Packer:
         if seats is None:
             seats = self._find(contender, slots, self._demands.least_by_node(contender, self._pool))
         if seats is None:
-            seats = choose(contender.place(self._pool), contender.gpus, slots, self._packing.emptiness())
+            seats = choose_for(contender, self._pool, slots, self._packing.emptiness())
         return seats is not None and self._promised(contender, seats)
 
     def _promised(self, contender: Contender, seats: Seats) -> bool:
@@ -138,7 +138,7 @@ class Packer:
         """Nodes that can give `per_gpu` (one vector, or one per node), no more of them than the GPUs force."""
         room = np.minimum(slots, (self._packing.free // per_gpu).min(axis=1))
         place = contender.place(self._pool)
-        seats = choose(place, contender.gpus, room, self._packing.emptiness())
+        seats = choose_for(contender, self._pool, room, self._packing.emptiness())
         if seats is None or place == "spread" or len(seats) == 1:
             return seats
         return seats if len(seats) <= nodes_needed(contender.gpus, slots) else None
