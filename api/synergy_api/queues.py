@@ -52,6 +52,36 @@ class Queues(ApiModel):
     ] = None
 
 
+class PackRules(ApiModel):
+    """Which jobs are to lie close together (Tiresias, section 3.3)."""
+
+    pack_limit_percent: Annotated[
+        int | None,
+        Field(
+            ge=0,
+            le=100,
+            description="PACKLIMIT: a job whose largest tensor is more than this part of its model waits for the "
+            "fewest nodes that could hold it, others take GPUs that are left over. By default no job is told apart: "
+            "all take the fewest nodes that have the room.",
+        ),
+    ] = None
+    learn_pack_limit: Annotated[
+        bool,
+        Field(
+            description="Take the limit from jobs that have run on few and on many nodes, once there are 5 that "
+            "spreading slows down and 5 that it does not."
+        ),
+    ] = False
+    link_bytes_per_second: Annotated[
+        float | None,
+        Field(
+            gt=0,
+            description="Measured bandwidth of a node's link. Jobs that report their model's bytes then go by what "
+            "all-reduce over it takes instead of by the limit.",
+        ),
+    ] = None
+
+
 class Preemption(ApiModel):
     """When a running job may be displaced."""
 
@@ -100,6 +130,10 @@ class ServiceHistory(ApiModel):
     learned_thresholds_gpu_seconds: Annotated[
         list[float], Field(max_length=8, description="What `spec.queues.learnThresholds` takes; empty until it can.")
     ] = []
+
+    learned_pack_limit_percent: Annotated[
+        float | None, Field(ge=0, description="What `spec.placement.learnPackLimit` takes; absent until it can.")
+    ] = None
 
     @model_validator(mode="after")
     def _pairs(self) -> "ServiceHistory":

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Final, Literal, Self, get_args
 from pydantic import ConfigDict, Field, model_validator
 
 from synergy_api.base import ApiModel, Conditions
-from synergy_api.queues import Preemption, Queues, ServiceHistory
+from synergy_api.queues import PackRules, Preemption, Queues, ServiceHistory
 
 TimeSharingPolicyName = Literal[
     "allox",
@@ -126,6 +126,7 @@ class SchedulingPolicySpec(ApiModel):
     mechanism: Annotated[MechanismName, Field(description="How CPU and memory are packed.")] = "tune"
     round_seconds: Annotated[int, Field(ge=5, le=86400, description="Length of a round, the lease's length.")] = 300
     queues: Queues = Queues()
+    placement: PackRules = PackRules()
     preemption: Preemption = Preemption()
     profiling: Profiling = Profiling()
 

@@ -350,6 +350,16 @@ class Late(ApiModel):
     message: Annotated[str, Field(max_length=32768, description="The reason in words and what would help.")] = ""
 
 
+class PlacementSpeed(ApiModel):
+    """How fast the job was on so many nodes."""
+
+    gpu_type: Annotated[str, Field(description="GPU type it ran on.")]
+    nodes: Annotated[int, Field(ge=1, description="Nodes its workers lay on.")]
+    relative_speed: Annotated[
+        float, Field(gt=0, description="Measured throughput, divided by what the plan expected where it expected any.")
+    ]
+
+
 class Progress(ApiModel):
     """What rank 0 last reported. Owned by the extender's lease endpoint."""
 
@@ -359,6 +369,15 @@ class Progress(ApiModel):
     steps_per_second: Annotated[float, Field(ge=0, description="Measured throughput of the last reports.")] = 0.0
     percent: Annotated[int, Field(ge=0, le=100, description="Steps done of all steps, in percent.")] = 0
     updated_at: Annotated[Timestamp | None, Field(description="When it was last reported.")] = None
+    largest_tensor_bytes: Annotated[
+        int | None,
+        Field(ge=1, description="Bytes of the model's largest trained tensor; its part of the model is S_J."),
+    ] = None
+    model_bytes: Annotated[int | None, Field(ge=1, description="Bytes of all trained tensors of the model.")] = None
+    placements: Annotated[
+        list[PlacementSpeed],
+        Field(max_length=16, description="Throughputs measured so far, by GPU type and number of nodes."),
+    ] = []
 
 
 class Problem(ApiModel):

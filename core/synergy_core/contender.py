@@ -12,7 +12,7 @@ from synergy_core.model import Job, Placement
 from synergy_core.placement import Seats
 from synergy_core.pool import Booking, Pool
 from synergy_core.resources import Vector, held_in, larger, split_down, times
-from synergy_core.skew import placement_of
+from synergy_core.skew import NO_RULES, PackRules, placement_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +37,9 @@ class Contender:
         tolerance: float,
         kinds: Kinds | None = None,
         *,
-        pack_limit: float | None = None,
+        rules: PackRules = NO_RULES,
     ) -> None:
         self.job = job
-        self.placement = placement_of(job, pack_limit)
-        """How its GPUs are to lie."""
         self.name = job.name
         self.gpus = job.gpus
         self.rank = -1
@@ -56,6 +54,8 @@ class Contender:
         """What the job may have on a pool."""
         self.is_profile_run = self.kind.is_profile_run
         """Whether it is run to be measured."""
+        self.placement = placement_of(job, rules, lambda: self.kind.best_speed(pools))
+        """How its GPUs are to lie."""
 
     def __repr__(self) -> str:
         return f"Contender({self.name})"

@@ -1,14 +1,22 @@
 """Finds the reason why a job cannot be placed: first what will never fit, then what does not fit now."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from synergy_core.contender import Contender
+from synergy_core.model import Placement
 from synergy_core.placement import Rooms, Seats, choose, nodes_needed
 from synergy_core.pool import Pool, Reservations
 from synergy_core.reasons import Reason
+
+AS_PLACED: Final[Mapping[Placement, Reason]] = {
+    "consolidate": Reason.NO_FREE_NODE,
+    "pack": Reason.WOULD_BE_SPREAD,
+}
+"""Why a job waits while GPUs are free, but not so that they lie as it is to have them."""
 
 
 def open_to(contender: Contender, pool: Pool) -> NDArray[np.bool_]:
@@ -104,8 +112,4 @@ def not_now(contender: Contender, reservations: Sequence[Reservations]) -> Reaso
         return Reason.NO_FREE_CPU_OR_MEMORY
     if not roomy and any(one.unheld >= contender.gpus for one in usable):
         return Reason.NO_FREE_CPU_OR_MEMORY
-    if roomy and contender.placement == "consolidate":
-        return Reason.NO_FREE_NODE
-    if roomy and contender.placement == "pack":
-        return Reason.WOULD_BE_SPREAD
-    return Reason.NO_FREE_GPU
+    return AS_PLACED.get(contender.placement, Reason.NO_FREE_GPU) if roomy else Reason.NO_FREE_GPU

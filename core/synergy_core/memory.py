@@ -13,6 +13,7 @@ from synergy_core.kind import Kinds
 from synergy_core.model import Job, Node
 from synergy_core.policies.solutions import Solutions
 from synergy_core.pool import Pool
+from synergy_core.skew import NO_RULES, PackRules
 
 
 class Memory:
@@ -25,12 +26,12 @@ class Memory:
         """Allocation matrices of the policies over several GPU types; its budget is the caller's to set."""
         self._nodes: tuple[Node, ...] = ()
         self._tolerance = 0.0
-        self._pack_limit: float | None = None
+        self._rules = NO_RULES
         self._kinds = Kinds((), 0.0)
         self._contenders: dict[str, Contender] = {}
         self._before: dict[str, Contender] = {}
 
-    def begin(self, nodes: tuple[Node, ...], tolerance: float, pack_limit: float | None = None) -> None:
+    def begin(self, nodes: tuple[Node, ...], tolerance: float, rules: PackRules = NO_RULES) -> None:
         """Begin a plan: what the last plan did not look at is forgotten; all, where the nodes have changed."""
         self._before, self._contenders = self._contenders, {}
         if (nodes, tolerance) != (self._nodes, self._tolerance):
@@ -38,8 +39,8 @@ class Memory:
             self._kinds = Kinds(self.pools[0].further if self.pools else (), tolerance)
             self._nodes, self._tolerance = nodes, tolerance
             self._before = {}
-        if pack_limit != self._pack_limit:
-            self._pack_limit, self._before = pack_limit, {}
+        if rules != self._rules:
+            self._rules, self._before = rules, {}
 
     def contender(self, job: Job) -> Contender:
         """The contender of a job of the present plan: always the same one."""
@@ -47,7 +48,7 @@ class Memory:
         if found is None:
             found = self._before.get(job.name)
             if found is None or found.job is not job or found.running is not job.running:
-                found = Contender(job, self.pools, self._tolerance, self._kinds, pack_limit=self._pack_limit)
+                found = Contender(job, self.pools, self._tolerance, self._kinds, rules=self._rules)
             self._contenders[job.name] = found
         return found
 

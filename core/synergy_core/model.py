@@ -25,6 +25,9 @@ Rate = Annotated[float, Field(ge=0)]
 
 _OWN_FIELDS = ("gpus", "cpu_millis", "memory_bytes")
 
+UNKNOWN_SKEW = 0.1
+"""Taken for a model of which nothing is known: most have no tensor that outweighs the rest (Tiresias, table 6)."""
+
 Purpose = Literal["train", "profile"]
 Placement = Literal["auto", "consolidate", "pack", "spread"]
 Mode = Literal["round", "fill"]
@@ -167,10 +170,12 @@ class Job:
     preemption_cost_s: Seconds = 0.0
     """Seconds in which it would hold GPUs without a step if it were preempted: to checkpoint, and to restore later."""
     received_s: Mapping[str, Seconds] = field(default_factory=dict)
-    skew: Annotated[float, Field(ge=0)] = 0.1
+    skew: Annotated[float, Field(ge=0)] = UNKNOWN_SKEW
     """Its largest tensor's part of the model's bytes (Tiresias, section 3.3)."""
     spread_speed: Annotated[float, Field(gt=0)] | None = None
-    """Its speed on many nodes as part of that on the fewest, where it has been measured or reckoned; beats `skew`."""
+    """Its speed on many nodes as part of that on the fewest, where both have been measured; beats all guesses."""
+    model_bytes: Positive | None = None
+    """Bytes of its model, which all-reduce training sends in each step; null: not known."""
     sharing: bool = False
     preemptible: bool = True
     running: Allocation | None = None
@@ -307,6 +312,8 @@ class PlanConfig:
     pack_limit: float | None = None
     """PACKLIMIT: jobs with a larger skew are packed on the fewest nodes, others spread (Tiresias, section 3.3.2); null:
     all take the fewest nodes that have the room."""
+    link_bytes_per_s: float | None = None
+    """Measured bandwidth of a node's link: jobs whose `model_bytes` are known go by what all-reduce takes over it."""
     minimum_run_s: float = 0.0
     """Nobody displaces a job whose run is younger than this."""
     preemption_payback: float = 0.0

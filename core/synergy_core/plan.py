@@ -21,6 +21,7 @@ from synergy_core.pool import Pool
 from synergy_core.reasons import waiting
 from synergy_core.resources import node_share, with_more_used
 from synergy_core.settling import settling
+from synergy_core.skew import PackRules
 
 
 def plan(snapshot: Snapshot, config: PlanConfig, memory: Memory | None = None) -> Plan:
@@ -33,7 +34,7 @@ def plan(snapshot: Snapshot, config: PlanConfig, memory: Memory | None = None) -
     _check(config)
     memory = memory or Memory()
     nodes = _with_strangers(snapshot) if config.mode == "fill" else snapshot.nodes
-    memory.begin(nodes, config.demand_tolerance, config.pack_limit)
+    memory.begin(nodes, config.demand_tolerance, PackRules.of(config))
     pools = memory.pools
     roster = Roster(snapshot.jobs, memory)
     kept = _out_of_reach(roster.running, config)
@@ -75,6 +76,8 @@ def _check(config: PlanConfig) -> None:
             raise FieldError(name, f"must be at least 0 and finite, is {least}")
     if config.pack_limit is not None and not config.pack_limit >= 0.0:
         raise FieldError("pack_limit", f"must be at least 0, is {config.pack_limit}")
+    if config.link_bytes_per_s is not None and not config.link_bytes_per_s > 0.0:
+        raise FieldError("link_bytes_per_s", f"must be above 0, is {config.link_bytes_per_s}")
     if not 0.0 <= config.demand_tolerance < 1.0:
         raise FieldError("demand_tolerance", f"must be at least 0 and below 1, is {config.demand_tolerance}")
 

@@ -3,28 +3,54 @@
 A job whose model has one tensor that outweighs the rest is slowed down by the network when its workers lie on many
 nodes; others are not (section 2.2, figure 3, table 6). The skew of a job is its largest tensor's part of the model's
 bytes. Above a threshold, PACKLIMIT, the job waits for the fewest nodes that could hold it. Below, it takes GPUs that
-are left over, which keeps whole nodes free for those that need them. A job whose speeds on few and on many nodes have
-been measured goes by these instead.
+are left over, which keeps whole nodes free for those that need them.
+
+That is a guess, made for parameter servers. A job whose speeds on few and on many nodes have been measured goes by
+these instead, and where the bandwidth of the nodes' links is known, one whose model's bytes are known goes by what
+all-reduce would take (`all_reduce`).
 """
 
-from synergy_core.model import Job, Placement
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from synergy_core.all_reduce import spread_speed
+from synergy_core.model import Job, Placement, PlanConfig
 
 WORTH_PACKING = 0.95
 """A job that keeps this part of its speed when spread need not wait for few nodes."""
 
 
-def placement_of(job: Job, pack_limit: float | None) -> Placement:
+@dataclass(frozen=True, slots=True)
+class PackRules:
+    """By what jobs are told apart; without a limit nothing is asked, and `auto` stays what it is."""
+
+    limit: float | None = None
+    link_bytes_per_s: float | None = None
+
+    @staticmethod
+    def of(config: PlanConfig) -> "PackRules":
+        """Those of a plan."""
+        return PackRules(config.pack_limit, config.link_bytes_per_s)
+
+
+NO_RULES = PackRules()
+
+
+def placement_of(job: Job, rules: PackRules, steps_per_s: Callable[[], float]) -> Placement:
     """How the job's GPUs are to lie: as it says itself; where it leaves that open, by what it is sensitive to.
 
-    Without a `pack_limit` nothing is known of any job, and `auto` stays what it is.
+    `steps_per_s` is its speed at its share, 0 where that is not known.
     """
-    if job.placement != "auto" or job.gpus == 1 or job.purpose == "profile" or pack_limit is None:
+    if rules.limit is None or job.placement != "auto" or job.gpus == 1 or job.purpose == "profile":
         return job.placement
-    return "pack" if is_sensitive(job, pack_limit) else "spread"
+    known = _known_spread_speed(job, rules.link_bytes_per_s, steps_per_s)
+    sensitive = job.skew > rules.limit if known is None else known < WORTH_PACKING
+    return "pack" if sensitive else "spread"
 
 
-def is_sensitive(job: Job, pack_limit: float) -> bool:
-    """Whether the job is slower on many nodes: measured where it has been, else guessed by its skew."""
+def _known_spread_speed(job: Job, link_bytes_per_s: float | None, steps_per_s: Callable[[], float]) -> float | None:
     if job.spread_speed is not None:
-        return job.spread_speed < WORTH_PACKING
-    return job.skew > pack_limit
+        return job.spread_speed
+    if link_bytes_per_s is None or job.model_bytes is None or steps_per_s() <= 0.0:
+        return None
+    return spread_speed(job.model_bytes, steps_per_s(), link_bytes_per_s)

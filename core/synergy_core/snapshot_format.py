@@ -28,6 +28,7 @@ _ONLY_WHEN_SET = frozenset(
         (Job, "promoted_waiting_s"),
         (Job, "run_started_s"),
         (Job, "spread_speed"),
+        (Job, "model_bytes"),
         (Job, "preemption_cost_s"),
         (Job, "purpose"),
         (Job, "cpu_millis_min"),

@@ -33,6 +33,7 @@ from synergy_job.data import LoaderError, epochs, one_epoch
 from synergy_job.environment import ConfigError, Profile, read_environment
 from synergy_job.gang import PeerLostError
 from synergy_job.rules import EXIT_YIELDED, CheckpointRules
+from synergy_job.tensors import TensorSizes, tensor_sizes
 
 if TYPE_CHECKING:
     from typing import Literal
@@ -50,9 +51,11 @@ __all__ = [
     "EpochCounts",
     "LoaderError",
     "PeerLostError",
+    "TensorSizes",
     "atomic_file",
     "cpus",
     "iterate",
+    "tensor_sizes",
 ]
 
 T = TypeVar("T")
@@ -67,6 +70,7 @@ def iterate(
     checkpoint_every_steps: int | None = None,
     checkpoint_every_seconds: float | None = None,
     save_on: Literal["first", "all"] = "first",
+    model: object = None,
 ) -> Iterator[T]:
     """The batches to train on; one pass of the loop's body is one training step.
 
@@ -90,6 +94,8 @@ def iterate(
         steps: training steps outside a cluster; inside, the TrainingJob's `spec.steps` counts.
         checkpoint_every_steps: also save after each so many steps.
         checkpoint_every_seconds: also save after the first step that ends so many seconds after the last save.
+        model: the PyTorch module that is trained, or a list of the bytes of each of its tensors. It tells the plan
+            whether the job minds to lie on many nodes.
         save_on: `first` calls `save` on rank 0 alone, `all` on every rank after the same steps.
 
     Raises `ValueError` for wrong arguments, `ConfigError` for a wrong environment, and from the loop `LoaderError`,
@@ -99,6 +105,7 @@ def iterate(
         raise ValueError(f"save_on is {save_on!r}: it must be 'first' or 'all'")
     if steps is not None and steps <= 0:
         raise ValueError(f"steps is {steps}: it must be greater than 0")
+    sizes = None if model is None else tensor_sizes(model)
     rules = CheckpointRules(save, load, checkpoint_every_steps, checkpoint_every_seconds, save_on == "all")
     place = read_environment(os.environ)
     if place is None:
@@ -113,4 +120,4 @@ def iterate(
         )
     from synergy_job.training import Training  # noqa: PLC0415 - no TLS and no threads outside a cluster
 
-    return Training(place, loader, rules).batches()
+    return Training(place, loader, rules, sizes).batches()

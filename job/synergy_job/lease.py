@@ -37,6 +37,8 @@ class Report:
     steps_per_second: float
     gpu_uuids: tuple[str, ...] = ()
     done: bool = False
+    largest_tensor_bytes: int | None = None
+    model_bytes: int | None = None
 
 
 @dataclass(frozen=True)
@@ -69,7 +71,7 @@ class LeaseClient:
     def send(self, report: Report) -> Verdict:
         """One report. Raises `LeaseError` when it did not get through or the answer makes no sense."""
         try:
-            status, body = self._post(json.dumps(asdict(report)))
+            status, body = self._post(json.dumps({k: v for k, v in asdict(report).items() if v is not None}))
         except (OSError, HTTPException, ValueError) as error:
             raise LeaseError(f"{self._host}:{self._port} cannot be reached: {error or type(error).__name__}") from error
         if status != 200:

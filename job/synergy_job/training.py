@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from synergy_job.environment import Worker
     from synergy_job.gang import Gang
     from synergy_job.rules import CheckpointRules
+    from synergy_job.tensors import TensorSizes
 
 log = logging.getLogger("synergy_job")
 
@@ -36,7 +37,10 @@ T = TypeVar("T")
 class Training(Generic[T]):
     """One worker's part in one run of a job."""
 
-    def __init__(self, worker: Worker, loader: Loader[T], rules: CheckpointRules) -> None:
+    def __init__(
+        self, worker: Worker, loader: Loader[T], rules: CheckpointRules, sizes: TensorSizes | None = None
+    ) -> None:
+        self._sizes = sizes
         self._worker = worker
         self._loader = loader
         self._rules = rules
@@ -176,7 +180,16 @@ class Training(Generic[T]):
 
     def _progress(self, done: bool) -> Report:
         rate = self._rate.steps_per_second(time.monotonic())
-        return Report(self._step, self._saved_step, round(rate, 4), self._gang.gpu_uuids, done)
+        sizes = self._sizes
+        return Report(
+            self._step,
+            self._saved_step,
+            round(rate, 4),
+            self._gang.gpu_uuids,
+            done,
+            largest_tensor_bytes=None if sizes is None else sizes.largest_bytes,
+            model_bytes=None if sizes is None else sizes.model_bytes,
+        )
 
     def _step_seconds(self) -> float:
         rate = self._rate.steps_per_second(time.monotonic())

@@ -118,6 +118,7 @@ FULL_POLICY: Manifest = {
         "mechanism": "proportional",
         "roundSeconds": 20,
         "queues": {"thresholdsGPUSeconds": [3600, 36000.5], "learnThresholds": True, "promoteKnob": 4},
+        "placement": {"packLimitPercent": 30, "learnPackLimit": True, "linkBytesPerSecond": 1.25e9},
         "preemption": {"minimumRunSeconds": 60},
         "profiling": {
             "maxGpuPercent": 100,

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from synergy_core.contender import Contender, Held, fastest_first
-from synergy_core.diagnosis import choose_for, never, open_to
+from synergy_core.diagnosis import AS_PLACED, choose_for, never, open_to
 from synergy_core.kind import Kind
 from synergy_core.mechanisms.mechanism import Outcome, Round
 from synergy_core.mechanisms.statement import Packing, shares_of
@@ -262,7 +262,7 @@ class FixedDemands:
         roomy = [pool for pool in pools if self._all[pool.gpu_type].unheld >= contender.gpus]
         if not roomy:
             return Reason.NO_FREE_GPU
-        reason = {"consolidate": Reason.NO_FREE_NODE, "pack": Reason.WOULD_BE_SPREAD}.get(contender.placement)
+        reason = AS_PLACED.get(contender.placement)
         if reason is not None and not any(self._has_place(contender, pool) for pool in roomy):
             return reason
         return Reason.NO_FREE_CPU_OR_MEMORY

@@ -3,12 +3,14 @@
 from dataclasses import dataclass
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from synergy_api.timestamps import format_time, parse_time
 from synergy_api.training_job import Progress, RunOutcome
 from synergy_extender.cluster.views import JobView
+from synergy_extender.leases.placements import placements_after
 
+_NOTHING = Progress()
 WRITE_SECONDS = 2.0
 """A job's progress is written at most this often, but for its last report."""
 
@@ -23,6 +25,18 @@ class Report(BaseModel):
     steps_per_second: Annotated[float, Field(ge=0, description="Throughput since the last reports.")] = 0.0
     gpu_uuids: Annotated[list[Annotated[str, Field(max_length=128)]], Field(max_length=64)] = []
     done: Annotated[bool, Field(description="This is the last report of the run.")] = False
+    largest_tensor_bytes: Annotated[
+        int | None, Field(ge=1, le=1 << 50, description="Bytes of the largest trained tensor.")
+    ] = None
+    model_bytes: Annotated[int | None, Field(ge=1, le=1 << 50, description="Bytes of all trained tensors.")] = None
+
+    @model_validator(mode="after")
+    def _part_of_the_whole(self) -> "Report":
+        if (self.largest_tensor_bytes is None) != (self.model_bytes is None):
+            raise ValueError("largest_tensor_bytes and model_bytes come together")
+        if self.largest_tensor_bytes is not None and self.largest_tensor_bytes > (self.model_bytes or 0):
+            raise ValueError("largest_tensor_bytes must not be above model_bytes")
+        return self
 
 
 @dataclass(frozen=True)
@@ -36,6 +50,7 @@ class Reported:
 def progress_after(job: JobView, reported: Reported, now: float) -> Progress:
     """The progress that the report makes. Steps never fall within one run, whatever order reports come in."""
     report, before = reported.report, job.status.progress
+    known = before or _NOTHING
     steps, checkpoint = report.step, report.checkpoint_step
     if before is not None and before.run == reported.run:
         steps, checkpoint = max(steps, before.steps), max(checkpoint, before.checkpoint_steps)
@@ -46,6 +61,9 @@ def progress_after(job: JobView, reported: Reported, now: float) -> Progress:
         steps_per_second=report.steps_per_second,
         percent=_percent(steps, job.spec.steps),
         updated_at=format_time(now),
+        largest_tensor_bytes=report.largest_tensor_bytes or known.largest_tensor_bytes,
+        model_bytes=report.model_bytes or known.model_bytes,
+        placements=placements_after(known.placements, job.status.allocation, reported.run, report.steps_per_second),
     )
 
 
@@ -79,6 +97,9 @@ def repaired(job: JobView) -> Progress | None:
         steps_per_second=progress.steps_per_second if progress is not None else 0.0,
         percent=_percent(steps, job.spec.steps),
         updated_at=progress.updated_at if progress is not None else None,
+        largest_tensor_bytes=progress.largest_tensor_bytes if progress is not None else None,
+        model_bytes=progress.model_bytes if progress is not None else None,
+        placements=progress.placements if progress is not None else [],
     )
 
 

@@ -6,13 +6,15 @@ is told; then, when it is seen to know, its UID is dropped. The policy's update 
 two leaders cannot both count.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
-from synergy_api.queues import Queues, ServiceHistory
+from synergy_api.queues import PackRules, Queues, ServiceHistory
 from synergy_api.training_job import FINISHED
+from synergy_core.pack_limit import learned_pack_limit
 from synergy_core.policies.learned_thresholds import learned_thresholds
 from synergy_core.policies.service_sketch import counted, samples
 from synergy_extender.cluster.views import JobView
+from synergy_extender.leases.placements import spread_speed
 from synergy_extender.planning.marks import marks_of
 from synergy_extender.planning.standing import service_of
 
@@ -20,6 +22,7 @@ PENDING_AT_ONCE = 256
 LEARN_FROM = 100
 """Jobs that must have finished before thresholds are learned from them."""
 _EMPTY = ServiceHistory()
+_NO_RULES = PackRules()
 
 
 def is_over(job: JobView) -> bool:
@@ -27,7 +30,9 @@ def is_over(job: JobView) -> bool:
     return job.status.phase in FINISHED and service_of(job).attained_gpu_seconds > 0.0
 
 
-def updated(before: ServiceHistory | None, jobs: Iterable[JobView], queues: Queues) -> ServiceHistory | None:
+def updated(
+    before: ServiceHistory | None, jobs: Collection[JobView], queues: Queues, packing: PackRules = _NO_RULES
+) -> ServiceHistory | None:
     """The history with jobs that have finished since, and without the UIDs of those that know; None where none is."""
     known = before or _EMPTY
     over = sorted((job for job in jobs if is_over(job)), key=lambda job: job.uid)
@@ -42,6 +47,7 @@ def updated(before: ServiceHistory | None, jobs: Iterable[JobView], queues: Queu
         counts=list(counts.values()),
         pending=[*pending, *(job.uid for job in fresh)],
         learned_thresholds_gpu_seconds=known.learned_thresholds_gpu_seconds,
+        learned_pack_limit_percent=_learned_limit(known, jobs) if packing.learn_pack_limit else None,
     )
     if fresh or _wants_others(after, queues):
         after = after.model_copy(update={"learned_thresholds_gpu_seconds": _learned(after, queues)})
@@ -57,6 +63,25 @@ def thresholds(queues: Queues, history: ServiceHistory | None) -> tuple[float, .
     """The thresholds in force: the written ones, or as many that were learned."""
     learned = history.learned_thresholds_gpu_seconds if queues.learn_thresholds and history is not None else []
     return tuple(learned if len(learned) == len(queues.thresholds_gpu_seconds) else queues.thresholds_gpu_seconds)
+
+
+def pack_limit(packing: PackRules, history: ServiceHistory | None) -> float | None:
+    """PACKLIMIT in force: the learned one where it is asked for and there, else the written one; None for none."""
+    learned = history.learned_pack_limit_percent if packing.learn_pack_limit and history is not None else None
+    percent = packing.pack_limit_percent if learned is None else learned
+    return None if percent is None else percent / 100.0
+
+
+def _learned_limit(history: ServiceHistory, jobs: Iterable[JobView]) -> float | None:
+    """From the jobs that are there; what was learned from earlier ones stays until these teach something."""
+    progresses = [job.status.progress for job in jobs if job.status.progress is not None]
+    measured = [
+        (one.largest_tensor_bytes / one.model_bytes, speed)
+        for one in progresses
+        if one.model_bytes and one.largest_tensor_bytes and (speed := spread_speed(one.placements)) is not None
+    ]
+    limit = learned_pack_limit(measured)
+    return history.learned_pack_limit_percent if limit is None else round(limit * 100.0, 1)
 
 
 def _wants_others(history: ServiceHistory, queues: Queues) -> bool:

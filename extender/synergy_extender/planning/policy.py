@@ -11,7 +11,7 @@ from synergy_api.queues import ServiceHistory
 from synergy_api.scheduling_policy import COST_POLICIES, SchedulingPolicySpec, SchedulingPolicyStatus
 from synergy_core import model as core
 from synergy_extender.cluster.views import first_problem
-from synergy_extender.planning.history import service_samples, thresholds
+from synergy_extender.planning.history import pack_limit, service_samples, thresholds
 
 
 @dataclass(frozen=True)
@@ -74,5 +74,7 @@ def plan_config(policy: PolicyInForce, mode: core.Mode) -> core.PlanConfig:
             promote_knob=spec.queues.promote_knob,
             service_gpu_s=service_samples(policy.history) if spec.policy == "2d-gittins" else (),
         ),
+        pack_limit=pack_limit(spec.placement, policy.history),
+        link_bytes_per_s=spec.placement.link_bytes_per_second,
         minimum_run_s=float(spec.preemption.minimum_run_seconds),
     )

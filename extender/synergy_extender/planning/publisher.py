@@ -126,7 +126,7 @@ def _history(policies: Iterable[Object], state: ClusterState, policy: PolicyInFo
     date."""
     for item in policies:
         if item["metadata"]["name"] == DEFAULT_POLICY_NAME:
-            return updated(history_of(item), state.jobs.values(), policy.spec.queues)
+            return updated(history_of(item), state.jobs.values(), policy.spec.queues, policy.spec.placement)
     return None
 
 

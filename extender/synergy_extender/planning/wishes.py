@@ -10,6 +10,7 @@ from synergy_api.timestamps import parse_time
 from synergy_api.training_job import Allocation, NodeShare, Slo
 from synergy_core import model as core
 from synergy_extender.cluster.views import JobView
+from synergy_extender.leases.placements import spread_speed
 from synergy_extender.planning.marks import marks_of, started_s
 from synergy_extender.planning.standing import (
     attained_gpu_seconds,
@@ -44,6 +45,9 @@ def training(job: JobView, now: float, nodes: tuple[str, ...] | None, running: c
         started_s=started_s(job),
         promoted_gpu_s=marks.promoted_gpu_seconds,
         promoted_waiting_s=marks.promoted_waiting_seconds,
+        skew=_skew(job),
+        spread_speed=spread_speed(job.status.progress.placements) if job.status.progress is not None else None,
+        model_bytes=job.status.progress.model_bytes if job.status.progress is not None else None,
         run_started_s=None if running is None else run_started(job, now),
         received_s=received_seconds(job, now),
         sharing=spec.sharing.allowed,
@@ -64,6 +68,14 @@ def _deadline(slo: Slo | None) -> float | None:
         return None if slo is None else parse_time(slo.deadline)
     except ValueError as error:
         raise core.FieldError("spec.slo.deadline", str(error)) from None
+
+
+def _skew(job: JobView) -> float:
+    """The largest tensor's part of the model; as the planner takes it for granted where the job has not said."""
+    progress = job.status.progress
+    if progress is None or not progress.model_bytes or not progress.largest_tensor_bytes:
+        return core.UNKNOWN_SKEW
+    return progress.largest_tensor_bytes / progress.model_bytes
 
 
 _Bounds = tuple[int, int | None]

@@ -180,6 +180,13 @@ OTHERS: dict[str, tuple[Resource, samples.Manifest, str, Any, str]] = {
         0,
         "spec.queues.promoteKnob: Invalid value: 0",
     ),
+    "a limit above the whole": (
+        SCHEDULING_POLICIES,
+        samples.FULL_POLICY,
+        "spec.placement.packLimitPercent",
+        101,
+        "spec.placement.packLimitPercent: Invalid value: 101",
+    ),
     "a negative minimum run": (
         SCHEDULING_POLICIES,
         samples.FULL_POLICY,

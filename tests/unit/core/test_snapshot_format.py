@@ -119,7 +119,7 @@ def _profile(document: dict[str, Any]) -> dict[str, Any]:
         (lambda d: d["nodes"].append(d["nodes"][0]), "nodes[1].name: 'n1' is also nodes[0]; names must differ"),
         (
             lambda d: _job(d).update(placement="near"),
-            "jobs[0].placement: input should be 'auto', 'consolidate' or 'spread', is 'near'",
+            "jobs[0].placement: input should be 'auto', 'consolidate', 'pack' or 'spread', is 'near'",
         ),
         (
             lambda d: _job(d).update(cpu_millis_min=5, cpu_millis_max=3),

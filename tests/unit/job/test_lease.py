@@ -2,6 +2,7 @@
 
 import json
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -25,6 +26,12 @@ def test_the_report_and_the_renewal_are_those_of_the_contract(client: LeaseClien
     assert lease_server.reports == [
         {"step": 120, "checkpoint_step": 100, "steps_per_second": 2.31, "gpu_uuids": ["GPU-1"], "done": False}
     ]
+
+
+def test_what_the_script_said_of_its_model_is_reported(client: LeaseClient, lease_server: LeaseServer) -> None:
+    lease_server.answer = lambda report: go_on(3.0)
+    client.send(replace(REPORT, largest_tensor_bytes=30, model_bytes=40))
+    assert (lease_server.reports[0]["largest_tensor_bytes"], lease_server.reports[0]["model_bytes"]) == (30, 40)
 
 
 def test_a_lease_that_ends(client: LeaseClient, lease_server: LeaseServer) -> None:

@@ -1,0 +1,22 @@
+"""What all-reduce training loses on many nodes: bytes per step against the measured bandwidth of the link.
+
+In a parameter server the largest tensor stands in one server's way (Tiresias, section 3.3); all-reduce cuts all tensors
+into buckets of equal size and sends each link the same, so there the skew says nothing. A ring over n nodes sends
+2 (n - 1) / n times the gradients' bytes over each node's link in a step (Patarasuk and Yuan, JPDC 2009). Most of it is
+sent while the backward pass still computes, which takes about two thirds of a step.
+"""
+
+OVERLAP = 2.0 / 3.0
+"""Part of a step during which gradients are sent for nothing."""
+
+
+def spread_speed(step_bytes: int, steps_per_s: float, link_bytes_per_s: float, nodes: int = 2) -> float:
+    """Speed on `nodes` nodes as part of that on one, where the link is free; 1 where the step hides it all.
+
+    `steps_per_s` is the speed on one node. Raises ValueError where a speed or the number of nodes makes no sense.
+    """
+    if not steps_per_s > 0.0 or not link_bytes_per_s > 0.0 or nodes < 1:
+        raise ValueError("speeds must be above 0, and nodes at least 1")
+    step_s = 1.0 / steps_per_s
+    sending_s = 2.0 * (nodes - 1) / nodes * step_bytes / link_bytes_per_s
+    return step_s / (step_s + max(0.0, sending_s - OVERLAP * step_s))
