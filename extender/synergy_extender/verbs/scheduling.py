@@ -14,7 +14,8 @@ _BEST = 10
 
 
 def filter_nodes(args: ExtenderArgs, place: str | Refusal) -> FilterResult:
-    """Lets the planned node pass and no other.
+    """Lets the planned node pass and no other. Why the others do not is said only where no node passes: kube-scheduler
+    asks for it then, and a reason for each of a thousand nodes would be most of the work.
 
     A refusal that cannot pass soon is unresolvable on every node, which spares the kube-scheduler a useless preemption.
     """
@@ -24,8 +25,9 @@ def filter_nodes(args: ExtenderArgs, place: str | Refusal) -> FilterResult:
         refused = dict.fromkeys(offered_nodes(args), place.why.value)
         return filter_answer(args, None, refused)
     nodes = offered_nodes(args)
-    others = {node: OTHER_NODE for node in nodes if node != place}
-    return filter_answer(args, place if place in nodes else None, others)
+    if place in nodes:
+        return filter_answer(args, place, {})
+    return filter_answer(args, None, dict.fromkeys(nodes, OTHER_NODE))
 
 
 def prioritize_nodes(args: ExtenderArgs, place: str | Refusal) -> list[HostPriority]:

@@ -3,11 +3,14 @@
 import asyncio
 import http.client
 import json
+import multiprocessing
 import ssl
-import threading
 import time
 from dataclasses import dataclass
+from multiprocessing.connection import Connection
 from typing import Any
+
+import click
 
 from synergy_cli.bench.e2e.percentiles import percentile
 from synergy_cli.bench.e2e.product import Product, Replica
@@ -26,43 +29,68 @@ class Filtering:
     slowest_ms: float
 
 
+@dataclass(frozen=True)
+class Server:
+    """Where filter is called, who signed its certificate, and the caller's own."""
+
+    host: str
+    port: int
+    authority: str
+    certificate: str
+    key: str
+
+
 class Caller:
-    """Calls filter for one worker pod, one call after the other every `every_s` seconds, in a thread of its own."""
+    """Calls filter for one worker pod, one call after the other every `every_s` seconds, in a process of its own: in
+    this one it would wait for whatever else Python does here."""
 
     def __init__(self, product: Product, replica: Replica, body: bytes, *, every_s: float) -> None:
-        tls = ssl.create_default_context(cafile=str(product.authority.certificate))
-        certificate = product.client_certificate
-        tls.load_cert_chain(str(certificate.certificate), str(certificate.key))
-        self._connection = http.client.HTTPSConnection(replica.host, replica.verbs_port, context=tls, timeout=30)
-        self._body = body
-        self._every_s = every_s
-        self._enough = threading.Event()
-        self._seconds: list[float] = []
+        own = product.client_certificate
+        files = (str(file) for file in (product.authority.certificate, own.certificate, own.key))
+        context = multiprocessing.get_context("spawn")
+        self._pipe, theirs = context.Pipe()
+        server = Server(replica.host, replica.verbs_port, *files)
+        self._process = context.Process(target=_call, args=(theirs, server, body, every_s), daemon=True)
 
     async def calls(self, count: int) -> list[float]:
         """Seconds of so many calls."""
-        return await asyncio.to_thread(self._call, count)
+        return await self._run(count)
 
     def start(self) -> "asyncio.Task[list[float]]":
         """Call until `stop`."""
-        return asyncio.create_task(asyncio.to_thread(self._call, None))
+        return asyncio.create_task(self._run(None))
 
     def stop(self) -> None:
         """No further calls."""
-        self._enough.set()
+        self._pipe.send(None)
 
-    def _call(self, count: int | None) -> list[float]:
-        seconds: list[float] = []
-        while not self._enough.is_set() and (count is None or len(seconds) < count):
-            begun = time.perf_counter()
-            self._connection.request("POST", "/filter", self._body, {"Content-Type": "application/json"})
-            answer = json.loads(self._connection.getresponse().read())
-            seconds.append(time.perf_counter() - begun)
-            if len(answer["NodeNames"] or []) != 1:
-                raise RuntimeError(f"filter did not let the planned node pass: {answer['Error']}")
-            self._enough.wait(self._every_s)
-        self._connection.close()
-        return seconds
+    async def _run(self, count: int | None) -> list[float]:
+        self._process.start()
+        self._pipe.send(count)
+        found = await asyncio.to_thread(self._pipe.recv)
+        self._process.join()
+        if isinstance(found, str):
+            raise click.ClickException(found)
+        return list(found)
+
+
+def _call(pipe: Connection, server: Server, body: bytes, every_s: float) -> None:
+    tls = ssl.create_default_context(cafile=server.authority)
+    tls.load_cert_chain(server.certificate, server.key)
+    connection = http.client.HTTPSConnection(server.host, server.port, context=tls, timeout=30)
+    count = pipe.recv()
+    seconds: list[float] = []
+    while len(seconds) < count if count is not None else not pipe.poll():
+        begun = time.perf_counter()
+        connection.request("POST", "/filter", body, {"Content-Type": "application/json"})
+        answer = json.loads(connection.getresponse().read())
+        seconds.append(time.perf_counter() - begun)
+        if len(answer["NodeNames"] or []) != 1:
+            pipe.send(f"filter did not let the planned node pass: {answer['Error']}")
+            return
+        time.sleep(every_s)
+    connection.close()
+    pipe.send(seconds)
 
 
 async def filter_body(kube: KubeClient, namespace: str, pod: str, names: int) -> bytes:

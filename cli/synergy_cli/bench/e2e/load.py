@@ -16,6 +16,7 @@ from synergy_kube.resources import CONFIG_MAPS, NAMESPACES, PODS, TRAINING_JOBS
 GPUS_PER_NODE = 8
 GPU_TYPE = "Tesla-V100-SXM2-16GB"
 _GIB = 1 << 30
+_LOOK_SECONDS = 0.01
 _AT_ONCE = 32
 
 Json = dict[str, Any]
@@ -75,6 +76,7 @@ class Seen:
                 while not holds():
                     self._changed.clear()
                     await self._changed.wait()
+                    await asyncio.sleep(_LOOK_SECONDS)  # a look goes through all jobs: not at each of their changes
         except TimeoutError:
             phases = [phase_of(job) for job in self.jobs]
             counts = {phase: phases.count(phase) for phase in sorted(set(phases))}
