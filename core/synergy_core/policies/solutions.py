@@ -35,8 +35,8 @@ class Solutions:
         self.budget = Budget()
         """What the present plan may take."""
         self._key: _Key = ()
-        self._last: dict[tuple[str, str], float] = {}
-        """X by job and type."""
+        self.last: dict[tuple[str, str], float] = {}
+        """The last X by job and type."""
 
     def shares(self, problem: Problem, policy: str, *, aware: bool) -> tuple[Floats, SharesFrom]:
         """X (J x W) of the policy, or what serves in its place.
@@ -59,7 +59,7 @@ class Solutions:
         if answer.status == "time-limit" and answer.note in ("the last allocation", "the isolated allocation"):
             return self.stand_in(problem)
         self._key = key if answer.status != "time-limit" else ()
-        self._last = {
+        self.last = {
             (job, gpu_type): share
             for job, row in zip(problem.jobs, answer.x.tolist(), strict=True)
             for gpu_type, share in zip(problem.types, row, strict=True)
@@ -75,7 +75,7 @@ class Solutions:
 
     def _recalled(self, problem: Problem) -> Floats:
         """The last X of the jobs and types that are there still, within what is there now."""
-        last = [[self._last.get((job, gpu_type), 0.0) for gpu_type in problem.types] for job in problem.jobs]
+        last = [[self.last.get((job, gpu_type), 0.0) for gpu_type in problem.types] for job in problem.jobs]
         there = (problem.throughputs > 0) & (problem.workers > 0)
         return within_bounds(problem, np.where(there, np.array(last), 0.0))
 

@@ -16,9 +16,17 @@ Where the paper leaves room:
   types meant for a hundredth of it. With half a round counted, rounds are dealt out by Sainte-Lague's method, the one
   that rounds shares without favour: a round is given when at least about half of one is owed.
 * Among equal priorities the larger X comes first, then the earlier arrival, then the name.
-* No job starves: while it waits and its X is above 0, its priority on a type grows with time without bound, 2 X / R for
-  each second of a job that has not been there (R seconds a round), whereas that of a job which runs all the time falls
-  towards its X, which is at most 1. So after (1 / X) rounds at most it is ahead of all that have what X says.
+* No job starves. Of jobs that arrived together, with X unchanged, one with the share x on a type of W GPUs, g of which
+  it takes, is given nothing in at most
+
+      (W (s + 1/2) / x + G / 2) / (W - g + 1)
+
+  rounds before its round number s + 1 on that type, G being the GPUs that all others with a share there take. For, in
+  rounds, another one n stands ahead only while (s_n + 1/2) / X_n <= (s + 1/2) / x, that is for X_n (s + 1/2) / x + 1/2
+  rounds at most; the GPUs of all these rounds are at most W (s + 1/2) / x + G / 2, since the sum of g_n X_n is at most
+  W; and a round in which the job is passed over there takes W - g + 1 of them at least. One that comes later is ahead
+  of all that have had what X says after 1 / (2 x) rounds. Under `min-cost`, `max-throughput` and the like X may be 0 as
+  long as others are there: those policies promise nothing.
 * Jobs of unknown length are taken to need as long again as they have run, a round at least.
 * A job without any known speed counts as equally fast everywhere.
 * Under the policies that go by cost a job runs only where X gives it time: a GPU that is not worth its price stays

@@ -1,15 +1,18 @@
 """What the planner is told of the cluster."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from support.cluster import GI, NOW, allocation, cluster, foreign, job, key, node_object, share, worker
+from synergy_api.pools import node_capacities, read_pools
+from synergy_api.scheduling_policy import SchedulingPolicySpec
 from synergy_api.timestamps import format_time
 from synergy_core import model as core
 from synergy_core.snapshot_format import parse_snapshot, snapshot_document
 from synergy_extender.cluster.state import ClusterState
-from synergy_extender.planning.snapshot import OVERDUE_SECONDS, build_snapshot
+from synergy_extender.planning.snapshot import OVERDUE_SECONDS, build_snapshot, tenants_of
 
 MATRIX = {"gpuType": "V100", "cpuMillis": [1000, 3000], "memoryBytes": [GI], "stepsPerSecond": [[1.0], [2.0]]}
 KWOK = {"key": "kwok.x-k8s.io/node", "value": "fake", "effect": "NoSchedule"}
@@ -32,6 +35,8 @@ def test_a_queued_job_is_told_with_all_that_the_planner_reads() -> None:
         "sharing": {"allowed": True},
         "preemption": "Never",
         "placement": "Consolidate",
+        "tenant": "vision",
+        "slo": {"deadline": format_time(NOW + 60)},
         "resources": {"min": {"cpu": "500m", "memory": "1Gi"}, "max": {"cpu": "4"}},
     }
     service = {"attainedGPUSeconds": 30.0, "receivedSeconds": {"V100": 30.0}}
@@ -43,7 +48,8 @@ def test_a_queued_job_is_told_with_all_that_the_planner_reads() -> None:
             gpus=1,
             arrival_s=NOW - 100,
             weight=2.0,
-            tenant="team",
+            tenant="vision",
+            deadline_s=NOW + 60,
             gpu_types=("V100",),
             profiles={"V100": core.Profile(cpu_millis=(1000, 3000), memory_bytes=(GI,), steps_per_s=((1.0,), (2.0,)))},
             steps_total=1000,
@@ -60,6 +66,27 @@ def test_a_queued_job_is_told_with_all_that_the_planner_reads() -> None:
         ),
     )
     assert (snapshot.now, snapshot.round_s) == (NOW, 20.0)
+
+
+def test_prices_and_tenants_come_from_pools_and_policy() -> None:
+    pool = {"nodeSelector": {"nvidia.com/gpu.product": "V100"}, "gpuType": "V100", "pricePerHour": 2.5}
+    pools, _ = read_pools([{"metadata": {"name": "p"}, "spec": pool}])
+    nodes = [node_object("n1"), node_object("n2", gpu_type="T4")]
+    state = replace(cluster(nodes, []), capacities=node_capacities(nodes, pools))
+    tenants = [{"name": "vision", "weight": 2, "policy": "fifo"}, {"name": "speech"}]
+    spec = SchedulingPolicySpec.model_validate({"policy": "hierarchical", "tenants": tenants})
+    snapshot = built(state, tenants=tenants_of(spec))
+    assert [(node.name, node.price_per_hour) for node in snapshot.nodes] == [("n1", 2.5), ("n2", 0.0)]
+    assert snapshot.tenants == (core.Tenant("vision", 2.0, "fifo"), core.Tenant("speech"))
+
+
+def test_a_deadline_that_is_none_keeps_one_job_from_being_planned() -> None:
+    spec = {"slo": {"deadline": "soon"}}
+    made = build_snapshot(
+        cluster([node_object("n1")], [job("j", spec=spec), job("k")]), mode="round", now=NOW, round_s=20
+    )
+    assert [one.name for one in made.snapshot.jobs] == ["team/k"]
+    assert made.refused[key("j")].startswith("spec.slo.deadline: 'soon' is not an RFC 3339 time")
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,113 @@
+"""A policy over several GPU types on a cluster: prices, deadlines, and who is told what."""
+
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any
+
+import pytest
+import pytest_asyncio
+
+from support.extender_world import GIB, Object, Operator, Replica
+from support.jobs import matrix
+from support.neighbours import label
+from support.waiting import eventually
+from synergy_api.timestamps import format_time
+from synergy_kube import KubeClient
+from synergy_kube.resources import GPU_POOLS, SCHEDULING_POLICIES
+
+pytestmark = pytest.mark.integration
+
+V100, T4 = "Tesla-V100-SXM2-16GB", "Tesla-T4"
+NODES = {V100: "fake-v100-021", T4: "fake-t4-021"}
+PRICES = {V100: 4.0, T4: 1.0}
+HOUR = 3600.0
+Follow = Callable[..., Awaitable[Object]]
+
+
+@pytest_asyncio.fixture
+async def follow(kube: KubeClient, extender: Replica) -> AsyncIterator[Follow]:
+    """Set the policy, and wait until its status says this of the condition; the status."""
+
+    async def to(reason: str, **spec: Any) -> Object:
+        await kube.merge_patch(SCHEDULING_POLICIES, "default", {"spec": spec})
+
+        async def said() -> Object | None:
+            policy = await kube.get(SCHEDULING_POLICIES, "default")
+            status: Object = policy.get("status") or {}
+            current = [
+                condition["reason"]
+                for condition in status.get("conditions", [])
+                if condition.get("observedGeneration") == policy["metadata"]["generation"]
+            ]
+            return status if current == [reason] else None
+
+        return await eventually(said, seconds=20, what=f"{reason} of {spec}", every=0.05)
+
+    yield to
+    await to("InForce", policy="fifo", roundSeconds=5)
+
+
+@pytest_asyncio.fixture
+async def two_types(kube: KubeClient) -> AsyncIterator[None]:
+    """A fake node of each type for this test's jobs alone, in pools without a price."""
+    await label(kube, list(NODES.values()), pool="gpu-types")
+    yield
+    await label(kube, list(NODES.values()), pool=None)
+
+
+async def price(kube: KubeClient, prices: dict[str, float]) -> None:
+    """What the cluster's GPUs cost; all types of it, or the cost policies do not know where they are."""
+    types = {"A100": "NVIDIA-A100-SXM4-40GB", "V100": V100, "T4": T4}
+    for name, product in types.items():
+        spec = {
+            "gpuType": product,
+            "nodeSelector": {"nvidia.com/gpu.product": product},
+            "pricePerHour": prices.get(product, 100.0),
+        }
+        await kube.apply(GPU_POOLS, name.lower(), {"spec": spec}, manager="tests")
+
+
+def job(operator: Operator, speeds: dict[str, float], **more: Any) -> Object:
+    template = operator.only_on("any")
+    template["spec"]["nodeSelector"] = {"pool": "gpu-types"}
+    matrices = [matrix(gpu_type, {8000: speed}, 8 * GIB) for gpu_type, speed in speeds.items()]
+    return {
+        "gpus": 8,
+        "gpuTypes": list(speeds),
+        "steps": 3600,
+        "profile": {"mode": "Provided", "matrices": matrices},
+        "template": template,
+        **more,
+    }
+
+
+async def test_cost_and_deadlines_decide_who_runs_where_and_everybody_hears_why(
+    kube: KubeClient, operator: Operator, follow: Follow, two_types: None
+) -> None:
+    """One job is cheap on a T4; a second is in a hurry; a third can only be late; a fourth is not worth any GPU."""
+    try:
+        status = await follow("PriceMissing", policy="min-cost-slo", roundSeconds=3600)
+        assert status["inForce"]["policy"] == "fifo", "what goes without prices serves"
+        await price(kube, PRICES)
+        status = await follow("InForce", policy="min-cost-slo")
+        assert status["inForce"]["policy"] == "min-cost-slo"
+        now = time.time()
+        cheap = job(operator, {V100: 2.0, T4: 1.0})
+        await operator.submit("cheap", **cheap)
+        assert (await operator.allocation("cheap", state="Granted"))["gpuType"] == T4
+        await operator.submit("dear", **job(operator, {V100: 1.0}))
+        assert (await operator.queue("dear"))["reason"] == "NotWorthItsPrice"
+        due = {"slo": {"deadline": format_time(now + 0.7 * HOUR)}}
+        await operator.submit("urgent", **job(operator, {V100: 2.0, T4: 1.0}, **due))
+        assert (await operator.allocation("urgent", state="Granted"))["gpuType"] == V100
+        await operator.submit("hopeless", **job(operator, {V100: 2.0}, slo={"deadline": format_time(now + 60)}))
+
+        async def late() -> Object | None:
+            found: Object | None = (await operator.job("hopeless"))["status"].get("late")
+            return found
+
+        assert (await eventually(late, seconds=20, what="the hopeless job to be told"))["reason"] == "DeadlineTooTight"
+        assert "late" not in (await operator.job("urgent"))["status"]
+    finally:
+        for name in ("a100", "v100", "t4"):
+            await kube.delete(GPU_POOLS, name)
