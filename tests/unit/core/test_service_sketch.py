@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from synergy_core.policies.gittins_index import ServiceDistribution
 from synergy_core.policies.learned_thresholds import learned_thresholds, mean_time
-from synergy_core.policies.service_sketch import MOST, WIDTH, bucket, counted, samples
+from synergy_core.service_sketch import MOST, WIDTH, bucket, counted, samples
 
 SERVICES = st.lists(st.floats(1.0, 1e12), min_size=1, max_size=60)
 

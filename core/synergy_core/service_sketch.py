@@ -5,10 +5,10 @@ Bucket i counts the services in (WIDTH^(i-1), WIDTH^i] GPU-seconds; each is told
 What is old is forgotten by halves: a cluster's jobs of last year say little about those of today.
 """
 
+from bisect import bisect_left
 from collections.abc import Iterable, Mapping
+from itertools import accumulate
 from math import ceil, log
-
-import numpy as np
 
 WIDTH = 1.1
 MOST = 10_000
@@ -40,9 +40,7 @@ def samples(counts: Mapping[int, int], most: int = 1000) -> tuple[float, ...]:
     indices = sorted(counts)
     if not indices:
         return ()
-    values = np.array([2.0 * WIDTH**index / (WIDTH + 1.0) for index in indices])
-    ends = np.cumsum([counts[index] for index in indices])
-    total = int(ends[-1])
-    size = min(total, most)
-    places = (np.arange(size) + 0.5) * (total / size)
-    return tuple(values[np.searchsorted(ends, places, side="left")].tolist())
+    values = [2.0 * WIDTH**index / (WIDTH + 1.0) for index in indices]
+    ends = list(accumulate(counts[index] for index in indices))
+    size = min(ends[-1], most)
+    return tuple(values[bisect_left(ends, (place + 0.5) * ends[-1] / size)] for place in range(size))
