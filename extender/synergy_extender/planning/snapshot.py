@@ -133,7 +133,8 @@ def _admitting(state: ClusterState, job: JobView) -> tuple[str, ...] | None:
 
 
 def _fitting(request: ProfileRequest, state: ClusterState, nodes: tuple[str, ...] | None, now: float) -> ProfileRequest:
-    """The request, cut to what the best node has beside pods that are not ours: the series then measures up to that.
+    """The request, cut to what the best node has beside pods that are not ours or of jobs that never give way: the
+    series then measures up to that.
 
     Pods that are about to end cut nothing: a matrix is for the job's life, and it would miss what they held.
     Memory is asked for by the node's whole, so the GPUs' part of what those pods hold is taken off: as many series fit
@@ -191,7 +192,11 @@ def _stays(pod: PodView, state: ClusterState, now: float) -> bool:
     if job is None:
         return True
     allocation = open_run(job)
-    return allocation is not None and standing(job, now) is Standing.LEAVING and _overdue(allocation, now)
+    if allocation is None:
+        return False
+    if standing(job, now) is Standing.LEAVING:
+        return _overdue(allocation, now)
+    return job.spec.preemption == "Never" and allocation.purpose == "Train"
 
 
 def _used(
