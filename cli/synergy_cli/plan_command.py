@@ -10,6 +10,7 @@ from synergy_cli.errors import BadInputError, bad_options
 from synergy_cli.files import read_input
 from synergy_cli.plan_table import plan_text
 from synergy_cli.queue_options import queue_options, queues_of
+from synergy_cli.sharing_options import mode_of, predictors_of, sharing_options
 from synergy_core.collector import collector_paused
 from synergy_core.mechanisms import MECHANISMS
 from synergy_core.model import PlanConfig
@@ -35,9 +36,19 @@ _DEFAULTS = PlanConfig()
 @click.option("--fill", is_flag=True, help="Only give free capacity to waiting jobs; running jobs stay.")
 @click.option("--agnostic", is_flag=True, help="Policies do not see that GPU types differ in speed.")
 @queue_options
+@sharing_options
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout and nothing else there.")
 def plan_command(
-    *, snapshot: str, policy: str, mechanism: str, fill: bool, agnostic: bool, as_json: bool, **queues: Any
+    *,
+    snapshot: str,
+    policy: str,
+    mechanism: str,
+    fill: bool,
+    agnostic: bool,
+    as_json: bool,
+    colocation: str,
+    colocation_model: tuple[str, ...],
+    **queues: Any,
 ) -> None:
     """Plan a cluster whose state is in a file (- for standard input): who runs where, with how much CPU and memory."""
     if agnostic and policy not in TIME_SHARES:
@@ -48,6 +59,8 @@ def plan_command(
         mode="fill" if fill else "round",
         queues=queues_of(**queues),
         aware=not agnostic,
+        colocation=mode_of(colocation),
+        predictors=predictors_of(colocation_model, mode_of(colocation)),
     )
     try:
         state = parse_snapshot(read_input(snapshot, "SNAPSHOT.json"))

@@ -13,6 +13,9 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import ConfigDict, Field
 
+from synergy_core.colocation.measurement import Predictor
+from synergy_core.colocation.usage import Usage
+
 _STRICT = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 
 Name = Annotated[str, Field(min_length=1)]
@@ -31,6 +34,7 @@ UNKNOWN_SKEW = 0.1
 Purpose = Literal["train", "profile"]
 Placement = Literal["auto", "consolidate", "pack", "spread"]
 Mode = Literal["round", "fill"]
+ColocationMode = Literal["none", "thesis", "auto"]
 
 
 class FieldError(ValueError):
@@ -61,6 +65,8 @@ class Node:
     further_used: Mapping[str, Count] = field(default_factory=dict, hash=False)
     replicas: Positive = 1
     """Clients that may share one GPU."""
+    gpu_memory_bytes: Count = 0
+    """Of one GPU; 0: not known, and its GPUs are not shared."""
     schedulable: bool = True
     """False for a cordoned node: what runs there stays, nothing new comes."""
     price_per_hour: Rate = 0.0
@@ -137,7 +143,30 @@ class Allocation:
     steps_per_s: Rate = 0.0
     proportional_steps_per_s: Rate = 0.0
     """Speed the job would have at the GPU-proportional share on the same nodes."""
-    shares_gpu_with: Name | None = None
+    shares_gpu_with: Name | tuple[Name, ...] | None = None
+    """The job that has the same GPU; a list where there are more."""
+
+    @property
+    def partners(self) -> tuple[str, ...]:
+        """The jobs that have the same GPU, sorted."""
+        others = self.shares_gpu_with
+        return () if others is None else (others,) if isinstance(others, str) else others
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shared:
+    """What became of a job while it shared a GPU: its measured speed over what it would have had alone."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = _STRICT
+
+    gpu_type: Name
+    partners: Annotated[tuple[Name, ...], Field(min_length=1)]
+    """Sorted."""
+    usages: tuple[Usage, ...] = ()
+    """Of the partners, in their order: with them it corrects predictions for other partners too."""
+    fraction: Annotated[float, Field(gt=0, le=4)]
+    at_s: float
+    """When it was measured, on the clock of `now`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -177,6 +206,15 @@ class Job:
     model_bytes: Positive | None = None
     """Bytes of its model, which all-reduce training sends in each step; null: not known."""
     sharing: bool = False
+    """Whether it may share its GPU with jobs of its tenant: jobs of one GPU that may be preempted do."""
+    sharing_across_tenants: bool = False
+    """Whether with jobs of other tenants too, if these allow it as well."""
+    min_throughput_fraction: Annotated[float, Field(ge=0, le=1)] | None = None
+    """The least part of the speed of its GPU-proportional share that it is to keep; null: its fair share."""
+    usage: Mapping[str, Usage] = field(default_factory=dict)
+    """What it does to a GPU alone, by GPU type; it shares GPUs of these types only."""
+    shared: tuple[Shared, ...] = ()
+    """What was measured while it shared, the newest last."""
     preemptible: bool = True
     running: Allocation | None = None
     """What the job holds now; null while it waits."""
@@ -318,6 +356,12 @@ class PlanConfig:
     """Nobody displaces a job whose run is younger than this."""
     preemption_payback: float = 0.0
     """Nor one whose run has not lasted so many times as long as a preemption of it costs (`settling`); 0: any."""
+    colocation: ColocationMode = "none"
+    """Who shares a GPU (`colocation.pairing`)."""
+    predictors: Mapping[str, Predictor] = field(default_factory=dict)
+    """What sharing costs, by GPU type; types that are not there: `colocation.generic`."""
+    sharing_retry_s: float = 3600.0
+    """What was measured of jobs together stands for so long in place of what is predicted."""
     aware: bool = True
     """Whether policies over several GPU types see that a job's speed differs between them (Gavel)."""
     explain: bool = True

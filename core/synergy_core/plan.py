@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from math import inf
 
+from synergy_core.colocation.teams import NO_TEAMS, Teams, teams_of
 from synergy_core.contender import Contender
 from synergy_core.deadlines import late_jobs
 from synergy_core.line import Roster
@@ -39,19 +40,22 @@ def plan(snapshot: Snapshot, config: PlanConfig, memory: Memory | None = None) -
     roster = Roster(snapshot.jobs, memory)
     kept = _out_of_reach(roster.running, config)
     ranking = _ranking(snapshot, roster, memory, config)
-    line = roster.line(ranking, without=kept, settling=settling(snapshot.jobs, snapshot.now, config))
+    teams = teams_of(snapshot, ranking, pools, config)
+    planned = roster if teams is NO_TEAMS else Roster(teams.jobs(snapshot.jobs), memory)
+    young = teams.settling(settling(snapshot.jobs, snapshot.now, config))
+    line = planned.line(teams.ranking(ranking), without=kept, settling=young)
     gpus = sum(sum(pool.gpus) for pool in pools)
     round_ = Round(line, pools, config.mode, gpus * config.profile_gpu_percent // 100, config.explain)
     outcome = MECHANISMS[config.mechanism](round_)
     running = [job for job in snapshot.jobs if job.running is not None]
-    given = {a.job: a for packing in outcome.packings for a in _allocations(packing, config)} | kept
+    given = {a.job: a for packing in outcome.packings for a in _allocations(packing, config, teams)} | kept
     return Plan(
         allocations=tuple(given[name] for name in sorted(given)),
-        waiting=tuple(waiting(contender.job, reason) for contender, reason in outcome.waiting)
+        waiting=tuple(waiting(job, reason) for one, reason in outcome.waiting for job in teams.members(one.job))
         if config.explain
         else (),
-        preempted=tuple(sorted(job.name for job in running if _run_ends(job, given.get(job.name)))),
-        resized=tuple(sorted(job.name for job in running if _is_resized(job, given.get(job.name)))),
+        preempted=tuple(sorted(job.name for job in running if _run_ends(job, given.get(job.name), teams))),
+        resized=tuple(sorted(job.name for job in running if _is_resized(job, given.get(job.name), teams))),
         policy=config.policy,
         mechanism=config.mechanism,
         promoted=ranking.promoted,
@@ -145,11 +149,17 @@ def _idle(snapshot: Snapshot, ranking: Ranking) -> dict[str, tuple[str, ...]]:
     return {name: types for name, types in ranking.types.items() if name not in running}
 
 
-def _allocations(packing: Packing, config: PlanConfig) -> Iterable[Allocation]:
+def _allocations(packing: Packing, config: PlanConfig, teams: Teams) -> Iterable[Allocation]:
+    for given in _of_planned(packing, config):
+        yield from teams.allocations(given, packing.pool)
+
+
+def _of_planned(packing: Packing, config: PlanConfig) -> Iterable[Allocation]:
     pool = packing.pool
     for contender, seat in packing.seated.items():
         terms, running, held = contender.on(pool), contender.job.running, contender.held
-        unchanged = held is not None and held.pool is pool and held.booking == seat.shares
+        as_it_was = held is not None and held.pool is pool and held.booking == seat.shares
+        unchanged = as_it_was and running is not None and not running.partners  # who had partners has none any more
         if config.mode == "fill" and running is not None and unchanged:
             yield running
             continue
@@ -173,14 +183,14 @@ def _allocations(packing: Packing, config: PlanConfig) -> Iterable[Allocation]:
         )
 
 
-def _run_ends(job: Job, given: Allocation | None) -> bool:
+def _run_ends(job: Job, given: Allocation | None, teams: Teams) -> bool:
     if job.running is None or given is job.running:
         return False
-    return given is None or _place(given) != _place(job.running)
+    return given is None or _place(given) != _place(job.running) or teams.leaves(job)
 
 
-def _is_resized(job: Job, given: Allocation | None) -> bool:
-    if job.running is None or given is None or given is job.running or _run_ends(job, given):
+def _is_resized(job: Job, given: Allocation | None, teams: Teams) -> bool:
+    if job.running is None or given is None or given is job.running or _run_ends(job, given, teams):
         return False
     return set(given.workers) != set(job.running.workers)
 

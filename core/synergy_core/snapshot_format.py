@@ -37,6 +37,11 @@ _ONLY_WHEN_SET = frozenset(
         (Job, "memory_bytes_max"),
         (Job, "placement"),
         (Job, "nodes"),
+        (Job, "sharing_across_tenants"),
+        (Job, "min_throughput_fraction"),
+        (Job, "usage"),
+        (Job, "shared"),
+        (Node, "gpu_memory_bytes"),
         (Job, "deadline_s"),
         (Snapshot, "tenants"),
     }

@@ -31,6 +31,10 @@ class Predictor(Protocol):
         """The fraction of each job if all of them share one GPU; 1 for a job alone."""
         ...
 
+    def corrected(self, observations: Sequence[Observation]) -> "Predictor":
+        """The predictor after these observations as well; itself where it cannot learn."""
+        ...
+
 
 LEAST = 0.01
 """No job comes to a stand: predictions are at least this."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from synergy_core.colocation.measurement import LEAST, Measurement
+from synergy_core.colocation.measurement import LEAST, Measurement, Observation
 from synergy_core.colocation.usage import Usage, together
 
 
@@ -24,6 +24,10 @@ class LinearSums:
         compute, bandwidth = together(tuple(usages))
         value = max(LEAST, self.base + self.compute * compute + self.bandwidth * bandwidth)
         return (value,) * len(usages)
+
+    def corrected(self, _observations: Sequence[Observation]) -> "LinearSums":
+        """Itself: it knows nothing of single jobs."""
+        return self
 
 
 def fit_sums(measurements: Sequence[Measurement]) -> LinearSums:

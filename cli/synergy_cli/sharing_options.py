@@ -1,0 +1,53 @@
+"""Options of GPU sharing."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, cast, get_args
+
+import click
+
+from synergy_cli.errors import BadInputError
+from synergy_cli.files import read_input
+from synergy_core.colocation.measurement import Predictor
+from synergy_core.colocation.model_format import parse_model
+from synergy_core.model import ColocationMode
+from synergy_core.snapshot_format import SnapshotError
+
+MODES: tuple[str, ...] = get_args(ColocationMode)
+
+
+def sharing_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Who shares a GPU, and by which predictions."""
+    for option in (
+        click.option(
+            "--colocation-model",
+            multiple=True,
+            metavar="MODEL.json",
+            help="What `colocation fit` has written, one for each GPU type; without, a generic one.",
+        ),
+        click.option("--colocation", default="none", show_default=True, help=f"Who shares a GPU: {', '.join(MODES)}."),
+    ):
+        command = option(command)
+    return command
+
+
+def mode_of(name: str) -> ColocationMode:
+    """Check the mode; raises BadInputError that names the option."""
+    if name not in MODES:
+        raise BadInputError(f"--colocation: {name!r} is not there; choose one of {', '.join(MODES)}")
+    return cast(ColocationMode, name)
+
+
+def predictors_of(files: Sequence[str], mode: ColocationMode) -> Mapping[str, Predictor]:
+    """The fitted models by GPU type: of the thesis' mode its own. Raises BadInputError that names file and field."""
+    found: dict[str, Predictor] = {}
+    for name in files:
+        try:
+            model = parse_model(read_input(name, "--colocation-model"))
+        except SnapshotError as error:
+            raise BadInputError(f"--colocation-model: {name}: {error}") from error
+        if not model.gpu_type:
+            raise BadInputError(f"--colocation-model: {name}: gpu_type: is empty; fit it with --gpu-type")
+        if model.gpu_type in found:
+            raise BadInputError(f"--colocation-model: {name}: gpu_type: {model.gpu_type} has a model already")
+        found[model.gpu_type] = model.sums if mode == "thesis" else model.effects
+    return found

@@ -1,0 +1,106 @@
+"""Which jobs may have one GPU together, and what each keeps of its speed.
+
+Jobs of one GPU each, that allow it and may be preempted, of one tenant unless all allow more; never more than the
+node's replicas; GPU memory as each says it needs, all together within the GPU's. Where a node does not tell its GPU
+memory, or a job its usage on the type, nothing is shared.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from synergy_core.colocation.generic import EFFECTS, SUMS
+from synergy_core.colocation.measurement import Observation, Predictor
+from synergy_core.model import Job, Node, PlanConfig
+
+_SAME = 1e-9
+_LAST = 3
+"""Of each job so many of its newest measurements correct the predictions: more tell little that is new."""
+
+
+class Rules:
+    """For one plan."""
+
+    def __init__(self, nodes: Sequence[Node], jobs: Sequence[Job], config: PlanConfig, now: float) -> None:
+        self._nodes: dict[str, list[Node]] = {}
+        for node in nodes:
+            if node.replicas > 1 and node.gpu_memory_bytes > 0:
+                self._nodes.setdefault(node.gpu_type, []).append(node)
+        self._config = config
+        self._now = now
+        self._jobs = jobs
+        self._predictors: dict[str, Predictor] = {}
+        self._told: dict[tuple[str, frozenset[str]], tuple[float, ...]] = {}
+
+    @property
+    def anywhere(self) -> bool:
+        """Whether any GPU may be shared at all."""
+        return bool(self._nodes)
+
+    def may_share(self, job: Job) -> bool:
+        """Whether the job could share its GPU with somebody."""
+        return (
+            job.sharing
+            and job.gpus == 1
+            and job.purpose == "train"
+            and job.preemptible
+            and not job.further_min
+            and not any(profile.further for profile in job.profiles.values())
+        )
+
+    def types(self, members: Sequence[Job]) -> dict[str, tuple[Node, ...]]:
+        """By GPU type, the nodes on which the members may have a GPU together."""
+        if not all(self.may_share(job) for job in members) or not _tenants_agree(members):
+            return {}
+        found = {}
+        for gpu_type, nodes in self._nodes.items():
+            if all(gpu_type in job.usage and (not job.gpu_types or gpu_type in job.gpu_types) for job in members):
+                need = sum(job.usage[gpu_type].memory_bytes for job in members)
+                fitting = [
+                    node
+                    for node in nodes
+                    if node.replicas >= len(members)
+                    and node.gpu_memory_bytes >= need
+                    and all(job.nodes is None or node.name in job.nodes for job in members)
+                ]
+                if fitting:
+                    found[gpu_type] = tuple(fitting)
+        return found
+
+    def fractions(self, members: Sequence[Job], gpu_type: str) -> tuple[float, ...]:
+        """What each keeps of its speed, at most all: as was measured of just these not long ago, else as predicted."""
+        ordered = sorted(members, key=lambda job: job.name)
+        key = (gpu_type, frozenset(job.name for job in members))
+        if key not in self._told:
+            told = self._predictor(gpu_type).fractions([job.usage[gpu_type] for job in ordered])
+            measured = [self._measured(job, ordered, gpu_type) for job in ordered]
+            self._told[key] = tuple(
+                min(1.0, guess if seen is None else seen) for guess, seen in zip(told, measured, strict=True)
+            )
+        by_name = dict(zip([job.name for job in ordered], self._told[key], strict=True))
+        return tuple(by_name[job.name] for job in members)
+
+    def _measured(self, job: Job, members: Sequence[Job], gpu_type: str) -> float | None:
+        partners = tuple(other.name for other in members if other is not job)
+        for one in reversed(job.shared):
+            if one.gpu_type == gpu_type and one.partners == partners:
+                return one.fraction if self._now - one.at_s <= self._config.sharing_retry_s else None
+        return None
+
+    def _predictor(self, gpu_type: str) -> Predictor:
+        if gpu_type not in self._predictors:
+            generic: Mapping[str, Predictor] = {"thesis": SUMS}
+            base = self._config.predictors.get(gpu_type) or generic.get(self._config.colocation, EFFECTS)
+            self._predictors[gpu_type] = base.corrected(self._observations(gpu_type))
+        return self._predictors[gpu_type]
+
+    def _observations(self, gpu_type: str) -> list[Observation]:
+        return [
+            Observation(job.usage[gpu_type], one.usages, one.fraction)
+            for job in sorted(self._jobs, key=lambda job: job.name)
+            if gpu_type in job.usage
+            for one in job.shared[-_LAST:]
+            if one.gpu_type == gpu_type and one.usages
+        ]
+
+
+def _tenants_agree(members: Sequence[Job]) -> bool:
+    return len({job.tenant for job in members}) == 1 or all(job.sharing_across_tenants for job in members)

@@ -1,0 +1,179 @@
+"""Who shares a GPU, on small clusters."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from support.snapshots import GIB, later
+from synergy_core.colocation.usage import Usage
+from synergy_core.model import Job, Node, Plan, PlanConfig, Profile, Shared, Snapshot
+from synergy_core.plan import plan
+
+AUTO = PlanConfig(policy="fifo", colocation="auto")
+THESIS = replace(AUTO, colocation="thesis")
+
+
+def node(name: str = "n1", **changes: Any) -> Node:
+    one = Node(
+        name=name,
+        gpu_type="V100",
+        gpus=1,
+        cpu_millis=8000,
+        memory_bytes=64 * GIB,
+        replicas=2,
+        gpu_memory_bytes=16 * GIB,
+    )
+    return replace(one, **changes)
+
+
+def job(name: str, compute: float = 0.3, *, cpu: int = 1000, memory: int = 4 * GIB, **changes: Any) -> Job:
+    """A job that is fastest (10 steps/s) from `cpu` milli-CPU on."""
+    profile = Profile(cpu_millis=(cpu,), memory_bytes=(GIB,), steps_per_s=((10.0,),))
+    usage = {"V100": Usage(compute=compute, bandwidth=compute / 2, memory_bytes=memory)}
+    one = Job(name=name, gpus=1, tenant="t", sharing=True, profiles={"V100": profile}, usage=usage)
+    return replace(one, **changes)
+
+
+def planned(
+    jobs: Sequence[Job], nodes: Sequence[Node] = (node(),), config: PlanConfig = AUTO, now: float = 0.0
+) -> Plan:
+    return plan(Snapshot(nodes=tuple(nodes), jobs=tuple(jobs), now=now), config)
+
+
+def partners(result: Plan) -> dict[str, tuple[str, ...]]:
+    return {one.job: one.partners for one in result.allocations}
+
+
+@pytest.mark.parametrize("config", [AUTO, THESIS])
+def test_two_light_jobs_share_where_one_would_wait(config: PlanConfig) -> None:
+    result = planned([job("a"), job("b")], config=config)
+    assert partners(result) == {"a": ("b",), "b": ("a",)}
+    assert [one.shares_gpu_with for one in result.allocations] == ["b", "a"]
+    assert all(9.0 < one.steps_per_s <= 10.0 == one.proportional_steps_per_s for one in result.allocations)
+    assert sum(one.workers[0].cpu_millis for one in result.allocations) <= 8000
+
+
+def test_with_a_gpu_for_each_nobody_shares() -> None:
+    jobs = [job("a"), job("b")]
+    shared = later(Snapshot(nodes=(node(),), jobs=tuple(jobs)), planned(jobs))
+    assert partners(planned(jobs, [node("n1"), node("n2")])) == {"a": (), "b": ()}
+    # and those who do are parted when a GPU falls free: the first in line stays
+    again = plan(replace(shared, nodes=(node("n1"), node("n2"))), AUTO)
+    assert partners(again) == {"a": (), "b": ()}
+    assert again.preempted == ("b",)
+    assert {one.job: one.workers[0].node for one in again.allocations} == {"a": "n1", "b": "n2"}
+
+
+def test_heavy_jobs_wait_instead() -> None:
+    result = planned([job("a", 0.95), job("b", 0.95, min_throughput_fraction=0.85), job("c", 0.95)])
+    assert partners(result)["a"] in ((), ("c",))
+    assert "b" in {one.job for one in result.waiting}
+
+
+def test_the_thesis_stops_at_the_first_that_would_not_gain() -> None:
+    # 1.156 - 0.248 * sum of compute: two of compute 1 keep 0.66 each, three would keep 0.41 of which delta is 1.2
+    nodes = (node(replicas=9, gpu_memory_bytes=64 * GIB),)
+    result = planned([job(name, 1.0) for name in "abcdef"], nodes, THESIS)
+    shared = [one for one in result.allocations if one.partners]
+    assert len(shared) == 3
+    assert {len(one.partners) for one in shared} == {2}
+
+
+def test_three_share_where_replicas_allow() -> None:
+    jobs = [job(name, 0.1, cpu=2000) for name in "abc"]
+    result = planned(jobs, [node(replicas=3)])
+    assert partners(result) == {"a": ("b", "c"), "b": ("a", "c"), "c": ("a", "b")}
+    assert len(planned(jobs, [node(replicas=2)]).waiting) == 1
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"sharing": False},
+        {"preemptible": False},
+        {"tenant": "other"},
+        {"tenant": "other", "sharing_across_tenants": True},
+        {"usage": {}},
+        {"nodes": ("n2",)},
+        {"gpus": 2},
+    ],
+)
+def test_who_may_not_share_does_not(changes: dict[str, Any]) -> None:
+    result = planned([job("a"), replace(job("b"), **changes)])
+    assert partners(result) == {"a": ()}
+
+
+def test_tenants_share_where_both_allow_it() -> None:
+    a, b = (job(name, tenant=name, sharing_across_tenants=True) for name in "ab")
+    assert partners(planned([a, b])) == {"a": ("b",), "b": ("a",)}
+
+
+def test_gpu_memory_is_never_over_committed() -> None:
+    jobs = [job("a", memory=10 * GIB), job("b", memory=7 * GIB), job("c", memory=6 * GIB)]
+    assert partners(planned(jobs)) == {"a": ("c",), "c": ("a",)}
+    assert partners(planned(jobs, [node(gpu_memory_bytes=0)])) == {"a": ()}
+
+
+def test_a_job_that_waits_for_its_data_loses_nothing_to_a_partner() -> None:
+    # at its share, 12 cores, it makes 15 of the 20 steps that the GPU could: three quarters of the GPU are enough
+    slow = job("a", 0.9, profiles={"V100": _linear(16000)})
+    other = job("b", 0.5, cpu=1000)
+    result = planned([slow, other], [node(cpu_millis=12000)])
+    assert partners(result) == {"a": ("b",), "b": ("a",)}
+    told = {one.job: one.steps_per_s / one.proportional_steps_per_s for one in result.allocations}
+    assert told["a"] > 0.9
+
+
+def _linear(cpu: int) -> Profile:
+    return Profile(cpu_millis=(cpu,), memory_bytes=(GIB,), steps_per_s=((20.0,),))
+
+
+def _measured(name: str, partner: Job, fraction: float, at_s: float) -> Job:
+    seen = Shared(
+        gpu_type="V100", partners=(partner.name,), usages=(partner.usage["V100"],), fraction=fraction, at_s=at_s
+    )
+    return job(name, shared=(seen,))
+
+
+def test_a_pair_that_does_worse_than_predicted_is_split_and_not_tried_again_soon() -> None:
+    first = Snapshot(nodes=(node(),), jobs=(job("a"), job("b")))
+    running = {one.name: one.running for one in later(first, plan(first, AUTO)).jobs}
+    a, b = (_measured(one, job(other), 0.45, 300.0) for one, other in (("a", "b"), ("b", "a")))
+    together = [replace(one, running=running[one.name]) for one in (a, b)]
+    result = planned(together, now=300.0)
+    assert partners(result) == {"a": ()}
+    assert result.preempted == ("b",)
+    assert partners(planned([a, b], now=3000.0)) == {"a": ()}
+    # b may join somebody else meanwhile, and a again later if what was seen still lets it
+    assert partners(planned([a, b, job("c", 0.05)], now=3000.0)).get("a") == ("c",)
+
+
+def test_a_pair_that_does_better_than_predicted_shares() -> None:
+    heavy = [job("a", 1.0, min_throughput_fraction=0.8), job("b", 1.0, min_throughput_fraction=0.8)]
+    assert partners(planned(heavy)) == {"a": ()}
+    seen = [
+        replace(one, shared=(replace(_measured("x", other, 0.9, 0.0).shared[0]),))
+        for one, other in (heavy, reversed(heavy))
+    ]
+    assert partners(planned(seen)) == {"a": ("b",), "b": ("a",)}
+
+
+def test_who_shared_stays_together() -> None:
+    jobs = [job("a"), job("b", 0.31), job("c", 0.29), job("d")]
+    nodes = [node("n1"), node("n2")]
+    first = Snapshot(nodes=tuple(nodes), jobs=tuple(jobs))
+    running = later(first, plan(first, AUTO))
+    again = plan(running, AUTO)
+    assert again.preempted == ()
+    assert partners(again) == {one.name: one.running.partners for one in running.jobs if one.running}
+
+
+def test_the_last_of_a_pair_goes_on_alone_where_it_is() -> None:
+    first = Snapshot(nodes=(node(),), jobs=(job("a"), job("b")))
+    left = replace(later(first, plan(first, AUTO)), jobs=later(first, plan(first, AUTO)).jobs[1:])
+    for mode in ("fill", "round"):
+        result = plan(left, replace(AUTO, mode=mode))  # type: ignore[arg-type]
+        assert partners(result) == {"b": ()}
+        assert result.preempted == ()

@@ -1,0 +1,169 @@
+"""The planner's promises with GPU sharing on: over random clusters, a round planned on the last one."""
+
+import random
+from collections import Counter
+from dataclasses import replace
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from support import promises
+from support.snapshots import GIB, TYPES, in_mode, later, profiles
+from synergy_core.colocation.usage import Usage
+from synergy_core.model import Allocation, Job, Node, PlanConfig, Snapshot
+from synergy_core.plan import plan
+
+some = settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+
+configs = st.builds(
+    PlanConfig,
+    policy=st.sampled_from(("fifo", "las", "srtf", "max-min-fairness")),
+    mechanism=st.sampled_from(("proportional", "tune", "greedy")),
+    colocation=st.sampled_from(("thesis", "auto")),
+)
+
+
+_memory = st.sampled_from((2, 6, 12))
+
+
+@st.composite
+def _usages(draw: st.DrawFn) -> Usage:
+    compute = draw(st.sampled_from((0.05, 0.2, 0.5, 0.9)))
+    return Usage(compute=compute, bandwidth=0.4 * compute, memory_bytes=draw(_memory) * GIB)
+
+
+@st.composite
+def _nodes(draw: st.DrawFn, name: str) -> Node:
+    gpus = draw(st.sampled_from((1, 2, 4)))
+    return Node(
+        name=name,
+        gpu_type=draw(st.sampled_from(TYPES)),
+        gpus=gpus,
+        cpu_millis=gpus * draw(st.integers(500, 6000)),
+        memory_bytes=gpus * draw(st.integers(1, 64)) * GIB,
+        replicas=draw(st.sampled_from((1, 2, 3))),
+        gpu_memory_bytes=draw(st.sampled_from((0, 16, 16))) * GIB,
+    )
+
+
+@st.composite
+def _jobs(draw: st.DrawFn, name: str) -> Job:
+    gpus = draw(st.sampled_from((1, 1, 1, 2)))
+    types = draw(st.sampled_from(((), (), ("V100",))))
+    return Job(
+        name=name,
+        gpus=gpus,
+        arrival_s=float(draw(st.integers(0, 3))),
+        gpu_types=types,
+        profiles={kind: draw(profiles(gpus, plain=True)) for kind in draw(st.sets(st.sampled_from(types or TYPES)))},
+        preemptible=draw(st.sampled_from((True, True, True, False))),
+        nodes=draw(st.sampled_from((None, None, None, ("n0",)))),
+        cpu_millis_min=draw(st.sampled_from((0, 0, 400))),
+        sharing=draw(st.sampled_from((True, True, True, False))),
+        sharing_across_tenants=draw(st.booleans()),
+        tenant=draw(st.sampled_from(("a", "a", "b"))),
+        min_throughput_fraction=draw(st.sampled_from((None, 0.0, 0.8))),
+        usage={gpu_type: draw(_usages()) for gpu_type in TYPES},
+    )
+
+
+@st.composite
+def sharing(draw: st.DrawFn) -> Snapshot:
+    """A cluster whose GPUs may be shared, with jobs most of which allow it; all of them new."""
+    nodes = tuple(draw(_nodes(f"n{index}")) for index in range(draw(st.integers(1, 3))))
+    jobs = tuple(draw(_jobs(f"j{index}")) for index in range(draw(st.integers(1, 9))))
+    return Snapshot(nodes=nodes, jobs=jobs)
+
+
+def _teams(allocations: tuple[Allocation, ...]) -> list[tuple[Allocation, ...]]:
+    """Who has one GPU; everybody says so of everybody else."""
+    by_name = {one.job: one for one in allocations}
+    found = {}
+    for one in allocations:
+        names = tuple(sorted((one.job, *one.partners)))
+        for name in one.partners:
+            other = by_name[name]
+            assert tuple(sorted((other.job, *other.partners))) == names
+            assert [share.node for share in other.workers] == [share.node for share in one.workers]
+        found[names] = tuple(by_name[name] for name in names)
+    return list(found.values())
+
+
+def check(snapshot: Snapshot, config: PlanConfig) -> None:
+    result = plan(snapshot, config)
+    promises.every_job_once(snapshot, result)
+    jobs = {job.name: job for job in snapshot.jobs}
+    nodes = {node.name: node for node in snapshot.nodes}
+    gpus: Counter[str] = Counter()
+    for team in _teams(result.allocations):
+        for share in team[0].workers:
+            gpus[share.node] += share.gpus
+        if len(team) == 1:
+            continue
+        members = [jobs[one.job] for one in team]
+        (node,) = {nodes[share.node] for one in team for share in one.workers}
+        assert len(team) <= node.replicas
+        assert all(job.gpus == 1 and job.sharing and job.preemptible for job in members)
+        assert sum(job.usage[node.gpu_type].memory_bytes for job in members) <= node.gpu_memory_bytes
+        assert len({job.tenant for job in members}) == 1 or all(job.sharing_across_tenants for job in members)
+    used = promises.per_node(result.allocations)
+    for node in snapshot.nodes:
+        assert gpus[node.name] <= promises.left(node, "gpus")
+        for dimension in promises.dimensions(snapshot):
+            assert used.get(node.name, Counter())[dimension] <= promises.left(node, dimension), dimension
+    for one in result.allocations:
+        job = jobs[one.job]
+        if one.partners and config.colocation == "auto" and config.mode == "round" and one.proportional_steps_per_s:
+            fair = sum(node.gpus for node in snapshot.nodes) / sum(other.gpus for other in snapshot.jobs)
+            least = min(1.0, fair) if job.min_throughput_fraction is None else job.min_throughput_fraction
+            assert one.steps_per_s >= least * one.proportional_steps_per_s * (1 - 1e-6)
+
+
+@some
+@given(sharing(), configs)
+def test_a_first_round_keeps_every_promise(snapshot: Snapshot, config: PlanConfig) -> None:
+    check(snapshot, config)
+
+
+@some
+@given(sharing(), configs, st.integers(0, 3), st.sampled_from(("round", "fill")))
+def test_so_does_one_after_some_jobs_have_ended(snapshot: Snapshot, config: PlanConfig, gone: int, mode: str) -> None:
+    before = later(snapshot, plan(snapshot, config))
+    after = replace(before, jobs=before.jobs[gone:])
+    if after.jobs:
+        check(after, in_mode(config, mode))  # type: ignore[arg-type]
+
+
+@some
+@given(sharing(), configs)
+def test_between_rounds_nobody_leaves_grows_or_gets_other_partners(snapshot: Snapshot, config: PlanConfig) -> None:
+    before = later(snapshot, plan(snapshot, config))
+    result = plan(before, in_mode(config, "fill"))
+    now = {one.job: one for one in result.allocations}
+    assert result.preempted == ()
+    for job in before.jobs:
+        if job.running is not None:
+            assert now[job.name].partners == job.running.partners
+            for was, is_ in zip(job.running.workers, now[job.name].workers, strict=True):
+                assert (was.node, was.gpus) == (is_.node, is_.gpus)
+                assert (is_.cpu_millis <= was.cpu_millis, is_.memory_bytes <= was.memory_bytes) == (True, True)
+
+
+@some
+@given(sharing(), configs, st.randoms(use_true_random=False))
+def test_the_order_of_the_input_does_not_matter(snapshot: Snapshot, config: PlanConfig, rng: random.Random) -> None:
+    snapshot = later(snapshot, plan(snapshot, config))
+    nodes, jobs = list(snapshot.nodes), list(snapshot.jobs)
+    rng.shuffle(nodes)
+    rng.shuffle(jobs)
+    assert plan(replace(snapshot, nodes=tuple(nodes), jobs=tuple(jobs)), config) == plan(snapshot, config)
+
+
+@some
+@given(sharing(), configs)
+def test_without_sharing_whoever_shared_has_a_gpu_alone_or_waits(snapshot: Snapshot, config: PlanConfig) -> None:
+    before = later(snapshot, plan(snapshot, config))
+    result = plan(before, replace(config, colocation="none"))
+    assert all(one.partners == () for one in result.allocations)
+    promises.every_job_once(before, result)
+    promises.nothing_over_allocated(before, result, fill=False)
