@@ -45,6 +45,8 @@ class Contender:
         self.rank = -1
         self.stays_for_now = False
         """Whether nobody may have its place in this plan: the policy preempts nobody, or its run is too young."""
+        self.goes_by_price = False
+        """Whether the policy rather leaves a GPU idle than gives the job one of another type."""
         self.types: tuple[str, ...] | None = None
         """GPU types that the policy gives it this round, the first choice first; None: those it is fastest on."""
         self.running = job.running

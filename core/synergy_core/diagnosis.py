@@ -102,7 +102,11 @@ def _promises(contender: Contender, pool: Pool) -> NDArray[np.int64]:
 
 def not_now(contender: Contender, reservations: Sequence[Reservations]) -> Reason:
     """Why the job, which could run, does not run now."""
-    if contender.types == ():
+    if contender.goes_by_price and any(
+        one.idle >= contender.gpus and one.pool.gpu_type not in (contender.types or ())
+        for one in reservations
+        if contender.may_use(one.pool)
+    ):
         return Reason.NOT_WORTH_ITS_PRICE
     if contender.job.running is not None:
         return Reason.YIELDED

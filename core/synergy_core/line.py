@@ -25,9 +25,11 @@ class Line:
         passes: bool = True,
         types: Mapping[str, tuple[str, ...]] | None = None,
         settling: Container[str] = (),
+        by_price: bool = False,
     ) -> None:
         self._roster = roster
         self._settling = settling
+        self._by_price = by_price
         self._types = types or {}
         self._names = names
         self._preempts = preempts
@@ -38,7 +40,7 @@ class Line:
         for rank, contender in running:
             contender.rank = rank
             contender.stays_for_now = not preempts or contender.name in settling
-            contender.types = self._types_of(contender.name)
+            self._tell_types(contender)
         self.running: list[Contender] = [contender for _, contender in running]
         """Those that run, in the order of the line."""
 
@@ -49,12 +51,13 @@ class Line:
         for rank, name in enumerate(self._names):
             contender = self._roster.contender(name)
             contender.rank = rank
-            contender.types = self._types_of(name)
+            self._tell_types(contender)
             yield contender
 
-    def _types_of(self, name: str) -> tuple[str, ...] | None:
+    def _tell_types(self, contender: Contender) -> None:
         """GPU types that the policy gives a job; one that may not be displaced yet does not move either."""
-        return None if name in self._settling else self._types.get(name)
+        contender.types = None if contender.name in self._settling else self._types.get(contender.name)
+        contender.goes_by_price = self._by_price and contender.types is not None
 
     def led_by(self, first: Sequence[str]) -> "Line":
         """The line with these at its head, in this order; the others follow as they were."""
@@ -67,6 +70,7 @@ class Line:
             passes=self.passes,
             types=self._types,
             settling=self._settling,
+            by_price=self._by_price,
         )
 
     @property
@@ -108,5 +112,11 @@ class Roster:
         """The policy's line, without some jobs; those that are `settling` keep their places."""
         names = [name for name in ranking.names if name not in without]
         return Line(
-            self, names, preempts=ranking.preempts, passes=ranking.passes, types=ranking.types, settling=settling
+            self,
+            names,
+            preempts=ranking.preempts,
+            passes=ranking.passes,
+            types=ranking.types,
+            settling=settling,
+            by_price=ranking.leaves_idle,
         )

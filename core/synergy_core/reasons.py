@@ -38,8 +38,8 @@ MESSAGES: Final[dict[Reason, str]] = {
     "placement spread lets it run at once.",
     Reason.NO_FREE_CPU_OR_MEMORY: "GPUs are free, but not beside them the CPU or memory that it needs: others hold it, "
     "such as a profile run. It runs when a node has both; a lower minimum of CPU or memory brings it in earlier.",
-    Reason.NOT_WORTH_ITS_PRICE: "the policy goes by cost, and other jobs make more steps for the money. It runs when "
-    "they are done; a deadline (with min-cost-slo) or another policy brings it in earlier.",
+    Reason.NOT_WORTH_ITS_PRICE: "GPUs are free, but the policy goes by cost, and its steps are cheaper on a type that "
+    "is not. It runs when one of those is free; a deadline (with min-cost-slo) or another policy brings it in earlier.",
     Reason.PROFILE_SHARE_USED: "profile runs already hold their share of the cluster's GPUs. It is measured when one "
     "of them ends; a higher share for profile runs brings it in earlier.",
     Reason.NO_SUCH_GPU_TYPE: "no node has a GPU of an allowed type ({types}). Allow a type that the cluster has, or "

@@ -37,7 +37,8 @@ class Policy:
     shares: bool = True
     """Whether it can make use of pairs."""
     efficient: Callable[[Problem, Budget], Found] | None = None
-    """Of its optima one that leaves nothing which somebody could use, where `allocate` does not promise that."""
+    """What rounds follow: of its optima one that leaves nothing which somebody could use, where `allocate` does not
+    promise that; or what its objective means for many jobs one after the other (`cost`)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -25,8 +25,8 @@ Where the paper leaves room:
   rounds, another one n stands ahead only while (s_n + 1/2) / X_n <= (s + 1/2) / x, that is for X_n (s + 1/2) / x + 1/2
   rounds at most; the GPUs of all these rounds are at most W (s + 1/2) / x + G / 2, since the sum of g_n X_n is at most
   W; and a round in which the job is passed over there takes W - g + 1 of them at least. One that comes later is ahead
-  of all that have had what X says after 1 / (2 x) rounds. Under `min-cost`, `max-throughput` and the like X may be 0 as
-  long as others are there: those policies promise nothing.
+  of all that have had what X says after 1 / (2 x) rounds. Under `max-throughput`, `sjf` and the like X may be 0 as long
+  as others are there: those policies promise nothing.
 * Jobs of unknown length are taken to need as long again as they have run, a round at least.
 * A job without any known speed counts as equally fast everywhere.
 * Under the policies that go by cost a job runs only where X gives it time: a GPU that is not worth its price stays

@@ -55,10 +55,10 @@ async def test_the_next_round_follows_another_mechanism_and_another_policy(
     tuned = await start(operator, "kept")
     assert tuned["workers"][0]["cpuMillis"] == 2000, "what it needs"
     full = operator.only_on("fake-t4-006")
-    await operator.submit("old", gpus=8, template=full)
-    await start(operator, "old", attainedGPUSeconds=1e6)
-    await operator.submit("new", gpus=8, template=full)
-    assert (await operator.queue("new"))["reason"] == "NoFreeGPU"
+    await operator.submit("first", gpus=8, template=full)
+    await start(operator, "first", attainedGPUSeconds=1e6)
+    await operator.submit("second", gpus=8, template=full)
+    assert (await operator.queue("second"))["reason"] == "NoFreeGPU"
 
     await switch(mechanism="proportional")
 
@@ -68,12 +68,12 @@ async def test_the_next_round_follows_another_mechanism_and_another_policy(
 
     allocation = await eventually(proportional, seconds=20, what="half of the node's CPU", every=0.05)
     assert (allocation["run"], allocation["state"]) == (1, "Granted")
-    assert (await operator.job("old"))["status"]["allocation"]["state"] == "Granted", "first in, first out still"
+    assert (await operator.job("first"))["status"]["allocation"]["state"] == "Granted", "first in, first out still"
 
     await switch(policy="las")
-    entering = await operator.allocation("new", state="Granted")
+    entering = await operator.allocation("second", state="Granted")
     assert entering["admitted"] is False
-    leaving = await operator.allocation("old", state="Revoked")
+    leaving = await operator.allocation("first", state="Revoked")
     assert parse_time(leaving["leaseUntil"]) % 5 == 0, "not before the round's end"
     kept = (await operator.job("kept"))["status"]["allocation"]
     assert (kept["run"], kept["state"], kept["workers"]) == (1, "Granted", allocation["workers"])

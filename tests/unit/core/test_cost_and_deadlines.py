@@ -33,8 +33,8 @@ def _late(result: Plan) -> dict[str, str]:
     return {late.job: late.reason for late in result.late}
 
 
-def test_the_cheapest_steps_run_and_a_gpu_that_is_not_worth_its_price_stays_idle_between_rounds_too() -> None:
-    jobs = [_typed("a", V100=20.0, K80=10.0), _typed("b", V100=20.0, K80=5.0, arrival_s=1.0)]
+def test_jobs_run_where_their_steps_are_cheapest_and_other_gpus_stay_idle_between_rounds_too() -> None:
+    jobs = [_typed("a", V100=20.0, K80=10.0), _typed("b", V100=20.0, K80=10.0, arrival_s=1.0)]
     for mode in ("round", "fill"):
         result = planned(DEAR_AND_CHEAP, jobs, policy="min-cost", mode=mode)
         assert _types(result) == {"a": "K80"}, mode
@@ -52,6 +52,25 @@ def test_a_deadline_pays_for_the_dear_type_and_only_where_it_is_needed() -> None
     easy = _typed("easy", V100=20.0, K80=10.0, deadline_s=100 * HOUR)
     assert _types(planned(DEAR_AND_CHEAP, [urgent, easy], policy="min-cost-slo")) == {"urgent": "V100", "easy": "K80"}
     assert _types(planned(DEAR_AND_CHEAP, [urgent], policy="min-cost")) == {"urgent": "K80"}
+
+
+def test_what_costs_the_same_on_both_types_uses_both_and_nobody_waits_for_another_kind_of_job() -> None:
+    jobs = [_typed("same", V100=40.0, K80=10.0), _typed("only", V100=1.0), _typed("slow", K80=0.01)]
+    nodes = (node("v", 2, gpu_type="V100", price_per_hour=4.0), DEAR_AND_CHEAP[1])
+    types = _types(planned(nodes, jobs, policy="min-cost"))
+    assert types == {"same": "V100", "only": "V100", "slow": "K80"}
+
+
+def test_turns_on_the_cheapest_type_are_fair() -> None:
+    jobs = [_typed(f"j{index}", V100=20.0, K80=10.0 + index, steps_total=10**9) for index in range(3)]
+    ran: Counter[str] = Counter()
+    for number in range(12):
+        snapshot = Snapshot(nodes=DEAR_AND_CHEAP, jobs=tuple(jobs), now=number * 300.0)
+        held = {a.job: a for a in plan(snapshot, PlanConfig(policy="min-cost")).allocations}
+        assert {allocation.gpu_type for allocation in held.values()} == {"K80"}
+        ran.update(held.keys())
+        jobs = [_after(one, held.get(one.name), 300.0) for one in jobs]
+    assert ran == {"j0": 4, "j1": 4, "j2": 4}
 
 
 @pytest.mark.parametrize("policy", ["las", "max-min-fairness", "min-cost-slo"])

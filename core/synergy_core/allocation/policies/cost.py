@@ -4,21 +4,31 @@
     subject to  throughput(m, X) >= num_steps_m / SLO_m   for each job with an SLO (min-cost-slo)
 
 The cost is what is paid per hour on average over time; a job pays for all its workers, and a pair once.
+In rounds (`efficient`) the best ratio would leave a cluster to one kind of job at a time, the one whose steps are the
+cheapest, and all others to wait for its end, though their own steps would cost no more if they ran beside it. So there
+each job has its steps where they are its own cheapest, fairly among those who want the same (water filling); what
+deadlines need comes first, at the least cost that keeps them all.
+
 Linear-fractional: Dinkelbach's sequence of linear programmes, maximise N - q D with q the best ratio N / D so far,
 converges superlinearly and ends with q as the optimum. Of all optima (every multiple of one without deadlines is one)
 the one with the most throughput is given.
 """
 
+from dataclasses import replace
+
 import numpy as np
 
 from synergy_core.allocation.budget import Budget, OutOfTimeError
+from synergy_core.allocation.policies import water_filling
 from synergy_core.allocation.policy import Found, Policy, Setting, setting
-from synergy_core.allocation.problem import Floats, Problem, effective_throughput, workers_used
+from synergy_core.allocation.problem import Floats, Problem, effective_throughput, time_used, workers_used
 from synergy_core.allocation.programme import InfeasibleError, Point
 from synergy_core.model import FieldError
 
 _CLOSE = 1e-10
 _MOST_STEPS = 50
+_SAME = 1e-9
+"""Prices of a step that differ by less are the same."""
 
 
 def prices(problem: Problem) -> Floats:
@@ -100,6 +110,65 @@ def _most(here: Setting, best: Point, base: Floats, rate: Floats, won: Floats) -
     return Found(here.x((best if point.cut_short else point).time))
 
 
+def _rounds(problem: Problem, budget: Budget, needed: Floats) -> Found:
+    """What rounds follow. Time out in the second step leaves what the first one found."""
+    price = prices(problem)
+    x = np.zeros((problem.rows, len(problem.columns)))
+    if needed.any():
+        here = setting(problem, budget, needed)
+        acts = here.programme.acts
+        paid = price[acts.type_] * acts.scale
+        try:
+            point = here.programme.solve(base=here.of_classes(needed), gain=-paid / paid.max())
+        except InfeasibleError:
+            raise _who_cannot(problem, needed, budget) from None
+        x = here.x(point.time)
+    left = 1.0 - time_used(problem, x)
+    workers = np.maximum(problem.workers - workers_used(problem, x), 0.0)
+    workers[workers < _CLOSE * problem.workers.sum()] = 0.0
+    cheap = _cheapest(problem, price)
+    able = np.flatnonzero(((cheap * (workers[problem.column_type] > 0)).max(axis=1) > 0) & (left > _CLOSE))
+    if not len(able):
+        return Found(x)
+    rest = replace(
+        problem,
+        workers=workers,
+        jobs=tuple(problem.jobs[index] for index in able),
+        throughputs=cheap[able],
+        pairs=np.empty((0, 2), dtype=np.int64),
+        pair_throughputs=np.empty((0, len(problem.columns), 2)),
+        **{name: getattr(problem, name)[able] for name in _OF_JOBS},
+    )
+    try:
+        found = water_filling.POLICY.allocate(rest, budget)
+    except OutOfTimeError:
+        if not needed.any():
+            raise
+        return Found(x, "time-limit")
+    more = found.x[: len(able)]
+    x[able] += more * np.minimum(1.0, left[able] / np.maximum(more.sum(axis=1), 1e-300))[:, None]
+    return Found(x, found.status)
+
+
+_OF_JOBS = ("scale", "weight", "steps", "elapsed", "isolated_elapsed", "arrival", "slo", "tenant")
+
+
+def _cheapest(problem: Problem, price: Floats) -> Floats:
+    """J x C: throughputs where a job's steps are its cheapest, 0 elsewhere."""
+    worth = problem.throughputs / np.where(problem.workers > 0, price, np.inf)[problem.column_type]
+    return np.where(worth >= worth.max(axis=1, keepdims=True) * (1.0 - _SAME), problem.throughputs, 0.0)
+
+
+def rounds_min_cost(problem: Problem, budget: Budget) -> Found:
+    """Without deadlines."""
+    return _rounds(problem, budget, np.zeros(len(problem.jobs)))
+
+
+def rounds_min_cost_slo(problem: Problem, budget: Budget) -> Found:
+    """With deadlines."""
+    return _rounds(problem, budget, slo_throughput(problem))
+
+
 def _who_cannot(problem: Problem, needed: Floats, budget: Budget) -> FieldError:
     """The job that an infeasible problem is blamed on: one that could not even alone, else who falls shortest."""
     usable = problem.throughputs * (problem.workers[problem.column_type] > 0)
@@ -122,5 +191,5 @@ def _who_cannot(problem: Problem, needed: Floats, budget: Budget) -> FieldError:
 
 
 _MEASURE = "steps per second for each dollar per hour, all workers of a job paid for"
-MIN_COST = Policy(allocate_min_cost, objective, _MEASURE)
-MIN_COST_SLO = Policy(allocate_min_cost_slo, objective, _MEASURE)
+MIN_COST = Policy(allocate_min_cost, objective, _MEASURE, efficient=rounds_min_cost)
+MIN_COST_SLO = Policy(allocate_min_cost_slo, objective, _MEASURE, efficient=rounds_min_cost_slo)
