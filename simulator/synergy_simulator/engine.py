@@ -42,6 +42,14 @@ class Options:
     """End when these jobs are done; other jobs keep coming until then."""
     preemption_overhead_s: float = 0.0
     """Seconds that a job holds its GPUs without a step each time it begins again."""
+    storage_bytes_per_s: float | None = None
+    """Bandwidth of the storage that checkpoints are written to and read from; each preemption takes both, in which the
+    job holds GPUs without a step (`Task.checkpoint_bytes`). None: nothing beyond `preemption_overhead_s`."""
+    minimum_run_s: float = 0.0
+    preemption_payback: float = 0.0
+    """As in `PlanConfig`."""
+    pack_limit: float | None = None
+    """As in `PlanConfig`: jobs with a larger skew are packed, others spread."""
     profiling_s: float = 0.0
     """Seconds of the profile run on its own GPUs that each job goes through before it is in line (section 3.1)."""
     fill: bool = True
@@ -110,13 +118,17 @@ class _Simulation:
         self._workload = workload
         self._nodes = workload.cluster.nodes()
         self._total_gpus = workload.cluster.gpus
+        self._largest_node = max(node.gpus for node in self._nodes)
         by_gpus = (
             options.mechanism in SELECTS_BY_GPUS
             and options.policy not in SHARES_TIME
             and len(workload.cluster.gpu_types) == 1
         )
-        self._moves_all_the_time = options.policy in SHARES_TIME and len(workload.cluster.gpu_types) > 1
-        """Jobs change their GPU types from round to round, even where all of them run."""
+        settles_late = options.minimum_run_s > 0 or options.preemption_payback > 0
+        self._moves_all_the_time = settles_late or (
+            options.policy in SHARES_TIME and len(workload.cluster.gpu_types) > 1
+        )
+        """Jobs change their GPU types from round to round, even where all of them run, or may be displaced later."""
         self._can_foresee = options.reuse_plans and by_gpus
         self._progress = progress
         self._watch = watch
@@ -221,7 +233,12 @@ class _Simulation:
         return self._coming > before
 
     def _arrive(self, task: Task) -> None:
-        run = Run(task, profiling_s=self._options.profiling_s)
+        run = Run(
+            task,
+            profiling_s=self._options.profiling_s,
+            preemption_cost_s=self._pause_s(task),
+            fewest_nodes=-(-task.gpus // self._largest_node),
+        )
         run.since = task.arrival_s
         self._profiling += run.profiling_s > 0
         self._active[task.name] = run
@@ -229,6 +246,12 @@ class _Simulation:
         self._usage.wanted_gpus += task.gpus
         self._contention[task.name] = (self._usage.contention_s, inf)
         self._queue_changed = True
+
+    def _pause_s(self, task: Task) -> float:
+        """What a preemption of the task takes: to write its checkpoint, and to begin again with it."""
+        bandwidth = self._options.storage_bytes_per_s
+        moving_s = 2.0 * task.checkpoint_bytes / bandwidth if bandwidth is not None else 0.0
+        return self._options.preemption_overhead_s + moving_s
 
     def _end_due(self) -> bool:
         ended = False
@@ -298,6 +321,9 @@ class _Simulation:
             mode=mode,
             queues=options.queues,
             aware=options.aware,
+            minimum_run_s=options.minimum_run_s,
+            preemption_payback=options.preemption_payback,
+            pack_limit=options.pack_limit,
             explain=False,
         )
         jobs = tuple(run.job for run in self._active.values())
@@ -339,7 +365,7 @@ class _Simulation:
             self._running[run.task.name] = run
             run.segment_from = self._now
             if run.steps_from == inf:
-                run.steps_from = self._now + self._options.preemption_overhead_s
+                run.steps_from = self._now + run.job.preemption_cost_s
         self._usage.add(allocation, 1)
         run.hold(allocation, self._now)
         heapq.heappush(self._ends, (run.ends_at, run.task.name))

@@ -19,6 +19,10 @@ class LiveJob(Job):
         """Set what the job holds."""
         object.__setattr__(self, "running", running)
 
+    def begin_run(self, now: float) -> None:
+        """Note when its present run began."""
+        object.__setattr__(self, "run_started_s", now)
+
     def start(self, now: float) -> None:
         """Note when it first got GPUs."""
         object.__setattr__(self, "started_s", now)
@@ -39,6 +43,8 @@ class Run:
     """A task from its arrival to its end. Times in seconds on the simulation's clock."""
 
     __slots__ = (
+        "_fewest_nodes",
+        "_preemption_cost_s",
         "ends_at",
         "finish_s",
         "gpu_s",
@@ -57,8 +63,12 @@ class Run:
         "waited_s",
     )
 
-    def __init__(self, task: Task, *, profiling_s: float) -> None:
+    def __init__(
+        self, task: Task, *, profiling_s: float, preemption_cost_s: float = 0.0, fewest_nodes: int = 1
+    ) -> None:
         self.task = task
+        self._preemption_cost_s = preemption_cost_s
+        self._fewest_nodes = fewest_nodes
         self.profiling_s = profiling_s
         """Seconds of a profile run that the job still has to go through before it trains."""
         self.left = profiling_s or task.steps
@@ -91,6 +101,7 @@ class Run:
             profiles=task.profiles,
             steps_total=max(1, ceil(task.steps)),
             skew=task.skew,
+            preemption_cost_s=self._preemption_cost_s,
             deadline_s=None if task.slo_s is None else task.arrival_s + task.slo_s,
             received_s=self.received_s,
             purpose="profile" if purpose == "profile" else "train",
@@ -130,9 +141,15 @@ class Run:
         if self.start_s is None and not self.profiling_s:
             self.start_s = now
             self.job.start(now)
+        if self.job.running is None:
+            self.job.begin_run(now)
         self.job.hold(allocation)
-        self.speed = 1.0 if self.profiling_s else allocation.steps_per_s
+        self.speed = 1.0 if self.profiling_s else allocation.steps_per_s * self._kept_by(allocation)
         self.ends_at = max(now, self.steps_from) + max(0.0, self.left) / self.speed if self.speed > 0 else float("inf")
+
+    def _kept_by(self, allocation: Allocation) -> float:
+        """Part of its speed that it keeps where its workers lie: all, where they are on the fewest nodes."""
+        return 1.0 if len(allocation.workers) <= self._fewest_nodes else self.task.spread_speed
 
     def leave(self, now: float) -> None:
         """Give the place back."""

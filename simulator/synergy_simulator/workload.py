@@ -32,6 +32,10 @@ class Task:
     weight: float = 1.0
     slo_s: float | None = None
     skew: float = 0.1
+    spread_speed: float = 1.0
+    """Part of its speed that is left when it lies on more nodes than it must."""
+    checkpoint_bytes: int = 0
+    """What a preemption has to write and to read."""
 
 
 @dataclass(frozen=True, slots=True)

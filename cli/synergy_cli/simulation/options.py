@@ -134,6 +134,25 @@ def run_options(command: Callable[..., Any]) -> Callable[..., Any]:
                 "--preemption-overhead", default=0.0, type=seconds, help="Seconds lost each time a job begins again."
             ),
             click.option(
+                "--minimum-run",
+                default=0.0,
+                type=seconds,
+                help="Nobody displaces a job whose run is younger than this.",
+            ),
+            click.option(
+                "--preemption-payback",
+                default=0.0,
+                type=seconds,
+                metavar="X",
+                help="Nor one whose run has not lasted X times as long as its preemption costs.",
+            ),
+            click.option(
+                "--pack-limit",
+                type=click.FloatRange(min=0.0),
+                metavar="SKEW",
+                help="Jobs with a larger skew wait for the fewest nodes, others take what is left over.",
+            ),
+            click.option(
                 "--profiling-overhead", default=0.0, type=seconds, help="Seconds of each job's profile run on its GPUs."
             ),
             click.option("--no-fill", is_flag=True, help="GPUs that fall free stay idle until the round ends."),
@@ -207,6 +226,9 @@ def options_of(
     measure: tuple[int, int] | None,
     until_measured_done: bool,
     preemption_overhead: float,
+    minimum_run: float,
+    preemption_payback: float,
+    pack_limit: float | None,
     profiling_overhead: float,
     no_fill: bool,
     sharing: bool,
@@ -242,6 +264,9 @@ def options_of(
         measure=measure,
         until_measured_done=until_measured_done,
         preemption_overhead_s=preemption_overhead,
+        minimum_run_s=minimum_run,
+        preemption_payback=preemption_payback,
+        pack_limit=pack_limit,
         profiling_s=profiling_overhead,
         fill=not no_fill,
         record=record,

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 
+from synergy_simulator.reproductions import tiresias_fig7, tiresias_fig10, tiresias_sensitivity, tiresias_tables
 from synergy_simulator.reproductions.common import Findings, Inputs
 from synergy_simulator.reproductions.fig5 import fig5
 from synergy_simulator.reproductions.fig6 import fig6
@@ -26,4 +27,11 @@ REPRODUCTIONS: Mapping[str, Callable[[Inputs], Findings]] = {
     "synergy-motivation": motivation,
     "synergy-opt-gap": opt_gap,
     "synergy-table5": table5,
+    "tiresias-fig7": tiresias_fig7.fig7,
+    "tiresias-fig10": tiresias_fig10.fig10,
+    "tiresias-fig12": tiresias_fig10.fig12,
+    "tiresias-fig14": tiresias_sensitivity.fig14,
+    "tiresias-fig15": tiresias_sensitivity.fig15,
+    "tiresias-table1": tiresias_tables.table1,
+    "tiresias-table5": tiresias_tables.table5,
 }

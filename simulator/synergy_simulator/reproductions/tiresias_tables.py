@@ -1,0 +1,43 @@
+"""Tiresias' tables 1 and 5: policies on a production trace."""
+
+from synergy_simulator.reproductions.common import Findings, Inputs
+from synergy_simulator.reproductions.tiresias_common import GPU_HOUR, PRODUCTION_NOTE, case, production, relative, times
+
+TABLE_1 = {"sf": (1.52, 1.20, 3.45), "srtf": (1.03, 1.01, 1.55)}
+"""Average, median and 95th percentile relative to SRSF."""
+TABLE_5 = {
+    "yarn-cs": (2.41, 30.85, 1.25),
+    "best-effort": (1.50, 9.03, 1.08),
+    "srtf": (1.00, 1.00, 0.84),
+    "2d-gittins": (0.97, 1.00, 0.85),
+}
+"""The same relative to Tiresias-L."""
+_HEADER = ("policy", "average", "median", "95th", "the paper's average", "median", "95th")
+
+
+def table1(inputs: Inputs) -> Findings:
+    """One dimension is not enough: fewest GPUs first and shortest first, beside the least GPUs times time first."""
+    return _table(inputs, TABLE_1, "srsf", "Table 1: one dimension beside two")
+
+
+def table5(inputs: Inputs) -> Findings:
+    """What knows no durations, beside what knows them and what asks nothing."""
+    return _table(inputs, TABLE_5, "2d-las", "Table 5: JCT relative to Tiresias-L in simulation")
+
+
+def _table(inputs: Inputs, paper: dict[str, tuple[float, float, float]], base: str, title: str) -> Findings:
+    workload = production(inputs)
+    names = [base, *paper]
+    cases = [case(name, workload, name, thresholds=(GPU_HOUR,)) for name in names]
+    summaries = dict(zip(names, inputs.run(cases), strict=True))
+    ours = relative(summaries, base)
+    rows = [(name, *map(times, ours[name]), *map(times, paper[name])) for name in paper]
+    differs = [PRODUCTION_NOTE, "Gandiva is not there: its time slices are not one of the policies here."]
+    if base == "srsf":
+        differs = [PRODUCTION_NOTE]
+    figures = {
+        f"{name}_{which}": value
+        for name in paper
+        for which, value in zip(("average", "median", "p95"), ours[name], strict=True)
+    }
+    return Findings(title, _HEADER, rows, differs, (), figures)

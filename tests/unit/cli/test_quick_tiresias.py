@@ -1,0 +1,39 @@
+"""Figures of Tiresias in their quick versions: each has the shape that the paper claims. Some 10 s of one core."""
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from synergy_cli.main import main
+
+
+@pytest.fixture
+def figures(request: pytest.FixtureRequest, tmp_path: Path) -> dict[str, float]:
+    """What the reproduction that the test names as its parameter found."""
+    arguments = [f"tiresias-{request.param}", "--quick", "--processes", "1", "--plot", str(tmp_path / "plot.html")]
+    result = CliRunner().invoke(main, ["reproduce", *arguments, "--json"])
+    assert result.exit_code == 0, result.output
+    found: dict[str, float] = json.loads(result.stdout)["figures"]
+    return found
+
+
+@pytest.mark.parametrize("figures", ["fig7"], indirect=True)
+def test_the_three_jobs_take_as_long_as_in_the_paper(figures: dict[str, float]) -> None:
+    assert figures == pytest.approx({"srsf": 28 / 3, "2d-gittins": 10.0, "2d-las": 35 / 3})
+
+
+@pytest.mark.parametrize("figures", ["table5"], indirect=True)
+def test_who_knows_no_durations_is_near_who_does_and_far_from_first_in_first_out(figures: dict[str, float]) -> None:
+    assert figures["srtf_average"] > 0.9
+    assert 0.9 < figures["2d-gittins_average"] < 1.1
+    assert figures["yarn-cs_average"] > figures["best-effort_average"] > 0.98
+    assert figures["yarn-cs_median"] > 1.5
+
+
+@pytest.mark.parametrize("figures", ["fig12"], indirect=True)
+def test_placement_by_skew_trains_fastest(figures: dict[str, float]) -> None:
+    assert figures["by_skew_training"] == 1.0
+    assert figures["anywhere_training"] > 1.05
+    assert figures["anywhere_training"] > figures["fewest_nodes_now_training"]
