@@ -15,19 +15,20 @@ from synergy_core.snapshot_format import SnapshotError
 MODES: tuple[str, ...] = get_args(ColocationMode)
 
 
+model_option = click.option(
+    "--colocation-model",
+    multiple=True,
+    metavar="MODEL.json",
+    help="What `colocation fit` has written, one for each GPU type; without, a generic one.",
+)
+
+
 def sharing_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Who shares a GPU, and by which predictions."""
-    for option in (
-        click.option(
-            "--colocation-model",
-            multiple=True,
-            metavar="MODEL.json",
-            help="What `colocation fit` has written, one for each GPU type; without, a generic one.",
-        ),
-        click.option("--colocation", default="none", show_default=True, help=f"Who shares a GPU: {', '.join(MODES)}."),
-    ):
-        command = option(command)
-    return command
+    names = ", ".join(MODES)
+    mode = click.option("--colocation", default="none", show_default=True, help=f"Who shares a GPU: {names}.")
+    made: Callable[..., Any] = mode(model_option(command))
+    return made
 
 
 def mode_of(name: str) -> ColocationMode:

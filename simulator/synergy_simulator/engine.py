@@ -10,15 +10,18 @@ event; a round in which nothing can have changed is passed over:
 
 import heapq
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from math import ceil, floor, inf
 
+from synergy_core.colocation.measurement import Predictor
 from synergy_core.memory import Memory
-from synergy_core.model import Allocation, Mode, Plan, PlanConfig, PriorityQueues, Snapshot, Tenant
+from synergy_core.model import Allocation, ColocationMode, Mode, Plan, PlanConfig, PriorityQueues, Snapshot, Tenant
 from synergy_core.plan import plan
 from synergy_simulator.run import Run
 from synergy_simulator.selection import ORDER_NEVER_CHANGES, SELECTS_BY_GPUS, SHARES_TIME, ranking, same_ones_run
+from synergy_simulator.sharing import Truth
+from synergy_simulator.together import Together
 from synergy_simulator.usage import Usage
 from synergy_simulator.workload import Task, Workload
 
@@ -56,6 +59,12 @@ class Options:
     """Fill GPUs that fall free between rounds at once; else they stay idle until the round ends."""
     reuse_plans: bool = True
     """Pass over rounds in which nothing can change."""
+    colocation: ColocationMode = "none"
+    """Who shares a GPU."""
+    predictors: Mapping[str, Predictor] = field(default_factory=dict)
+    """What the planner predicts of sharing, by GPU type; others: the generic ones."""
+    truth: Truth = field(default_factory=Truth)
+    """What sharing really costs."""
     record: bool = False
     """Keep who was where when, for a report."""
 
@@ -123,6 +132,7 @@ class _Simulation:
             options.mechanism in SELECTS_BY_GPUS
             and options.policy not in SHARES_TIME
             and len(workload.cluster.gpu_types) == 1
+            and options.colocation == "none"
         )
         settles_late = options.minimum_run_s > 0 or options.preemption_payback > 0
         self._moves_all_the_time = settles_late or (
@@ -133,6 +143,7 @@ class _Simulation:
         self._progress = progress
         self._watch = watch
         self._memory = Memory()
+        self._together = Together(options.truth)
         self._now = 0.0
         self._coming = 0
         self._active: dict[str, Run] = {}
@@ -285,6 +296,8 @@ class _Simulation:
 
     def _round(self) -> None:
         self._planned_round = round(self._now / self._options.round_s)
+        if self._together.measured(self._running.values(), self._now):
+            self._settled = False
         foreseen = self._settled and self._options.reuse_plans and not self._moves_all_the_time and self._is_foreseen()
         if not self._active or foreseen:
             self._queue_changed = False
@@ -308,7 +321,7 @@ class _Simulation:
         return same_ones_run(line, self._gpus, self._running, self._total_gpus)
 
     def _fill(self) -> None:
-        free = self._total_gpus - self._usage.gpus
+        free = self._total_gpus - round(self._usage.gpus)
         if any(self._gpus[name] <= free for name in self._active if name not in self._running):
             self._settled = not self._carry_out(self._plan("fill")) and self._settled
 
@@ -325,6 +338,8 @@ class _Simulation:
             preemption_payback=options.preemption_payback,
             pack_limit=options.pack_limit,
             explain=False,
+            colocation=options.colocation,
+            predictors=options.predictors,
         )
         jobs = tuple(run.job for run in self._active.values())
         snapshot = Snapshot(
@@ -351,14 +366,16 @@ class _Simulation:
             self._stop(run)
             run.preemptions += 1
             run.steps_from = inf
-        for allocation in answer.allocations:
-            run = self._active[allocation.job]
+        given = {allocation.job: allocation for allocation in answer.allocations}
+        members = {name: self._active[name].job for name, allocation in given.items() if allocation.partners}
+        for name, allocation in given.items():
+            run = self._active[name]
             if run.job.running != allocation:
-                self._give(run, allocation)
+                self._give(run, allocation, self._together.steps_per_s(allocation, members))
                 changed = True
         return changed
 
-    def _give(self, run: Run, allocation: Allocation) -> None:
+    def _give(self, run: Run, allocation: Allocation, steps_per_s: float) -> None:
         if run.job.running is not None:
             self._usage.add(run.job.running, -1)
         else:
@@ -367,7 +384,7 @@ class _Simulation:
             if run.steps_from == inf:
                 run.steps_from = self._now + run.job.preemption_cost_s
         self._usage.add(allocation, 1)
-        run.hold(allocation, self._now)
+        run.hold(allocation, self._now, steps_per_s)
         heapq.heappush(self._ends, (run.ends_at, run.task.name))
 
     def _stop(self, run: Run) -> None:

@@ -21,7 +21,8 @@ class Case:
 
 def label_of(options: Options) -> str:
     """How a run is called where nothing else tells it from others."""
-    return f"{options.policy} on {options.mechanism}"
+    sharing = "" if options.colocation == "none" else f", {options.colocation}"
+    return f"{options.policy} on {options.mechanism}{sharing}"
 
 
 def run_all(

@@ -2,7 +2,7 @@
 
 from math import ceil
 
-from synergy_core.model import Allocation, Job
+from synergy_core.model import Allocation, Job, Shared
 from synergy_simulator.workload import Task
 
 
@@ -31,6 +31,11 @@ class LiveJob(Job):
         """Let the clocks of the discretised queues begin anew."""
         object.__setattr__(self, "promoted_gpu_s", self.attained_gpu_s)
         object.__setattr__(self, "promoted_waiting_s", self.waiting_s)
+
+    def note(self, shared: Shared) -> None:
+        """Add what was measured while it shared; the newest of these partners counts."""
+        others = [one for one in self.shared if (one.gpu_type, one.partners) != (shared.gpu_type, shared.partners)]
+        object.__setattr__(self, "shared", (*others, shared))
 
     def progress(self, *, steps_done: int, attained_gpu_s: float, waiting_s: float) -> None:
         """Set how far it is, and what it had so far."""
@@ -102,6 +107,10 @@ class Run:
             steps_total=max(1, ceil(task.steps)),
             skew=task.skew,
             preemption_cost_s=self._preemption_cost_s,
+            sharing=bool(task.usage),
+            sharing_across_tenants=bool(task.usage),
+            usage=task.usage,
+            cpu_millis_max=task.cpu_millis_max,
             deadline_s=None if task.slo_s is None else task.arrival_s + task.slo_s,
             received_s=self.received_s,
             purpose="profile" if purpose == "profile" else "train",
@@ -135,8 +144,8 @@ class Run:
         done = 0 if self.profiling_s else min(int(self.task.steps - self.left), self.job.steps_total or 0)
         self.job.progress(steps_done=max(0, done), attained_gpu_s=self.gpu_s, waiting_s=self.waited_s)
 
-    def hold(self, allocation: Allocation, now: float) -> None:
-        """Take a place, or go on with other amounts in the same place."""
+    def hold(self, allocation: Allocation, now: float, steps_per_s: float) -> None:
+        """Take a place, or go on with other amounts in the same place, at this speed."""
         self.advance(now)
         if self.start_s is None and not self.profiling_s:
             self.start_s = now
@@ -144,7 +153,7 @@ class Run:
         if self.job.running is None:
             self.job.begin_run(now)
         self.job.hold(allocation)
-        self.speed = 1.0 if self.profiling_s else allocation.steps_per_s * self._kept_by(allocation)
+        self.speed = 1.0 if self.profiling_s else steps_per_s * self._kept_by(allocation)
         self.ends_at = max(now, self.steps_from) + max(0.0, self.left) / self.speed if self.speed > 0 else float("inf")
 
     def _kept_by(self, allocation: Allocation) -> float:

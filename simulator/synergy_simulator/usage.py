@@ -24,7 +24,8 @@ class Usage:
 
     cluster: Cluster
     until: float = 0.0
-    gpus: int = 0
+    gpus: float = 0
+    """A shared GPU counts in equal parts for those who share it."""
     cpu_millis: int = 0
     memory_bytes: int = 0
     wanted_gpus: int = 0
@@ -63,14 +64,15 @@ class Usage:
     def add(self, allocation: Allocation, sign: int) -> None:
         """Take (1) or give back (-1) an allocation."""
         for worker in allocation.workers:
-            self.gpus += sign * worker.gpus
+            gpus = worker.gpus / (1 + len(allocation.partners))
+            self.gpus += sign * gpus
             self.cpu_millis += sign * worker.cpu_millis
             self.memory_bytes += sign * worker.memory_bytes
-            self.cost_per_s += sign * worker.gpus * self._prices[allocation.gpu_type]
+            self.cost_per_s += sign * gpus * self._prices[allocation.gpu_type]
 
     def note(self, now: float, waiting: int) -> None:
         """Add the present to the series."""
-        moment = Moment(now, self.gpus, self.cpu_millis, self.memory_bytes, waiting)
+        moment = Moment(now, round(self.gpus), self.cpu_millis, self.memory_bytes, waiting)
         if self.series and self.series[-1].at == now:
             self.series[-1] = moment
         else:

@@ -1,8 +1,9 @@
 """What is simulated: the jobs of a trace with their matrices on a cluster."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
+from synergy_core.colocation.usage import Usage
 from synergy_core.kind import Kind
 from synergy_core.model import Job, Node, PlanConfig, Profile
 from synergy_core.pool import Pool as NodePool
@@ -36,6 +37,9 @@ class Task:
     """Part of its speed that is left when it lies on more nodes than it must."""
     checkpoint_bytes: int = 0
     """What a preemption has to write and to read."""
+    usage: Mapping[str, Usage] = field(default_factory=dict)
+    """What it does to a GPU, by type; empty: it shares none."""
+    cpu_millis_max: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +65,16 @@ def build_workload(trace: Sequence[TraceJob], profiles: ProfileTable | None, clu
     """
     known = _Known(profiles, cluster)
     return Workload(tuple(_task(job, known, cluster) for job in trace), cluster)
+
+
+def with_usages(workload: Workload, usages: Mapping[str, Usage]) -> Workload:
+    """The workload whose jobs share GPUs where their models' usage is told."""
+    types = workload.cluster.gpu_types
+    tasks = [
+        replace(task, usage=dict.fromkeys(types, usages[task.model])) if task.model in usages else task
+        for task in workload.tasks
+    ]
+    return Workload(tuple(tasks), workload.cluster)
 
 
 def _task(job: TraceJob, known: "_Known", cluster: Cluster) -> Task:

@@ -5,7 +5,15 @@ from typing import Any
 
 import click
 
-from synergy_cli.simulation.options import check_costs, input_options, options_of, run_options, workload_of
+from synergy_cli.sharing_options import model_option
+from synergy_cli.simulation.options import (
+    check_costs,
+    check_sharing,
+    input_options,
+    options_of,
+    run_options,
+    workload_of,
+)
 from synergy_cli.simulation.output import check_writable, progress_bar, write_whole
 from synergy_cli.text_table import text_table
 from synergy_simulator.grid import Case, label_of, run_all
@@ -26,6 +34,8 @@ def as_names(_context: click.Context, _option: click.Parameter, text: str) -> tu
 @click.option("--policies", default="fifo,srtf,las", show_default=True, callback=as_names, help="With commas.")
 @click.option("--mechanisms", default="proportional,tune", show_default=True, callback=as_names, help="With commas.")
 @run_options
+@model_option
+@click.option("--colocation", default="none", show_default=True, callback=as_names, help="With commas.")
 @click.option("--processes", type=click.IntRange(1), help="Simulations at a time (default: one per core).")
 @click.option("--report", metavar="OUT.html", help="Write figures and plots as one HTML file.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout and nothing else there.")
@@ -34,11 +44,13 @@ def compare_command(
     trace: str,
     profiles: str | None,
     cluster: str,
+    usage: str | None,
     seed: int,
     split: Any,
     part: tuple[int, int] | None,
     policies: tuple[str, ...],
     mechanisms: tuple[str, ...],
+    colocation: tuple[str, ...],
     processes: int | None,
     report: str | None,
     as_json: bool,
@@ -46,14 +58,18 @@ def compare_command(
 ) -> None:
     """Simulate a trace under each policy on each mechanism, on all cores."""
     check_writable("--report", report)
-    workload = workload_of(trace=trace, profiles=profiles, cluster=cluster, seed=seed, split=split, part=part)
+    workload = workload_of(
+        trace=trace, profiles=profiles, cluster=cluster, usage=usage, seed=seed, split=split, part=part
+    )
     jobs = len(workload.tasks)
     grid = [
-        options_of(policy=policy, mechanism=mechanism, jobs=jobs, record=True, **how)
+        options_of(policy=policy, mechanism=mechanism, colocation=mode, jobs=jobs, record=True, **how)
         for policy in policies
         for mechanism in mechanisms
+        for mode in colocation
     ]
     check_costs(policies, workload)
+    check_sharing(colocation, workload)
     cases = [Case(label_of(options), workload, options) for options in grid]
     with progress_bar("simulations", len(grid)) as bar:
         summaries = run_all(cases, processes=processes, progress=bar)
@@ -61,7 +77,12 @@ def compare_command(
         write_whole(report, page(f"{trace} on {workload.cluster.gpus} GPUs", summaries))
     if as_json:
         runs = [
-            {"policy": options.policy, "mechanism": options.mechanism, **summary.metrics.document()}
+            {
+                "policy": options.policy,
+                "mechanism": options.mechanism,
+                "colocation": options.colocation,
+                **summary.metrics.document(),
+            }
             for options, summary in zip(grid, summaries, strict=True)
         ]
         click.echo(json.dumps({"trace": trace, "gpus": workload.cluster.gpus, "runs": runs}))

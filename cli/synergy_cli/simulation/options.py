@@ -10,6 +10,7 @@ import click
 
 from synergy_cli.errors import BadInputError
 from synergy_cli.queue_options import queue_options, queues_of
+from synergy_cli.sharing_options import mode_of, predictors_of
 from synergy_core.mechanisms import MECHANISMS
 from synergy_core.model import Tenant
 from synergy_core.policies import POLICIES
@@ -22,7 +23,8 @@ from synergy_simulator.inputs.profiles import ProfileTable, read_profiles
 from synergy_simulator.inputs.traces import read_trace
 from synergy_simulator.models import built_in_profiles
 from synergy_simulator.selection import SHARES_TIME
-from synergy_simulator.workload import Workload, build_workload
+from synergy_simulator.sharing import BUILT_IN, read_usages
+from synergy_simulator.workload import Workload, build_workload, with_usages
 
 
 class Seconds(click.FloatRange):
@@ -95,6 +97,11 @@ def input_options(command: Callable[..., Any]) -> Callable[..., Any]:
                 "--profiles", metavar="P.json", help="Matrices, or `built-in`. Without, no job minds CPU and memory."
             ),
             click.option("--cluster", required=True, metavar="C.yaml", help="Pools of nodes."),
+            click.option(
+                "--usage",
+                metavar="U.csv",
+                help="What models do to a GPU (model,gpu_util,gmem_util,gmem), or `built-in`: those jobs may share.",
+            ),
             click.option("--seed", default=0, show_default=True, help="Seed of what is drawn."),
             click.option(
                 "--split",
@@ -182,7 +189,14 @@ def bad_input() -> Iterator[None]:
 
 
 def workload_of(
-    *, trace: str, profiles: str | None, cluster: str, seed: int, split: Split, part: tuple[int, int] | None
+    *,
+    trace: str,
+    profiles: str | None,
+    cluster: str,
+    usage: str | None,
+    seed: int,
+    split: Split,
+    part: tuple[int, int] | None,
 ) -> Workload:
     """Read and join the inputs."""
     with bad_input():
@@ -194,7 +208,10 @@ def workload_of(
             jobs = jobs[slice(*part)]
         if table is not None:
             jobs = with_models(jobs, split, table.models, seed=seed)
-        return build_workload(jobs, table, pools)
+        workload = build_workload(jobs, table, pools)
+        if usage is None:
+            return workload
+        return with_usages(workload, BUILT_IN if usage == "built-in" else read_usages(Path(usage)))
 
 
 def profiles_of(name: str) -> ProfileTable:
@@ -217,6 +234,16 @@ def check_costs(policies: Iterable[str], workload: Workload) -> None:
             )
 
 
+def check_sharing(modes: Iterable[str], workload: Workload) -> None:
+    """Raise BadInputError where GPUs are to be shared and nothing tells how."""
+    if all(mode == "none" for mode in modes):
+        return
+    if not any(task.usage for task in workload.tasks):
+        raise BadInputError("--colocation: no job of the trace has a usage of the GPU; give --usage")
+    if not any(pool.replicas > 1 and pool.gpu_memory_gib > 0 for pool in workload.cluster.pools):
+        raise BadInputError("--cluster: no pool has replicas above 1 and gpu_memory_gib; --colocation needs both")
+
+
 def options_of(
     *,
     policy: str,
@@ -237,6 +264,8 @@ def options_of(
     queue_thresholds: str,
     promote_knob: float | None,
     service_distribution: str | None,
+    colocation: str,
+    colocation_model: tuple[str, ...],
     record: bool = False,
 ) -> Options:
     """Check and gather how to simulate."""
@@ -269,5 +298,7 @@ def options_of(
         pack_limit=pack_limit,
         profiling_s=profiling_overhead,
         fill=not no_fill,
+        colocation=mode_of(colocation),
+        predictors=predictors_of(colocation_model, mode_of(colocation)),
         record=record,
     )

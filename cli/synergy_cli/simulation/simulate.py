@@ -5,7 +5,15 @@ from typing import Any
 
 import click
 
-from synergy_cli.simulation.options import check_costs, input_options, options_of, run_options, workload_of
+from synergy_cli.sharing_options import sharing_options
+from synergy_cli.simulation.options import (
+    check_costs,
+    check_sharing,
+    input_options,
+    options_of,
+    run_options,
+    workload_of,
+)
 from synergy_cli.simulation.output import check_writable, per_job_csv, progress_bar, write_whole
 from synergy_cli.text_table import text_table
 from synergy_core.mechanisms import MECHANISMS
@@ -22,6 +30,7 @@ from synergy_simulator.report.summary import summarize
 @click.option("--policy", default="fifo", show_default=True, help=f"One of {', '.join(sorted(POLICIES))}.")
 @click.option("--mechanism", default="tune", show_default=True, help=f"One of {', '.join(sorted(MECHANISMS))}.")
 @run_options
+@sharing_options
 @click.option("--per-job", metavar="OUT.csv", help="Write a line per job.")
 @click.option("--report", metavar="OUT.html", help="Write figures and plots as one HTML file.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout and nothing else there.")
@@ -30,6 +39,7 @@ def simulate_command(
     trace: str,
     profiles: str | None,
     cluster: str,
+    usage: str | None,
     seed: int,
     split: Any,
     part: tuple[int, int] | None,
@@ -43,7 +53,10 @@ def simulate_command(
     """Simulate a trace of jobs on a cluster, planned by the code that plans the real one."""
     check_writable("--per-job", per_job)
     check_writable("--report", report)
-    workload = workload_of(trace=trace, profiles=profiles, cluster=cluster, seed=seed, split=split, part=part)
+    workload = workload_of(
+        trace=trace, profiles=profiles, cluster=cluster, usage=usage, seed=seed, split=split, part=part
+    )
+    check_sharing([how["colocation"]], workload)
     options = options_of(policy=policy, mechanism=mechanism, jobs=len(workload.tasks), record=report is not None, **how)
     check_costs([policy], workload)
     with progress_bar(f"{policy} on {mechanism}", len(workload.tasks)) as bar:

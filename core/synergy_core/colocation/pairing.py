@@ -157,9 +157,7 @@ class Pairing:
         fractions = self._rules.fractions(jobs, gpu_type)
         members = tuple(self._member(one, pool, told) for one, told in zip(jobs, fractions, strict=True))
         least = pool.least_share
-        if any(sum(one.demand[d] for one in members) == 0 for d in (0, 1)):
-            return None
-        parts = split([one.demand for one in members], least)
+        parts = split(members, least)
         lows = zip(parts, jobs, strict=True)
         if any(part[0] < max(1, job.cpu_millis_min) or part[1] < max(1, job.memory_bytes_min) for part, job in lows):
             return None
@@ -169,7 +167,7 @@ class Pairing:
     def _bearable(self, group: Group) -> bool:
         """Whether everybody keeps its fair share, or what its user wants it to."""
         least = self._pools[group.gpu_type].least_share
-        parts = split([one.demand for one in group.members], least)
+        parts = split(group.members, least)
         for one, part in zip(group.members, parts, strict=True):
             wanted = one.job.min_throughput_fraction
             if one.kept(part) < (self._fair if wanted is None else wanted) - 1e-9:

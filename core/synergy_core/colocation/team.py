@@ -34,7 +34,7 @@ class Member:
     best: float
     """Its best speed alone, with all the CPU and memory that it can use; 0 where there is no matrix."""
     usual: float
-    """Its speed at the GPU-proportional share."""
+    """Its speed at the GPU-proportional share, within its own bounds."""
     most: Vector
     """Its demand vector alone."""
     demand: Vector
@@ -66,14 +66,15 @@ def member(job: Job, pool: Pool, fraction: float, tolerance: float) -> Member:
     terms = Kind(replace_running(job, None), pool.further, tolerance).on(pool)
     if profile is None:
         return Member(job, fraction, None, 0.0, 0.0, terms.wish[:2], terms.wish[:2])
-    usual = terms.proportional_steps_per_s()
+    usual = terms.steps_per_s(terms.proportional_to(pool.best_share))
     speed = Speed(profile)
     whole = Member(job, -1.0, speed, speed.at(_PLENTY), usual, terms.wish[:2], terms.wish[:2])
     return whole.keeping(fraction)
 
 
-def split(demands: Sequence[Vector], have: Vector) -> list[Vector]:
-    """What each member gets of `have`, which may have more entries: these are dealt out equally."""
+def split(members: Sequence[Member], have: Vector) -> list[Vector]:
+    """What each member gets of `have`, within its own upper bounds; further entries are dealt out equally."""
+    demands = [one.demand for one in members]
     parts = [[0] * len(have) for _ in demands]
     for dimension, amount in enumerate(have):
         wishes = [demand[dimension] if dimension < len(demand) else 0 for demand in demands]
@@ -83,6 +84,9 @@ def split(demands: Sequence[Vector], have: Vector) -> list[Vector]:
         for index in range(len(demands)):
             equal = rest // len(demands) if wanted <= amount else 0
             parts[index][dimension] = given[index] + equal
+    for one, part in zip(members, parts, strict=True):
+        for dimension, most in enumerate((one.job.cpu_millis_max, one.job.memory_bytes_max)):
+            part[dimension] = part[dimension] if most is None else min(part[dimension], most)
     return [tuple(part) for part in parts]
 
 
@@ -104,7 +108,7 @@ class Team:
             return [replace(given, job=self.members[0].name)]
         (whole,) = given.workers
         have = held_in(whole, pool.further)
-        parts = self._as_held(have, pool) if self.stays else split(self._demands(pool), have)
+        parts = self._as_held(have, pool) if self.stays else split(self.on[pool.gpu_type], have)
         found = []
         names = sorted(job.name for job in self.members)
         for index, (job, part) in enumerate(zip(self.members, parts, strict=True)):
@@ -120,9 +124,6 @@ class Team:
             )
             found.append(job.running if job.running is not None and one == job.running else one)
         return found
-
-    def _demands(self, pool: Pool) -> list[Vector]:
-        return [one.demand for one in self.on[pool.gpu_type]]
 
     def _speeds(self, index: int, part: Vector, pool: Pool) -> tuple[float, float]:
         running = self.members[index].running
@@ -165,7 +166,7 @@ def new_team(
     """Jobs that are to have one GPU of one of the types in `on`, on one of the nodes.
 
     Those of them that run must be on one GPU: it is the team's place. The team never gets less than the least share of
-    a GPU of its nodes' pools.
+    a GPU of its nodes' pools, within its members' upper bounds.
     """
     running = [job for job in members if job.running is not None]
     least = smaller(*(pools[gpu_type].least_share for gpu_type in on))
@@ -174,16 +175,14 @@ def new_team(
     job = _team_job(members, profiles, tuple(sorted(on)), _together(running), None if everywhere else nodes)
     job = replace(
         job,
-        cpu_millis_min=max(job.cpu_millis_min, least[0]),
-        memory_bytes_min=max(job.memory_bytes_min, least[1]),
-        cpu_millis_max=_at_least(job.cpu_millis_max, least[0]),
-        memory_bytes_max=_at_least(job.memory_bytes_max, least[1]),
+        cpu_millis_min=max(job.cpu_millis_min, _at_most(least[0], job.cpu_millis_max)),
+        memory_bytes_min=max(job.memory_bytes_min, _at_most(least[1], job.memory_bytes_max)),
     )
     return Team(job, tuple(members), on)
 
 
-def _at_least(bound: int | None, least: int) -> int | None:
-    return None if bound is None else max(bound, least)
+def _at_most(amount: int, bound: int | None) -> int:
+    return amount if bound is None else min(amount, bound)
 
 
 def _team_job(
@@ -248,10 +247,9 @@ def _matrix(members: Sequence[Member]) -> Profile | None:
     if all(one.speed is None for one in members):
         return None
     cpu, memory = (_axis([[*_points(one, d), one.demand[d]] for one in members]) for d in (0, 1))
-    demands = [one.demand for one in members]
 
     def done(cpu_millis: int, memory_bytes: int) -> float:
-        parts = split(demands, (cpu_millis, memory_bytes))
+        parts = split(members, (cpu_millis, memory_bytes))
         return sum(one.kept(part) for one, part in zip(members, parts, strict=True))
 
     table = tuple(tuple(done(c, m) for m in memory) for c in cpu)

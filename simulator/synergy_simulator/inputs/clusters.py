@@ -31,6 +31,9 @@ class Pool:
     """Price of a GPU for an hour."""
     storage_gib_per_s: float = 0.0
     replicas: int = 1
+    """Jobs that may share a GPU."""
+    gpu_memory_gib: float = 0.0
+    """Of a GPU; 0: not known, and its GPUs are not shared."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +66,7 @@ class Cluster:
                 cpu_millis=round(pool.cpus_per_node * 1000),
                 memory_bytes=round(pool.memory_gib_per_node * GIB),
                 replicas=pool.replicas,
+                gpu_memory_bytes=round(pool.gpu_memory_gib * GIB),
                 price_per_hour=pool.cost_per_hour,
             )
             for pool in self.pools
@@ -151,6 +155,7 @@ class _Reader:
             "cost_per_hour": self._amount,
             "storage_gib_per_s": self._amount,
             "replicas": self._count,
+            "gpu_memory_gib": self._amount,
         }
         self._only(node, checks.keys(), field)
         given = dict(_entries(node))

@@ -2,7 +2,13 @@
 
 from collections.abc import Callable, Mapping
 
-from synergy_simulator.reproductions import tiresias_fig7, tiresias_fig10, tiresias_sensitivity, tiresias_tables
+from synergy_simulator.reproductions import (
+    colocation,
+    tiresias_fig7,
+    tiresias_fig10,
+    tiresias_sensitivity,
+    tiresias_tables,
+)
 from synergy_simulator.reproductions.common import Findings, Inputs
 from synergy_simulator.reproductions.fig5 import fig5
 from synergy_simulator.reproductions.fig6 import fig6
@@ -15,6 +21,8 @@ from synergy_simulator.reproductions.opt_gap import opt_gap
 from synergy_simulator.reproductions.table5 import table5
 
 REPRODUCTIONS: Mapping[str, Callable[[Inputs], Findings]] = {
+    "colocation-best": colocation.best,
+    "colocation-worst": colocation.worst,
     "synergy-fig5": fig5,
     "synergy-fig6": fig6,
     "synergy-fig7": fig7,

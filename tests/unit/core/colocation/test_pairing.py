@@ -177,3 +177,11 @@ def test_the_last_of_a_pair_goes_on_alone_where_it_is() -> None:
         result = plan(left, replace(AUTO, mode=mode))  # type: ignore[arg-type]
         assert partners(result) == {"b": ()}
         assert result.preempted == ()
+
+
+def test_nobody_gets_more_than_its_own_bounds_and_a_bound_job_is_measured_by_them() -> None:
+    few = {"cpu_millis_max": 500}
+    result = planned([job("a", cpu=4000, **few), job("b", cpu=4000, **few)])
+    assert partners(result) == {"a": ("b",), "b": ("a",)}
+    assert [one.workers[0].cpu_millis for one in result.allocations] == [500, 500]
+    assert all(one.steps_per_s == one.proportional_steps_per_s == 1.25 for one in result.allocations)

@@ -59,6 +59,7 @@ def _jobs(draw: st.DrawFn, name: str) -> Job:
         preemptible=draw(st.sampled_from((True, True, True, False))),
         nodes=draw(st.sampled_from((None, None, None, ("n0",)))),
         cpu_millis_min=draw(st.sampled_from((0, 0, 400))),
+        cpu_millis_max=draw(st.sampled_from((None, None, 800))),
         sharing=draw(st.sampled_from((True, True, True, False))),
         sharing_across_tenants=draw(st.booleans()),
         tenant=draw(st.sampled_from(("a", "a", "b"))),
@@ -113,6 +114,10 @@ def check(snapshot: Snapshot, config: PlanConfig) -> None:
             assert used.get(node.name, Counter())[dimension] <= promises.left(node, dimension), dimension
     for one in result.allocations:
         job = jobs[one.job]
+        if one.partners:
+            assert one.workers[0].cpu_millis >= max(1, job.cpu_millis_min)
+            assert one.workers[0].cpu_millis <= (job.cpu_millis_max or 1 << 50)
+            assert one.workers[0].memory_bytes >= 1
         if one.partners and config.colocation == "auto" and config.mode == "round" and one.proportional_steps_per_s:
             fair = sum(node.gpus for node in snapshot.nodes) / sum(other.gpus for other in snapshot.jobs)
             least = min(1.0, fair) if job.min_throughput_fraction is None else job.min_throughput_fraction

@@ -1,0 +1,73 @@
+"""`kube-synergy simulate | compare --colocation`, and the co-location thesis' figures."""
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from synergy_cli.main import main
+
+TRACE = "job_id,arrival_s,gpus,model,steps,duration_s\n" + "\n".join(f"j{i},0,1,m5,1000,1000" for i in range(4))
+POOL = "name: v, gpu_type: V100, nodes: 1, gpus_per_node: 2, cpus_per_node: 24, memory_gib_per_node: 400"
+
+
+def _run(folder: Path, command: str, *arguments: str, shared: str = ", replicas: 2, gpu_memory_gib: 16") -> Result:
+    trace, cluster = folder / "T.csv", folder / "C.yaml"
+    trace.write_text(TRACE)
+    cluster.write_text(f"pools: [{{{POOL}{shared}}}]")
+    inputs = ["--trace", str(trace), "--cluster", str(cluster), "--profiles", "built-in"]
+    return CliRunner().invoke(main, [command, *inputs, *arguments])
+
+
+def test_compare_puts_modes_side_by_side(tmp_path: Path) -> None:
+    arguments = ("--policies", "fifo", "--mechanisms", "tune", "--usage", "built-in", "--processes", "1", "--json")
+    done = _run(tmp_path, "compare", *arguments, "--colocation", "none,thesis,auto")
+    runs = {one["colocation"]: one for one in json.loads(done.stdout)["runs"]}
+    assert list(runs) == ["none", "thesis", "auto"]
+    assert runs["auto"]["makespan_s"] < runs["none"]["makespan_s"]
+    assert runs["auto"]["avg_jct_s"] < runs["none"]["avg_jct_s"]
+
+
+def test_simulate_names_the_mode(tmp_path: Path) -> None:
+    assert _run(tmp_path, "simulate", "--usage", "built-in", "--colocation", "auto").exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "shared", "message"),
+    [
+        (("--colocation", "spam"), ", replicas: 2", "--colocation: "),
+        (("--colocation", "auto"), ", replicas: 2", "--colocation: no job of the trace has a usage"),
+        (("--colocation", "auto", "--usage", "built-in"), "", "--cluster: no pool has replicas above 1"),
+        (("--usage", "nowhere.csv"), "", "nowhere.csv: cannot be read"),
+        ((), ", gpu_memory_gib: -1", "pools[0].gpu_memory_gib: must be a number of at least 0"),
+    ],
+)
+def test_bad_options_are_refused(arguments: tuple[str, ...], shared: str, message: str, tmp_path: Path) -> None:
+    done = _run(tmp_path, "simulate", *arguments, shared=shared)
+    assert (done.exit_code, message in done.stderr, done.stderr.count("\n")) == (2, True, 1)
+
+
+def _figures(name: str, folder: Path) -> dict[str, float]:
+    arguments = ["reproduce", name, "--quick", "--processes", "1", "--plot", str(folder / "plot.html"), "--json"]
+    done = CliRunner().invoke(main, arguments)
+    assert done.exit_code == 0, done.output
+    found: dict[str, float] = json.loads(done.stdout)["figures"]
+    return found
+
+
+def test_in_the_best_case_the_makespan_is_what_the_thesis_says_or_less(tmp_path: Path) -> None:
+    found = _figures("colocation-best", tmp_path)
+    for mode in ("thesis", "auto"):
+        assert found[f"{mode}_makespan_10"] <= 0.63
+        assert found[f"{mode}_makespan_2"] <= 0.5
+        assert found[f"{mode}_jct_10"] <= 1.61
+        assert 1.0 <= found[f"{mode}_jct_2"] <= 1.25
+        assert found[f"{mode}_queue_10"] < 0.2
+
+
+def test_in_the_worst_case_the_makespan_is_never_longer(tmp_path: Path) -> None:
+    found = _figures("colocation-worst", tmp_path)
+    for mode in ("thesis", "auto"):
+        for workers in (10, 2):
+            assert found[f"{mode}_makespan_{workers}"] <= 1.001
