@@ -1,6 +1,6 @@
 """Deadlines as the throughputs that an allocation must give (`min-cost-slo`).
 
-A deadline counts as a round earlier than it is, or as half the time that is left: rounds give what X says only on
+A deadline counts as two rounds earlier than it is, or as half the time that is left: rounds give what X says only on
 average. Who misses its deadline in any case asks for all its time on its fastest type, and comes after all who can
 keep theirs. Where not all can, as many as possible do.
 """
@@ -18,6 +18,7 @@ from synergy_core.deadlines import late_alone
 from synergy_core.model import Job
 from synergy_core.policies.queue import Queue
 
+_ROUNDS_EARLY = 2
 _LATE = 1e-3
 """Urgency of who is late already, beside 1."""
 _LESS = 1e-6
@@ -41,7 +42,7 @@ def with_deadlines(
         if late_alone(job, queue.now, float(fastest[index])) is not None:
             asked[index], urgency[index] = fastest[index], _LATE
         else:
-            needed = problem.steps[index] / max(left - queue.round_s, 0.5 * left)
+            needed = problem.steps[index] / max(left - _ROUNDS_EARLY * queue.round_s, 0.5 * left)
             asked[index] = min(needed, fastest[index])
     if not asked.any():
         return problem, ()

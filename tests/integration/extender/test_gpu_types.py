@@ -84,21 +84,22 @@ def job(operator: Operator, speeds: dict[str, float], **more: Any) -> Object:
 async def test_cost_and_deadlines_decide_who_runs_where_and_everybody_hears_why(
     kube: KubeClient, operator: Operator, follow: Follow, two_types: None
 ) -> None:
-    """One job is cheap on a T4; a second is in a hurry; a third can only be late; a fourth is not worth any GPU."""
+    """Two jobs are cheaper on a T4, and there is one; a third is in a hurry; a fourth can only be late."""
+    await follow("InForce", policy="fifo", roundSeconds=3600)
+    status = await follow("PriceMissing", policy="min-cost-slo")
+    assert status["inForce"]["policy"] == "fifo", "what goes without prices serves"
+    await price(kube, PRICES)
     try:
-        status = await follow("PriceMissing", policy="min-cost-slo", roundSeconds=3600)
-        assert status["inForce"]["policy"] == "fifo", "what goes without prices serves"
-        await price(kube, PRICES)
         status = await follow("InForce", policy="min-cost-slo")
         assert status["inForce"]["policy"] == "min-cost-slo"
         now = time.time()
         cheap = job(operator, {V100: 2.0, T4: 1.0})
         await operator.submit("cheap", **cheap)
         assert (await operator.allocation("cheap", state="Granted"))["gpuType"] == T4
-        await operator.submit("dear", **job(operator, {V100: 1.0}))
-        assert (await operator.queue("dear"))["reason"] == "NotWorthItsPrice"
+        await operator.submit("patient", **cheap)
+        assert (await operator.queue("patient"))["reason"] == "NotWorthItsPrice"
         due = {"slo": {"deadline": format_time(now + 0.7 * HOUR)}}
-        await operator.submit("urgent", **job(operator, {V100: 2.0, T4: 1.0}, **due))
+        await operator.submit("urgent", **cheap, **due)
         assert (await operator.allocation("urgent", state="Granted"))["gpuType"] == V100
         await operator.submit("hopeless", **job(operator, {V100: 2.0}, slo={"deadline": format_time(now + 60)}))
 
