@@ -6,7 +6,7 @@ keep theirs. Where not all can, as many as possible do.
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -25,13 +25,18 @@ _LESS = 1e-6
 """By so much less than what can be had is asked for: a solver's tolerance."""
 
 
-def with_deadlines(
-    queue: Queue, jobs: Sequence[Job], problem: Problem, budget: Budget
-) -> tuple[Problem, tuple[str, ...]]:
-    """The problem with deadlines that can all be kept, and the jobs that only others keep from keeping theirs.
+@dataclass(frozen=True, slots=True)
+class Deadlines:
+    """What rounds are to know of the deadlines."""
 
-    Raises OutOfTimeError.
-    """
+    colliding: tuple[str, ...] = ()
+    """Jobs that only others keep from keeping theirs."""
+    pressed: frozenset[str] = frozenset()
+    """Jobs that have not a round to lose: X gives them all their time, and they come before all others."""
+
+
+def with_deadlines(queue: Queue, jobs: Sequence[Job], problem: Problem, budget: Budget) -> tuple[Problem, Deadlines]:
+    """The problem with deadlines that can all be kept, and what is to be known of them. Raises OutOfTimeError."""
     view = problem if queue.aware else agnostic(problem)
     fastest = (view.throughputs * (view.workers > 0)).max(axis=1)
     asked, urgency = np.zeros(len(jobs)), np.ones(len(jobs))
@@ -45,10 +50,15 @@ def with_deadlines(
             needed = problem.steps[index] / max(left - _ROUNDS_EARLY * queue.round_s, 0.5 * left)
             asked[index] = min(needed, fastest[index])
     if not asked.any():
-        return problem, ()
+        return problem, Deadlines()
     part = reached(view, asked, urgency, budget)
     given = asked * part * (1.0 - _LESS)
     with np.errstate(divide="ignore"):
         slo = np.where(given > _LESS * fastest, problem.steps / given, np.inf)
-    short = np.flatnonzero((part < 1.0) & (urgency == 1.0))
-    return replace(problem, slo=slo), tuple(jobs[index].name for index in short.tolist())
+    alive = urgency == 1.0
+    short = np.flatnonzero((part < 1.0) & alive)
+    pressed = np.flatnonzero((part == 1.0) & alive & (asked > 0) & (asked >= fastest * (1.0 - _LESS)))
+    return replace(problem, slo=slo), Deadlines(
+        colliding=tuple(jobs[index].name for index in short.tolist()),
+        pressed=frozenset(jobs[index].name for index in pressed.tolist()),
+    )

@@ -35,13 +35,14 @@ Where the paper leaves room:
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from math import inf
 
 from synergy_core.allocation import ALLOCATION_POLICIES
 from synergy_core.allocation.budget import OutOfTimeError
 from synergy_core.allocation.problem import Floats, Problem
 from synergy_core.model import Job, SharesFrom
 from synergy_core.policies.queue import Queue, Ranking
-from synergy_core.policies.shares_deadlines import with_deadlines
+from synergy_core.policies.shares_deadlines import Deadlines, with_deadlines
 from synergy_core.policies.shares_problem import Speeds, check_prices, problem_of
 
 NAMES = (
@@ -147,21 +148,21 @@ class _Found:
 
 
 def _found(policy: str, queue: Queue, jobs: Sequence[Job], problem: Problem) -> _Found:
-    colliding: tuple[str, ...] = ()
+    deadlines = Deadlines()
     x: Floats
     try:
         if policy == "min-cost-slo":
-            problem, colliding = with_deadlines(queue, jobs, problem, queue.solutions.budget)
+            problem, deadlines = with_deadlines(queue, jobs, problem, queue.solutions.budget)
         x, shares_from = queue.solutions.shares(problem, policy, aware=queue.aware)
     except OutOfTimeError:
         x, shares_from = queue.solutions.stand_in(problem)
     entries = [
-        _Entry(_priority(queue, job, gpu_type, share), share, job, gpu_type)
+        _Entry(inf if job.name in deadlines.pressed else _priority(queue, job, gpu_type, share), share, job, gpu_type)
         for job, shares in zip(jobs, x.tolist(), strict=True)
         for gpu_type, share in zip(problem.types, shares, strict=True)
         if share > _LEAST
     ]
-    return _Found(sorted(entries, key=lambda entry: entry.order), colliding, shares_from)
+    return _Found(sorted(entries, key=lambda entry: entry.order), deadlines.colliding, shares_from)
 
 
 def _priority(queue: Queue, job: Job, gpu_type: str, share: float) -> float:

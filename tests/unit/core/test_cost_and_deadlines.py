@@ -131,6 +131,16 @@ def _after(one: Job, allocation: Any, seconds: float) -> Job:
     return replace(one, running=allocation, received_s=received, steps_done=done)
 
 
+def test_who_has_not_a_round_to_lose_comes_before_who_is_further_behind_its_share() -> None:
+    """Of two V100s one is for `spoilt` all the time, which has had a lot, and one for two others, which had nothing."""
+    spoilt = _typed("spoilt", V100=20.0, deadline_s=0.55 * HOUR, arrival_s=-HOUR, received_s={"V100": HOUR})
+    others = [_typed(f"other{index}", V100=20.0, arrival_s=-HOUR) for index in range(2)]
+    nodes = (node("v", 2, gpu_type="V100", price_per_hour=4.0),)
+    assert "spoilt" in _types(planned(nodes, [spoilt, *others], policy="min-cost-slo"))
+    in_no_hurry = replace(spoilt, deadline_s=50 * HOUR)
+    assert "spoilt" not in _types(planned(nodes, [in_no_hurry, *others], policy="min-cost-slo"))
+
+
 def test_a_type_without_a_price_is_named() -> None:
     with pytest.raises(FieldError, match=r"nodes: of type K80 lack price_per_hour; min-cost needs the price"):
         planned([DEAR_AND_CHEAP[0], node("k", 1, gpu_type="K80")], [_typed("a", K80=1.0)], policy="min-cost")
