@@ -116,7 +116,7 @@ _options = st.fixed_dictionaries(
 def test_passing_over_rounds_changes_nothing(
     tmp_path_factory: pytest.TempPathFactory, jobs: list[TraceJob], options: dict[str, Any]
 ) -> None:
-    workload = build_workload(jobs, native(tmp_path_factory.mktemp("profiles")), server(2, nodes=2))
+    workload = build_workload(jobs, native(tmp_path_factory.mktemp("profiles")), server(2, nodes=2, cost_per_hour=1.0))
     jumping = simulate(workload, Options(**options, round_s=50.0))
     looking = simulate(workload, Options(**options, round_s=50.0, reuse_plans=False))
     assert len(jumping.plan_s) <= len(looking.plan_s)
