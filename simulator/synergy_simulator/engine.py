@@ -232,7 +232,12 @@ class _Simulation:
             return True
         if len(self._active) == len(self._running):
             return False
-        return self._queue_changed or self._options.policy not in ORDER_NEVER_CHANGES
+        return self._queue_changed or not self._waits_in_vain
+
+    @property
+    def _waits_in_vain(self) -> bool:
+        """Whether who waits now does until somebody comes or ends: pairs that did badly are tried again some time."""
+        return self._options.policy in ORDER_NEVER_CHANGES and self._options.colocation == "none"
 
     # Events
 
@@ -308,7 +313,7 @@ class _Simulation:
     def _is_foreseen(self) -> bool:
         if len(self._active) == len(self._running):
             return True
-        if not self._queue_changed and self._options.policy in ORDER_NEVER_CHANGES:
+        if not self._queue_changed and self._waits_in_vain:
             return True
         if not self._can_foresee or self._profiling:
             return False

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from support.simulation import flat, native, server, simulated, times, traced
 from synergy_core.model import PriorityQueues
 from synergy_core.policies import POLICIES
+from synergy_core.policies.time_shares import BY_COST
 from synergy_simulator.engine import Options, simulate
 from synergy_simulator.inputs.traces import TraceJob
 from synergy_simulator.metrics import job_rows
@@ -97,7 +98,7 @@ def _traces(draw: st.DrawFn) -> list[TraceJob]:
 
 _options = st.fixed_dictionaries(
     {
-        "policy": st.sampled_from(sorted(POLICIES)),
+        "policy": st.sampled_from(sorted(POLICIES.keys() - BY_COST)),  # the cluster has no prices
         "mechanism": st.sampled_from(("proportional", "tune", "opt", "greedy", "drf-tune", "tetris")),
         "fill": st.booleans(),
         "preemption_overhead_s": st.sampled_from((0.0, 30.0)),

@@ -118,3 +118,15 @@ def test_usages_are_read(tmp_path: Path) -> None:
     assert read_usages(path) == {
         "res18": Usage(compute=0.55, bandwidth=0.35, memory_bytes=4 * GIB, model="res18"),
     }
+
+
+@pytest.mark.parametrize("kept", [0.3, 0.8])
+def test_passing_over_rounds_changes_nothing(kept: float) -> None:
+    workload = _workload(5, gpus=2)
+    late = [replace(task, arrival_s=700.0 * index) for index, task in enumerate(workload.tasks)]
+    how = Options(policy="fifo", colocation="auto", truth=Truth(Fixed(kept), deviation=0.0))
+    jumping, looking = (
+        simulate(replace(workload, tasks=tuple(late)), replace(how, reuse_plans=reuse)) for reuse in (True, False)
+    )
+    assert [run.finish_s for run in jumping.runs] == pytest.approx([run.finish_s for run in looking.runs])
+    assert len(jumping.plan_s) < len(looking.plan_s)
