@@ -1,12 +1,13 @@
 """Deadlines as the throughputs that an allocation must give (`min-cost-slo`).
 
-A deadline counts as two rounds earlier than it is, or as half the time that is left: rounds give what X says only on
+A deadline counts as two rounds earlier than it is, or as now where that would be past: rounds give what X says only on
 average. Who misses its deadline in any case asks for all its time on its fastest type, and comes after all who can
 keep theirs. Where not all can, as many as possible do.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from math import inf
 
 import numpy as np
 
@@ -47,7 +48,8 @@ def with_deadlines(queue: Queue, jobs: Sequence[Job], problem: Problem, budget: 
         if late_alone(job, queue.now, float(fastest[index])) is not None:
             asked[index], urgency[index] = fastest[index], _LATE
         else:
-            needed = problem.steps[index] / max(left - _ROUNDS_EARLY * queue.round_s, 0.5 * left)
+            spare = left - _ROUNDS_EARLY * queue.round_s
+            needed = problem.steps[index] / spare if spare > 0.0 else inf
             asked[index] = min(needed, fastest[index])
     if not asked.any():
         return problem, Deadlines()
