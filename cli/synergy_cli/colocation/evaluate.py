@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from synergy_cli.text_table import text_table
 from synergy_core.colocation.effects import fit_effects
-from synergy_core.colocation.evaluation import Bin, Score, calibration, judged, judged_after, score
+from synergy_core.colocation.evaluation import Bin, Score, calibration, judged, judged_after, score, threshold_accuracy
 from synergy_core.colocation.measurement import Measurement
 from synergy_core.colocation.sums import fit_sums
 
@@ -18,6 +18,8 @@ class Evaluation:
 
     scores: Mapping[str, Score]
     """By predictor: `sums` (the thesis') and `effects` (ours)."""
+    threshold: float
+    """Part of the measurements told rightly by a bound on the sum of compute."""
     after: Mapping[int, float]
     """Mean absolute error of an unseen job's fraction after so many observations of it."""
     calibration: Sequence[Bin]
@@ -28,6 +30,7 @@ def evaluations(measured: Sequence[Measurement]) -> Evaluation:
     ours = judged(measured, fit_effects)
     return Evaluation(
         scores={"sums": score(judged(measured, fit_sums)), "effects": score(ours)},
+        threshold=threshold_accuracy(measured),
         after={seen: score(judged_after(measured, fit_effects, seen)).mae for seen in OBSERVATIONS},
         calibration=calibration(ours),
     )
@@ -40,6 +43,7 @@ def evaluation_text(found: Evaluation) -> str:
         (name, f"{one.mae:.4f}", f"{one.share_accuracy:.1%}", f"{one.mean_accuracy:.1%}")
         for name, one in found.scores.items()
     ]
+    rows.append(("bound on the sum of compute", "-", f"{found.threshold:.1%}", "-"))
     any_ = next(iter(found.scores.values()))
     rows.append(("commoner answer", "-", f"{any_.commoner:.1%}", f"{any_.commoner_mean:.1%}"))
     after = [(str(seen), f"{mae:.4f}") for seen, mae in found.after.items()]

@@ -84,6 +84,23 @@ def judged_after(
     return found
 
 
+def threshold_accuracy(measurements: Sequence[Measurement]) -> float:
+    """The part told rightly, whether every job keeps `KEPT`, by the thesis' criterion: a bound on the sum of compute.
+
+    The bound (figure 4.12) is the one that tells most of the other families' measurements rightly.
+    """
+    right = []
+    for _, inside, outside in _folds(measurements):
+        loads = sorted({_load(one) for one in outside})
+        bound = max(loads, key=lambda load: sum((_load(one) <= load) == _all(one.fractions) for one in outside))
+        right += [(_load(one) <= bound) == _all(one.fractions) for one in inside]
+    return _part(right)
+
+
+def _load(one: Measurement) -> float:
+    return sum(usage.compute for usage in one.usages)
+
+
 def _observation(one: Measurement, index: int) -> Observation:
     partners = (*one.usages[:index], *one.usages[index + 1 :])
     return Observation(one.usages[index], partners, one.fractions[index])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from synergy_core.colocation.effects import fit_effects
-from synergy_core.colocation.evaluation import calibration, family, judged, judged_after, score
+from synergy_core.colocation.evaluation import calibration, family, judged, judged_after, score, threshold_accuracy
 from synergy_core.colocation.measurement import Measurement, Observation
 from synergy_core.colocation.model_format import SharingModel, model_text, parse_model
 from synergy_core.colocation.sums import fit_sums
@@ -100,6 +100,16 @@ def test_the_evaluation_keeps_whole_families_out() -> None:
     assert found.mae < score(judged(measured(), fit_sums)).mae
     assert 0.5 <= found.commoner <= 1.0
     assert sum(one.jobs for one in calibration(answers)) == 2 * len(answers)
+
+
+def test_a_bound_on_the_load_tells_what_the_load_decides() -> None:
+    computes = {"A": 0.2, "B": 0.5, "C": 0.6, "D": 0.9}
+    jobs = [Usage(model=name, compute=compute, bandwidth=0.0) for name, compute in computes.items()]
+    pairs = list(combinations_with_replacement(jobs, 2))
+    decided = [Measurement(pair, (0.9 if pair[0].compute + pair[1].compute <= 1.05 else 0.7,) * 2) for pair in pairs]
+    assert threshold_accuracy(decided) > 0.8
+    turned = [Measurement(one.usages, (1.6 - one.fractions[0],) * 2) for one in decided]
+    assert threshold_accuracy(turned) < 0.5
 
 
 def test_observations_bring_an_unseen_job_nearer() -> None:
