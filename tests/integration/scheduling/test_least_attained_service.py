@@ -15,7 +15,7 @@ from support.observer import Observer
 from support.waiting import eventually
 from synergy_api.timestamps import parse_time
 from synergy_kube import KubeClient
-from synergy_kube.resources import TRAINING_JOBS
+from synergy_kube.resources import SCHEDULING_POLICIES, TRAINING_JOBS
 
 pytestmark = pytest.mark.integration
 
@@ -74,6 +74,12 @@ async def test_a_short_job_overtakes_two_long_ones_which_come_back_within_the_pr
 
         await eventually(fallen, seconds=20, what="both long jobs to run")
         shorts = [f"short-{number}" for number in range(6)]
+
+        async def counted() -> bool:
+            history = ((await kube.get(SCHEDULING_POLICIES, "default")).get("status") or {}).get("history") or {}
+            told = [((await status_of(name)).get("marks") or {}).get("counted") for name in shorts]
+            return sum(history.get("counts", [])) >= len(shorts) and all(told) and not history["pending"]
+
         for name in shorts:
             await submit(kube, namespace, name, **job(8, 3))
         await reaches(kube, namespace, shorts[0], "Succeeded", seconds=90)
@@ -91,6 +97,7 @@ async def test_a_short_job_overtakes_two_long_ones_which_come_back_within_the_pr
             _came_back_in_time(status)
         for name in shorts:
             await reaches(kube, namespace, name, "Succeeded", seconds=90)
+        await eventually(counted, seconds=30, what="each finished job to be in the history, and to know it")
     assert observer.broken == []
 
 
