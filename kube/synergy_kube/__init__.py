@@ -5,8 +5,18 @@ decode slowly and take most of a controller's memory.
 """
 
 from synergy_kube.client import KubeClient
-from synergy_kube.errors import ApiError, Conflict, Gone, NotFound
+from synergy_kube.errors import ApiError, Conflict, Gone, NoClusterError, NotFound
 from synergy_kube.reflector import Change, Reflector
 from synergy_kube.resources import Resource
 
-__all__ = ["ApiError", "Change", "Conflict", "Gone", "KubeClient", "NotFound", "Reflector", "Resource"]
+__all__ = [
+    "ApiError",
+    "Change",
+    "Conflict",
+    "Gone",
+    "KubeClient",
+    "NoClusterError",
+    "NotFound",
+    "Reflector",
+    "Resource",
+]

@@ -4,6 +4,10 @@ from collections.abc import Mapping
 from typing import Any
 
 
+class NoClusterError(Exception):
+    """Nothing says where an API server is, or what says so cannot be read."""
+
+
 class ApiError(Exception):
     """The API server answered with an error. `reason` and `message` are the Status object's."""
 

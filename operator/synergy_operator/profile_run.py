@@ -14,7 +14,7 @@ from synergy_api.timestamps import parse_time
 from synergy_api.training_job import Allocation, NodeShare, ProfileStatus, RunOutcome, ServiceStatus, TrainingJobSpec
 from synergy_operator.actions import Action, CreateJob, DeleteJob
 from synergy_operator.conditions import Verdict, no
-from synergy_operator.half_bound import BIND_SECONDS
+from synergy_operator.half_bound import BIND_SECONDS, hold_up
 from synergy_operator.hindrance import cannot_start, hindrance, questions, questions_of_job, refused_pod
 from synergy_operator.image_change import of_newest_image
 from synergy_operator.observed import Observed
@@ -286,19 +286,23 @@ def _lost(series: _Series) -> Finding | None:
         if pod is None and now >= job.created_at + POD_SECONDS:
             return say(Reason.PROFILE_POD_MISSING, run=number, job=job.name, seconds=int(POD_SECONDS))
         if pod is not None and not pod.node and now >= pod.created_at + BIND_SECONDS:
-            why = hindrance(pod, series.observed)
-            if why is not None and why.reason is Reason.VOLUME_NOT_MOUNTED:
-                return why
-        if pod is not None and (problem := _pod_loss(pod, now)):
+            return _not_bound(series, pod)
+        if pod is not None and (problem := _pod_loss(pod)):
             return say(Reason.WORKER_LOST, run=number, rank=0, problem=problem)
     return None
 
 
-def _pod_loss(pod: PodView, now: float) -> str:
+def _not_bound(series: _Series, pod: PodView) -> Finding:
+    why = hindrance(pod, series.observed)
+    if why is not None and why.reason is Reason.VOLUME_NOT_MOUNTED:
+        return why
+    facts = {"rank": 0, "seconds": int(BIND_SECONDS), "problem": hold_up(pod)}
+    return say(Reason.GANG_NOT_BOUND, run=series.number, **facts)
+
+
+def _pod_loss(pod: PodView) -> str:
     if worker_state(pod) in (WorkerState.LOST, WorkerState.REFUSED):
         return pod.disruption or pod.message or pod.reason or f"pod {pod.name} was deleted"
-    if not pod.node and now >= pod.created_at + BIND_SECONDS:
-        return pod.unschedulable or f"pod {pod.name} was not bound within {int(BIND_SECONDS)} s"
     return ""
 
 

@@ -14,7 +14,9 @@ from synergy_operator.retries import backoff_seconds, evicted_seconds
 from synergy_operator.run_step import reason_of
 from synergy_operator.views import PodView
 
-_REFUSED: Final = frozenset({Reason.POD_REFUSED, Reason.PROFILE_POD_MISSING, Reason.VOLUME_NOT_MOUNTED})
+_REFUSED: Final = frozenset(
+    {Reason.POD_REFUSED, Reason.PROFILE_POD_MISSING, Reason.VOLUME_NOT_MOUNTED, Reason.GANG_NOT_BOUND}
+)
 
 
 def started_at(pods: Iterable[PodView], workers: int) -> float | None:

@@ -17,7 +17,7 @@ from synergy_api.training_job import Allocation, RunOutcome, ServiceStatus, Trai
 from synergy_operator.actions import Action, ConfirmUnbound, CreatePod, DeletePod, EnsureService, UngatePod
 from synergy_operator.conditions import RESOURCES, no, yes
 from synergy_operator.gang import Member, headless_service, members, worker_pod
-from synergy_operator.half_bound import BIND_SECONDS, half_bound, ungated_at
+from synergy_operator.half_bound import half_bound, hold_up, ungated_at
 from synergy_operator.hindrance import cannot_start, hindrance, questions
 from synergy_operator.observed import Observed
 from synergy_operator.resize import Resizing, resizes
@@ -185,8 +185,8 @@ def _not_bound(run: _Run) -> tuple[RunStep | None, float | None]:
         return None, wait
     why = hindrance(late[0], run.observed)
     if why is None or why.reason is not Reason.VOLUME_NOT_MOUNTED:
-        problem = late[0].unschedulable or "kube-scheduler has not bound it"
-        facts = {"rank": late[0].rank, "seconds": int(BIND_SECONDS), "problem": problem}
+        waited = int(run.now - ungated_at(late[0]))
+        facts = {"rank": late[0].rank, "seconds": waited, "problem": hold_up(late[0])}
         why = say(Reason.GANG_NOT_BOUND, run=run.number, **facts)
     return replace(_end(run, EVICTED, why), before=tuple(ConfirmUnbound(pod.name, pod.uid) for pod in late)), None
 

@@ -113,17 +113,19 @@ RUNS: Final[dict[Reason, Entry]] = {
     Reason.POD_REFUSED: Entry(
         _ENDS,
         "run {run}: the API server refused a pod ({problem})",
-        "correct spec.template, or raise the ResourceQuota or LimitRange that these words name; it is tried "
-        "again after a wait that grows from 10 s to 5 min",
-        "ResourceQuota, LimitRange, Pod Security or another admission refused the pod, or it is not a pod at all.",
+        "correct spec.template, or raise the ResourceQuota or LimitRange that these words name",
+        "ResourceQuota, LimitRange, Pod Security or another admission refused the pod, or it is not a pod at all. What "
+        "a quota or an admission refused is tried again after a wait that grows from 10 s to 5 min; what is no pod "
+        "counts as a failed run.",
         "Warning",
     ),
     Reason.GANG_NOT_BOUND: Entry(
         _ENDS,
         "run {run}: worker {rank} was not bound within {seconds} s ({problem}); all workers were taken back and "
         "the job is queued again",
-        means="Something that the plan does not see keeps a worker off its node: a foreign pod was faster, or the "
-        "template asks for what the node has not.",
+        "correct what spec.template asks of a node, its scheduling gates or resource claims, if these words name them",
+        "Something that the plan does not see keeps a worker off its node: a foreign pod was faster, or the template "
+        "asks for what the node has not. It is tried again after a wait that grows from 10 s to 5 min.",
         event="Warning",
     ),
     Reason.PLACE_LOST: Entry(

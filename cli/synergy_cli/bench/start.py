@@ -8,9 +8,10 @@ from collections.abc import Mapping
 from statistics import median
 from typing import Any
 
+import aiohttp
 import click
 
-from synergy_kube import KubeClient, Reflector, Resource
+from synergy_kube import ApiError, KubeClient, NoClusterError, Reflector, Resource
 from synergy_kube.resources import NAMESPACES, PODS, TRAINING_JOBS
 
 _GIB = 1 << 30
@@ -26,7 +27,10 @@ _WAIT_SECONDS = 60.0
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout and nothing else there.")
 def start(gpu_type: str, image: str, repeats: int, as_json: bool) -> None:
     """Seconds from creating a job to Running while GPUs are free, beside a bare GPU pod of the default scheduler."""
-    report = asyncio.run(_measure(gpu_type, image, repeats))
+    try:
+        report = asyncio.run(_measure(gpu_type, image, repeats))
+    except (NoClusterError, ApiError, aiohttp.ClientConnectionError) as error:
+        raise click.UsageError(str(error)) from error
     if as_json:
         click.echo(json.dumps(report))
     else:

@@ -43,6 +43,22 @@ class Seconds(click.FloatRange):
 _CENTURY_S = 100 * 365 * 86400.0
 
 
+class JobsPerHour(click.FloatRange):
+    """A load that gives arrivals that a simulation can take."""
+
+    name = "load"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """The number, or click's error that names the option."""
+        number = float(super().convert(value, param, ctx))
+        if not _LEAST_LOAD <= number <= _MOST_LOAD:
+            self.fail(f"{value} is not a load from {_LEAST_LOAD:g} to {_MOST_LOAD:g} jobs per hour.", param, ctx)
+        return number
+
+
+_LEAST_LOAD, _MOST_LOAD = 1e-3, 1e6
+
+
 def as_window(_context: click.Context, _option: click.Parameter, text: str | None) -> tuple[int, int] | None:
     """`A:B`, jobs A to B - 1."""
     if text is None:

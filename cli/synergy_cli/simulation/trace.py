@@ -5,7 +5,7 @@ import io
 
 import click
 
-from synergy_cli.simulation.options import as_split, bad_input, profiles_of
+from synergy_cli.simulation.options import JobsPerHour, as_split, bad_input, profiles_of
 from synergy_cli.simulation.output import check_writable, write_whole
 from synergy_simulator.generator import PHILLY, SINGLE, Split, generate
 from synergy_simulator.inputs.traces import TraceJob
@@ -13,8 +13,8 @@ from synergy_simulator.inputs.traces import TraceJob
 
 @click.command("trace")
 @click.argument("out", metavar="OUT.csv")
-@click.option("--jobs", required=True, type=click.IntRange(1), help="How many.")
-@click.option("--load", type=click.FloatRange(0, min_open=True), help="Jobs per hour; without, all arrive at 0.")
+@click.option("--jobs", required=True, type=click.IntRange(1, 10_000_000), help="How many.")
+@click.option("--load", type=JobsPerHour(), help="Jobs per hour; without, all arrive at 0.")
 @click.option("--split", callback=as_split, default="20,70,10", show_default=True, metavar="I,L,S", help="In percent.")
 @click.option(
     "--gpus",

@@ -229,3 +229,12 @@ def test_gittins_goes_by_the_services_of_finished_jobs(inputs: Path) -> None:
     result = _run(inputs, *options, "--queue-thresholds", "100,3600", "--json")
     assert result.exit_code == 0
     assert json.loads(result.stdout)["avg_jct_s"] > 0
+
+
+@pytest.mark.parametrize("load", ["nan", "inf", "1e-300", "0", "-1", "1e9"])
+def test_a_trace_of_an_impossible_load_is_not_written(inputs: Path, load: str) -> None:
+    out = inputs / "made.csv"
+    result = CliRunner().invoke(main, ["trace", str(out), "--jobs", "3", "--load", load])
+    assert result.exit_code == 2
+    assert "--load" in result.output
+    assert not out.exists()

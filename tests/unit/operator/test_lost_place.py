@@ -45,7 +45,7 @@ def test_the_next_run_does_not_take_over_the_lost_runs_start() -> None:
     world.settle()
     world.reap()
     world.settle()
-    world.wait(1000)
+    world.wait(100)
     world.run_all()
     service = world.status.service
     assert service is not None

@@ -408,7 +408,7 @@ def test_a_profile_pod_that_is_not_bound_gives_the_place_back() -> None:
     world.settle()
     assert world.pod_names() == []
     assert world.jobs == {}
-    assert world.reason("Running") == "WorkerLost"
+    assert world.reason("Running") == "GangNotBound"
     assert "Insufficient cpu" in world.message("Running")
 
 

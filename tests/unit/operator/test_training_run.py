@@ -458,13 +458,40 @@ def test_a_half_bound_gang_is_taken_back_whole_after_thirty_seconds() -> None:
     assert world.status.phase == "Queued"
 
 
-def test_a_gang_that_no_scheduler_has_looked_at_waits() -> None:
+def test_a_gang_that_no_scheduler_looks_at_holds_its_place_for_two_minutes() -> None:
+    """A kube-scheduler that is away comes back sooner; pods with a resource claim that is not there it never sees."""
     world = two_workers()
     world.settle()
-    world.wait(600)
-    world.settle()
+    world.wait(119)
+    assert world.settle().look_again_in == pytest.approx(1.0)
     assert world.status.phase == "Starting"
     assert world.pod_names() == ["job-1-0", "job-1-1"]
+    world.wait(1)
+    world.settle()
+    assert world.pod_names() == []
+    assert world.status.phase == "Queued"
+    assert world.reason("Running") == "GangNotBound"
+    assert "resource claims" in world.message("Running")
+
+
+def test_a_scheduling_gate_of_the_template_is_named_and_holds_gpus_ever_more_seldom() -> None:
+    container = {"name": "train", "image": "i", "command": ["c"]}
+    world = two_workers(
+        template={"spec": {"containers": [container], "schedulingGates": [{"name": "example.com/mine"}]}}
+    )
+    waits = []
+    for _ in range(3):
+        world.settle()
+        world.wait(30)
+        world.settle()
+        assert world.pod_names() == []
+        assert "scheduling gate example.com/mine" in world.message("Running")
+        service = world.status.service
+        assert service is not None
+        waits.append(parse_time(service.retry_at or "") - world.now)
+        world.wait(waits[-1])
+        world.grant(("n1", 2, 6000, 16))
+    assert waits == [10, 20, 40]
 
 
 def test_an_image_that_cannot_be_pulled_is_told_at_once_and_fails_later() -> None:
