@@ -93,12 +93,12 @@ class _Watch:
         """Read messages until there are enough; what went wrong before that, if anything did."""
         deadline = time.monotonic() + self._options.timeout_s
         while not self._enough():
-            exit_code = self._child.exit_code()
+            exit_code, unreadable = self._child.exit_code(), self._receiver.unreadable
             sample = self._receiver.next(POLL_S)
             self._watch_memory()
             if sample is not None:
                 self._take(sample)
-            elif exit_code is not None:  # had ended before the queue of messages was found empty
+            elif exit_code is not None and self._receiver.unreadable == unreadable:  # the queue was empty after its end
                 return self._ended(exit_code)
             if time.monotonic() > deadline:
                 return self._timed_out()
