@@ -115,7 +115,8 @@ def _failed(run: int, pod: PodView) -> RunOutcome:
         facts: dict[str, object] = {"function": function[0], "problem": function[1], "pod": pod.name}
         finding = say(Reason.CHECKPOINT_FAILED, run=run, rank=pod.rank, **facts)
     else:
-        problem = f" ({main.reason})" if main.reason not in ("", "Error") else ""
+        told = pod.message or pod.reason or (main.reason if main.reason != "Error" else "")  # the pod's: its deadline
+        problem = f" ({told})" if told else ""
         facts = {"exit_code": main.exit_code, "problem": problem, "pod": pod.name}
         finding = say(Reason.WORKER_FAILED, run=run, rank=pod.rank, **facts)
     return _outcome(run, "Failed", finding, main.exit_code)

@@ -4,6 +4,7 @@ for a change of the job or of the nodes, and is looked at again when either chan
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from itertools import pairwise
+from typing import Final
 
 from synergy_api.names import RESOURCE_GPU
 from synergy_api.pods import Amounts, init_requests, sidecar_requests
@@ -20,6 +21,8 @@ from synergy_operator.throughput import regex_problem
 from synergy_operator.views import JobView
 
 Nodes = tuple[NodeCapacity, ...]
+LEAST_MEMORY_BYTES: Final = 16 << 20
+"""A container runtime refuses to start a container with less than some MiB."""
 
 
 def refusal(job: JobView, cluster: Cluster) -> Finding | None:
@@ -35,6 +38,7 @@ def refusal(job: JobView, cluster: Cluster) -> Finding | None:
         partial(_types, spec, cluster),
         partial(_worker, spec, cluster),
         partial(_gpus, spec, cluster),
+        partial(_maxima, spec),
         partial(_minima, spec, cluster),
         partial(_room_beside_training, spec, cluster),
         partial(_matrix_for_some_type, spec, cluster),
@@ -128,6 +132,15 @@ def _gpus(spec: TrainingJobSpec, cluster: Cluster) -> Finding | None:
         return None
     where = "one node (spec.placement is Consolidate)" if on_one_node else "all nodes of one GPU type"
     return say(Reason.TOO_MANY_GPUS, wanted=spec.gpus, most=most, gpu_type=kind, where=where)
+
+
+def _maxima(spec: TrainingJobSpec) -> Finding | None:
+    most, workers = spec.resources.max.memory, max(1, spec.gpus // (spec.gpus_per_worker or spec.gpus))
+    if most is None or byte_count(most) >= LEAST_MEMORY_BYTES * workers:
+        return None
+    least = format_bytes(LEAST_MEMORY_BYTES * workers)
+    problem = f"spec.resources.max.memory is {most}: no container starts with so little, {workers} need {least}"
+    return say(Reason.INVALID_SPEC, problem=problem)
 
 
 def _minima(spec: TrainingJobSpec, cluster: Cluster) -> Finding | None:

@@ -154,7 +154,7 @@ def test_a_profile_job_whose_pod_is_refused_gives_its_place_back_at_once_with_th
     assert wait_of(world) == pytest.approx(10)
 
 
-def killed_after_its_lease(*, reported: bool, **spec: object) -> World:
+def killed_after_its_lease(*, reported: bool, said: str = "", **spec: object) -> World:
     """A run whose lease ended and whose worker had to be killed."""
     world = World(**spec)
     world.settle()
@@ -167,10 +167,33 @@ def killed_after_its_lease(*, reported: bool, **spec: object) -> World:
     world.wait(30)
     world.settle()
     world.wait(30)
-    world.exit("job-1-0", 137)
+    world.exit("job-1-0", 137, said)
     world.reap()
     world.settle()
     return world
+
+
+@pytest.mark.parametrize(("step", "left_at"), [(40, 40), (-1, None)])
+def test_a_worker_that_saved_and_was_killed_while_it_left_has_not_failed(step: int, left_at: int | None) -> None:
+    said = json.dumps({"outcome": "yielded", "step": step, "checkpoint_step": step})
+    service = killed_after_its_lease(reported=True, said=said).status.service
+    assert service is not None
+    assert service.last is not None
+    assert (service.last.outcome, service.failures, service.last.step) == ("Yielded", 0, left_at)
+
+
+def test_the_deadline_of_the_template_is_named() -> None:
+    world = World(backoffLimit=3)
+    world.settle()
+    world.grant()
+    world.run_all()
+    world.pods["job-1-0"]["status"] |= {"reason": "DeadlineExceeded", "message": "Pod was active longer than 5 s"}
+    world.exit("job-1-0", 137)
+    world.settle()
+    world.reap()
+    world.settle()
+    assert world.reason("Running") == "WorkerFailed"
+    assert "exit code 137 (Pod was active longer than 5 s)" in world.message("Running")
 
 
 def test_a_checkpoint_that_is_never_written_fails_the_run_and_says_so() -> None:

@@ -44,3 +44,18 @@ def test_a_half_bound_gang_that_is_told_to_leave_does_not_stay_half_bound() -> N
     world.settle()
     assert world.status.phase == "Queued"
     assert world.reason("Running") == "GangNotBound"
+
+
+def test_the_thirty_seconds_count_from_the_first_binding() -> None:
+    world = World(gpus=3, gpusPerWorker=1)
+    world.settle()
+    world.grant(("n1", 3, 9000, 24))
+    world.settle()
+    world.bind("job-1-0")
+    world.settle()
+    world.wait(20)
+    world.bind("job-1-1")
+    assert world.settle().look_again_in == pytest.approx(10.0)
+    world.wait(10)
+    world.settle()
+    assert world.reason("Running") == "GangNotBound"

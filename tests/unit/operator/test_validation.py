@@ -122,6 +122,11 @@ CASES: dict[str, tuple[dict[str, Any], str, str]] = {
     ),
     "workers that leave GPUs over": ({"gpus": 8, "gpusPerWorker": 3}, "TooManyGPUs", "can hold is 6"),
     "a worker larger than a node": ({"gpus": 8, "gpusPerWorker": 8}, "WorkerTooLarge", "has 4 GPUs (type V100)"),
+    "less memory than a container starts with": (
+        {"resources": {"max": {"memory": "1"}}},
+        "InvalidSpec",
+        "spec.resources.max.memory is 1: no container starts with so little",
+    ),
     "a CPU minimum beyond all nodes": ({"resources": {"min": {"cpu": "17"}}}, "MinTooLarge", "16 of type V100"),
     "a memory minimum beyond all nodes": (
         {"resources": {"min": {"memory": "1Ti"}}},
