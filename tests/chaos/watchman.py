@@ -24,6 +24,8 @@ _REFUSAL_SECONDS = 15.0
 """How long a node, which the harness plays, may take to refuse a pod for which it has no room."""
 _LATE_SECONDS = 2.0
 """How far the observer's own watches may be apart."""
+_AGAIN_SECONDS = 1.0
+"""How often is looked at what makes no events."""
 
 Object = Mapping[str, Any]
 
@@ -204,7 +206,7 @@ class Watchman:
     async def _look_again(self) -> None:
         """A gang that stays half there makes no events."""
         while True:
-            await asyncio.sleep(1.0)
+            await asyncio.sleep(_AGAIN_SECONDS)
             for node in list(self._by_node):
                 self._check_node(node)
             for run in list(self._uneven_since):
