@@ -136,6 +136,14 @@ async def test_our_pods_never_ask_for_more_than_a_node_has(world: World, dimensi
     assert f"{dimension} by b-1-0, d-1-0" in world.broken
 
 
+async def test_who_is_gone_or_has_ended_asks_for_nothing(world: World) -> None:
+    await world.pods(worker(job="a", requests=ROOM))
+    await world.gone(worker(job="a", requests=ROOM))
+    await world.pods(worker(job="b", requests=ROOM), worker(job="b", requests=ROOM, phase="Failed"))
+    await world.pods(worker(job="c", requests=ROOM))
+    assert world.broken == ""
+
+
 async def test_a_worker_that_grew_in_its_place_counts_as_it_is(world: World) -> None:
     grown = worker(job="b")
     really = {"name": "main", "resources": {"requests": {**SHARE, "cpu": "4500m"}}}
@@ -220,6 +228,7 @@ async def test_nobody_is_killed_before_its_lease_ends(world: World, how: str) ->
     await world.leased(0.0, state="Revoked")
     await ends(world, how, worker())
     assert "pod j-1-0 was killed" in world.broken
+    await world.gone(worker(deletionTimestamp=GOING))
     assert len(world.book.broken) == 1
 
 
@@ -237,7 +246,9 @@ async def test_a_run_may_end_with_its_lease_or_by_itself(world: World) -> None:
     assert world.broken == ""
 
 
-@pytest.mark.parametrize("why", ["", "book", "user", "node", "node of another", "gang", "gang lately", "gang at end"])
+@pytest.mark.parametrize(
+    "why", ["", "told", "book", "user", "node", "node of another", "gang", "gang lately", "gang at end"]
+)
 async def test_a_fault_or_its_user_may_end_a_run_before_its_lease(
     world: World, why: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -247,6 +258,8 @@ async def test_a_fault_or_its_user_may_end_a_run_before_its_lease(
     first, second = worker(of=2), worker(1, 1, of=2, node="n2")
     await world.pods(first, second)
     match why:
+        case "told":
+            await world.job(service={"run": 1, "last": {"run": 1}})
         case "book":
             world.book.ended(("j", 1), "a pod was deleted")
         case "user":
@@ -259,9 +272,9 @@ async def test_a_fault_or_its_user_may_end_a_run_before_its_lease(
             await world.pods(worker(1, 1, of=2, node="n2", phase="Failed"))
             await world.job(service={"run": 1, "last": {"run": 1}})
             await world.pods(second)
-    await ends(world, "by a deletion", first)
-    assert ("pod j-1-0 was killed" in world.broken) == (why == "")
-    assert bool(world.broken) == (why == "")
+    await ends(world, "at once" if why == "node" else "by a deletion", first)
+    assert ("pod j-1-0 was killed" in world.broken) == (why in ("", "told"))
+    assert bool(world.broken) == (why in ("", "told"))
 
 
 async def test_a_gang_is_half_there_for_seconds_only(world: World) -> None:
@@ -275,6 +288,14 @@ async def test_a_gang_is_half_there_for_seconds_only(world: World) -> None:
     world.uptime.seconds += 100.0
     await world.pods(worker(of=2))
     assert len(world.book.broken) == 1
+
+
+async def test_a_gang_may_wait_as_a_whole(world: World) -> None:
+    waiting = [worker(1, rank, of=2, node="", phase="Pending") for rank in (0, 1)]
+    await world.pods(*waiting)
+    world.uptime.seconds += 1000.0
+    await world.pods(*waiting)
+    assert world.broken == ""
 
 
 async def test_a_half_gang_is_seen_without_an_event(alert_world: World) -> None:
