@@ -48,6 +48,7 @@ def test_steps_that_a_run_could_not_save_are_lost(book: Book, training: Training
     trains(training, 1, 30, saved=True)
     trains(training, 2, 37, saved=False)
     assert training.resume(3) == 30
+    assert training.live == {3: 30}
     assert training.lost == 7
     assert "j run 3 repeats steps 30 to 37: run 2 was ended without a chance to save them" in book.broken[0]
 
@@ -56,7 +57,8 @@ def test_steps_that_a_fault_takes_are_not_lost_by_us(book: Book, training: Train
     book.hurt(("j", 2), "node n1 failed")
     trains(training, 1, 30, saved=True)
     trains(training, 2, 37, saved=False)
-    assert training.resume(3) == 30
+    trains(training, 3, 33, saved=True)
+    assert training.resume(4) == 33
     assert (training.lost, book.broken) == (0, [])
 
 
