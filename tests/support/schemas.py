@@ -51,6 +51,8 @@ def _strict(node: Any) -> Any:
     if node.get("format") == "int-or-string":
         return {"type": ["string", "integer"]}
     made = {key: _strict(value) for key, value in copy.copy(node).items()}
+    if made.get("exclusiveMinimum") is True:  # so says OpenAPI 2.0; JSON schema names the bound itself
+        made["exclusiveMinimum"] = made.pop("minimum")
     if "properties" in made and not node.get("x-kubernetes-preserve-unknown-fields"):
         made.setdefault("additionalProperties", False)
     return made
