@@ -131,6 +131,7 @@ def test_a_plan_carried_out_is_planned_again_without_a_restart(snapshot: Snapsho
     result = plan(snapshot, config)
     assume(not any(job.purpose == "profile" for job in snapshot.jobs))
     assume(config.policy != "yarn-cs")  # who stood behind a job that moved may enter now
+    assume(config.policy != "allox")  # which of equal jobs is assigned first hangs on who else is to be assigned
     again = plan(later(snapshot, result), config)
     first, second = ({(a.job, a.gpu_type) for a in one.allocations} for one in (result, again))
     # who is bound to one node or to certain nodes may have been refused a node that packing left free in the end
