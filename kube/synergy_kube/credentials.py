@@ -15,16 +15,20 @@ async def load(kubeconfig: str | None = None, context: str | None = None) -> Any
     Raises NoClusterError if there is none of them, or it cannot be read.
     """
     configuration = Configuration()
-    try:
-        if kubeconfig is None and context is None and "KUBERNETES_SERVICE_HOST" in os.environ:
+    if kubeconfig is None and context is None and "KUBERNETES_SERVICE_HOST" in os.environ:
+        try:
             config.load_incluster_config(client_configuration=configuration)  # type: ignore[no-untyped-call]
-        else:
-            await config.load_kube_config(  # type: ignore[no-untyped-call]
-                config_file=kubeconfig or os.environ.get("KUBECONFIG"),
-                context=context,
-                client_configuration=configuration,
-                persist_config=False,
-            )
-    except Exception as error:  # whatever the package stumbles over in the file
-        raise NoClusterError(f"{error}: set KUBECONFIG to the kubeconfig file of a cluster") from error
+        except (config.ConfigException, OSError) as error:
+            raise NoClusterError(f"the pod's service account cannot be used: {error}") from error
+        return configuration
+    file = kubeconfig or os.environ.get("KUBECONFIG")
+    try:
+        await config.load_kube_config(  # type: ignore[no-untyped-call]
+            config_file=file,
+            context=context,
+            client_configuration=configuration,
+            persist_config=False,
+        )
+    except Exception as error:  # a file that is none makes the package raise whatever it stumbles over
+        raise NoClusterError(f"{file or 'no KUBECONFIG'}: {error}: set KUBECONFIG to a cluster's file") from error
     return configuration

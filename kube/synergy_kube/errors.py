@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 
-class NoClusterError(Exception):
+class NoClusterError(OSError):
     """Nothing says where an API server is, or what says so cannot be read."""
 
 

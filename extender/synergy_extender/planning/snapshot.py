@@ -6,8 +6,9 @@ gone; in a fill plan, whose places start now, they count as used as far as nobod
 """
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from synergy_api.nodes import pod_spec_admits
 from synergy_api.pods import NOTHING, Amounts
@@ -25,6 +26,10 @@ from synergy_extender.planning.wishes import held, profiling, running_profile, t
 
 OVERDUE_SECONDS = 60.0
 """What holds its place this long after its lease or grace has ended may never leave: plans stop counting on it."""
+
+
+Rooms = Sequence[tuple[NodeCapacity, Amounts]]
+"""Nodes that take pods now, each with what is left of it."""
 
 
 @dataclass(frozen=True)
@@ -81,6 +86,15 @@ class _Wishes:
         self._reserved = reserved
         self._admitted: dict[str, tuple[str, ...] | None] = {}
 
+    @cached_property
+    def _rooms(self) -> Rooms:
+        """What each node has beside pods that stay, found once for all profile series that ask."""
+        return [
+            (capacity, _capacity(capacity).minus(_foreign(self._state, capacity.name, self._now)))
+            for capacity in self._state.capacities
+            if capacity.schedulable
+        ]
+
     def of(self, job: JobView) -> core.Job | None:
         """The job as the planner shall see it; None if it plays no part."""
         match standing(job, self._now):
@@ -105,7 +119,7 @@ class _Wishes:
     def _waiting(self, job: JobView) -> core.Job:
         nodes = self._nodes(job)
         if job.status.phase == "Profiling" and job.status.profile is not None and job.status.profile.request:
-            return profiling(job, _fitting(job.status.profile.request, self._state, nodes, self._now), nodes)
+            return profiling(job, _fitting(job.status.profile.request, self._rooms, nodes), nodes)
         return training(job, self._now, nodes, self._reserved.get(job.key))
 
     def _nodes(self, job: JobView, allocation: Allocation | None = None) -> tuple[str, ...] | None:
@@ -132,18 +146,18 @@ def _admitting(state: ClusterState, job: JobView) -> tuple[str, ...] | None:
     return None if len(names) == len(state.capacities) else tuple(names)
 
 
-def _fitting(request: ProfileRequest, state: ClusterState, nodes: tuple[str, ...] | None, now: float) -> ProfileRequest:
+def _fitting(request: ProfileRequest, rooms: Rooms, nodes: tuple[str, ...] | None) -> ProfileRequest:
     """The request, cut to what the best node has beside pods that are not ours or of jobs that never give way: the
     series then measures up to that.
 
     Pods that are about to end cut nothing: a matrix is for the job's life, and it would miss what they held.
+
     Memory is asked for by the node's whole, so the GPUs' part of what those pods hold is taken off: as many series fit
     side by side as there are GPUs for.
     """
     best: Amounts | None = None
-    for capacity in state.capacities:
-        room = _capacity(capacity).minus(_foreign(state, capacity.name, now))
-        if capacity.gpu_type != request.gpu_type or not capacity.schedulable or room.gpus < request.gpus:
+    for capacity, room in rooms:
+        if capacity.gpu_type != request.gpu_type or room.gpus < request.gpus:
             continue
         if nodes is not None and capacity.name not in nodes:
             continue

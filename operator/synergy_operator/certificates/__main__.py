@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 import aiohttp
 
 from synergy_kube import KubeClient
-from synergy_kube.errors import ApiError
+from synergy_kube.errors import ApiError, NoClusterError
 from synergy_operator.certificates.job import read_settings, run
 
 _LOG = logging.getLogger("certificates")
@@ -26,6 +26,9 @@ async def _main() -> int:
         async with await KubeClient.connect(os.environ.get("SYNERGY_KUBECONFIG") or None) as kube:
             for line in await run(kube, settings, datetime.now(UTC)):
                 _LOG.info("%s", line)
+    except NoClusterError as error:
+        _LOG.error("%s", error)
+        return 2
     except (ApiError, aiohttp.ClientError, TimeoutError) as error:
         _LOG.error("the API server: %s", error)  # the Job tries again
         return 1
