@@ -22,6 +22,8 @@ from synergy_devcluster.status_report import Status, status
 Command = Callable[..., None]
 GPUS_HELP = "Fake GPUs of each real node."
 GPU_TYPE_HELP = "A100, H100, K80, P100, T4, V100 or a product."
+REPLICAS_HELP = "Clients of one GPU of a real node, by MPS."
+PREFERENCE_HELP = "Which GPU a new client gets: packed or distributed."
 REAL_NODES_HELP = "Kubelets, which share this machine's CPUs."
 FAKE_NODES_HELP = "kwok nodes: TYPE=NODESxGPUS[:cpu=24][:mem=500Gi],... for example V100=25x8,T4=25x8"
 
@@ -54,7 +56,8 @@ def cluster_options(command: Command) -> Command:
 
     @functools.wraps(command)
     def wrapper(*args: Any, gpu_count: int, gpu_type: str, fake_nodes: str, **rest: Any) -> None:
-        own = {name: rest.pop(name) for name in ("real_nodes", "volumes", "bin_dir")}
+        names = ("real_nodes", "volumes", "bin_dir", "gpu_replicas", "gpu_preference", "gpu_renamed")
+        own = {name: rest.pop(name) for name in names}
         options = Options(gpus=gpu_count, gpu=gpu_type, fake_nodes=parse_fake_nodes(fake_nodes), **own)
         command(*args, options=options, **rest)
 
@@ -63,6 +66,9 @@ def cluster_options(command: Command) -> Command:
         click.option("--volumes", type=int, default=64, show_default=True, help="Persistent volumes of 1 GiB."),
         click.option("--real-nodes", type=int, default=1, show_default=True, help=REAL_NODES_HELP),
         click.option("--fake-nodes", default="", help=FAKE_NODES_HELP),
+        click.option("--gpu-renamed", is_flag=True, help="Shared GPUs are nvidia.com/gpu.shared."),
+        click.option("--gpu-preference", default="distributed", show_default=True, help=PREFERENCE_HELP),
+        click.option("--gpu-replicas", type=int, default=1, show_default=True, help=REPLICAS_HELP),
         click.option("--gpu-type", default="A100", show_default=True, help=GPU_TYPE_HELP),
         click.option("--gpus", "gpu_count", type=int, default=2, show_default=True, help=GPUS_HELP),
     ):

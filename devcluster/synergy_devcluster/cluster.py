@@ -233,7 +233,7 @@ def _wait_ready(cluster: Cluster, timeout_s: float) -> None:
     components = cluster.components()
     real_names = {node.name for node in cluster.real_nodes()}
     expected = len(real_names) + cluster.options.fake_node_count()
-    gpus = str(cluster.options.gpus)
+    gpus = str(cluster.options.gpus * cluster.options.gpu_replicas)
 
     def ready(api: Api) -> bool:
         for component in components:
@@ -241,7 +241,7 @@ def _wait_ready(cluster: Cluster, timeout_s: float) -> None:
                 raise not_up(component, "ended")
         listed = api.get("/api/v1/nodes")["items"]
         real = [item["status"].get("allocatable", {}) for item in listed if item["metadata"]["name"] in real_names]
-        with_gpus = all(allocatable.get("nvidia.com/gpu", "0") == gpus for allocatable in real)
+        with_gpus = all(allocatable.get(cluster.options.resource, "0") == gpus for allocatable in real)
         account = _default_account_exists(api)
         return account and with_gpus and len(listed) >= expected and all(map(node_ready, listed))
 

@@ -44,17 +44,21 @@ def gpu_type(name: str) -> GpuType:
     return GpuType(name, name, 16384)
 
 
-def node_labels(gpu: GpuType, count: int) -> dict[str, str]:
-    """Return the labels GPU feature discovery sets on a node with ``count`` unshared GPUs (none without GPUs)."""
+def node_labels(gpu: GpuType, count: int, replicas: int = 1, *, renamed: bool = False) -> dict[str, str]:
+    """Return the labels GPU feature discovery sets on a node with ``count`` GPUs (none without GPUs).
+
+    More than one replica means shared by MPS; the product says so too unless the resource was renamed.
+    """
     if count == 0:
         return {}
+    shared = replicas > 1
     return {
         "nvidia.com/gpu.present": "true",
-        "nvidia.com/gpu.product": gpu.product,
+        "nvidia.com/gpu.product": gpu.product + ("-SHARED" if shared and not renamed else ""),
         "nvidia.com/gpu.count": str(count),
         "nvidia.com/gpu.memory": str(gpu.memory_mib),
-        "nvidia.com/gpu.replicas": "1",
-        "nvidia.com/gpu.sharing-strategy": "none",
+        "nvidia.com/gpu.replicas": str(replicas),
+        "nvidia.com/gpu.sharing-strategy": "mps" if shared else "none",
         # "true" only on nodes that share their GPUs by MPS
-        "nvidia.com/mps.capable": "false",
+        "nvidia.com/mps.capable": "true" if shared else "false",
     }

@@ -163,7 +163,10 @@ def kubelet(program: str, ids: Identities, node: RealNode, options: Options) -> 
         "evictionHard": {"memory.available": "100Mi", "nodefs.available": "1%", "imagefs.available": "1%"},
     }
     config.write_text(yaml.safe_dump(content), encoding="utf-8")
-    labels = {REAL_LABEL: "true", **node_labels(gpu_type(options.gpu), options.gpus)}
+    labels = {
+        REAL_LABEL: "true",
+        **node_labels(gpu_type(options.gpu), options.gpus, options.gpu_replicas, renamed=options.gpu_renamed),
+    }
     return [
         program,
         f"--config={config}",

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from synergy_devcluster.errors import BadInputError
+from synergy_devcluster.gpu_plugin.shared import MAX_REPLICAS, PREFERENCES, Preference
 from synergy_devcluster.gpu_types import GpuType, gpu_type
 
 MAX_GPUS_PER_NODE = 64
@@ -43,7 +44,9 @@ class Options:
     """What a devcluster consists of.
 
     ``gpus`` and ``gpu`` describe the fake GPUs of each of the ``real_nodes``; ``fake_nodes`` are made with kwok;
-    ``volumes`` is the number of persistent volumes of 1 GiB that wait for a claim.
+    ``volumes`` is the number of persistent volumes of 1 GiB that wait for a claim. With ``gpu_replicas`` above 1 the
+    real nodes share their GPUs by MPS; ``gpu_preference`` is which GPU their plugin prefers for a new client, and
+    ``gpu_renamed`` makes the resource ``nvidia.com/gpu.shared``.
     """
 
     gpus: int = 2
@@ -52,12 +55,26 @@ class Options:
     volumes: int = 64
     bin_dir: Path | None = None
     real_nodes: int = 1
+    gpu_replicas: int = 1
+    gpu_preference: Preference = "distributed"
+    gpu_renamed: bool = False
+
+    @property
+    def resource(self) -> str:
+        """The resource as which the real nodes offer their GPUs."""
+        return "nvidia.com/gpu.shared" if self.gpu_renamed else "nvidia.com/gpu"
 
     def __post_init__(self) -> None:
         if not 0 <= self.gpus <= MAX_GPUS_PER_NODE:
             raise BadInputError(f"--gpus: {self.gpus} is not between 0 and {MAX_GPUS_PER_NODE}")
         if not 1 <= self.real_nodes <= MAX_REAL_NODES:
             raise BadInputError(f"--real-nodes: {self.real_nodes} is not between 1 and {MAX_REAL_NODES}")
+        if not 1 <= self.gpu_replicas <= MAX_REPLICAS:
+            raise BadInputError(f"--gpu-replicas: {self.gpu_replicas} is not between 1 and {MAX_REPLICAS}")
+        if self.gpu_preference not in PREFERENCES:
+            raise BadInputError(f"--gpu-preference: {self.gpu_preference!r} is not one of {', '.join(PREFERENCES)}")
+        if self.gpu_renamed and self.gpu_replicas == 1:
+            raise BadInputError("--gpu-renamed: only shared GPUs are renamed: give --gpu-replicas above 1")
         if not 0 <= self.volumes <= 500:
             raise BadInputError(f"--volumes: {self.volumes} is not between 0 and 500")
         if self.bin_dir is not None and not self.bin_dir.is_dir():
@@ -77,6 +94,9 @@ class Options:
         fake = ",".join(group.in_words() for group in self.fake_nodes)
         words = f"--gpus {self.gpus} --gpu-type {self.gpu} --volumes {self.volumes}"
         words += f" --real-nodes {self.real_nodes}" if self.real_nodes > 1 else ""
+        if self.gpu_replicas > 1:
+            words += f" --gpu-replicas {self.gpu_replicas} --gpu-preference {self.gpu_preference}"
+            words += " --gpu-renamed" if self.gpu_renamed else ""
         return f"{words} --fake-nodes {fake}" if fake else words
 
     def to_json(self) -> dict[str, Any]:

@@ -64,6 +64,11 @@ class RealNode:
         """The file that lists the UUIDs of unhealthy GPUs."""
         return self.root / "gpus" / "unhealthy.json"
 
+    @property
+    def gpu_clients(self) -> Path:
+        """The folder that the clients of shared GPUs see."""
+        return self.root / "gpus" / "clients"
+
     def private(self, folder: str) -> Path:
         """Return the folder that stands behind one of the fixed folders of kubelet and containerd."""
         return self.root / "fixed" / folder.strip("/").replace("/", "-")

@@ -7,8 +7,9 @@ import sys
 import threading
 from pathlib import Path
 
-from synergy_devcluster.gpu_plugin.devices import ExclusiveGpus, gpu_uuids
+from synergy_devcluster.gpu_plugin.devices import ExclusiveGpus, Sharing, gpu_uuids
 from synergy_devcluster.gpu_plugin.runner import Settings, run
+from synergy_devcluster.gpu_plugin.shared import MAX_REPLICAS, PREFERENCES, MpsGpus
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -22,13 +23,26 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument(
         "--health-file", type=Path, required=True, help="JSON list of unhealthy GPUs' UUIDs, read again on change"
     )
+    parser.add_argument("--replicas", type=int, default=1, help="clients of one GPU under MPS; 1: GPUs are not shared")
+    parser.add_argument("--preference", choices=PREFERENCES, default="distributed", help="which GPU a client gets")
+    parser.add_argument("--memory-mib", type=int, default=16384, help="memory of one GPU (default %(default)s)")
+    parser.add_argument("--clients-folder", type=Path, help="host folder that the clients of shared GPUs see")
     flags = parser.parse_args(arguments)
+    if not 1 <= flags.replicas <= MAX_REPLICAS:
+        parser.error(f"--replicas: {flags.replicas} is not between 1 and {MAX_REPLICAS}")
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s", stream=sys.stderr)
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
     settings = Settings(flags.folder, flags.resource, flags.endpoint, flags.health_file)
-    run(settings, ExclusiveGpus(gpu_uuids(flags.node, flags.gpus)), stop)
+    uuids = gpu_uuids(flags.node, flags.gpus)
+    sharing: Sharing = ExclusiveGpus(uuids)
+    if flags.replicas > 1:
+        sharing = MpsGpus(uuids, flags.replicas, flags.preference, flags.memory_mib, flags.clients_folder)
+        if flags.clients_folder is not None:
+            flags.clients_folder.mkdir(parents=True, exist_ok=True)
+            flags.clients_folder.chmod(0o1777)  # any user's container may be a client
+    run(settings, sharing, stop)
 
 
 if __name__ == "__main__":

@@ -18,6 +18,14 @@ class Device:
     healthy: bool
 
 
+@dataclass(frozen=True)
+class Mount:
+    """A folder of the host that a container sees."""
+
+    container_path: str
+    host_path: str
+
+
 class Sharing(Protocol):
     """How GPUs become devices. One implementation per sharing strategy."""
 
@@ -37,6 +45,9 @@ class Sharing(Protocol):
         Raises:
             KeyError: a device id is not one of this node's.
         """
+
+    def mounts(self) -> tuple[Mount, ...]:
+        """Return what a container with any of the devices sees of the host."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +74,10 @@ class ExclusiveGpus:
         if unknown := wanted - set(self.uuids):
             raise KeyError(min(unknown))
         return {"NVIDIA_VISIBLE_DEVICES": ",".join(gpu for gpu in self.uuids if gpu in wanted)}
+
+    def mounts(self) -> tuple[Mount, ...]:
+        """Nothing: clients of different GPUs have nothing to do with each other."""
+        return ()
 
 
 def gpu_uuids(node: str, count: int) -> tuple[str, ...]:

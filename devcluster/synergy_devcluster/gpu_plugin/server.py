@@ -87,10 +87,13 @@ class DevicePlugin:
         )
 
     def allocate(self, request: pb.AllocateRequest, context: grpc.ServicerContext) -> pb.AllocateResponse:
-        """Answer Allocate: the environment of each container."""
+        """Answer Allocate: the environment and the mounts of each container."""
+        mounts = [
+            pb.Mount(container_path=mount.container_path, host_path=mount.host_path) for mount in self._sharing.mounts()
+        ]
         try:
             responses = [
-                pb.ContainerAllocateResponse(envs=self._sharing.environment(item.devices_ids))
+                pb.ContainerAllocateResponse(envs=self._sharing.environment(item.devices_ids), mounts=mounts)
                 for item in request.container_requests
             ]
         except KeyError as error:
