@@ -22,7 +22,9 @@ from synergy_simulator.reproductions.registry import REPRODUCTIONS
 @click.argument("name", metavar="NAME")
 @click.option("--quick", is_flag=True, help="Smaller, in a minute or less.")
 @click.option(
-    "--data", metavar="FOLDER", help="The papers' public tables: synergy/throughputs.json, philly/philly.csv."
+    "--data",
+    metavar="FOLDER",
+    help="The papers' public tables: synergy/throughputs.json, philly/philly.csv, gavel/simulation_throughputs.json.",
 )
 @click.option("--seed", default=0, show_default=True, help="Seed of the traces that are drawn.")
 @click.option("--plot", metavar="OUT.html", help="Where the plots go (default: NAME.html).")

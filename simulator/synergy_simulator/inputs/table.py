@@ -2,7 +2,7 @@
 
 import csv
 import math
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -71,12 +71,13 @@ def read_text(path: Path) -> str:
 
 
 class Table:
-    """A CSV file with a header."""
+    """A CSV file with a header; where `columns` are given, one without, and with tabs between the values."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, columns: Sequence[str] | None = None) -> None:
         self._file = str(path)
         self._lines = read_text(path).splitlines()
-        header = next(csv.reader(self._lines[:1]), [])
+        self._delimiter, self._first = (",", 2) if columns is None else ("\t", 1)
+        header = next(csv.reader(self._lines[:1]), []) if columns is None else columns
         self.columns = [name.strip() for name in header]
         if not any(self.columns):
             raise InputError(Place(self._file, 1), "is empty; the first line must name the columns")
@@ -96,12 +97,12 @@ class Table:
 
     def rows(self) -> Iterator[Row]:
         """The lines that are not empty."""
-        reader = csv.reader(self._lines[1:])
+        reader = csv.reader(self._lines[self._first - 1 :], delimiter=self._delimiter)
         for cells in reader:
-            line = reader.line_num + 1
+            line = reader.line_num + self._first - 1
             if not any(cell.strip() for cell in cells):
                 continue
             if len(cells) != len(self.columns):
-                problem = f"has {len(cells)} values for {len(self.columns)} columns; the header names the columns"
+                problem = f"has {len(cells)} values for {len(self.columns)} columns: {', '.join(self.columns)}"
                 raise InputError(Place(self._file, line), problem)
             yield Row(self._file, line, dict(zip(self.columns, map(str.strip, cells), strict=True)))

@@ -86,12 +86,25 @@ _TIRESIAS = _SimulatorTable(
     steps="iterations",
     duration="duration",
 )
+_GAVEL_PHYSICAL = (
+    "job_type",
+    "command",
+    "working_directory",
+    "steps_argument",
+    "needs_data",
+    "total_steps",
+    "scale_factor",
+    "weight",
+    "slo",
+    "arrival_s",
+)
+"""The traces of the Gavel authors' physical cluster: files `.trace`, with tabs and without a header."""
 _PHILLY = ("timestamp", "duration", "num_gpus", "gpu_time", "cluster")
 
 
 def read_trace(path: Path) -> list[TraceJob]:
     """The jobs of a trace by arrival, then in the order of the file. Raises InputError."""
-    table = Table(path)
+    table = Table(path, _GAVEL_PHYSICAL if path.suffix == ".trace" else None)
     columns, read = _format_of(table)
     if columns is _NATIVE:
         derived = "duration_s" in table.columns
@@ -108,6 +121,7 @@ def read_trace(path: Path) -> list[TraceJob]:
 def _format_of(table: Table) -> tuple[Sequence[str], Callable[[list[Row]], list[TraceJob]]]:
     """The format by a column that only it has; the native one where none is."""
     for mark, columns, read in (
+        ("working_directory", _GAVEL_PHYSICAL, _gavel_physical),
         ("total_iterations", _SYNERGY.columns, _SYNERGY.read),
         ("scale_factor", _GAVEL.columns, _GAVEL.read),
         ("submit_time", _TIRESIAS.columns, _TIRESIAS.read),
@@ -152,6 +166,26 @@ def _native_job(row: Row) -> TraceJob:
         skew=row.number("skew", least=0) if row.has("skew") else 0.1,
         place=_at(row),
     )
+
+
+def _gavel_physical(rows: list[Row]) -> list[TraceJob]:
+    """Jobs are called by their lines; a negative SLO is none."""
+    for row in rows:
+        if row.number("slo") == 0:
+            raise row.bad("slo", "must be seconds above 0, or negative for none, is 0")
+    return [
+        TraceJob(
+            name=f"{row.line}",
+            arrival_s=row.number("arrival_s", least=0),
+            gpus=row.count("scale_factor"),
+            model=row.text("job_type"),
+            steps=row.count("total_steps"),
+            weight=row.number("weight", above=0),
+            slo_s=row.number("slo") if row.number("slo") > 0 else None,
+            place=_at(row),
+        )
+        for row in rows
+    ]
 
 
 def _philly(rows: list[Row]) -> list[TraceJob]:

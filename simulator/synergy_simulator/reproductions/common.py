@@ -30,6 +30,8 @@ class Inputs:
     philly: Path | None
     steady: Path | None
     """The authors' trace of single-GPU jobs in steady state, at 9 jobs/h."""
+    gavel: Path | None
+    """Folder of the Gavel authors' tables and traces."""
     quick: bool
     seed: int
     run: RunAll
@@ -47,7 +49,9 @@ class Inputs:
         else:
             profiles, note = built_in_profiles(), "Matrices: the built-in models, not the paper's measured ones."
         steady = at_hand("synergy/trace_ss9.csv") if table is not None else None
-        return Inputs(profiles, note, at_hand("philly/philly.csv"), steady, quick, seed, run)
+        speeds = at_hand("gavel/simulation_throughputs.json")
+        gavel = None if speeds is None or at_hand("gavel/physical_cluster_throughputs.json") is None else speeds.parent
+        return Inputs(profiles, note, at_hand("philly/philly.csv"), steady, gavel, quick, seed, run)
 
     def workload(self, trace: Sequence[TraceJob], cluster: Cluster) -> Workload:
         """A trace on a cluster with these profiles."""

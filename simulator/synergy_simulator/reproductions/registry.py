@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 
 from synergy_simulator.reproductions import (
     colocation,
+    gavel_loads,
     tiresias_fig7,
     tiresias_fig10,
     tiresias_sensitivity,
@@ -23,6 +24,8 @@ from synergy_simulator.reproductions.table5 import table5
 REPRODUCTIONS: Mapping[str, Callable[[Inputs], Findings]] = {
     "colocation-best": colocation.best,
     "colocation-worst": colocation.worst,
+    "gavel-fig9": gavel_loads.fig9,
+    "gavel-fig10": gavel_loads.fig10,
     "synergy-fig5": fig5,
     "synergy-fig6": fig6,
     "synergy-fig7": fig7,

@@ -7,6 +7,7 @@ import pytest
 
 from support.simulation import CLUSTER, native, server
 from synergy_simulator.inputs.clusters import Cluster, Pool, read_cluster
+from synergy_simulator.inputs.errors import InputError
 from synergy_simulator.inputs.profiles import GIB, read_profiles
 from synergy_simulator.inputs.traces import read_trace
 from synergy_simulator.workload import build_workload
@@ -109,3 +110,36 @@ def test_a_cluster_in_yaml(tmp_path: Path) -> None:
     assert (pool.cost_per_hour, pool.storage_gib_per_s, pool.replicas) == (2.0, 0.0, 1)
     (node,) = read_cluster(tmp_path / "c.yaml").nodes()
     assert (node.cpu_millis, node.memory_bytes) == (6000, 125 * GIB)
+
+
+def _physical(folder: Path, *lines: str) -> Path:
+    path = folder / "t.trace"
+    path.write_text("".join(f"{line}\n" for line in lines))
+    return path
+
+
+def test_the_traces_of_the_gavel_authors_physical_cluster_have_tabs_and_no_header(tmp_path: Path) -> None:
+    fields = "m (batch size 8)\tpython3 a.py --b 8\tfolder\t--num_steps\t1\t500\t2\t1.5\t{slo}\t{arrival}"
+    lines = fields.format(slo="-1.000000", arrival=90), fields.format(slo=7200, arrival=0)
+    late, early = reversed(read_trace(_physical(tmp_path, *lines)))
+    assert (early.name, early.arrival_s, early.slo_s) == ("2", 0, 7200)
+    assert (late.name, late.arrival_s, late.slo_s) == ("1", 90, None)
+    assert (late.model, late.steps, late.gpus, late.weight) == ("m (batch size 8)", 500, 2, 1.5)
+
+
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        (
+            "m\tc\tw\t-s\t1\t500\t2\t1\t0\t0",
+            "t.trace, line 1, slo: must be seconds above 0, or negative for none, is 0",
+        ),
+        ("m\tc\tw\t-s\t1\t500\t0\t1\t-1\t0", "t.trace, line 1, scale_factor: must be at least 1, is 0"),
+        ("m,c,w,-s,1,500,2,1,-1,0", "has 1 values for 10 columns: job_type, command,"),
+        ("", "has no jobs"),
+    ],
+)
+def test_a_bad_one_is_told_by_line_and_field(tmp_path: Path, line: str, problem: str) -> None:
+    with pytest.raises(InputError) as error:
+        read_trace(_physical(tmp_path, line))
+    assert problem in str(error.value)

@@ -1,0 +1,156 @@
+"""Average JCT over load on V100, P100 and K80 GPUs, a line per scheduler (Gavel, figures 9, 10 and 11, section 7.3)."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from synergy_simulator.gavel_mix import MULTIPLE, SINGLE
+from synergy_simulator.grid import Case
+from synergy_simulator.inputs.traces import TraceJob
+from synergy_simulator.report.chart import Line, line_chart
+from synergy_simulator.report.summary import Summary
+from synergy_simulator.reproductions.common import Findings, Inputs, avg_h
+from synergy_simulator.reproductions.gavel_common import (
+    GAVEL_LAS,
+    LAS,
+    ROUND_S,
+    TRACE_NOTE,
+    GavelInputs,
+    Scheduler,
+    cluster,
+    options,
+)
+from synergy_simulator.reproductions.sweeps import cdf_chart
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """How large a sweep is."""
+
+    gpus: int
+    """Of each type."""
+    jobs: int
+    measure: tuple[int, int]
+    round_s: float = ROUND_S
+
+    @property
+    def part(self) -> float:
+        """Of the paper's 36 GPUs of each type, and of its load."""
+        return self.gpus / 36
+
+
+FULL = Scale(36, 6000, (4000, 5000))
+QUICK = Scale(8, 150, (30, 60), 20 * ROUND_S)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadSweep:
+    """Schedulers over loads on traces of one kind."""
+
+    schedulers: Sequence[Scheduler]
+    loads: Sequence[float]
+    """Jobs per hour on the paper's cluster; the last is the one that the paper calls high."""
+    multiple: bool
+    """Whether jobs of several GPUs are among them."""
+    important: float = 0.0
+    """Part of the jobs that have a weight of 5."""
+
+    def found(self, inputs: Inputs) -> dict[float, dict[str, Summary]]:
+        """The answers by load and scheduler."""
+        gavel, scale = GavelInputs.of(inputs), scale_of(inputs)
+        loads = self.loads[-1:] if inputs.quick else self.loads
+        cases = []
+        for load in loads:
+            workload = gavel.workload(self.trace(gavel, scale, load), cluster(scale.gpus))
+            cases += [
+                Case(
+                    f"{one.label}, {load:g} jobs/h",
+                    workload,
+                    options(one, measure=scale.measure, round_s=scale.round_s),
+                )
+                for one in self.schedulers
+            ]
+        answers = iter(inputs.run(cases))
+        return {load: {one.label: next(answers) for one in self.schedulers} for load in loads}
+
+    def trace(self, gavel: GavelInputs, scale: Scale, load: float) -> list[TraceJob]:
+        """Drawn jobs at this load."""
+        mix: Mapping[int, float] = MULTIPLE if self.multiple else SINGLE
+        more: dict[str, Any] = {"gpu_mix": mix, "important": self.important}
+        return gavel.drawn(scale.jobs, jobs_per_hour=load * scale.part, **more)
+
+
+def scale_of(inputs: Inputs) -> Scale:
+    """The paper's size, or less than a quarter of it."""
+    return QUICK if inputs.quick else FULL
+
+
+def notes(inputs: Inputs) -> list[str]:
+    """What differs from the paper in all of these figures."""
+    scale = scale_of(inputs)
+    first, last = scale.measure
+    said = [
+        GavelInputs.of(inputs).speeds_note,
+        TRACE_NOTE,
+        f"Seed {inputs.seed}; the paper has three. Jobs {first} to {last} are measured.",
+    ]
+    if inputs.quick:
+        size = f"{scale.gpus} GPUs of each type instead of 36, {scale.part:.2f} of the load"
+        said.append(f"Quick: {size}, one load, rounds of {scale.round_s / 60:g} minutes instead of 6.")
+    return said
+
+
+def fig9(inputs: Inputs) -> Findings:
+    """LAS, jobs of one GPU, and AlloX beside it."""
+    allox = Scheduler("AlloX", "allox")
+    sweep = LoadSweep(schedulers=(LAS, GAVEL_LAS, allox), loads=(2.8, 4.2, 5.6), multiple=False)
+    return _figure(inputs, "Gavel, figure 9: LAS, jobs of one GPU", sweep, {5.6: "3.5x"})
+
+
+def fig10(inputs: Inputs) -> Findings:
+    """LAS, jobs of up to eight GPUs."""
+    sweep = LoadSweep(schedulers=(LAS, GAVEL_LAS), loads=(1.4, 2.0, 2.6), multiple=True)
+    return _figure(inputs, "Gavel, figure 10: LAS, jobs of up to 8 GPUs", sweep, {2.6: "2.2x"})
+
+
+def _figure(inputs: Inputs, title: str, sweep: LoadSweep, paper: Mapping[float, str]) -> Findings:
+    found = sweep.found(inputs)
+    usual, better = sweep.schedulers[0].label, sweep.schedulers[1].label
+    rows = [
+        (
+            f"{load:g}",
+            *(f"{avg_h(by[one.label]):.1f}" for one in sweep.schedulers),
+            f"{gain(by, usual, better):.2f}x",
+            paper.get(load, ""),
+            " / ".join(f"{by[one.label].metrics.gpu_utilization:.0%}" for one in sweep.schedulers),
+        )
+        for load, by in found.items()
+    ]
+    header = ("jobs/h", *(f"{one.label}, h" for one in sweep.schedulers), "gain", "the paper", "GPUs in use")
+    return Findings(title, header, rows, notes(inputs), charts(title, sweep, found), figures(sweep, found))
+
+
+def gain(by: Mapping[str, Summary], usual: str, better: str) -> float:
+    """How many times shorter the average JCT is."""
+    return avg_h(by[usual]) / avg_h(by[better])
+
+
+def figures(sweep: LoadSweep, found: Mapping[float, Mapping[str, Summary]]) -> dict[str, float]:
+    """Gains over the first scheduler at each load."""
+    usual = sweep.schedulers[0].label
+    return {
+        f"{one.policy}_gain_at_{load:g}": gain(by, usual, one.label)
+        for load, by in found.items()
+        for one in sweep.schedulers[1:]
+    }
+
+
+def charts(title: str, sweep: LoadSweep, found: Mapping[float, Mapping[str, Summary]]) -> list[str]:
+    """Average JCT over load, and the distribution of JCTs at the highest."""
+    highest = max(found)
+    labels = [one.label for one in sweep.schedulers]
+    lines = [Line(label, [(load, avg_h(by[label])) for load, by in found.items()]) for label in labels]
+    return [
+        line_chart(lines, title=title, x="jobs per hour", y="average JCT, hours"),
+        cdf_chart(f"JCTs at {highest:g} jobs/h", {label: found[highest][label].jcts for label in labels}),
+    ]

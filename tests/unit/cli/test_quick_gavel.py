@@ -1,0 +1,31 @@
+"""Figures of Gavel in their quick versions, with the project's own speeds: each has the shape that the paper claims."""
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from synergy_cli.main import main
+
+
+@pytest.fixture
+def figures(request: pytest.FixtureRequest, tmp_path: Path) -> dict[str, float]:
+    """What the reproduction that the test names as its parameter found."""
+    arguments = [f"gavel-{request.param}", "--quick", "--processes", "1", "--plot", str(tmp_path / "plot.html")]
+    result = CliRunner().invoke(main, ["reproduce", *arguments, "--json"])
+    assert result.exit_code == 0, result.output
+    assert "the paper" in (tmp_path / "plot.html").read_text()
+    found: dict[str, float] = json.loads(result.stdout)["figures"]
+    return found
+
+
+@pytest.mark.parametrize("figures", ["fig9"], indirect=True)
+def test_fairness_that_knows_the_types_shortens_jobs_of_one_gpu(figures: dict[str, float]) -> None:
+    assert figures["max-min-fairness_gain_at_5.6"] > 1.1
+    assert figures["allox_gain_at_5.6"] > figures["max-min-fairness_gain_at_5.6"]
+
+
+@pytest.mark.parametrize("figures", ["fig10"], indirect=True)
+def test_and_jobs_of_several(figures: dict[str, float]) -> None:
+    assert figures["max-min-fairness_gain_at_2.6"] > 1.15
