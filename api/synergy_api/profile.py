@@ -154,6 +154,11 @@ class ProfilePoint(ApiModel):
         ),
     ] = 0
     cached: Annotated[bool, Field(description="The job reads its data through the library's cache.")] = False
+    largest_tensor_bytes: Annotated[
+        int | None,
+        Field(ge=1, description="Bytes of the model's largest trained tensor, where the job told its model."),
+    ] = None
+    model_bytes: Annotated[int | None, Field(ge=1, description="Bytes of all trained tensors of the model.")] = None
     runs: Annotated[list[ProfileRun], Field(max_length=64, description="The runs, in the order of their end.")] = []
     job: Annotated[str, Field(description="Name of the Kubernetes Job that measured it last.")] = ""
     measured_at: Annotated[Timestamp | None, Field(description="When the last run ended.")] = None

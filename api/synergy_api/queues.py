@@ -88,6 +88,15 @@ class Preemption(ApiModel):
     minimum_run_seconds: Annotated[
         int, Field(ge=0, le=604800, description="Nobody displaces a job whose run is younger than this.")
     ] = 0
+    payback: Annotated[
+        float,
+        Field(
+            ge=0,
+            le=1e6,
+            description="Nobody displaces a job whose run has not lasted so many times as long as a preemption of it "
+            "costs: the seconds of its last save and of its last start, as measured.",
+        ),
+    ] = 0.0
 
 
 class Marks(ApiModel):

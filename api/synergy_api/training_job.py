@@ -249,6 +249,9 @@ class RunOutcome(ApiModel):
         Field(description="Evicted runs were lost with their node or evicted; they count as no failure."),
     ]
     step: Annotated[int | None, Field(ge=0, description="The step rank 0 left at, where it said so.")] = None
+    save_seconds: Annotated[
+        float | None, Field(ge=0, description="How long rank 0's last checkpoint took to write, where it said so.")
+    ] = None
     exit_code: Annotated[int | None, Field(description="Exit code of the worker that ended the run.")] = None
     reason: Annotated[str, Field(description="Why it ended so, in words.")] = ""
 
@@ -273,6 +276,10 @@ class ServiceStatus(ApiModel):
     refusals: Annotated[
         int, Field(ge=0, description="Runs in a row that were refused before they began; each lengthens the wait.")
     ] = 0
+    suspended_since: Annotated[Timestamp | None, Field(description="Since when spec.suspend has held the job.")] = None
+    suspended_seconds: Annotated[
+        float, Field(ge=0, description="Seconds for which it was held before that; nobody waits meanwhile.")
+    ] = 0.0
     retry_at: Annotated[Timestamp | None, Field(description="Not before this does a failed job run again.")] = None
     last: Annotated[RunOutcome | None, Field(description="How the newest ended run ended.")] = None
 
@@ -374,6 +381,13 @@ class Progress(ApiModel):
         Field(ge=1, description="Bytes of the model's largest trained tensor; its part of the model is S_J."),
     ] = None
     model_bytes: Annotated[int | None, Field(ge=1, description="Bytes of all trained tensors of the model.")] = None
+    save_seconds: Annotated[float | None, Field(ge=0, description="How long the newest checkpoint took to write.")] = (
+        None
+    )
+    resume_seconds: Annotated[
+        float | None,
+        Field(ge=0, description="From the start of rank 0's process to its first step: imports, checkpoint, gang."),
+    ] = None
     placements: Annotated[
         list[PlacementSpeed],
         Field(max_length=16, description="Throughputs measured so far, by GPU type and number of nodes."),

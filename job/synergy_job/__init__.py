@@ -113,7 +113,7 @@ def iterate(
     if isinstance(place, Profile):
         from synergy_job.profiling import profile_steps  # noqa: PLC0415 - each kind of run loads what it needs
 
-        return profile_steps(place, loader)
+        return profile_steps(place, loader, sizes)
     if place.world_size > 1 and rules.every_rank and rules.every_seconds is not None:
         raise ValueError(
             "checkpoint_every_seconds cannot be used with save_on='all', clocks differ: use checkpoint_every_steps"

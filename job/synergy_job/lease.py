@@ -39,6 +39,8 @@ class Report:
     done: bool = False
     largest_tensor_bytes: int | None = None
     model_bytes: int | None = None
+    save_seconds: float | None = None
+    resume_seconds: float | None = None
 
 
 @dataclass(frozen=True)

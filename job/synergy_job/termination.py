@@ -10,9 +10,13 @@ _LONGEST_ERROR = 500
 log = logging.getLogger("synergy_job")
 
 
-def write_termination_message(path: str, outcome: str, step: int, checkpoint_step: int) -> None:
-    """Write `{"outcome", "step", "checkpoint_step"}`; a place that cannot be written is warned of, not an error."""
-    _write(path, {"outcome": outcome, "step": step, "checkpoint_step": checkpoint_step})
+def write_termination_message(
+    path: str, outcome: str, step: int, checkpoint_step: int, save_seconds: float | None = None
+) -> None:
+    """Write `{"outcome", "step", "checkpoint_step"}`, and `"save_seconds"`, how long the newest save took, where there
+    was one; a place that cannot be written is warned of, not an error."""
+    message: dict[str, object] = {"outcome": outcome, "step": step, "checkpoint_step": checkpoint_step}
+    _write(path, message if save_seconds is None else {**message, "save_seconds": save_seconds})
 
 
 def write_checkpoint_failure(path: str, function: str, error: BaseException, checkpoint_step: int) -> None:

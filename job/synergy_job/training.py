@@ -16,6 +16,7 @@ from synergy_job.gang import Alone, Watchdog
 from synergy_job.gang_leader import Leader
 from synergy_job.gang_member import Member
 from synergy_job.lease import LeaseClient, Report
+from synergy_job.pauses import Pauses
 from synergy_job.rate import RateWindow
 from synergy_job.reporter import Reporter
 from synergy_job.rules import EXIT_YIELDED
@@ -48,6 +49,7 @@ class Training(Generic[T]):
         self._signals = Signals(self._departure)
         self._watchdog = Watchdog(self._signals.interrupt)
         self._rate = RateWindow()
+        self._pauses = Pauses()
         self._gang = self._make_gang()
         self._reporter = self._make_reporter()
         self._step = 0
@@ -65,6 +67,7 @@ class Training(Generic[T]):
             if not self._gang.join(self._step):
                 self._end("yielded")
                 raise SystemExit(EXIT_YIELDED)
+            self._pauses.resumed()
             if self._reporter is not None:
                 self._reporter.start()
             yield from self._train()
@@ -139,7 +142,7 @@ class Training(Generic[T]):
         if self._rules.every_rank or self._worker.rank == 0:
             self._watchdog.busy = True
             try:
-                with self._told_if_it_fails("save"):
+                with self._told_if_it_fails("save"), self._pauses.saving():
                     self._rules.save(self._step)
             finally:
                 self._watchdog.busy = False
@@ -163,7 +166,9 @@ class Training(Generic[T]):
         # what is in no checkpoint is not done: the next run starts without it
         step = self._saved_step if outcome == "yielded" else self._step
         if self._worker.local_rank == 0:
-            write_termination_message(self._worker.termination_log, outcome, step, self._saved_step)
+            write_termination_message(
+                self._worker.termination_log, outcome, step, self._saved_step, self._pauses.save_seconds
+            )
 
     def _make_gang(self) -> Gang:
         worker = self._worker
@@ -189,6 +194,8 @@ class Training(Generic[T]):
             done,
             largest_tensor_bytes=None if sizes is None else sizes.largest_bytes,
             model_bytes=None if sizes is None else sizes.model_bytes,
+            save_seconds=self._pauses.save_seconds,
+            resume_seconds=self._pauses.resume_seconds,
         )
 
     def _step_seconds(self) -> float:

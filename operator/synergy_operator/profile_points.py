@@ -48,6 +48,7 @@ def with_run(
         return points
     speed, error = float(f"{result.steps_per_second:.6g}"), float(f"{result.relative_error:.3g}")
     runs.append(ProfileRun(steps_per_second=speed, relative_error=error, job=job))
+    largest, model = result.tensors or ((old.largest_tensor_bytes, old.model_bytes) if old else (None, None))
     mean = sum(run.steps_per_second for run in runs) / len(runs)
     within = sum((run.relative_error * run.steps_per_second) ** 2 for run in runs) ** 0.5 / len(runs) / mean
     points[at : at + 1] = [
@@ -61,6 +62,8 @@ def with_run(
             storage_bytes_per_second=target.storage_bytes_per_s,
             max_rss_bytes=max(result.max_rss_bytes, old.max_rss_bytes if old else 0),
             cached=result.cached,
+            largest_tensor_bytes=largest,
+            model_bytes=model,
             runs=runs,
             job=job,
             measured_at=measured_at,

@@ -28,6 +28,13 @@ class _Measured(_Message):
     relative_error: Annotated[float, Field(ge=0)] = 0.0
     max_rss_bytes: Annotated[int, Field(ge=0)] = 0
     cached: bool = False
+    largest_tensor_bytes: Annotated[int | None, Field(ge=1)] = None
+    model_bytes: Annotated[int | None, Field(ge=1)] = None
+
+    @property
+    def tensors(self) -> tuple[int, int] | None:
+        largest, model = self.largest_tensor_bytes, self.model_bytes
+        return (largest, model) if largest is not None and model is not None and largest <= model else None
 
 
 class _Failed(_Message):
@@ -50,6 +57,8 @@ class Measurement:
     relative_error: float
     max_rss_bytes: int
     cached: bool = False
+    tensors: tuple[int, int] | None = None
+    """Bytes of the model's largest tensor, and of all of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,4 +82,6 @@ def read_result(container: ContainerView) -> Measurement | Shortfall:
         problem = message.message or message.reason
         tail = f"; its last output: {message.log_tail.strip()}" if message.log_tail.strip() else ""
         return Shortfall(_HARNESS_REASONS[message.reason], f"{problem}{tail}"[:_LONGEST_PROBLEM])
-    return Measurement(message.steps_per_second, message.relative_error, message.max_rss_bytes, message.cached)
+    return Measurement(
+        message.steps_per_second, message.relative_error, message.max_rss_bytes, message.cached, message.tensors
+    )

@@ -34,6 +34,7 @@ from synergy_operator.phases import phase_between_runs, phase_in_run
 from synergy_operator.problem import problem_of
 from synergy_operator.profile_series import Standing, standing
 from synergy_operator.run_step import RunStep, open_allocation, reason_of, sooner
+from synergy_operator.suspension import with_suspension
 from synergy_operator.validation import accepted, refusal
 from synergy_operator.worker_state import WorkerState, shown_state
 
@@ -183,7 +184,7 @@ def _act(observed: Observed, spec: TrainingJobSpec, following: _Next, now: float
         profile=following.profile,
         workers=_workers(observed, following.service, open_run),
         size_limits=step.size_limits if step is not None else None,
-        service=following.service,
+        service=with_suspension(following.service, following.phase, now),
         start_time=job.status.start_time or following.service.running_since or (step.started if step else None),
         completion_time=format_time(now) if end is not None else None,
     )

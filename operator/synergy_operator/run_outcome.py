@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterable, Mapping
+from math import inf
 from typing import Any, Final
 
 from synergy_api.quantity import format_bytes
@@ -60,8 +61,11 @@ def outcome_at_step(outcome: RunOutcome, pods: Iterable[PodView]) -> RunOutcome:
     """The outcome with the step that rank 0 left at, once its pod says so."""
     if outcome.step is not None:
         return outcome
-    step = next((reported_step(pod) for pod in pods if pod.rank == 0), None)
-    return outcome if step is None else outcome.model_copy(update={"step": step})
+    first = next((pod for pod in pods if pod.rank == 0), None)
+    step = None if first is None else reported_step(first)
+    if first is None or step is None:
+        return outcome
+    return outcome.model_copy(update={"step": step, "save_seconds": _save_seconds(first)})
 
 
 def killed_before_its_checkpoint(outcome: RunOutcome, pods: Iterable[PodView], seconds: float) -> RunOutcome:
@@ -78,6 +82,11 @@ def reported_step(pod: PodView) -> int | None:
     """The step in the library's termination message; None where there is no such message."""
     step = _message(pod).get("step")
     return step if isinstance(step, int) and not isinstance(step, bool) and step >= 0 else None
+
+
+def _save_seconds(pod: PodView) -> float | None:
+    seconds = _message(pod).get("save_seconds")
+    return seconds if isinstance(seconds, float) and 0 <= seconds < inf else None
 
 
 def _left(run: int, found: Mapping[int, PodView], states: Mapping[int, WorkerState], now: float) -> RunOutcome | None:

@@ -87,6 +87,7 @@ class _Watch:
         self._memory = 0
         self._memory_seen = 0
         self._cache_bytes: int | None = None
+        self._tensors: tuple[int, int] | None = None
         self._memory_read_at = float("-inf")
 
     def until_measured(self) -> Failed | None:
@@ -118,7 +119,12 @@ class _Watch:
         biggest = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024
         memory = max(self._memory, self._memory_seen - (self._cache_bytes or 0), biggest)
         return Measured(
-            measurement, self._options.warmup_steps, self._cpu_millis(), memory, self._cache_bytes is not None
+            measurement,
+            self._options.warmup_steps,
+            self._cpu_millis(),
+            memory,
+            self._cache_bytes is not None,
+            self._tensors,
         )
 
     def _take(self, sample: Sample) -> None:
@@ -127,6 +133,7 @@ class _Watch:
         self._last = sample
         if sample.cache_bytes is not None:
             self._cache_bytes = sample.cache_bytes
+        self._tensors = sample.tensors or self._tensors
         # the cache fills meanwhile: what was seen before this message held no more of it than the message says
         self._memory = max(self._memory, self._memory_seen - (self._cache_bytes or 0))
         self._memory_seen = 0

@@ -20,12 +20,14 @@ of that many steps, and the slope of the line through all moments errs by the ro
 @dataclass(frozen=True)
 class Sample:
     """`step` steps were done at `at` (CLOCK_MONOTONIC, seconds); `speed` is what the command itself says of its rate,
-    in steps per second, where it says so; `cache_bytes` is what its data cache holds, where it has one."""
+    in steps per second, where it says so; `cache_bytes` is what its data cache holds, where it has one; `tensors` are
+    the bytes of its model's largest tensor and of all of them, where it has told its model."""
 
     step: int
     at: float
     speed: float | None = None
     cache_bytes: int | None = None
+    tensors: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True)

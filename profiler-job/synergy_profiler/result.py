@@ -26,10 +26,13 @@ class Measured:
     max_rss_bytes: int
     cached: bool
     """Whether the command reads its data through the library's cache; that is not in `max_rss_bytes`."""
+    tensors: tuple[int, int] | None = None
+    """Bytes of the model's largest tensor and of all of them, where the command told its model to the library."""
 
     def to_json(self) -> str:
         """The termination message."""
         measurement = self.measurement
+        names = ("largest_tensor_bytes", "model_bytes")
         return json.dumps(
             {
                 "outcome": "measured",
@@ -41,6 +44,7 @@ class Measured:
                 "cpu_used_millis": self.cpu_used_millis,
                 "max_rss_bytes": self.max_rss_bytes,
                 "cached": self.cached,
+                **(dict(zip(names, self.tensors)) if self.tensors is not None else {}),  # noqa: B905 - Python 3.8
             }
         )
 

@@ -56,10 +56,15 @@ def _parse(message: bytes) -> Sample | None:
     try:
         fields = json.loads(message)
         step, at, cached = fields["step"], fields["at"], fields.get("cache_bytes")
+        tensors = fields.get("largest_tensor_bytes"), fields.get("model_bytes")
     except (ValueError, KeyError, TypeError):
         return None
     if type(step) is not int or step < 0 or type(at) is not float or not 0 <= at <= time.monotonic():
         return None
     if cached is not None and (type(cached) is not int or cached < 0):
         return None
-    return Sample(step, at, cache_bytes=cached)
+    if tensors == (None, None):
+        return Sample(step, at, cache_bytes=cached)
+    if any(type(size) is not int for size in tensors) or not 0 < tensors[0] <= tensors[1]:
+        return None
+    return Sample(step, at, cache_bytes=cached, tensors=tensors)

@@ -6,7 +6,7 @@ profiler: a CPU curve, and the MinIO model for the memory axis (`synergy_core.pr
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from synergy_core.model import Profile
 from synergy_core.profiling.memory_model import MemoryModel
@@ -47,16 +47,28 @@ MODELS: Mapping[str, Model] = {
 }
 
 
-def built_in_profiles() -> ProfileTable:
-    """Matrices of MODELS on any GPU type; on many GPUs a step takes as long as on one (weak scaling)."""
-    made: dict[tuple[str, int], Profile] = {}
+def built_in_profiles(slower: Mapping[str, float] | None = None) -> ProfileTable:
+    """Matrices of MODELS; on many GPUs a step takes as long as on one (weak scaling).
 
-    def find(model: str, _gpu_type: str, gpus: int) -> Profile | None:
-        if model in MODELS and (model, gpus) not in made:
-            made[model, gpus] = matrix(MODELS[model], gpus)
-        return made.get((model, gpus))
+    `slower`: by GPU type, how many times as long its GPU takes for a step; all types are alike that are not named.
+    """
+    times = slower or {}
+    made: dict[tuple[str, float, int], Profile] = {}
+
+    def find(model: str, gpu_type: str, gpus: int) -> Profile | None:
+        key = model, times.get(gpu_type, 1.0), gpus
+        if model in MODELS and key not in made:
+            made[key] = matrix(_slower(MODELS[model], key[1]), gpus)
+        return made.get(key)
 
     return ProfileTable(MODELS.keys(), find)
+
+
+def _slower(model: Model, times: float) -> Model:
+    """The model on a slower GPU: fewer CPUs keep it busy, and below that the CPUs are as fast as ever."""
+    saturating = model.saturating_cpus / times
+    at_three = min(3.0, model.saturating_cpus) / min(3.0, saturating)
+    return replace(model, saturating_cpus=saturating, step_s=model.step_s * at_three)
 
 
 def matrix(model: Model, gpus: int) -> Profile:

@@ -127,7 +127,9 @@ def jobs(draw: st.DrawFn, name: str, *, plain: bool = False) -> Job:
         steps_total=draw(st.sampled_from((None, 100, 1000))),
         steps_done=draw(st.integers(0, 100)),
         gpu_types=types,
-        profiles={kind: draw(profiles(gpus, plain=plain)) for kind in draw(st.sets(st.sampled_from(types or TYPES)))},
+        profiles={
+            kind: draw(profiles(gpus, plain=plain)) for kind in sorted(draw(st.sets(st.sampled_from(types or TYPES))))
+        },
         preemptible=draw(st.sampled_from((True, True, True, False))),
         placement=draw(st.sampled_from(("auto", "auto", "spread", "consolidate", "pack"))),
         skew=draw(st.sampled_from((0.1, 0.7))),

@@ -30,6 +30,13 @@ class Report(BaseModel):
     ] = None
     model_bytes: Annotated[int | None, Field(ge=1, le=1 << 50, description="Bytes of all trained tensors.")] = None
 
+    save_seconds: Annotated[float | None, Field(ge=0, le=1e6, description="How long the newest checkpoint took.")] = (
+        None
+    )
+    resume_seconds: Annotated[
+        float | None, Field(ge=0, le=1e6, description="From the process's start to its first step.")
+    ] = None
+
     @model_validator(mode="after")
     def _part_of_the_whole(self) -> "Report":
         if (self.largest_tensor_bytes is None) != (self.model_bytes is None):
@@ -63,6 +70,8 @@ def progress_after(job: JobView, reported: Reported, now: float) -> Progress:
         updated_at=format_time(now),
         largest_tensor_bytes=report.largest_tensor_bytes or known.largest_tensor_bytes,
         model_bytes=report.model_bytes or known.model_bytes,
+        save_seconds=known.save_seconds if report.save_seconds is None else report.save_seconds,
+        resume_seconds=known.resume_seconds if report.resume_seconds is None else report.resume_seconds,
         placements=placements_after(known.placements, job.status.allocation, reported.run, report.steps_per_second),
     )
 
@@ -88,18 +97,18 @@ def repaired(job: JobView) -> Progress | None:
     if progress is not None and progress.run > last.run:
         return None
     steps = _left_at(job, last, progress)
-    if steps is None or (progress is not None and progress.run == last.run and progress.steps == steps):
+    known = progress or _NOTHING
+    saved = known.save_seconds if last.save_seconds is None else last.save_seconds
+    if steps is None or (known.run, known.steps, known.save_seconds) == (last.run, steps, saved):
         return None
-    return Progress(
-        run=last.run,
-        steps=steps,
-        checkpoint_steps=max(steps, progress.checkpoint_steps) if progress is not None else steps,
-        steps_per_second=progress.steps_per_second if progress is not None else 0.0,
-        percent=_percent(steps, job.spec.steps),
-        updated_at=progress.updated_at if progress is not None else None,
-        largest_tensor_bytes=progress.largest_tensor_bytes if progress is not None else None,
-        model_bytes=progress.model_bytes if progress is not None else None,
-        placements=progress.placements if progress is not None else [],
+    return known.model_copy(
+        update={
+            "run": last.run,
+            "steps": steps,
+            "checkpoint_steps": max(steps, known.checkpoint_steps),
+            "percent": _percent(steps, job.spec.steps),
+            "save_seconds": saved,
+        }
     )
 
 

@@ -77,4 +77,5 @@ def plan_config(policy: PolicyInForce, mode: core.Mode) -> core.PlanConfig:
         pack_limit=pack_limit(spec.placement, policy.history),
         link_bytes_per_s=spec.placement.link_bytes_per_second,
         minimum_run_s=float(spec.preemption.minimum_run_seconds),
+        preemption_payback=spec.preemption.payback,
     )

@@ -92,8 +92,11 @@ def received_seconds(job: JobView, now: float) -> dict[str, float]:
 
 
 def waiting_seconds(job: JobView, now: float) -> float:
-    """Seconds since its creation in which it did not run."""
-    return max(0.0, now - job.created - sum(received_seconds(job, now).values()))
+    """Seconds since its creation in which it neither ran nor was suspended."""
+    service = service_of(job)
+    since = service.suspended_since
+    held = service.suspended_seconds + (max(0.0, now - parse_time(since)) if since is not None else 0.0)
+    return max(0.0, now - job.created - held - sum(received_seconds(job, now).values()))
 
 
 def steps_done(job: JobView) -> int:

@@ -7,7 +7,7 @@ from synergy_api.pods import Amounts
 from synergy_api.profile import ProfileRequest
 from synergy_api.quantity import byte_count, cpu_millis
 from synergy_api.timestamps import parse_time
-from synergy_api.training_job import Allocation, NodeShare, Slo
+from synergy_api.training_job import Allocation, NodeShare, Progress, Slo, TrainingJobStatus
 from synergy_core import model as core
 from synergy_extender.cluster.views import JobView
 from synergy_extender.leases.placements import spread_speed
@@ -21,6 +21,8 @@ from synergy_extender.planning.standing import (
     waiting_seconds,
 )
 
+_NOTHING = Progress()
+
 
 def training(job: JobView, now: float, nodes: tuple[str, ...] | None, running: core.Allocation | None) -> core.Job:
     """The job as it wants to train, or trains where `running` is given.
@@ -30,6 +32,7 @@ def training(job: JobView, now: float, nodes: tuple[str, ...] | None, running: c
     spec = job.spec
     marks = marks_of(job)
     cpu, memory = _bounds(job)
+    sizes = _tensors(job.status)
     return core.Job(
         name=str(job.key),
         gpus=spec.gpus,
@@ -45,9 +48,10 @@ def training(job: JobView, now: float, nodes: tuple[str, ...] | None, running: c
         started_s=started_s(job),
         promoted_gpu_s=marks.promoted_gpu_seconds,
         promoted_waiting_s=marks.promoted_waiting_seconds,
-        skew=_skew(job),
+        preemption_cost_s=_preemption_cost(job.status.progress or _NOTHING),
+        skew=core.UNKNOWN_SKEW if sizes is None else sizes[0] / sizes[1],
         spread_speed=spread_speed(job.status.progress.placements) if job.status.progress is not None else None,
-        model_bytes=job.status.progress.model_bytes if job.status.progress is not None else None,
+        model_bytes=None if sizes is None else sizes[1],
         run_started_s=None if running is None else run_started(job, now),
         received_s=received_seconds(job, now),
         sharing=spec.sharing.allowed,
@@ -70,12 +74,18 @@ def _deadline(slo: Slo | None) -> float | None:
         raise core.FieldError("spec.slo.deadline", str(error)) from None
 
 
-def _skew(job: JobView) -> float:
-    """The largest tensor's part of the model; as the planner takes it for granted where the job has not said."""
-    progress = job.status.progress
-    if progress is None or not progress.model_bytes or not progress.largest_tensor_bytes:
-        return core.UNKNOWN_SKEW
-    return progress.largest_tensor_bytes / progress.model_bytes
+def _tensors(status: TrainingJobStatus) -> tuple[int, int] | None:
+    """Bytes of the model's largest tensor and of all of them: as the job itself has said, else as its profile runs
+    have; None where nobody has."""
+    for told in (status.progress, *(status.profile.points if status.profile is not None else ())):
+        if told is not None and told.largest_tensor_bytes and told.model_bytes:
+            return told.largest_tensor_bytes, told.model_bytes
+    return None
+
+
+def _preemption_cost(progress: Progress) -> float:
+    """Seconds in which the job would hold GPUs without a step for being preempted: it saves, and later starts anew."""
+    return (progress.save_seconds or 0.0) + (progress.resume_seconds or 0.0)
 
 
 _Bounds = tuple[int, int | None]

@@ -1,6 +1,6 @@
 """What reproductions have in common: inputs, simulations to be made, findings."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -57,10 +57,18 @@ class Inputs:
         """A trace on a cluster with these profiles."""
         return build_workload(trace, self.profiles, cluster)
 
-    def derived(self, count: int, split: Split, *, load: float | None, gpu_mix: Mapping[int, float]) -> list[TraceJob]:
-        """A trace derived from production (section 5.1)."""
-        models = self.profiles.models
-        return generate(count, seed=self.seed, split=split, models=models, jobs_per_hour=load, gpu_mix=gpu_mix)
+    def derived(
+        self,
+        count: int,
+        split: Split,
+        *,
+        load: float | None,
+        gpu_mix: Mapping[int, float],
+        models: Collection[str] | None = None,
+    ) -> list[TraceJob]:
+        """A trace derived from production (section 5.1), of `models` or of those with profiles here."""
+        names = self.profiles.models if models is None else models
+        return generate(count, seed=self.seed, split=split, models=names, jobs_per_hour=load, gpu_mix=gpu_mix)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from synergy_simulator.reproductions import (
     colocation,
     gavel_loads,
+    tiresias_composition,
     tiresias_fig7,
     tiresias_fig10,
     tiresias_sensitivity,
@@ -38,6 +39,7 @@ REPRODUCTIONS: Mapping[str, Callable[[Inputs], Findings]] = {
     "synergy-motivation": motivation,
     "synergy-opt-gap": opt_gap,
     "synergy-table5": table5,
+    "tiresias-composition": tiresias_composition.composition,
     "tiresias-fig7": tiresias_fig7.fig7,
     "tiresias-fig10": tiresias_fig10.fig10,
     "tiresias-fig12": tiresias_fig10.fig12,

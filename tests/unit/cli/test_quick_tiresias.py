@@ -37,3 +37,10 @@ def test_placement_by_skew_trains_fastest(figures: dict[str, float]) -> None:
     assert figures["by_skew_training"] == 1.0
     assert figures["anywhere_training"] > 1.05
     assert figures["anywhere_training"] > figures["fewest_nodes_now_training"]
+
+
+@pytest.mark.parametrize("figures", ["composition"], indirect=True)
+def test_tuning_helps_every_policy_on_one_type(figures: dict[str, float]) -> None:
+    for policy in ("2d-las", "2d-gittins", "las", "srtf", "ftf"):
+        assert figures[f"one type_{policy}_tune_h"] < figures[f"one type_{policy}_proportional_h"]
+        assert figures[f"three types_{policy}_proportional_h"] > 0

@@ -96,6 +96,16 @@ class TestPromotion:
         after = _core(_written(item, change), NOW)
         assert (after.promoted_gpu_s, after.promoted_waiting_s, after.started_s) == (240.0, 70.0, NOW - 90)
 
+    @pytest.mark.parametrize(
+        "held", [{"suspendedSeconds": 45.0}, {"suspendedSeconds": 20.0, "suspendedSince": format_time(NOW - 25)}]
+    )
+    def test_a_job_that_its_user_held_did_not_wait_meanwhile(self, held: dict[str, Any]) -> None:
+        item = self._starving(service={**RAN["service"], **held})
+        assert _core(read_job(item), NOW).waiting_s == 25.0
+        marks = _pass(self._blocked(item), NOW)["j"].marks
+        assert marks is not None
+        assert marks.promoted_at is None
+
     def test_a_leader_that_begins_anew_does_not_promote_it_again(self) -> None:
         item = self._starving()
         view = _written(item, _pass(self._blocked(item), NOW)["j"])

@@ -48,6 +48,26 @@ def test_a_job_that_says_nothing_is_taken_for_one_of_the_many() -> None:
     assert (_core(job("j")).skew, _core(job("j")).model_bytes) == (core.UNKNOWN_SKEW, None)
 
 
+def test_before_its_first_run_the_profile_tells_of_the_model() -> None:
+    point = {"gpuType": "V100", "cpuMillis": 1000, "memoryBytes": 1, "stepsPerSecond": 1.0}
+    points = [point, {**point, "largestTensorBytes": 30, "modelBytes": 40}]
+    one = _core(job("j", status={"profile": {"state": "Complete", "points": points}}))
+    assert (one.skew, one.model_bytes) == (0.75, 40)
+
+
+def test_the_planner_hears_what_a_preemption_costs() -> None:
+    assert _core(job("j")).preemption_cost_s == 0.0
+    view = _reported(job("j"), 1, 9.0, "n1", save_seconds=4.0, resume_seconds=30.0)
+    assert _core(view).preemption_cost_s == 34.0
+    view = _reported(view, 2, 9.0, "n1", resume_seconds=20.0)
+    assert _core(view).preemption_cost_s == 24.0, "the newest start counts, and a save that an earlier run made"
+    last = {"run": 2, "outcome": "Yielded", "step": 1, "saveSeconds": 6.0}
+    ended = {"service": {"run": 2, "endedRun": 2, "last": last}}
+    after = repaired(read_job({**job_object("j"), "status": {**_status(view), **ended}}))
+    assert after is not None
+    assert (after.save_seconds, after.resume_seconds) == (6.0, 20.0), "said on leaving, later than the last report"
+
+
 def test_more_cpu_is_not_taken_for_a_better_place() -> None:
     view = _reported(job("j"), 1, 5.0, "n1", expected=5.0)
     view = _reported(view, 2, 10.0, "n1", "n2", expected=10.0)

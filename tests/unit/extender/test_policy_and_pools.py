@@ -47,12 +47,12 @@ def test_the_planner_gets_the_policy() -> None:
 
 def test_the_planner_gets_the_knobs_of_the_queues() -> None:
     queues = {"thresholdsGPUSeconds": [60, 3600], "promoteKnob": 2}
-    spec = {"policy": "2d-las", "queues": queues, "preemption": {"minimumRunSeconds": 30}}
+    spec = {"policy": "2d-las", "queues": queues, "preemption": {"minimumRunSeconds": 30, "payback": 8}}
     config = plan_config(policy_in_force({**GOOD, "spec": spec}, PolicyInForce()), "round")
     assert (config.policy, config.queues.thresholds_gpu_s, config.queues.promote_knob) == ("2d-las", (60.0, 3600.0), 2)
-    assert config.minimum_run_s == 30.0
+    assert (config.minimum_run_s, config.preemption_payback) == (30.0, 8.0)
     usual = plan_config(policy_in_force(GOOD, PolicyInForce()), "round")
-    assert (usual.queues, usual.minimum_run_s) == (PriorityQueues(), 0.0)
+    assert (usual.queues, usual.minimum_run_s, usual.preemption_payback) == (PriorityQueues(), 0.0, 0.0)
 
 
 def test_thresholds_that_do_not_ascend_are_told_by_their_field() -> None:

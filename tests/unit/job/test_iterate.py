@@ -5,6 +5,7 @@ import os
 import re
 import signal
 import time
+from unittest.mock import ANY
 
 import pytest
 
@@ -19,7 +20,7 @@ def test_a_run_without_interruption(leased_job: Job, lease_server: LeaseServer) 
     code, output = leased_job.run()
     assert (code, output) == (0, "trained 40\n")
     assert leased_job.trained() == WHOLE
-    assert leased_job.termination() == {"outcome": "finished", "step": 40, "checkpoint_step": 40}
+    assert leased_job.termination() == {"outcome": "finished", "step": 40, "checkpoint_step": 40, "save_seconds": ANY}
     last = lease_server.reports[-1]
     assert (last["step"], last["checkpoint_step"], last["done"]) == (40, 40, True)
     assert last["gpu_uuids"] == ["GPU-1234"]
@@ -37,7 +38,8 @@ def test_a_lease_that_is_not_renewed(leased_job: Job, lease_server: LeaseServer)
     said = lease_server.moments[-1]
     assert 0.5 <= left - said < 1.5
     step = leased_job.termination()["step"]
-    assert leased_job.termination() == {"outcome": "yielded", "step": step, "checkpoint_step": step}
+    left_at = {"outcome": "yielded", "step": step, "checkpoint_step": step, "save_seconds": ANY}
+    assert leased_job.termination() == left_at
     assert lease_server.reports[-1]["step"] + 8 <= step < 40
     assert leased_job.trained() == WHOLE[:step]
     assert (leased_job.folder / "finally-0").exists()
@@ -104,7 +106,8 @@ def test_sigterm_while_saving_does_not_spoil_the_checkpoint(job: Job) -> None:
     process.send_signal(signal.SIGTERM)
     code, _ = job.end(process)
     assert code == 75
-    assert job.termination() == {"outcome": "yielded", "step": 5, "checkpoint_step": 5}
+    assert job.termination() == {"outcome": "yielded", "step": 5, "checkpoint_step": 5, "save_seconds": ANY}
+    assert job.termination()["save_seconds"] >= 0.4
     assert (job.folder / "saves-0").read_text() == "5\n"
 
 

@@ -68,9 +68,9 @@ def end(world: World, name: str, text: str) -> None:
     world.settle()
 
 
-def message(speed: float, *, cached: bool = True, error: float = 0.005) -> str:
+def message(speed: float, *, cached: bool = True, error: float = 0.005, **more: int) -> str:
     measured = {"outcome": "measured", "steps_per_second": speed, "relative_error": error}
-    return json.dumps({**measured, "max_rss_bytes": RSS, "cached": cached})
+    return json.dumps({**measured, "max_rss_bytes": RSS, "cached": cached, **more})
 
 
 def failed() -> str:

@@ -656,6 +656,38 @@ def test_a_suspended_job_does_not_start_and_says_so() -> None:
     assert world.status.phase == "Queued"
 
 
+def test_the_time_in_which_a_job_is_held_is_kept() -> None:
+    world = World()
+    world.settle()
+    for held in (100.0, 20.0):
+        world.edit(lambda spec: spec.update(suspend=True))
+        world.settle()
+        world.wait(held)
+        world.settle()
+        world.edit(lambda spec: spec.update(suspend=False))
+        world.settle()
+        world.wait(7)
+        world.settle()
+    assert world.status.service is not None
+    assert (world.status.service.suspended_since, world.status.service.suspended_seconds) == (None, 120.0)
+
+
+@pytest.mark.parametrize(
+    ("said", "seconds"), [("1.25", 1.25), ("true", None), ('"long"', None), ("-0.5", None), ("1e999", None)]
+)
+def test_what_the_last_save_took_is_kept(said: str, seconds: float | None) -> None:
+    world = World()
+    world.settle()
+    world.grant()
+    world.run_all()
+    world.revoke()
+    world.exit("job-1-0", 75, f'{{"outcome": "yielded", "step": 9, "checkpoint_step": 9, "save_seconds": {said}}}')
+    world.settle()
+    assert world.status.service is not None
+    assert world.status.service.last is not None
+    assert (world.status.service.last.step, world.status.service.last.save_seconds) == (9, seconds)
+
+
 def test_a_suspended_run_leaves_when_the_plan_revokes_it() -> None:
     world = World()
     world.settle()

@@ -86,6 +86,16 @@ def test_a_profile_run_neither_loads_nor_saves_nor_ends(harness: Harness) -> Non
     assert harness.run(script, *QUICK, **cluster).result["outcome"] == "measured"
 
 
+def test_the_sizes_of_the_models_tensors_come_with_the_result(harness: Harness) -> None:
+    script = """
+        import time, synergy_job
+        for _ in synergy_job.iterate([1], model=[300, 100]):
+            time.sleep(0.005)
+    """
+    result = harness.run(script, *QUICK).result
+    assert (result["largest_tensor_bytes"], result["model_bytes"]) == (300, 400)
+
+
 def test_a_second_rank_in_the_pod_does_not_speak(harness: Harness) -> None:
     """As torchrun starts them: rank 1 is five times as fast, and the measurement is rank 0's."""
     script = """
@@ -225,12 +235,15 @@ def test_messages_that_make_no_sense(harness: Harness) -> None:
         address = "\\0" + os.environ["SYNERGY_PROFILE_SOCKET"][1:]
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as harness:
             for message in (b"", b"step 5", b"[]", b'{"step": true, "at": 1.0}', b'{"step": -1, "at": 1.0}',
-                            b'{"step": 1}', b'{"step": 1, "at": 1e18}', b'{"step": 1, "at": "now"}', b"\\xff" * 5000):
+                            b'{"step": 1}', b'{"step": 1, "at": 1e18}', b'{"step": 1, "at": "now"}', b"\\xff" * 5000,
+                            b'{"step": 1, "at": 1.0, "model_bytes": 5}',
+                            b'{"step": 1, "at": 1.0, "model_bytes": 5, "largest_tensor_bytes": 6}',
+                            b'{"step": 1, "at": 1.0, "model_bytes": 5.5, "largest_tensor_bytes": 1}'):
                 harness.sendto(message, address)
     """
     run = harness.run(garbage, *QUICK)
     assert run.result["reason"] == "NoSteps"
-    assert "(9 step messages made no sense)" in run.result["message"]
+    assert "(12 step messages made no sense)" in run.result["message"]
 
 
 def test_messages_that_make_no_sense_do_not_spoil_a_measurement(harness: Harness) -> None:

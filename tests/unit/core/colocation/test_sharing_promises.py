@@ -55,7 +55,9 @@ def _jobs(draw: st.DrawFn, name: str) -> Job:
         gpus=gpus,
         arrival_s=float(draw(st.integers(0, 3))),
         gpu_types=types,
-        profiles={kind: draw(profiles(gpus, plain=True)) for kind in draw(st.sets(st.sampled_from(types or TYPES)))},
+        profiles={
+            kind: draw(profiles(gpus, plain=True)) for kind in sorted(draw(st.sets(st.sampled_from(types or TYPES))))
+        },
         preemptible=draw(st.sampled_from((True, True, True, False))),
         nodes=draw(st.sampled_from((None, None, None, ("n0",)))),
         cpu_millis_min=draw(st.sampled_from((0, 0, 400))),
