@@ -8,6 +8,7 @@ in most rounds are most.
 from collections.abc import Sequence
 from itertools import groupby
 
+from synergy_core.colocation.combinations import KnownPairs
 from synergy_core.contender import Contender
 from synergy_core.kind import Kinds
 from synergy_core.model import Job, Node
@@ -24,6 +25,8 @@ class Memory:
         """The nodes of the present plan, by GPU type."""
         self.solutions = Solutions()
         """Allocation matrices of the policies over several GPU types; its budget is the caller's to set."""
+        self.pairs = KnownPairs()
+        """What jobs keep that share a GPU."""
         self._nodes: tuple[Node, ...] = ()
         self._tolerance = 0.0
         self._rules = NO_RULES

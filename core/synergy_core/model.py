@@ -34,7 +34,7 @@ UNKNOWN_SKEW = 0.1
 Purpose = Literal["train", "profile"]
 Placement = Literal["auto", "consolidate", "pack", "spread"]
 Mode = Literal["round", "fill"]
-ColocationMode = Literal["none", "thesis", "auto"]
+ColocationMode = Literal["none", "thesis", "auto", "gavel"]
 
 
 class FieldError(ValueError):
@@ -357,7 +357,7 @@ class PlanConfig:
     preemption_payback: float = 0.0
     """Nor one whose run has not lasted so many times as long as a preemption of it costs (`settling`); 0: any."""
     colocation: ColocationMode = "none"
-    """Who shares a GPU (`colocation.pairing`)."""
+    """Who shares a GPU (`colocation.pairing`; of `gavel`, `colocation.combinations`)."""
     predictors: Mapping[str, Predictor] = field(default_factory=dict)
     """What sharing costs, by GPU type; types that are not there: `colocation.generic`."""
     sharing_retry_s: float = 3600.0

@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 from math import inf
 
+from synergy_core.colocation.combinations import Combinations
+from synergy_core.colocation.grouping import Grouping
 from synergy_core.colocation.teams import NO_TEAMS, Teams, teams_of
 from synergy_core.contender import Contender
 from synergy_core.deadlines import late_jobs
@@ -17,7 +19,8 @@ from synergy_core.mechanisms.statement import Packing
 from synergy_core.memory import Memory
 from synergy_core.model import Allocation, FieldError, Job, Node, Plan, PlanConfig, Snapshot
 from synergy_core.policies import POLICIES
-from synergy_core.policies.queue import Queue, Ranking
+from synergy_core.policies.queue import Pairs, Queue, Ranking
+from synergy_core.policies.time_shares import WITH_PAIRS
 from synergy_core.pool import Pool
 from synergy_core.reasons import waiting
 from synergy_core.resources import node_share, with_more_used
@@ -39,8 +42,10 @@ def plan(snapshot: Snapshot, config: PlanConfig, memory: Memory | None = None) -
     pools = memory.pools
     roster = Roster(snapshot.jobs, memory)
     kept = _out_of_reach(roster.running, config)
-    ranking = _ranking(snapshot, roster, memory, config)
-    teams = teams_of(snapshot, ranking, pools, config)
+    grouping = Grouping(snapshot, pools, config)
+    pairs = Combinations(grouping, memory.pairs) if config.colocation == "gavel" else None
+    ranking = _ranking(snapshot, roster, memory, config, pairs)
+    teams = teams_of(snapshot, ranking, pools, config, grouping)
     planned = roster if teams is NO_TEAMS else Roster(teams.jobs(snapshot.jobs), memory)
     young = teams.settling(settling(snapshot.jobs, snapshot.now, config))
     line = planned.line(teams.ranking(ranking), without=kept, settling=young)
@@ -73,6 +78,9 @@ def _check(config: PlanConfig) -> None:
     for name, value, choices in known:
         if value not in choices:
             raise FieldError(name, f"{value!r} is not there; choose one of {', '.join(sorted(choices))}")
+    if config.colocation == "gavel" and config.policy not in WITH_PAIRS:
+        problem = f"gavel shares by an allocation matrix, and {config.policy} has none with pairs; choose another mode"
+        raise FieldError("colocation", f"{problem}, or a policy of {', '.join(sorted(WITH_PAIRS))}")
     if not 0 <= config.profile_gpu_percent <= 100:
         raise FieldError("profile_gpu_percent", f"must be from 0 to 100, is {config.profile_gpu_percent}")
     for name, least in (("minimum_run_s", config.minimum_run_s), ("preemption_payback", config.preemption_payback)):
@@ -105,7 +113,7 @@ def _out_of_reach(contenders: Iterable[Contender], config: PlanConfig) -> dict[s
     return {name: allocation for name, allocation in running.items() if allocation is not None}
 
 
-def _ranking(snapshot: Snapshot, roster: Roster, memory: Memory, config: PlanConfig) -> Ranking:
+def _ranking(snapshot: Snapshot, roster: Roster, memory: Memory, config: PlanConfig, pairs: Pairs | None) -> Ranking:
     """Profile runs by arrival, then the policy's line."""
     queue = Queue(
         now=snapshot.now,
@@ -120,6 +128,7 @@ def _ranking(snapshot: Snapshot, roster: Roster, memory: Memory, config: PlanCon
         prices=_prices(memory.pools),
         tenants=snapshot.tenants,
         solutions=memory.solutions,
+        pairs=pairs,
     )
     ranking = POLICIES[config.policy](queue)
     if config.mode == "fill":  # nobody moves, and whatever is free is better used than not until the round ends

@@ -11,7 +11,7 @@ event; a round in which nothing can have changed is passed over:
 import heapq
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import ceil, floor, inf
 
 from synergy_core.colocation.measurement import Predictor
@@ -135,15 +135,19 @@ class _Simulation:
             and options.colocation == "none"
         )
         settles_late = options.minimum_run_s > 0 or options.preemption_payback > 0
-        self._moves_all_the_time = settles_late or (
-            options.policy in SHARES_TIME and len(workload.cluster.gpu_types) > 1
+        self._order_never_changes = options.policy in ORDER_NEVER_CHANGES and options.colocation != "gavel"
+        self._moves_all_the_time = (
+            settles_late
+            or options.colocation == "gavel"
+            or (options.policy in SHARES_TIME and len(workload.cluster.gpu_types) > 1)
         )
         """Jobs change their GPU types from round to round, even where all of them run, or may be displaced later."""
         self._can_foresee = options.reuse_plans and by_gpus
         self._progress = progress
         self._watch = watch
         self._memory = Memory()
-        self._together = Together(options.truth)
+        self._together = Together(replace(options.truth, measured=workload.pairs))
+        self._predictors = {**workload.pairs, **options.predictors}
         self._now = 0.0
         self._coming = 0
         self._active: dict[str, Run] = {}
@@ -237,7 +241,7 @@ class _Simulation:
     @property
     def _waits_in_vain(self) -> bool:
         """Whether who waits now does until somebody comes or ends: pairs that did badly are tried again some time."""
-        return self._options.policy in ORDER_NEVER_CHANGES and self._options.colocation == "none"
+        return self._order_never_changes and self._options.colocation == "none"
 
     # Events
 
@@ -344,7 +348,7 @@ class _Simulation:
             pack_limit=options.pack_limit,
             explain=False,
             colocation=options.colocation,
-            predictors=options.predictors,
+            predictors=self._predictors,
         )
         jobs = tuple(run.job for run in self._active.values())
         snapshot = Snapshot(
@@ -357,7 +361,7 @@ class _Simulation:
         return answer
 
     def _show_all(self) -> None:
-        if self._options.policy not in ORDER_NEVER_CHANGES:
+        if not self._order_never_changes:
             for run in self._active.values():
                 run.show(self._now)
 

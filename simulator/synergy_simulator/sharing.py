@@ -2,7 +2,7 @@
 
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from synergy_core.colocation.generic import EFFECTS
@@ -74,10 +74,14 @@ class Truth:
     law: Predictor = EFFECTS
     deviation: float = 0.06
     """Its standard deviation; as on the public measurements."""
+    measured: Mapping[str, Predictor] = field(default_factory=dict)
+    """By GPU type, what holds in place of the law, without deviations."""
 
     def fractions(self, members: Sequence[Job], gpu_type: str) -> tuple[float, ...]:
         """Of each member, at most all."""
         usages = [job.usage[gpu_type] for job in members]
+        if gpu_type in self.measured:
+            return tuple(max(LEAST, one) for one in self.measured[gpu_type].fractions(usages))
         names = [usage.model for usage in usages]
         found = []
         for index, fraction in enumerate(self.law.fractions(usages)):

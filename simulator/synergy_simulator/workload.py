@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from synergy_core.colocation.pair_table import PairTable
 from synergy_core.colocation.usage import Usage
 from synergy_core.kind import Kind
 from synergy_core.model import Job, Node, PlanConfig, Profile
@@ -48,6 +49,8 @@ class Workload:
 
     tasks: tuple[Task, ...]
     cluster: Cluster
+    pairs: Mapping[str, PairTable] = field(default_factory=dict)
+    """What sharing a GPU costs, by GPU type, where that was measured: it holds, and the planner knows it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +67,25 @@ def build_workload(trace: Sequence[TraceJob], profiles: ProfileTable | None, clu
     Without profiles no job is sensitive to CPU and memory; the trace must then give durations.
     """
     known = _Known(profiles, cluster)
-    return Workload(tuple(_task(job, known, cluster) for job in trace), cluster)
+    workload = Workload(tuple(_task(job, known, cluster) for job in trace), cluster)
+    return workload if profiles is None or not profiles.pairs else _with_pairs(workload, profiles.pairs)
+
+
+def _with_pairs(workload: Workload, tables: Mapping[str, PairTable]) -> Workload:
+    """The workload whose jobs of one GPU share it at the speeds that were measured.
+
+    A table has no speed for what does not fit into a GPU's memory, so that a pool need not tell how much it has.
+    """
+    types = {
+        gpu_type: tables[gpu_type.lower()] for gpu_type in workload.cluster.gpu_types if gpu_type.lower() in tables
+    }
+    usages = {
+        model: dict.fromkeys(types, Usage(compute=0.0, bandwidth=0.0, model=model))
+        for model in {task.model for task in workload.tasks}
+    }
+    tasks = (replace(task, usage=usages[task.model]) if task.gpus == 1 else task for task in workload.tasks)
+    pools = (replace(pool, gpu_memory_gib=pool.gpu_memory_gib or 1.0) for pool in workload.cluster.pools)
+    return Workload(tuple(tasks), Cluster(tuple(pools)), types)
 
 
 def with_usages(workload: Workload, usages: Mapping[str, Usage]) -> Workload:

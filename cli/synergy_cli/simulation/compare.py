@@ -59,7 +59,14 @@ def compare_command(
     """Simulate a trace under each policy on each mechanism, on all cores."""
     check_writable("--report", report)
     workload = workload_of(
-        trace=trace, profiles=profiles, cluster=cluster, usage=usage, seed=seed, split=split, part=part
+        trace=trace,
+        profiles=profiles,
+        cluster=cluster,
+        usage=usage,
+        seed=seed,
+        split=split,
+        part=part,
+        sharing=how["sharing"],
     )
     jobs = len(workload.tasks)
     grid = [
@@ -69,7 +76,7 @@ def compare_command(
         for mode in colocation
     ]
     check_costs(policies, workload)
-    check_sharing(colocation, workload)
+    check_sharing(colocation, workload, sharing=how["sharing"])
     cases = [Case(label_of(options), workload, options) for options in grid]
     with progress_bar("simulations", len(grid)) as bar:
         summaries = run_all(cases, processes=processes, progress=bar)

@@ -14,10 +14,10 @@ from synergy_cli.sharing_options import mode_of, predictors_of
 from synergy_core.mechanisms import MECHANISMS
 from synergy_core.model import Tenant
 from synergy_core.policies import POLICIES
-from synergy_core.policies.time_shares import BY_COST
+from synergy_core.policies.time_shares import BY_COST, WITH_PAIRS
 from synergy_simulator.engine import Options
 from synergy_simulator.generator import Split, parse_split, with_models
-from synergy_simulator.inputs.clusters import read_cluster
+from synergy_simulator.inputs.clusters import read_cluster, shared
 from synergy_simulator.inputs.errors import InputError
 from synergy_simulator.inputs.profiles import ProfileTable, read_profiles
 from synergy_simulator.inputs.traces import read_trace
@@ -179,7 +179,11 @@ def run_options(command: Callable[..., Any]) -> Callable[..., Any]:
                 "--profiling-overhead", default=0.0, type=seconds, help="Seconds of each job's profile run on its GPUs."
             ),
             click.option("--no-fill", is_flag=True, help="GPUs that fall free stay idle until the round ends."),
-            click.option("--sharing", is_flag=True, help="Let jobs share GPUs (for policies that plan pairs)."),
+            click.option(
+                "--sharing",
+                is_flag=True,
+                help="Let two jobs share a GPU of any pool by the policy's own pairs: --colocation gavel.",
+            ),
             click.option(
                 "--tenant",
                 "tenants",
@@ -213,10 +217,11 @@ def workload_of(
     seed: int,
     split: Split,
     part: tuple[int, int] | None,
+    sharing: bool,
 ) -> Workload:
     """Read and join the inputs."""
     with bad_input():
-        pools = read_cluster(Path(cluster))
+        pools = shared(read_cluster(Path(cluster))) if sharing else read_cluster(Path(cluster))
         table = None if profiles is None else profiles_of(profiles)
         jobs = read_trace(Path(trace))
         if part is not None:
@@ -250,12 +255,15 @@ def check_costs(policies: Iterable[str], workload: Workload) -> None:
             )
 
 
-def check_sharing(modes: Iterable[str], workload: Workload) -> None:
+def check_sharing(modes: Iterable[str], workload: Workload, *, sharing: bool) -> None:
     """Raise BadInputError where GPUs are to be shared and nothing tells how."""
-    if all(mode == "none" for mode in modes):
+    if not sharing and all(mode == "none" for mode in modes):
         return
     if not any(task.usage for task in workload.tasks):
-        raise BadInputError("--colocation: no job of the trace has a usage of the GPU; give --usage")
+        option = "--sharing" if sharing else "--colocation"
+        raise BadInputError(
+            f"{option}: no job of the trace has a usage of the GPU; give --usage, or --profiles with pairs"
+        )
     if not any(pool.replicas > 1 and pool.gpu_memory_gib > 0 for pool in workload.cluster.pools):
         raise BadInputError("--cluster: no pool has replicas above 1 and gpu_memory_gib; --colocation needs both")
 
@@ -288,7 +296,16 @@ def options_of(
     for option, value, known in (("--policy", policy, POLICIES), ("--mechanism", mechanism, MECHANISMS)):
         if value not in known:
             raise BadInputError(f"{option}: {value!r} is not there; choose one of {', '.join(sorted(known))}")
-    for option, asked in (("--sharing", sharing), ("--agnostic", agnostic and policy not in SHARES_TIME)):
+    mode = mode_of(colocation)
+    if sharing and mode != "none":
+        raise BadInputError(f"--sharing: means --colocation gavel, and --colocation is {mode}; give one of them")
+    mode = "gavel" if sharing else mode
+    without_pairs = mode == "gavel" and policy not in WITH_PAIRS
+    for option, asked in (
+        ("--sharing", sharing and without_pairs),
+        ("--colocation", without_pairs),
+        ("--agnostic", agnostic and mode != "gavel" and policy not in SHARES_TIME),
+    ):
         if asked:
             raise BadInputError(f"{option}: {policy} has no such variant; leave it out")
     if tenants and policy != "hierarchical":
@@ -314,7 +331,7 @@ def options_of(
         pack_limit=pack_limit,
         profiling_s=profiling_overhead,
         fill=not no_fill,
-        colocation=mode_of(colocation),
-        predictors=predictors_of(colocation_model, mode_of(colocation)),
+        colocation=mode,
+        predictors=predictors_of(colocation_model, mode),
         record=record,
     )

@@ -54,10 +54,17 @@ def simulate_command(
     check_writable("--per-job", per_job)
     check_writable("--report", report)
     workload = workload_of(
-        trace=trace, profiles=profiles, cluster=cluster, usage=usage, seed=seed, split=split, part=part
+        trace=trace,
+        profiles=profiles,
+        cluster=cluster,
+        usage=usage,
+        seed=seed,
+        split=split,
+        part=part,
+        sharing=how["sharing"],
     )
-    check_sharing([how["colocation"]], workload)
     options = options_of(policy=policy, mechanism=mechanism, jobs=len(workload.tasks), record=report is not None, **how)
+    check_sharing([how["colocation"]], workload, sharing=how["sharing"])
     check_costs([policy], workload)
     with progress_bar(f"{policy} on {mechanism}", len(workload.tasks)) as bar:
         outcome = simulate(workload, options, bar)

@@ -5,7 +5,7 @@ node's replicas; GPU memory as each says it needs, all together within the GPU's
 memory, or a job its usage on the type, nothing is shared.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 
 from synergy_core.colocation.generic import EFFECTS, SUMS
 from synergy_core.colocation.measurement import Observation, Predictor
@@ -29,6 +29,13 @@ class Rules:
         self._jobs = jobs
         self._predictors: dict[str, Predictor] = {}
         self._told: dict[tuple[str, frozenset[str]], tuple[float, ...]] = {}
+
+    @property
+    def basis(self) -> Hashable:
+        """All that predictions follow from beside the usages."""
+        return tuple(
+            (gpu_type, self._base(gpu_type), tuple(self._observations(gpu_type))) for gpu_type in sorted(self._nodes)
+        )
 
     @property
     def anywhere(self) -> bool:
@@ -70,15 +77,21 @@ class Rules:
         ordered = sorted(members, key=lambda job: job.name)
         key = (gpu_type, frozenset(job.name for job in members))
         if key not in self._told:
-            told = self._predictor(gpu_type).fractions([job.usage[gpu_type] for job in ordered])
-            measured = [self._measured(job, ordered, gpu_type) for job in ordered]
+            told = self.predicted(ordered, gpu_type)
+            measured = [self.measured(job, ordered, gpu_type) for job in ordered]
             self._told[key] = tuple(
-                min(1.0, guess if seen is None else seen) for guess, seen in zip(told, measured, strict=True)
+                guess if seen is None else min(1.0, seen) for guess, seen in zip(told, measured, strict=True)
             )
         by_name = dict(zip([job.name for job in ordered], self._told[key], strict=True))
         return tuple(by_name[job.name] for job in members)
 
-    def _measured(self, job: Job, members: Sequence[Job], gpu_type: str) -> float | None:
+    def predicted(self, members: Sequence[Job], gpu_type: str) -> tuple[float, ...]:
+        """What each keeps of its speed, at most all, by what their usages tell."""
+        told = self._predictor(gpu_type).fractions([job.usage[gpu_type] for job in members])
+        return tuple(min(1.0, guess) for guess in told)
+
+    def measured(self, job: Job, members: Sequence[Job], gpu_type: str) -> float | None:
+        """What was measured of the job with just these others not long ago."""
         partners = tuple(other.name for other in members if other is not job)
         for one in reversed(job.shared):
             if one.gpu_type == gpu_type and one.partners == partners:
@@ -87,10 +100,12 @@ class Rules:
 
     def _predictor(self, gpu_type: str) -> Predictor:
         if gpu_type not in self._predictors:
-            generic: Mapping[str, Predictor] = {"thesis": SUMS}
-            base = self._config.predictors.get(gpu_type) or generic.get(self._config.colocation, EFFECTS)
-            self._predictors[gpu_type] = base.corrected(self._observations(gpu_type))
+            self._predictors[gpu_type] = self._base(gpu_type).corrected(self._observations(gpu_type))
         return self._predictors[gpu_type]
+
+    def _base(self, gpu_type: str) -> Predictor:
+        generic: Mapping[str, Predictor] = {"thesis": SUMS}
+        return self._config.predictors.get(gpu_type) or generic.get(self._config.colocation, EFFECTS)
 
     def _observations(self, gpu_type: str) -> list[Observation]:
         return [

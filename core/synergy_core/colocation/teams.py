@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from synergy_core.colocation.pairing import Group, Pairing
-from synergy_core.colocation.rules import Rules
+from synergy_core.colocation.grouping import Group, Grouping
+from synergy_core.colocation.pairing import Pairing
 from synergy_core.colocation.team import Team, alone_again, new_team, running_team
 from synergy_core.model import Allocation, Job, PlanConfig, Snapshot
 from synergy_core.policies.queue import Ranking
@@ -64,7 +64,9 @@ class Teams:
 NO_TEAMS = Teams({}, {})
 
 
-def teams_of(snapshot: Snapshot, ranking: Ranking, pools: Sequence[Pool], config: PlanConfig) -> Teams:
+def teams_of(
+    snapshot: Snapshot, ranking: Ranking, pools: Sequence[Pool], config: PlanConfig, grouping: Grouping
+) -> Teams:
     """Between rounds those who share go on as they are; at a round's beginning who shares is decided anew."""
     jobs = {job.name: job for job in snapshot.jobs}
     units = _units(jobs)
@@ -72,15 +74,22 @@ def teams_of(snapshot: Snapshot, ranking: Ranking, pools: Sequence[Pool], config
     if config.mode == "fill":
         there = [unit for unit in units if all(_is_on(jobs[name], nodes) for name in unit)]
         return _teams([running_team([jobs[name] for name in unit]) for unit in there])
-    rules = Rules(snapshot.nodes, snapshot.jobs, config, snapshot.now)
-    if not units and (config.colocation == "none" or not rules.anywhere):
+    if not units and (config.colocation == "none" or not grouping.rules.anywhere):
         return NO_TEAMS
     groups: list[Group] = []
-    if config.colocation != "none":
+    if config.colocation == "gavel":
+        groups = _chosen(ranking, jobs, grouping)
+    elif config.colocation != "none":
         line = [jobs[name] for name in ranking.names]
         of_member = {name: unit for unit in units for name in unit}
-        groups = Pairing(rules, pools, config, of_member).groups(line, ranking.types)
+        groups = Pairing(grouping, config, of_member).groups(line, ranking.types)
     return _placed(groups, units, jobs, ranking.names, pools)
+
+
+def _chosen(ranking: Ranking, jobs: Mapping[str, Job], grouping: Grouping) -> list[Group]:
+    """The pairs that the allocation matrix has put together in this round."""
+    found = [grouping.together([jobs[name] for name in names], gpu_type) for gpu_type, names in ranking.together]
+    return [group for group in found if group is not None]
 
 
 def _placed(

@@ -1,12 +1,28 @@
 """What a policy sees, and what it answers."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
-from typing import Any
+from typing import Any, Protocol
 
+from synergy_core.allocation.problem import Floats, Ints
 from synergy_core.model import Job, PriorityQueues, SharesFrom, Tenant
 from synergy_core.policies.solutions import Solutions
+
+
+class Pairs(Protocol):
+    """The pairs of jobs that may share a GPU (Gavel, section 3.1)."""
+
+    def rows(self, jobs: Sequence[Job], types: Sequence[str], alone: Floats, workers: Floats) -> tuple[Ints, Floats]:
+        """Of jobs with these throughputs `alone` (J x W), the pairs (P x 2, indices) and theirs (P x W x 2).
+
+        0 where a pair cannot share a GPU of a type, or nothing is gained by it.
+        """
+        ...
+
+    def gpus(self, jobs: Sequence[Job], gpu_type: str) -> int:
+        """GPUs of a type that these jobs could share."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +50,8 @@ class Queue:
     tenants: tuple[Tenant, ...] = ()
     solutions: Solutions = field(default_factory=Solutions)
     """Allocations of earlier plans."""
+    pairs: Pairs | None = None
+    """Who may share a GPU, for policies that decide so themselves; None: nobody."""
 
     def remaining_s(self, job: Job) -> float | None:
         """Seconds that a job still needs at its GPU-proportional share; None where that is not known."""
@@ -60,6 +78,8 @@ class Ranking:
     """Whether GPUs that it gives to nobody are to stay idle between rounds too: they cost more than they bring."""
     colliding: tuple[str, ...] = ()
     """Jobs that would keep their deadlines if others had none."""
+    together: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    """Jobs that are to have one GPU in this round: its type, and their names."""
     shares_from: SharesFrom = ""
     """Where the allocation came from, for policies that have one."""
 

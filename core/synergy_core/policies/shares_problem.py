@@ -42,7 +42,11 @@ def problem_of(queue: Queue, jobs: Sequence[Job], speeds: Mapping[str, Speeds], 
         tenants=tenants,
     )
     done = _of(jobs, lambda job: job.steps_done)
-    return replace(problem, isolated_elapsed=done / isolated_throughput(problem))
+    problem = replace(problem, isolated_elapsed=done / isolated_throughput(problem))
+    if queue.pairs is None:
+        return problem
+    pairs, together = queue.pairs.rows(jobs, types, throughputs, problem.workers)
+    return replace(problem, pairs=pairs, pair_throughputs=together)
 
 
 def check_prices(queue: Queue, policy: str) -> None:

@@ -29,17 +29,20 @@ _Key = tuple[object, ...]
 
 
 class Solutions:
-    """What the last plan found. Of problems without placements and pairs (C = W)."""
+    """What the last plan found. Of problems without placements (C = W)."""
 
     def __init__(self) -> None:
         self.budget = Budget()
         """What the present plan may take."""
         self._key: _Key = ()
         self.last: dict[tuple[str, str], float] = {}
-        """The last X by job and type."""
+        """The last X by job and type, of jobs alone."""
+        self._last_pairs: dict[tuple[str, str], Floats] = {}
+        """The same of pairs that are given time: W shares, in the order of `_last_types`."""
+        self._last_types: tuple[str, ...] = ()
 
     def shares(self, problem: Problem, policy: str, *, aware: bool) -> tuple[Floats, SharesFrom]:
-        """X (J x W) of the policy, or what serves in its place.
+        """X (J + P rows x W) of the policy, or what serves in its place.
 
         Raises FieldError for what cannot be solved. OutOfTimeError never leaves here.
         """
@@ -61,9 +64,13 @@ class Solutions:
         self._key = key if answer.status != "time-limit" else ()
         self.last = {
             (job, gpu_type): share
-            for job, row in zip(problem.jobs, answer.x.tolist(), strict=True)
+            for job, row in zip(problem.jobs, answer.x[: len(problem.jobs)].tolist(), strict=True)
             for gpu_type, share in zip(problem.types, row, strict=True)
         }
+        of_pairs = answer.x[len(problem.jobs) :]
+        given = np.flatnonzero(of_pairs.any(axis=1))
+        names = [(problem.jobs[one], problem.jobs[other]) for one, other in problem.pairs[given].tolist()]
+        self._last_pairs, self._last_types = dict(zip(names, of_pairs[given], strict=True)), problem.types
         return answer.x, "cut-short" if answer.status == "time-limit" else ""
 
     def stand_in(self, problem: Problem) -> tuple[Floats, SharesFrom]:
@@ -71,13 +78,20 @@ class Solutions:
         last = self._recalled(problem)
         if last.any():
             return last, "last"
-        return np.asarray(np.where(problem.throughputs > 0, isolated_shares(problem), 0.0)), "isolated"
+        alone = np.where(problem.throughputs > 0, isolated_shares(problem), 0.0)
+        return np.concatenate([alone, np.zeros((len(problem.pairs), len(problem.types)))]), "isolated"
 
     def _recalled(self, problem: Problem) -> Floats:
         """The last X of the jobs and types that are there still, within what is there now."""
         last = [[self.last.get((job, gpu_type), 0.0) for gpu_type in problem.types] for job in problem.jobs]
-        there = (problem.throughputs > 0) & (problem.workers > 0)
-        return within_bounds(problem, np.where(there, np.array(last), 0.0))
+        x = np.concatenate([np.array(last), np.zeros((len(problem.pairs), len(problem.types)))])
+        if self._last_pairs and self._last_types == problem.types:
+            for row, (one, other) in enumerate(problem.pairs.tolist(), start=len(problem.jobs)):
+                shares = self._last_pairs.get((problem.jobs[one], problem.jobs[other]))
+                if shares is not None:
+                    x[row] = shares
+        there = np.concatenate([problem.throughputs > 0, problem.pair_throughputs.max(axis=2) > 0])
+        return within_bounds(problem, np.where(there & (problem.workers > 0), x, 0.0))
 
 
 def _values(problem: Problem) -> _Key:

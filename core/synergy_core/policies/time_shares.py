@@ -31,11 +31,20 @@ Where the paper leaves room:
 * A job without any known speed counts as equally fast everywhere.
 * Under the policies that go by cost a job runs only where X gives it time: a GPU that is not worth its price stays
   idle.
+* With pairs in X, what is ranked is still each job on each type, by all the time that X gives it there, alone and in
+  pairs, over all that it has had there, shared or not: nothing has to be remembered of pairs, and nobody starves. When
+  its turn comes a job is given one of its combinations that are still possible, each as often as X says: the next
+  point of a sequence that fills the interval evenly (multiples of the golden ratio, begun elsewhere for each job) is
+  looked up in the sums of their shares. Its partner is drawn along, and stands back later.
+* A pair is given a GPU only as long as there are GPUs left that the two could share.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from math import inf
+from math import floor, inf
+from zlib import crc32
+
+import numpy as np
 
 from synergy_core.allocation import ALLOCATION_POLICIES
 from synergy_core.allocation.budget import OutOfTimeError
@@ -62,11 +71,17 @@ NAMES = (
 )
 """The allocation policies that need nothing but what a snapshot tells."""
 
+WITH_PAIRS = frozenset({"fifo", *(name for name in NAMES if ALLOCATION_POLICIES[name].shares)})
+"""The policies that can make use of pairs."""
+
 BY_COST = frozenset({"min-cost", "min-cost-slo"})
 """Those that need prices, and rather leave a GPU idle than pay for it."""
 
 _LEAST = 1e-6
 """A share of the time below this is a solver's rounding."""
+
+
+_GOLDEN = 0.5 * (5.0**0.5 - 1.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +92,8 @@ class _Entry:
     share: float
     job: Job
     gpu_type: str
+    ways: tuple[tuple[Job | None, float], ...]
+    """Alone (None) and with partners: of its share, the part of each."""
 
     @property
     def order(self) -> tuple[float, float, float, str, str]:
@@ -100,18 +117,23 @@ def _rank(policy: str, queue: Queue) -> Ranking:
         check_prices(queue, policy)
     found = _found(policy, queue, able, problem_of(queue, able, speeds, free)) if able else _Found()
     entries = found.entries
-    given = _algorithm_1(entries, free)
+    given, together = _algorithm_1(entries, free, queue)
     place = {entry.job.name: index for index, entry in reversed(list(enumerate(entries)))}
     ahead = sorted((job for job in able if job.name in given), key=lambda job: (-job.gpus, place[job.name]))
     behind = sorted(by_arrival, key=lambda job: place.get(job.name, len(entries)))
     others = {} if policy in BY_COST else speeds
-    types = {job.name: _in_order(job, entries, others.get(job.name, {})) for job in able}
+    wanted: dict[str, list[str]] = {}
+    for entry in entries:
+        if entry.ways[0][0] is None:
+            wanted.setdefault(entry.job.name, []).append(entry.gpu_type)
+    types = {job.name: _in_order(wanted.get(job.name, ()), others.get(job.name, {})) for job in able}
     types |= {name: (gpu_type,) for name, gpu_type in given.items()}
     return Ranking(
         tuple(dict.fromkeys(job.name for job in [*ahead, *behind])),
         types=types,
         leaves_idle=policy in BY_COST,
         colliding=found.colliding,
+        together=together,
         shares_from=found.shares_from,
     )
 
@@ -157,10 +179,14 @@ def _found(policy: str, queue: Queue, jobs: Sequence[Job], problem: Problem) -> 
     except OutOfTimeError:
         x, shares_from = queue.solutions.stand_in(problem)
     entries = [
-        _Entry(inf if job.name in deadlines.pressed else _priority(queue, job, gpu_type, share), share, job, gpu_type)
-        for job, shares in zip(jobs, x.tolist(), strict=True)
-        for gpu_type, share in zip(problem.types, shares, strict=True)
-        if share > _LEAST
+        _Entry(
+            inf if job.name in deadlines.pressed else _priority(queue, job, gpu_type, sum(share for _, share in ways)),
+            sum(share for _, share in ways),
+            job,
+            gpu_type,
+            tuple(ways),
+        )
+        for (job, gpu_type), ways in _ways(jobs, problem, x)
     ]
     return _Found(sorted(entries, key=lambda entry: entry.order), deadlines.colliding, shares_from)
 
@@ -170,17 +196,66 @@ def _priority(queue: Queue, job: Job, gpu_type: str, share: float) -> float:
     return share * (max(0.0, queue.now - job.arrival_s) + queue.round_s) / spent
 
 
-def _algorithm_1(entries: Sequence[_Entry], free: Mapping[str, int]) -> dict[str, str]:
-    """GPU type of each job that is given one."""
-    left, given = dict(free), dict[str, str]()
+def _ways(
+    jobs: Sequence[Job], problem: Problem, x: Floats
+) -> Iterable[tuple[tuple[Job, str], list[tuple[Job | None, float]]]]:
+    """Of each job on each type that X gives it time on, what part of the time alone (first) and with whom."""
+    found: dict[tuple[int, int], list[tuple[Job | None, float]]] = {}
+    for row, column in np.argwhere(x > _LEAST).tolist():
+        share = float(x[row, column])
+        if row < len(jobs):
+            found.setdefault((row, column), []).append((None, share))
+        else:
+            one, other = problem.pairs[row - len(jobs)].tolist()
+            found.setdefault((one, column), []).append((jobs[other], share))
+            found.setdefault((other, column), []).append((jobs[one], share))
+    return (((jobs[row], problem.types[column]), ways) for (row, column), ways in found.items())
+
+
+def _algorithm_1(
+    entries: Sequence[_Entry], free: Mapping[str, int], queue: Queue
+) -> tuple[dict[str, str], tuple[tuple[str, tuple[str, ...]], ...]]:
+    """GPU type of each job that is given one, and those of them that are to have one GPU (`Ranking.together`)."""
+    left, shared, given = dict(free), dict.fromkeys(free, 0), dict[str, str]()
+    together = []
     for entry in entries:
-        if entry.job.name not in given and entry.job.gpus <= left[entry.gpu_type]:
-            given[entry.job.name] = entry.gpu_type
-            left[entry.gpu_type] -= entry.job.gpus
-    return given
+        job, gpu_type = entry.job, entry.gpu_type
+        if job.name in given or job.gpus > left[gpu_type]:
+            continue
+        possible = [
+            (partner, share)
+            for partner, share in entry.ways
+            if partner is None or (partner.name not in given and _can_share(queue, (job, partner), gpu_type, shared))
+        ]
+        if not possible:
+            continue
+        partner = _drawn(job, possible, queue)
+        given[job.name] = gpu_type
+        left[gpu_type] -= job.gpus
+        if partner is not None:
+            given[partner.name] = gpu_type
+            shared[gpu_type] += 1
+            together.append((gpu_type, (job.name, partner.name)))
+    return given, tuple(together)
 
 
-def _in_order(job: Job, entries: Sequence[_Entry], speeds: Speeds) -> tuple[str, ...]:
+def _can_share(queue: Queue, two: tuple[Job, Job], gpu_type: str, shared: Mapping[str, int]) -> bool:
+    return queue.pairs is not None and shared[gpu_type] < queue.pairs.gpus(two, gpu_type)
+
+
+def _drawn(job: Job, possible: Sequence[tuple[Job | None, float]], queue: Queue) -> Job | None:
+    """The partner of this round, or None for nobody: in the long run each as often as its share says."""
+    if len(possible) == 1:
+        return possible[0][0]
+    begun = crc32(job.name.encode()) / 2**32
+    point = (begun + _GOLDEN * floor(queue.now / queue.round_s)) % 1.0 * sum(share for _, share in possible)
+    for partner, share in possible:
+        point -= share
+        if point < 0.0:
+            return partner
+    return possible[-1][0]
+
+
+def _in_order(wanted: Sequence[str], speeds: Speeds) -> tuple[str, ...]:
     """The types of a job that was given none: those it has time on by priority, then the others, the fastest first."""
-    wanted = [entry.gpu_type for entry in entries if entry.job is job]
     return tuple(dict.fromkeys([*wanted, *sorted(speeds, key=lambda gpu_type: (-speeds[gpu_type], gpu_type))]))

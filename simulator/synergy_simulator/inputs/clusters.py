@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -72,6 +72,11 @@ class Cluster:
             for pool in self.pools
             for index in range(pool.nodes)
         )
+
+
+def shared(cluster: Cluster) -> Cluster:
+    """The cluster with GPUs that two jobs at least may share."""
+    return Cluster(tuple(replace(pool, replicas=max(2, pool.replicas)) for pool in cluster.pools))
 
 
 def homogeneous(nodes: int, *, cpus_per_gpu: float = 3.0, gpu_type: str = "V100") -> Cluster:

@@ -4,10 +4,11 @@ import json
 import math
 from ast import literal_eval
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from synergy_core.colocation.pair_table import PairTable
 from synergy_core.model import FieldError, Profile
 from synergy_simulator.inputs.errors import InputError, Place
 from synergy_simulator.inputs.table import read_text
@@ -22,6 +23,8 @@ class ProfileTable:
     models: Collection[str]
     find: Callable[[str, str, int], Profile | None]
     """(model, GPU type, GPUs) -> matrix of the whole job; None where the table has none."""
+    pairs: Mapping[str, PairTable] = field(default_factory=dict)
+    """By GPU type in lower case, what models of one GPU keep of their speed beside another; empty: nothing is told."""
 
 
 def read_profiles(path: Path) -> ProfileTable:
@@ -116,11 +119,13 @@ class _Reader:
     # The table of the Gavel authors
 
     def gavel(self, document: dict[str, Any]) -> ProfileTable:
-        """`{type: {"('model', GPUs)": {"null": steps/s alone, ...}}}`: a speed that CPU and memory do not change.
+        """`{type: {"('model', GPUs)": {"null": steps/s alone, "('other', GPUs)": [steps/s, steps/s]}}}`.
 
-        What is not consolidated and pairs that share a GPU are left to those who model them.
+        Alone a speed that CPU and memory do not change; of the pairs those of one GPU. What is not consolidated is left
+        to those who model it.
         """
         found: dict[tuple[str, str, int], Profile] = {}
+        kept: dict[str, dict[tuple[str, str], float]] = {}
         models = set()
         for gpu_type, entries in document.items():
             if gpu_type.endswith("_unconsolidated"):
@@ -135,7 +140,23 @@ class _Reader:
                 models.add(model)
                 if speed > 0:
                     found[model, gpu_type.lower(), gpus] = flat_profile(speed)
-        return ProfileTable(models, lambda m, t, g: found.get((m, t.lower(), g)))
+                if speed > 0 and gpus == 1:
+                    kept.setdefault(gpu_type.lower(), {}).update(self._gavel_pairs(model, speed, alone, field))
+        tables = {gpu_type: PairTable(pairs) for gpu_type, pairs in kept.items() if pairs}
+        return ProfileTable(models, lambda m, t, g: found.get((m, t.lower(), g)), tables)
+
+    def _gavel_pairs(
+        self, model: str, speed: float, entries: Mapping[str, Any], field: str
+    ) -> dict[tuple[str, str], float]:
+        found = {}
+        for key in entries.keys() - {"null"}:
+            other, gpus = self._gavel_key(key, f"{field}.{key}")
+            both = self._numbers(entries[key], f"{field}.{key}", least=0)
+            if len(both) != 2:
+                raise self.bad(f"{field}.{key}", f"must be the speeds of both jobs, is a list of {len(both)}")
+            if gpus == 1:
+                found[model, other] = min(1.0, both[0] / speed)
+        return found
 
     def _gavel_key(self, key: str, field: str) -> tuple[str, int]:
         try:

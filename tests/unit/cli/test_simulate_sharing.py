@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
@@ -46,6 +47,63 @@ def test_simulate_names_the_mode(tmp_path: Path) -> None:
 def test_bad_options_are_refused(arguments: tuple[str, ...], shared: str, message: str, tmp_path: Path) -> None:
     done = _run(tmp_path, "simulate", *arguments, shared=shared)
     assert (done.exit_code, message in done.stderr, done.stderr.count("\n")) == (2, True, 1)
+
+
+PAIRS = {
+    "v100": {
+        "('one', 1)": {"null": 2.0, "('one', 1)": [1.5, 1.5], "('two', 1)": [1.8, 0.9], "('one', 2)": [1.0, 1.0]},
+        "('two', 1)": {"null": 1.0, "('one', 1)": [0.9, 1.8], "('two', 1)": [0.0, 0.0]},
+        "('one', 2)": {"null": 3.0},
+    }
+}
+
+
+def _with_pairs(folder: Path, *arguments: str, table: Any = PAIRS) -> Result:
+    trace, cluster, profiles = folder / "T.csv", folder / "C.yaml", folder / "P.json"
+    rows = [f"{index},0,{model},1,{steps}" for index, (model, steps) in enumerate((("one", 18000), ("two", 9000)))]
+    trace.write_text("\n".join(["job_id,arrival_s,model,gpus,steps", *rows]))
+    pool = "name: v, gpu_type: V100, nodes: 1, gpus_per_node: 1, cpus_per_node: 8, memory_gib_per_node: 60"
+    cluster.write_text(f"pools: [{{{pool}}}]")
+    profiles.write_text(json.dumps(table))
+    inputs = ["--trace", str(trace), "--cluster", str(cluster), "--profiles", str(profiles), "--json"]
+    return CliRunner().invoke(main, ["simulate", "--policy", "max-min-fairness", *inputs, *arguments])
+
+
+def test_pairs_of_the_gavel_table_are_shared_at_the_speeds_that_it_tells(tmp_path: Path) -> None:
+    alone, shared = (json.loads(_with_pairs(tmp_path, *options).stdout) for options in ((), ("--sharing",)))
+    assert (alone["makespan_s"], shared["makespan_s"]) == (pytest.approx(18000), pytest.approx(10000))
+    assert shared["preemptions"] == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--sharing", "--policy", "las"), "--sharing: las has no such variant"),
+        (("--sharing", "--colocation", "auto"), "--sharing: means --colocation gavel"),
+        (("--colocation", "gavel", "--policy", "sjf"), "--colocation: sjf has no such variant"),
+        (("--colocation", "gavel"), "--cluster: no pool has replicas above 1"),
+    ],
+)
+def test_sharing_through_x_is_for_policies_and_clusters_that_can(
+    arguments: tuple[str, ...], message: str, tmp_path: Path
+) -> None:
+    done = _with_pairs(tmp_path, *arguments)
+    assert (done.exit_code, message in done.stderr) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("entry", "message"),
+    [
+        ([1.0], "must be the speeds of both jobs, is a list of 1"),
+        ([1.0, -1.0], "must be a number of at least 0, is -1.0"),
+        (1.0, "must be a list of numbers"),
+    ],
+)
+def test_bad_pairs_name_their_field(entry: Any, message: str, tmp_path: Path) -> None:
+    table = {"v100": {"('one', 1)": {"null": 2.0, "('two', 1)": entry}, "('two', 1)": {"null": 1.0}}}
+    done = _with_pairs(tmp_path, table=table)
+    assert (done.exit_code, "v100.('one', 1).('two', 1)" in done.stderr) == (2, True)
+    assert message in done.stderr
 
 
 def _figures(name: str, folder: Path) -> dict[str, float]:

@@ -6,8 +6,8 @@
 The cost is what is paid per hour on average over time; a job pays for all its workers, and a pair once.
 In rounds (`efficient`) the best ratio would leave a cluster to one kind of job at a time, the one whose steps are the
 cheapest, and all others to wait for its end, though their own steps would cost no more if they ran beside it. So there
-each job has its steps where they are its own cheapest, fairly among those who want the same (water filling); what
-deadlines need comes first, at the least cost that keeps them all.
+each job has its steps where they are its own cheapest, fairly among those who want the same (water filling), alone or
+with another whose steps are cheapest there too; what deadlines need comes first, at the least cost that keeps them all.
 
 Linear-fractional: Dinkelbach's sequence of linear programmes, maximise N - q D with q the best ratio N / D so far,
 converges superlinearly and ends with q as the optimum. Of all optima (every multiple of one without deadlines is one)
@@ -130,13 +130,17 @@ def _rounds(problem: Problem, budget: Budget, needed: Floats) -> Found:
     able = np.flatnonzero(((cheap * (workers[problem.column_type] > 0)).max(axis=1) > 0) & (left > _CLOSE))
     if not len(able):
         return Found(x)
+    place = np.full(len(problem.jobs), -1, dtype=np.int64)
+    place[able] = np.arange(len(able))
+    both = np.flatnonzero((place[problem.pairs] >= 0).all(axis=1))
+    cheapest = np.minimum(cheap[problem.pairs[both, 0]], cheap[problem.pairs[both, 1]]) > 0
     rest = replace(
         problem,
         workers=workers,
         jobs=tuple(problem.jobs[index] for index in able),
         throughputs=cheap[able],
-        pairs=np.empty((0, 2), dtype=np.int64),
-        pair_throughputs=np.empty((0, len(problem.columns), 2)),
+        pairs=place[problem.pairs[both]],
+        pair_throughputs=np.where(cheapest[:, :, None], problem.pair_throughputs[both], 0.0),
         **{name: getattr(problem, name)[able] for name in _OF_JOBS},
     )
     try:
@@ -145,8 +149,9 @@ def _rounds(problem: Problem, budget: Budget, needed: Floats) -> Found:
         if not needed.any():
             raise
         return Found(x, "time-limit")
-    more = found.x[: len(able)]
-    x[able] += more * np.minimum(1.0, left[able] / np.maximum(more.sum(axis=1), 1e-300))[:, None]
+    fits = np.minimum(1.0, left[able] / np.maximum(time_used(rest, found.x), 1e-300))
+    rows = np.concatenate([able, len(problem.jobs) + both])
+    x[rows] += found.x * np.concatenate([fits, fits[rest.pairs].min(axis=1, initial=1.0)])[:, None]
     return Found(x, found.status)
 
 

@@ -15,11 +15,21 @@ from synergy_core.plan import plan
 
 some = settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
-configs = st.builds(
-    PlanConfig,
-    policy=st.sampled_from(("fifo", "las", "srtf", "max-min-fairness")),
-    mechanism=st.sampled_from(("proportional", "tune", "greedy")),
-    colocation=st.sampled_from(("thesis", "auto")),
+_mechanisms = st.sampled_from(("proportional", "tune", "greedy"))
+configs = st.one_of(
+    st.builds(
+        PlanConfig,
+        policy=st.sampled_from(("fifo", "las", "srtf", "max-min-fairness")),
+        mechanism=_mechanisms,
+        colocation=st.sampled_from(("thesis", "auto")),
+    ),
+    st.builds(
+        PlanConfig,
+        policy=st.sampled_from(("fifo", "gandiva", "makespan", "max-min-fairness", "max-throughput")),
+        mechanism=_mechanisms,
+        colocation=st.just("gavel"),
+        aware=st.booleans(),
+    ),
 )
 
 
@@ -120,6 +130,11 @@ def check(snapshot: Snapshot, config: PlanConfig) -> None:
             assert one.workers[0].cpu_millis >= max(1, job.cpu_millis_min)
             assert one.workers[0].cpu_millis <= (job.cpu_millis_max or 1 << 50)
             assert one.workers[0].memory_bytes >= 1
+        if config.colocation == "gavel" and config.mode == "round":
+            assert len(one.partners) <= 1
+            if one.partners and one.proportional_steps_per_s and job.min_throughput_fraction is not None:
+                least = job.min_throughput_fraction * one.proportional_steps_per_s
+                assert one.steps_per_s >= least * (1 - 1e-6)
         if one.partners and config.colocation == "auto" and config.mode == "round" and one.proportional_steps_per_s:
             fair = sum(node.gpus for node in snapshot.nodes) / sum(other.gpus for other in snapshot.jobs)
             least = min(1.0, fair) if job.min_throughput_fraction is None else job.min_throughput_fraction

@@ -1,0 +1,90 @@
+"""What becomes of jobs that have one GPU together: who may, on which nodes, and what each keeps.
+
+What a job keeps is its speed relative to its own at the GPU-proportional share, with its part of one GPU's CPU and
+memory (`team`).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from synergy_core.colocation.rules import Rules
+from synergy_core.colocation.team import Member, member, split
+from synergy_core.model import Job, Node, PlanConfig, Snapshot
+from synergy_core.pool import Pool
+
+WORTH = 0.05
+"""What sharing must gain, in speeds of a job, to be begun: speeds are not known better."""
+_LESS = 1e-9
+
+
+@dataclass(slots=True)
+class Group:
+    """Jobs that are to have one GPU of a type."""
+
+    gpu_type: str
+    jobs: list[Job]
+    nodes: tuple[Node, ...] = ()
+    """Where they may have it together."""
+    members: tuple[Member, ...] = ()
+    each: tuple[float, ...] = ()
+    """What each keeps, in the order of the jobs."""
+
+    @property
+    def kept(self) -> float:
+        """Sum of what they keep."""
+        return sum(self.each) if self.each else 1.0
+
+    @property
+    def compute(self) -> float:
+        """Sum of their compute."""
+        return sum(job.usage[self.gpu_type].compute for job in self.jobs)
+
+    def take(self, grown: "Group") -> None:
+        """Become another group."""
+        self.jobs, self.nodes, self.members, self.each = grown.jobs, grown.nodes, grown.members, grown.each
+
+
+class Grouping:
+    """For one plan."""
+
+    def __init__(self, snapshot: Snapshot, pools: Sequence[Pool], config: PlanConfig) -> None:
+        self.rules = Rules(snapshot.nodes, snapshot.jobs, config, snapshot.now)
+        self.pools = {pool.gpu_type: pool for pool in pools}
+        self._tolerance = config.demand_tolerance
+        wanted = sum(job.gpus for job in snapshot.jobs)
+        self.fair = min(1.0, sum(pool.open_gpus[0] for pool in pools) / max(1, wanted))
+        """A job's fair share: the GPUs there are for each that is wanted."""
+        self._members: dict[tuple[str, str], Member] = {}
+
+    def together(self, jobs: Sequence[Job], gpu_type: str, fractions: Sequence[float] | None = None) -> Group | None:
+        """The jobs on one GPU of the type; None where they may not or cannot.
+
+        `fractions`: what each is told to keep of its speed beside the others; by default what the rules say.
+        """
+        nodes = self.rules.types(jobs).get(gpu_type)
+        if not nodes:
+            return None
+        pool = self.pools[gpu_type]
+        told = self.rules.fractions(jobs, gpu_type) if fractions is None else fractions
+        members = tuple(self._member(one, pool, fraction) for one, fraction in zip(jobs, told, strict=True))
+        parts = split(members, pool.least_share)
+        lows = zip(parts, jobs, strict=True)
+        if any(part[0] < max(1, job.cpu_millis_min) or part[1] < max(1, job.memory_bytes_min) for part, job in lows):
+            return None
+        each = tuple(one.kept(part) for one, part in zip(members, parts, strict=True))
+        return Group(gpu_type, list(jobs), nodes, members, each)
+
+    def bearable(self, group: Group) -> bool:
+        """Whether everybody keeps its fair share, or what its user wants it to."""
+        return all(self.bears(job, kept, self.fair) for job, kept in zip(group.jobs, group.each, strict=True))
+
+    def bears(self, job: Job, kept: float, fair: float) -> bool:
+        """Whether it is enough for a job to keep so much where so much is fair."""
+        return kept >= (fair if job.min_throughput_fraction is None else job.min_throughput_fraction) - _LESS
+
+    def _member(self, job: Job, pool: Pool, fraction: float) -> Member:
+        key = (job.name, pool.gpu_type)
+        known = self._members.get(key)
+        if known is None:
+            known = self._members[key] = member(job, pool, fraction, self._tolerance)
+        return known.keeping(fraction)
