@@ -3,6 +3,7 @@
 It reads a length and a Question in MessagePack from stdin, answers the same way on stdout, and ends when stdin does.
 """
 
+import os
 import sys
 import time
 from collections.abc import Mapping
@@ -18,6 +19,8 @@ from synergy_core.memory import Memory
 from synergy_core.plan import plan
 from synergy_extender.planning.question import LENGTH, Planned, Question
 
+NICENESS = 10
+"""Where cores are scarce a plan waits for the filter, which runs inside the kube-scheduler's serial loop."""
 _QUESTIONS = msgspec.msgpack.Decoder(Question)
 
 
@@ -60,4 +63,5 @@ def serve(requests: BinaryIO, answers: BinaryIO) -> None:
 
 
 if __name__ == "__main__":
+    os.nice(NICENESS)
     serve(sys.stdin.buffer, sys.stdout.buffer)

@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from synergy_core.model import PriorityQueues
+from synergy_core.policies.learned_thresholds import learned_thresholds
 from synergy_simulator.engine import Options
 from synergy_simulator.grid import Case
 from synergy_simulator.inputs.clusters import Cluster, Pool
@@ -63,6 +64,12 @@ def _cluster(nodes: int, gpus: int) -> Cluster:
         memory_gib_per_node=64.0 * gpus,
     )
     return Cluster((pool,))
+
+
+def learned(workload: Workload) -> tuple[float, ...]:
+    """The threshold that the services of the trace's own jobs teach, as a cluster learns it from its finished jobs."""
+    services = [task.gpus * task.alone_s for task in workload.tasks]
+    return learned_thresholds(services, 2) or (GPU_HOUR,)
 
 
 def case(label: str, workload: Workload, policy: str, *, thresholds: Sequence[float], **more: Any) -> Case:

@@ -22,8 +22,8 @@ SLOWER: Final = {"V100": 1.0, "P100": 1.7, "K80": 4.0}
 """How many times as long a GPU takes for a step."""
 THRESHOLDS: Final = (HOUR, 10 * HOUR)
 SPLIT: Final = Split(20, 70, 10)
-LOAD: Final = 0.41
-"""Jobs per hour for each node of V100s: a tenth more than 8 GPUs can bear with proportional shares."""
+LOAD: Final = 0.5
+"""Jobs per hour for each node of V100s: a third more than 8 GPUs can bear with proportional shares."""
 
 
 def composition(inputs: Inputs) -> Findings:

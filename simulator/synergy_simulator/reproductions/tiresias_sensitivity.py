@@ -2,11 +2,17 @@
 
 from math import inf
 
-from synergy_core.policies.learned_thresholds import learned_thresholds
 from synergy_simulator.grid import Case
 from synergy_simulator.report.summary import Summary
 from synergy_simulator.reproductions.common import Findings, Inputs
-from synergy_simulator.reproductions.tiresias_common import GPU_HOUR, PRODUCTION_NOTE, case, production, times
+from synergy_simulator.reproductions.tiresias_common import (
+    GPU_HOUR,
+    PRODUCTION_NOTE,
+    case,
+    learned,
+    production,
+    times,
+)
 from synergy_simulator.workload import Workload
 
 THRESHOLDS_H = (0.5, 1.0, 2.0, 4.0)
@@ -51,11 +57,9 @@ def _cases(inputs: Inputs, workload: Workload, policy: str) -> list[Case]:
 
     thresholds = THRESHOLDS_H[:2] if inputs.quick else THRESHOLDS_H
     knobs = (1.0, inf) if inputs.quick else KNOBS
-    services = [task.gpus * task.alone_s for task in workload.tasks]
-    learned = learned_thresholds(services, 2) or (GPU_HOUR,)
     return [
         *(one(f"K 2, {hour:g} h", (hour,)) for hour in thresholds),
-        one("K 2, learned", tuple(threshold / GPU_HOUR for threshold in learned)),
+        one("K 2, learned", tuple(threshold / GPU_HOUR for threshold in learned(workload))),
         *(one(f"K {count}", hours) for count, hours in QUEUES_H.items() if count > 2),
         *(one(f"knob {knob:g}", (1.0,), knob) for knob in knobs if knob != inf),
     ]

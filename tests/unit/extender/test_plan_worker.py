@@ -12,6 +12,7 @@ import pytest
 from support.cluster import GI, NOW, cluster, job, node_object
 from synergy_core import model as core
 from synergy_core.plan import plan
+from synergy_extender.planning.planner_process import NICENESS
 from synergy_extender.planning.snapshot import build_snapshot
 from synergy_extender.planning.worker import PlanFailed, PlanWorker
 
@@ -27,6 +28,9 @@ async def test_the_child_plans_as_the_planner_does() -> None:
         planned = await worker.plan(SNAPSHOT, CONFIG)
         assert planned.plan == plan(SNAPSHOT, CONFIG)
         assert planned.seconds > 0
+        assert worker.pid is not None
+        own = os.getpriority(os.PRIO_PROCESS, 0)
+        assert os.getpriority(os.PRIO_PROCESS, worker.pid) == min(19, own + NICENESS), "who filters goes first"
     finally:
         await worker.close()
 
