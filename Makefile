@@ -16,8 +16,9 @@ FAULTS ?= 200
 JOBS ?= 100
 REPORT ?=
 MINUTES ?= 5
+TIMES ?= 10
 
-.PHONY: help setup lock format lint types imports check crds images images-docker sbom unit properties coverage prerequisites integration integration-product integration-devcluster test-e2e chaos chaos-outage chaos-short test side-by-side demo demo-kind
+.PHONY: help setup lock format lint types imports check crds images images-docker sbom unit properties coverage prerequisites integration integration-product integration-devcluster test-e2e chaos chaos-outage chaos-short pairings test side-by-side demo demo-kind
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "%-14s %s\n", $$1, $$2}'
@@ -94,6 +95,9 @@ integration-devcluster: setup prerequisites
 
 test-e2e: setup prerequisites ## real kubelet and containers, the chart installed
 	$(ON_DEVCLUSTER) $(BIN)/pytest tests/e2e
+
+pairings: setup prerequisites ## jobs come to the planned shared GPUs on a real kubelet, again and again: TIMES=10
+	$(ON_DEVCLUSTER) env PAIRINGS=$(TIMES) $(BIN)/pytest tests/e2e/test_shared_gpus.py -k planned_pairs
 
 # in network namespaces of their own too
 chaos: setup prerequisites ## faults of all kinds while jobs run: SEED=1 FAULTS=200 JOBS=100 REPORT=out.json

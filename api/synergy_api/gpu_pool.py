@@ -32,6 +32,13 @@ class PoolSharing(ApiModel):
         Literal["None", "MPS"], Field(description="None gives each GPU to one job, MPS lets jobs share one.")
     ] = "None"
     replicas: Annotated[int, Field(ge=1, le=48, description="Clients of one GPU under MPS.")] = 1
+    preference: Annotated[
+        Literal["Distributed", "Packed"],
+        Field(
+            description="Which GPU the device plugin prefers for a new client, as its "
+            "--shared-devices-allocation-policy says. On nodes of several GPUs partners can be chosen with Packed only."
+        ),
+    ] = "Distributed"
 
 
 class GPUPoolSpec(ApiModel):

@@ -22,6 +22,9 @@ ANNOTATION_PLANNED_NODE: Final = f"{GROUP}/planned-node"
 ANNOTATION_BOUND: Final = f"{GROUP}/bound"
 """Written by the Binding itself: JSON of what the extender recorded when it bound the pod."""
 
+ANNOTATION_DEVICES: Final = f"{GROUP}/devices"
+"""On pods of nodes with shared GPUs: how many of the device plugin's devices the pod asks for."""
+
 GATE: Final = f"{GROUP}/place"
 """Scheduling gate that a pod of ours carries until its place is really free."""
 
@@ -38,6 +41,9 @@ EXIT_YIELDED: Final = 75
 """Exit code of a worker that checkpointed and left at its lease's end (EX_TEMPFAIL of sysexits.h)."""
 
 RESOURCE_GPU: Final = "nvidia.com/gpu"
+RESOURCE_SHARED_GPU: Final = "nvidia.com/gpu.shared"
+"""What NVIDIA's device plugin calls the replicas of shared GPUs where it is told to rename them."""
+GPU_RESOURCES: Final = (RESOURCE_GPU, RESOURCE_SHARED_GPU)
 
 MAX_JOB_NAME: Final = 50
 """Longest TrainingJob name: what the operator appends must still fit a 63-character label."""

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, NamedTuple
 
-from synergy_api.names import RESOURCE_GPU
+from synergy_api.names import GPU_RESOURCES
 from synergy_api.nodes import Object
 from synergy_api.quantity import byte_count, cpu_millis, whole_count
 
@@ -11,7 +11,8 @@ TERMINAL_PHASES: Final = ("Succeeded", "Failed")
 
 
 class Amounts(NamedTuple):
-    """GPUs (devices), CPU (milli-CPU) and memory (bytes); ordered as a vector, compared field by field with `fits`."""
+    """GPUs (devices: a shared GPU is several), CPU (milli-CPU) and memory (bytes); ordered as a vector, compared field
+    by field with `fits`."""
 
     gpus: int = 0
     cpu_millis: int = 0
@@ -73,7 +74,7 @@ def pod_requests(pod: Object) -> Amounts:
 def amounts_of(resources: Mapping[str, Any]) -> Amounts:
     """A resource list such as `requests` as amounts; other resources are left out."""
     return Amounts(
-        whole_count(resources.get(RESOURCE_GPU, 0)),
+        sum(whole_count(resources.get(name, 0)) for name in GPU_RESOURCES),
         cpu_millis(resources.get("cpu", 0)),
         byte_count(resources.get("memory", 0)),
     )

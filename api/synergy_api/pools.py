@@ -11,7 +11,7 @@ from typing import Any, Final
 from pydantic import ValidationError
 
 from synergy_api.gpu_pool import GPUPoolSpec
-from synergy_api.names import RESOURCE_GPU
+from synergy_api.names import GPU_RESOURCES, RESOURCE_GPU, RESOURCE_SHARED_GPU
 from synergy_api.nodes import Object, is_cordoned, is_ready, labels_of, repelling_taint
 from synergy_api.quantity import byte_count, cpu_millis, whole_count
 from synergy_api.reasons import Finding, Reason, say
@@ -19,6 +19,9 @@ from synergy_api.reasons import Finding, Reason, say
 LABEL_PRODUCT: Final = "nvidia.com/gpu.product"
 LABEL_REPLICAS: Final = "nvidia.com/gpu.replicas"
 LABEL_SHARING: Final = "nvidia.com/gpu.sharing-strategy"
+LABEL_COUNT: Final = "nvidia.com/gpu.count"
+LABEL_MEMORY: Final = "nvidia.com/gpu.memory"
+_MPS: Final = "mps"
 
 WORKER_TOLERATIONS: Final[tuple[Mapping[str, str], ...]] = ({"key": RESOURCE_GPU, "operator": "Exists"},)
 """What every worker and profile pod tolerates beside its template's own: the customary taint of GPU nodes."""
@@ -48,9 +51,9 @@ class Pool:
 class NodeCapacity:
     """What one node offers to jobs of ours, before any pod.
 
-    `cpu_millis` and `memory_bytes` are allocatable minus the pool's systemReserved. `gpus` is allocatable
-    `nvidia.com/gpu`: with sharing each GPU counts `replicas` times. `schedulable` is false for a node that takes
-    nothing new (not ready, cordoned, tainted, of unknown type); what runs there keeps running.
+    `cpu_millis` and `memory_bytes` are allocatable minus the pool's systemReserved. `gpus` are allocatable GPUs; where
+    they are shared the device plugin offers each as `replicas` devices of `resource`. `schedulable` is false for a node
+    that takes nothing new (not ready, cordoned, tainted, of unknown type); what runs there keeps running.
     """
 
     name: str
@@ -64,6 +67,36 @@ class NodeCapacity:
     price_per_hour: float = 0.0
     pool: str | None = None
     problem: Problem | None = None
+    gpus_built_in: int = 0
+    """Healthy or not."""
+    gpu_memory_bytes: int = 0
+    """Of one GPU; 0 where the node does not say."""
+    mps: bool = False
+    """Whether plans may share its GPUs: the node says MPS, and its pool does not say otherwise."""
+    packed: bool = False
+    resource: str = RESOURCE_GPU
+
+    @property
+    def exact(self) -> bool:
+        """Whether which clients have a GPU together can be chosen: there is but one GPU, or the plugin packs."""
+        return self.packed or self.gpus_built_in <= 1
+
+    @property
+    def devices_per_gpu(self) -> int:
+        """How many devices a job asks for to have a GPU alone. Where a plugin distributes, one: it takes the emptiest
+        GPU, so that nobody shares while there are no more clients than GPUs."""
+        return self.replicas if self.exact else 1
+
+    @property
+    def clients(self) -> int:
+        """How many jobs plans may give one GPU."""
+        return self.replicas if self.mps and self.exact else 1
+
+    @property
+    def by_order(self) -> bool:
+        """Whether who shares hangs on the order in which pods come: several shared GPUs, of which the plugin fills the
+        fullest first."""
+        return self.replicas > 1 and self.packed and self.gpus_built_in > 1
 
 
 def read_pools(objects: Iterable[Object]) -> tuple[list[Pool], list[Problem]]:
@@ -107,16 +140,18 @@ def _capacity(node: Object, pools: Sequence[Pool], tolerations: Sequence[Object]
     labels = labels_of(node)
     claims = [pool for pool in pools if pool.selects(labels)]
     allocatable = node.get("status", {}).get("allocatable") or {}
-    if not claims and RESOURCE_GPU not in allocatable and LABEL_PRODUCT not in labels:
+    if not claims and not any(name in allocatable for name in GPU_RESOURCES) and LABEL_PRODUCT not in labels:
         return None
     pool = claims[0] if claims else None
     try:
-        gpus, cpu, memory = _amounts(allocatable)
+        devices, cpu, memory = _amounts(allocatable)
     except ValueError as error:
         problem = Problem(say(Reason.INVALID_NODE, node=name, problem=error))
         return NodeCapacity(name, _gpu_type(pool, labels), 0, 0, 0, schedulable=False, problem=problem)
     reserved_cpu, reserved_memory = _reserved(pool)
     gpu_type = _gpu_type(pool, labels)
+    replicas = _replicas(pool, labels)
+    gpus = devices // replicas
     return NodeCapacity(
         name=name,
         gpu_type=gpu_type,
@@ -126,7 +161,12 @@ def _capacity(node: Object, pools: Sequence[Pool], tolerations: Sequence[Object]
         schedulable=(
             bool(gpu_type) and is_ready(node) and not is_cordoned(node) and repelling_taint(node, tolerations) is None
         ),
-        replicas=_replicas(pool, labels),
+        replicas=replicas,
+        gpus_built_in=max(gpus, _number(labels, LABEL_COUNT)),
+        gpu_memory_bytes=_number(labels, LABEL_MEMORY) << 20,
+        mps=_strategy(pool, labels) == _MPS and (pool is None or pool.spec.sharing.mode == "MPS"),
+        packed=pool is not None and pool.spec.sharing.preference == "Packed",
+        resource=RESOURCE_SHARED_GPU if RESOURCE_SHARED_GPU in allocatable else RESOURCE_GPU,
         storage_bytes_per_s=pool.spec.storage_bandwidth if pool else None,
         price_per_hour=pool.spec.price_per_hour if pool else 0.0,
         pool=pool.name if pool else None,
@@ -136,7 +176,7 @@ def _capacity(node: Object, pools: Sequence[Pool], tolerations: Sequence[Object]
 
 def _amounts(allocatable: Mapping[str, Any]) -> tuple[int, int, int]:
     return (
-        whole_count(allocatable.get(RESOURCE_GPU, 0)),
+        sum(whole_count(allocatable.get(name, 0)) for name in GPU_RESOURCES),
         cpu_millis(allocatable.get("cpu", 0)),
         byte_count(allocatable.get("memory", 0)),
     )
@@ -155,10 +195,21 @@ def _gpu_type(pool: Pool | None, labels: Mapping[str, str]) -> str:
 
 
 def _replicas(pool: Pool | None, labels: Mapping[str, str]) -> int:
-    if pool is not None and pool.spec.sharing.mode == "MPS":
-        return pool.spec.sharing.replicas
-    label = labels.get(LABEL_REPLICAS, "1")
-    return max(1, int(label)) if label.isdecimal() else 1
+    """What the node is labelled with, as it is written by who offers its devices; else what the pool says."""
+    told = _number(labels, LABEL_REPLICAS)
+    return told or (pool.spec.sharing.replicas if pool is not None else 1)
+
+
+def _strategy(pool: Pool | None, labels: Mapping[str, str]) -> str:
+    """How its GPUs are shared, as the node is labelled; else as the pool says."""
+    said = "none" if pool is None else pool.spec.sharing.mode.lower()
+    return labels.get(LABEL_SHARING, said)
+
+
+def _number(labels: Mapping[str, str], label: str) -> int:
+    """A label's number; 0 where there is none."""
+    value = labels.get(label, "")
+    return int(value) if value.isdecimal() else 0
 
 
 def _problem(name: str, labels: Mapping[str, str], claims: Sequence[Pool], reserved_too_large: bool) -> Problem | None:
@@ -169,8 +220,17 @@ def _problem(name: str, labels: Mapping[str, str], claims: Sequence[Pool], reser
         return Problem(say(Reason.NODE_OF_UNKNOWN_TYPE, node=name, label=LABEL_PRODUCT))
     if reserved_too_large:
         return Problem(say(Reason.RESERVED_TOO_LARGE, node=name), names)
-    label = labels.get(LABEL_REPLICAS)
-    if claims and label is not None and str(claims[0].spec.sharing.replicas) != label and label != "0":
-        facts = {"replicas": claims[0].spec.sharing.replicas, "label": LABEL_REPLICAS, "value": label}
-        return Problem(say(Reason.SHARING_MISMATCH, node=name, **facts), names)
-    return None
+    return _other_sharing(name, labels, claims[0]) if claims else None
+
+
+def _other_sharing(name: str, labels: Mapping[str, str], pool: Pool) -> Problem | None:
+    sharing = pool.spec.sharing
+    strategy, replicas = labels.get(LABEL_SHARING), labels.get(LABEL_REPLICAS, "0")
+    field, said, label, value = "replicas", str(sharing.replicas), LABEL_REPLICAS, replicas
+    if strategy is not None and (strategy == _MPS) != (sharing.mode == "MPS"):
+        field, said, label, value = "mode", sharing.mode, LABEL_SHARING, strategy
+    elif replicas in ("0", said):
+        return None
+    return Problem(
+        say(Reason.SHARING_MISMATCH, field=field, said=said, node=name, label=label, value=value), (pool.name,)
+    )

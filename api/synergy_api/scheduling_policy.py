@@ -32,6 +32,7 @@ PolicyName = Literal[
     TimeSharingPolicyName,
 ]  # fmt: skip
 MechanismName = Literal["proportional", "greedy", "tune", "opt", "drf", "drf-tune", "tetris", "tetris-tune"]
+ColocationName = Literal["none", "thesis", "auto"]
 DEFAULT_POLICY_NAME = "default"
 
 
@@ -124,6 +125,13 @@ class SchedulingPolicySpec(ApiModel):
         ),
     ] = []
     mechanism: Annotated[MechanismName, Field(description="How CPU and memory are packed.")] = "tune"
+    colocation: Annotated[
+        ColocationName,
+        Field(
+            description="Which jobs that allow it share a GPU of a GPUPool with sharing: none; by the co-location "
+            "thesis' algorithm 2; or where the predicted speeds gain and nobody falls below its fair share (auto)."
+        ),
+    ] = "none"
     round_seconds: Annotated[int, Field(ge=5, le=86400, description="Length of a round, the lease's length.")] = 300
     queues: Queues = Queues()
     placement: PackRules = PackRules()

@@ -8,6 +8,7 @@ from synergy_api.base import ApiModel, Conditions, PositiveQuantity, Timestamp
 from synergy_api.names import MAX_JOB_NAME
 from synergy_api.profile import ConfidenceList, DemandList, MatrixList, ProfilePoint, ProfileRequest
 from synergy_api.queues import Marks
+from synergy_api.sharing import SharedGPU, Sharing
 from synergy_api.sizes import SizeLimits
 from synergy_api.template import TEMPLATE_SCHEMA
 
@@ -99,12 +100,6 @@ class Throughput(ApiModel):
             "done in a second.",
         ),
     ]
-
-
-class Sharing(ApiModel):
-    """Whether the job may share a GPU with another under MPS."""
-
-    allowed: Annotated[bool, Field(description="The job may share its GPU.")] = False
 
 
 class Slo(ApiModel):
@@ -291,6 +286,13 @@ class NodeShare(ApiModel):
     gpus: Annotated[int, Field(ge=1, description="GPUs on this node.")]
     cpu_millis: Annotated[int, Field(ge=1, description="CPU on this node in milli-CPU.")]
     memory_bytes: Annotated[int, Field(ge=1, description="Memory on this node in bytes.")]
+    devices: Annotated[
+        int | None,
+        Field(ge=1, description="Where GPUs are shared: how many of the device plugin's devices the pods ask for."),
+    ] = None
+    resource: Annotated[
+        Literal["nvidia.com/gpu.shared"] | None, Field(description="What these are called, if not nvidia.com/gpu.")
+    ] = None
 
 
 def _with_nodes(schema: dict[str, Any]) -> None:
@@ -329,6 +331,7 @@ class Allocation(ApiModel):
     proportional_steps_per_second: Annotated[
         float, Field(ge=0, description="Throughput at the GPU-proportional share.")
     ] = 0.0
+    shared_gpu: Annotated[SharedGPU | None, Field(description="On nodes with shared GPUs.")] = None
     reason: Annotated[str, Field(description="Why a revoked job leaves, in words.")] = ""
 
     @computed_field
@@ -388,6 +391,9 @@ class Progress(ApiModel):
         float | None,
         Field(ge=0, description="From the start of rank 0's process to its first step: imports, checkpoint, gang."),
     ] = None
+    gpu_uuids: Annotated[
+        list[str], Field(max_length=64, description="The GPUs that its workers found, in order of rank.")
+    ] = []
     placements: Annotated[
         list[PlacementSpeed],
         Field(max_length=16, description="Throughputs measured so far, by GPU type and number of nodes."),

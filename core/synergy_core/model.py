@@ -67,6 +67,8 @@ class Node:
     """Clients that may share one GPU."""
     gpu_memory_bytes: Count = 0
     """Of one GPU; 0: not known, and its GPUs are not shared."""
+    client_memory_bytes: Count = 0
+    """Of its GPUs' memory, what MPS leaves each client of a shared one; 0: all that is there."""
     schedulable: bool = True
     """False for a cordoned node: what runs there stays, nothing new comes."""
     price_per_hour: Rate = 0.0

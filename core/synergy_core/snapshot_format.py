@@ -42,6 +42,7 @@ _ONLY_WHEN_SET = frozenset(
         (Job, "usage"),
         (Job, "shared"),
         (Node, "gpu_memory_bytes"),
+        (Node, "client_memory_bytes"),
         (Job, "deadline_s"),
         (Snapshot, "tenants"),
     }

@@ -235,6 +235,19 @@ def make_healthy(paths: Paths, uuid: str) -> None:
     gpus.set_health(clusters.connect(paths), uuid, healthy=True)
 
 
+@gpu.command("offer")
+@click.option("--gpus", "count", type=int, required=True, help=GPUS_HELP)
+@click.option("--gpu-replicas", type=int, default=1, show_default=True, help=REPLICAS_HELP)
+@click.option("--gpu-preference", default="distributed", show_default=True, help=PREFERENCE_HELP)
+@click.option("--gpu-renamed", is_flag=True, help="Shared GPUs are nvidia.com/gpu.shared.")
+@click.pass_obj
+@one_line_errors
+def offer_gpus(paths: Paths, *, count: int, **sharing: Any) -> None:
+    """Give the running real nodes other GPUs; pods that hold some keep what they have."""
+    running = clusters.connect(paths)
+    gpus.offer(running, Options(gpus=count, gpu=running.options.gpu, **sharing))
+
+
 @devcluster.command("prerequisites")
 @click.option("--install", is_flag=True, help="Install the missing Debian packages with apt-get.")
 @one_line_errors

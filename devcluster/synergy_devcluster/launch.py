@@ -8,7 +8,6 @@ from synergy_devcluster.api import Api
 from synergy_devcluster.components import Component
 from synergy_devcluster.control_plane import Identities
 from synergy_devcluster.errors import DevclusterError
-from synergy_devcluster.gpu_types import gpu_type
 from synergy_devcluster.options import Options
 from synergy_devcluster.paths import Paths
 from synergy_devcluster.processes import MARKER
@@ -43,14 +42,7 @@ class Launch:
         """Start a node's kubelet and the plugin of its GPUs."""
         kubelet = node.kubelet(self._programs["kubelet"], ids, place, self._options)
         self._add(f"kubelet{place.suffix}", self._inside(place, kubelet))
-        options = self._options
-        flags = [f"--node={place.name}", f"--gpus={options.gpus}", f"--health-file={place.gpu_health}"]
-        if options.gpu_replicas > 1:
-            flags += [f"--replicas={options.gpu_replicas}", f"--preference={options.gpu_preference}"]
-            flags += [f"--memory-mib={gpu_type(options.gpu).memory_mib}", f"--clients-folder={place.gpu_clients}"]
-            flags += [f"--resource={options.resource}"]
-        plugin = [sys.executable, "-m", "synergy_devcluster.gpu_plugin", *flags]
-        self._add(f"gpu-plugin{place.suffix}", self._inside(place, plugin))
+        self._add(f"gpu-plugin{place.suffix}", self._inside(place, node.gpu_plugin(place, self._options)))
 
     def api_server(self, ids: Identities) -> None:
         """Start etcd and the API server."""

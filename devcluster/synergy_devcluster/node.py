@@ -6,6 +6,7 @@ there, so that nothing of theirs, mounts included, stays when the last process i
 
 import json
 import os
+import sys
 from pathlib import Path
 
 import yaml
@@ -165,7 +166,7 @@ def kubelet(program: str, ids: Identities, node: RealNode, options: Options) -> 
     config.write_text(yaml.safe_dump(content), encoding="utf-8")
     labels = {
         REAL_LABEL: "true",
-        **node_labels(gpu_type(options.gpu), options.gpus, options.gpu_replicas, renamed=options.gpu_renamed),
+        **gpu_labels(options),
     }
     return [
         program,
@@ -175,6 +176,21 @@ def kubelet(program: str, ids: Identities, node: RealNode, options: Options) -> 
         f"--node-ip={node.address}",
         "--node-labels=" + ",".join(f"{name}={value}" for name, value in labels.items()),
     ]
+
+
+def gpu_plugin(node: RealNode, options: Options) -> Argv:
+    """The device plugin of a node's GPUs."""
+    flags = [f"--node={node.name}", f"--gpus={options.gpus}", f"--health-file={node.gpu_health}"]
+    if options.gpu_replicas > 1:
+        flags += [f"--replicas={options.gpu_replicas}", f"--preference={options.gpu_preference}"]
+        flags += [f"--memory-mib={gpu_type(options.gpu).memory_mib}", f"--clients-folder={node.gpu_clients}"]
+        flags += [f"--resource={options.resource}"]
+    return [sys.executable, "-m", "synergy_devcluster.gpu_plugin", *flags]
+
+
+def gpu_labels(options: Options) -> dict[str, str]:
+    """What GPU feature discovery would label a real node with."""
+    return node_labels(gpu_type(options.gpu), options.gpus, options.gpu_replicas, renamed=options.gpu_renamed)
 
 
 def reserved_for_the_others(nodes: int) -> dict[str, str]:

@@ -15,7 +15,7 @@ ASSUMED_SECONDS = 60.0
 @dataclass(frozen=True, slots=True)
 class _Assumed:
     node: str
-    requests: Amounts
+    pod: PodView
     until: float
 
 
@@ -36,7 +36,7 @@ class AssumedBindings:
 
     def add(self, pod: PodView, node: str, now: float) -> None:
         """Count the pod on the node from now on."""
-        self._by_uid[pod.uid] = _Assumed(node, pod.requests, now + ASSUMED_SECONDS)
+        self._by_uid[pod.uid] = _Assumed(node, pod, now + ASSUMED_SECONDS)
 
     def remove(self, uid: str) -> None:
         """Forget it: the watch shows the pod bound or gone, or the API server refused."""
@@ -52,18 +52,22 @@ class AssumedBindings:
         assumed = self._by_uid.get(uid)
         return assumed.node if assumed is not None else ""
 
+    def pods_to(self, node: str) -> list[PodView]:
+        """The pods that are on their way to the node, as they were before."""
+        return [assumed.pod for assumed in self._by_uid.values() if assumed.node == node]
+
     def on(self, node: str) -> Amounts:
         """What is on its way to the node."""
         total = NOTHING
         for assumed in self._by_uid.values():
             if assumed.node == node:
-                total = total.plus(assumed.requests)
+                total = total.plus(assumed.pod.requests)
         return total
 
 
 def amounts_of_share(share: NodeShare) -> Amounts:
-    """What an allocation gives on one node."""
-    return Amounts(share.gpus, share.cpu_millis, share.memory_bytes)
+    """What an allocation gives on one node, as its pods ask for it."""
+    return Amounts(share.devices or share.gpus, share.cpu_millis, share.memory_bytes)
 
 
 class Ledger:

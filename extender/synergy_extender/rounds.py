@@ -44,3 +44,12 @@ class Rounds:
     def due(self, now: float) -> int:
         """The newest round whose plan time has come."""
         return math.floor((now + self.lead_s) / self.seconds)
+
+
+@dataclass(frozen=True)
+class Moment:
+    """When a decision is made: `round_index` is the newest round that has been planned or is being planned."""
+
+    now: float
+    rounds: Rounds
+    round_index: int

@@ -56,6 +56,8 @@ def split(share: NodeShare, gpus_per_worker: int | None) -> tuple[Place, ...]:
                 last - first,
                 share.cpu_millis * last // share.gpus - share.cpu_millis * first // share.gpus,
                 share.memory_bytes * last // share.gpus - share.memory_bytes * first // share.gpus,
+                share.devices * (last - first) // share.gpus if share.devices is not None else None,
+                share.resource or names.RESOURCE_GPU,
             )
         )
     return tuple(places)
@@ -84,7 +86,7 @@ def worker_pod(
     )
     return {
         "metadata": {
-            **pod_metadata(spec.template, labels, member.place.node),
+            **pod_metadata(spec.template, labels, member.place),
             "name": member.name,
             "namespace": job.namespace,
             "ownerReferences": [owner_reference(job)],

@@ -78,7 +78,7 @@ def profile_job(
         env={**rendezvous("127.0.0.1", 0, 1, place.gpus), **identity(job, spec, run), **_reads(target)},
         command=["python3", "-m", "synergy_profiler", *words, *regex_words(spec), "--"],
     )
-    metadata = pod_metadata(spec.template, labels, place.node)
+    metadata = pod_metadata(spec.template, labels, place)
     metadata["annotations"][ANNOTATION_JOB_UID] = job.uid
     return {
         "metadata": {

@@ -14,6 +14,7 @@ from synergy_api.timestamps import parse_time
 from synergy_api.training_job import Allocation, NodeShare, ProfileStatus, RunOutcome, ServiceStatus, TrainingJobSpec
 from synergy_operator.actions import Action, CreateJob, DeleteJob
 from synergy_operator.conditions import Verdict, no
+from synergy_operator.gang import split
 from synergy_operator.half_bound import BIND_SECONDS, hold_up
 from synergy_operator.hindrance import cannot_start, hindrance, questions, questions_of_job, refused_pod
 from synergy_operator.image_change import of_newest_image
@@ -161,7 +162,9 @@ def _measure(series: _Series) -> ProfileStep:
     )
     if target is None:
         return _complete(series, size)
-    return _create(series, Place(share.node, size.gpus, target.cpu_millis, size.memory_bytes), target)
+    (whole,) = split(share, None)
+    place = replace(whole, gpus=size.gpus, cpu_millis=target.cpu_millis, memory_bytes=size.memory_bytes)
+    return _create(series, place, target)
 
 
 def _forced_end(series: _Series) -> ProfileStep | None:

@@ -34,6 +34,10 @@ class Place:
     gpus: int
     cpu_millis: int
     memory_bytes: int
+    devices: int | None = None
+    """Where GPUs are shared: how many of the device plugin's devices."""
+    resource: str = names.RESOURCE_GPU
+    """What the node calls its GPUs or devices."""
 
     @property
     def amounts(self) -> Amounts:
@@ -70,12 +74,13 @@ def first_container_share(template: Mapping[str, Any], place: Place) -> Amounts:
     return place.amounts.minus(sidecar_requests(template["spec"])._replace(gpus=0))
 
 
-def pod_metadata(template: Mapping[str, Any], labels: Mapping[str, str], node: str) -> Object:
+def pod_metadata(template: Mapping[str, Any], labels: Mapping[str, str], place: Place) -> Object:
     """Labels and annotations of the template, ours over them."""
     given = template.get("metadata") or {}
+    devices = {names.ANNOTATION_DEVICES: str(place.devices)} if place.devices else {}
     return {
         "labels": {**(given.get("labels") or {}), **labels},
-        "annotations": {**(given.get("annotations") or {}), names.ANNOTATION_PLANNED_NODE: node},
+        "annotations": {**(given.get("annotations") or {}), names.ANNOTATION_PLANNED_NODE: place.node, **devices},
     }
 
 
@@ -91,22 +96,19 @@ def pod_spec(template: Mapping[str, Any], place: Place, settings: Settings, addi
     spec["affinity"] = _pinned(spec.get("affinity") or {}, place.node)
     spec["volumes"] = [*(spec.get("volumes") or []), _library_volume(), *map(dict, additions.volumes)]
     spec["initContainers"] = [_copy_library(settings), *(spec.get("initContainers") or [])]
-    _train_in(spec["containers"][0], first_container_share(template, place), additions)
+    devices = {place.resource: str(place.devices or place.gpus)}
+    _train_in(spec["containers"][0], first_container_share(template, place), devices, additions)
     spec.update(additions.fields)
     return spec
 
 
-def _train_in(container: Object, share: Amounts, additions: Additions) -> None:
-    amounts = {
-        "cpu": format_cpu(share.cpu_millis),
-        "memory": format_bytes(share.memory_bytes),
-        names.RESOURCE_GPU: str(share.gpus),
-    }
+def _train_in(container: Object, share: Amounts, devices: Mapping[str, str], additions: Additions) -> None:
+    amounts = {"cpu": format_cpu(share.cpu_millis), "memory": format_bytes(share.memory_bytes), **devices}
     own = container.get("resources") or {}
     container["resources"] = {
         **own,
-        "requests": {**(own.get("requests") or {}), **amounts},
-        "limits": {**(own.get("limits") or {}), **amounts},
+        "requests": {**_without_gpus(own.get("requests")), **amounts},
+        "limits": {**_without_gpus(own.get("limits")), **amounts},
     }
     # A resize must never restart what trains, whatever the template says.
     container["resizePolicy"] = [{"resourceName": name, "restartPolicy": "NotRequired"} for name in ("cpu", "memory")]
@@ -115,6 +117,11 @@ def _train_in(container: Object, share: Amounts, additions: Additions) -> None:
     container["volumeMounts"] = [*(container.get("volumeMounts") or []), library, *map(dict, additions.mounts)]
     if additions.command:
         container["command"] = [*additions.command, *container["command"]]
+
+
+def _without_gpus(amounts: Mapping[str, Any] | None) -> Object:
+    """What the template asks for beside GPUs: what those are called is the node's to say."""
+    return {name: amount for name, amount in (amounts or {}).items() if name not in names.GPU_RESOURCES}
 
 
 def _environment(given: Sequence[Mapping[str, Any]], ours: Mapping[str, str]) -> list[Object]:

@@ -6,7 +6,7 @@ from functools import partial
 from itertools import pairwise
 from typing import Final
 
-from synergy_api.names import RESOURCE_GPU
+from synergy_api.names import GPU_RESOURCES
 from synergy_api.pods import Amounts, init_requests, sidecar_requests
 from synergy_api.pools import NodeCapacity
 from synergy_api.profile import SensitivityMatrix
@@ -81,7 +81,7 @@ def _sidecars(spec: TrainingJobSpec) -> Finding | None:
         return say(Reason.INVALID_SPEC, problem=f"spec.template.spec: resources of a container: {error}")
     for container in [*pod["containers"][1:], *(pod.get("initContainers") or [])]:
         resources = container.get("resources") or {}
-        if RESOURCE_GPU in {**(resources.get("requests") or {}), **(resources.get("limits") or {})}:
+        if set(GPU_RESOURCES) & {**(resources.get("requests") or {}), **(resources.get("limits") or {})}.keys():
             return say(Reason.SIDECAR_WANTS_GPU, container=container["name"])
     return None
 

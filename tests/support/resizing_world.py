@@ -15,9 +15,9 @@ from synergy_extender.cluster.pod_index import PodIndex
 from synergy_extender.cluster.state import ClusterState
 from synergy_extender.cluster.views import Key, read_job, read_pod
 from synergy_extender.ledger import AssumedBindings
-from synergy_extender.planning.decide import Moment, PlanResult, decide, stance
+from synergy_extender.planning.decide import PlanResult, decide, stance
 from synergy_extender.planning.snapshot import build_snapshot
-from synergy_extender.rounds import Rounds
+from synergy_extender.rounds import Moment, Rounds
 
 ROUNDS = Rounds(20)
 Answer = Literal["granted", "infeasible"]

@@ -25,8 +25,9 @@ CLUSTER: Final[dict[Reason, Entry]] = {
     ),
     Reason.SHARING_MISMATCH: Entry(
         _POOL,
-        "spec.sharing.replicas is {replicas}, but node {node} is labelled {label}={value}",
+        "spec.sharing.{field} is {said}, but node {node} is labelled {label}={value}",
         "make the pool say what the device plugin does",
+        "Plans go by the node's labels; its GPUs are shared where both say MPS.",
         event="Warning",
     ),
     Reason.INVALID_NODE: Entry(

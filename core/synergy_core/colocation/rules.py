@@ -1,8 +1,8 @@
 """Which jobs may have one GPU together, and what each keeps of its speed.
 
 Jobs of one GPU each, that allow it and may be preempted, of one tenant unless all allow more; never more than the
-node's replicas; GPU memory as each says it needs, all together within the GPU's. Where a node does not tell its GPU
-memory, or a job its usage on the type, nothing is shared.
+node's replicas; GPU memory as each says it needs, all together within the GPU's, and each within what MPS leaves a
+client. Where a node does not tell its GPU memory, or a job its usage on the type, nothing is shared.
 """
 
 from collections.abc import Hashable, Mapping, Sequence
@@ -60,12 +60,14 @@ class Rules:
         found = {}
         for gpu_type, nodes in self._nodes.items():
             if all(gpu_type in job.usage and (not job.gpu_types or gpu_type in job.gpu_types) for job in members):
-                need = sum(job.usage[gpu_type].memory_bytes for job in members)
+                each = [job.usage[gpu_type].memory_bytes for job in members]
+                need, most = sum(each), max(each)
                 fitting = [
                     node
                     for node in nodes
                     if node.replicas >= len(members)
                     and node.gpu_memory_bytes >= need
+                    and (node.client_memory_bytes >= most or not node.client_memory_bytes)
                     and all(job.nodes is None or node.name in job.nodes for job in members)
                 ]
                 if fitting:

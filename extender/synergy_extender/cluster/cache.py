@@ -6,6 +6,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
+from synergy_api.names import GPU_RESOURCES
 from synergy_api.nodes import Object, labels_of
 from synergy_api.pods import Amounts, amounts_of
 from synergy_api.pools import NodeCapacity, Pool, Problem, node_capacities, read_pools
@@ -193,7 +194,9 @@ class ClusterCache:
 def _matters(job: JobView) -> tuple[Any, ...]:
     status = job.status
     given = job.uid, job.deleting, job.spec, job.constraints, job.least
-    return *given, status.phase, status.service, status.allocation, status.profile
+    shares = status.allocation is not None and status.allocation.shared_gpu is not None
+    gpus = (status.progress.run, status.progress.gpu_uuids) if shares and status.progress is not None else None
+    return *given, status.phase, status.service, status.allocation, status.profile, gpus
 
 
 def _facts(node: Object | None) -> Object | None:
@@ -223,7 +226,7 @@ def _trim_node(item: Object) -> dict[str, Any]:
         "spec": {field: spec[field] for field in ("taints", "unschedulable") if field in spec},
         "status": {
             "allocatable": {
-                name: allocatable[name] for name in ("cpu", "memory", "nvidia.com/gpu") if name in allocatable
+                name: allocatable[name] for name in ("cpu", "memory", *GPU_RESOURCES) if name in allocatable
             },
             "conditions": [
                 {"type": c["type"], "status": c["status"]}

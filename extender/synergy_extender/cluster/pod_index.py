@@ -96,6 +96,8 @@ def changes_room(old: PodView | None, new: PodView | None) -> bool:
         return False
     if new is None or new.member is None or new.terminal or new.leaves_by is not None:
         return old != new
+    if new.devices and new.started != (old is not None and old.started):
+        return True
     if old is not None and (old.node, old.requests) != ("", new.requests):
         return (old.node, old.requests) != (new.node, new.requests)
     return new.node not in ("", new.planned_node)

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from pydantic import ValidationError
 
 from synergy_api.names import (
+    ANNOTATION_DEVICES,
     ANNOTATION_PLANNED_NODE,
     LABEL_JOB,
     LABEL_RANK,
@@ -57,6 +58,10 @@ class PodView:
     gated: bool
     member: Member | None
     planned_node: str
+    started: bool = False
+    """Whether the kubelet has taken it in: it has its devices by then."""
+    devices: bool = False
+    """Whether its node's GPUs are shared: who comes next may wait for this pod's start."""
 
     @property
     def holds(self) -> bool:
@@ -97,6 +102,7 @@ def member_of(pod: Object) -> Member | None:
 def read_pod(pod: Object) -> PodView:
     """The view of a Pod object."""
     metadata, spec = pod["metadata"], pod.get("spec") or {}
+    annotations = metadata.get("annotations") or {}
     try:
         requests = pod_requests(pod)
     except ValueError:  # the API server validates quantities: only a resource this does not count can be odd
@@ -111,7 +117,9 @@ def read_pod(pod: Object) -> PodView:
         leaves_by=parse_time(metadata["deletionTimestamp"]) if metadata.get("deletionTimestamp") else None,
         gated=bool(spec.get("schedulingGates")),
         member=member_of(pod),
-        planned_node=(metadata.get("annotations") or {}).get(ANNOTATION_PLANNED_NODE, ""),
+        planned_node=annotations.get(ANNOTATION_PLANNED_NODE, ""),
+        started=bool((pod.get("status") or {}).get("startTime")),
+        devices=ANNOTATION_DEVICES in annotations,
     )
 
 

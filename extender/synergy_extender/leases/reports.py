@@ -72,6 +72,7 @@ def progress_after(job: JobView, reported: Reported, now: float) -> Progress:
         model_bytes=report.model_bytes or known.model_bytes,
         save_seconds=known.save_seconds if report.save_seconds is None else report.save_seconds,
         resume_seconds=known.resume_seconds if report.resume_seconds is None else report.resume_seconds,
+        gpu_uuids=report.gpu_uuids,
         placements=placements_after(known.placements, job.status.allocation, reported.run, report.steps_per_second),
     )
 
@@ -108,6 +109,7 @@ def repaired(job: JobView) -> Progress | None:
             "checkpoint_steps": max(steps, known.checkpoint_steps),
             "percent": _percent(steps, job.spec.steps),
             "save_seconds": saved,
+            "gpu_uuids": known.gpu_uuids if known.run == last.run else [],
         }
     )
 

@@ -67,8 +67,9 @@ def _share(pod: PodView, allocation: Allocation | None) -> tuple[int, int]:
     share = next((s for s in shares if s.node == (pod.node or pod.planned_node)), None)
     if share is None:
         return pod.requests.cpu_millis, pod.requests.memory_bytes
-    part = min(pod.requests.gpus, share.gpus)
-    return share.cpu_millis * part // share.gpus, share.memory_bytes * part // share.gpus
+    whole = share.devices or share.gpus
+    part = min(pod.requests.gpus, whole)
+    return share.cpu_millis * part // whole, share.memory_bytes * part // whole
 
 
 def _spread(uid: str) -> float:

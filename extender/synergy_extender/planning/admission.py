@@ -1,6 +1,7 @@
 """Which granted runs may really start and whose growth comes into force: those for which the ledger has room."""
 
 from collections.abc import Iterable, Mapping
+from typing import Protocol
 
 from synergy_api.pods import NOTHING, Amounts
 from synergy_api.training_job import Allocation
@@ -11,7 +12,17 @@ from synergy_extender.planning.changes import Draft, Kind
 from synergy_extender.planning.places import grown, growth
 
 
-def admit(drafts: Iterable[Draft], ledger: Ledger, pods: PodIndex, assumed: AssumedBindings) -> None:
+class Order(Protocol):
+    """What has a say in who may start beside the ledger."""
+
+    def may_start(self, job: JobView, allocation: Allocation) -> bool:
+        """Whether the run may start now, where there is room."""
+
+    def starts(self, job: JobView, allocation: Allocation) -> None:
+        """Take note that it does."""
+
+
+def admit(drafts: Iterable[Draft], ledger: Ledger, pods: PodIndex, assumed: AssumedBindings, order: Order) -> None:
     """Admit granted runs and promote planned growth, each whole or not at all, oldest job first.
 
     Room that an admitted run was given counts as taken, whether its pods are there already or not.
@@ -22,7 +33,8 @@ def admit(drafts: Iterable[Draft], ledger: Ledger, pods: PodIndex, assumed: Assu
         allocation = draft.granted
         if allocation is not None and not allocation.admitted:
             ask = [(share.node, amounts_of_share(share)) for share in allocation.workers]
-            if room.take(ask):
+            if order.may_start(draft.job, allocation) and room.take(ask):
+                order.starts(draft.job, allocation)
                 draft.put(Kind.ADMIT, allocation.model_copy(update={"admitted": True}))
     for draft in ordered:
         allocation = draft.granted

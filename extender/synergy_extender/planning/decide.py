@@ -17,7 +17,10 @@ from synergy_extender.planning.history import is_over
 from synergy_extender.planning.places import Purpose
 from synergy_extender.planning.queue import queue_of
 from synergy_extender.planning.standing import Standing, next_run, open_run, size_limits, standing
-from synergy_extender.rounds import Rounds
+from synergy_extender.rounds import Moment
+from synergy_extender.sharing.admission import ByOrder, tell_seen
+from synergy_extender.sharing.devices import Capacities
+from synergy_extender.sharing.partners import Coming, movers
 
 NOT_ADMITTED_SECONDS = 120.0
 """A granted run gives its place back when its room has not come free this long after it was granted, or after the pods
@@ -25,6 +28,7 @@ there that were told to go had to be gone by their grace periods."""
 
 SUSPENDED = "spec.suspend is true"
 NODE_UNUSABLE = "a planned node takes no new pods any more; the job is planned anew"
+PARTNERS_GONE = "those who were to share its GPU do not come; the job is planned anew"
 ROOM_NOT_FREED = "the room on a planned node did not come free in time; the job is planned anew"
 MOVES = "the plan has another place for the job; it starts there as soon as it has left"
 YIELDS = "the plan gives its GPUs to other jobs"
@@ -62,15 +66,6 @@ class Decision:
     reserved: Mapping[Key, core.Allocation]
 
 
-@dataclass(frozen=True)
-class Moment:
-    """When a decision is made: `round_index` is the newest round that has been planned or is being planned."""
-
-    now: float
-    rounds: Rounds
-    round_index: int
-
-
 def decide(
     state: ClusterState,
     moment: Moment,
@@ -89,13 +84,14 @@ def decide(
     ledger = Ledger(state.allocatable, state.pods, assumed)
     drafts = {key: Draft.of(job) for key, job in state.jobs.items()}
     usable = {capacity.name for capacity in state.capacities if capacity.schedulable}
-    for draft in drafts.values():
-        _settle(draft, moment, usable, _waits_since(draft, moment, granted_since or {}, state.pods))
     kept = dict(reserved or {})
+    order = ByOrder(drafts.values(), state, assumed, kept)
+    for draft in drafts.values():
+        _settle(draft, moment, usable, _waits_since(draft, moment, granted_since or {}, state.pods), order)
     if result is not None:
         if result.mode == "round":
             kept = {}
-        _follow(drafts, moment, result, usable, kept)
+        _follow(drafts, moment, result, state, kept)
     for draft in drafts.values():
         if draft.granted is not None and open_run(draft.job) is not None:
             renewed = places.renew(draft.granted, moment.rounds, moment.round_index)
@@ -103,7 +99,8 @@ def decide(
                 draft.put(Kind.STAY, renewed)
     for draft in drafts.values():
         _keep_to_what_is_possible(draft)
-    admit(drafts.values(), ledger, state.pods, assumed)
+    tell_seen(drafts.values(), state)
+    admit(drafts.values(), ledger, state.pods, assumed, ByOrder(drafts.values(), state, assumed, kept))
     _tell_queue(drafts, moment.now, result)
     _tell_late(drafts, moment.now, result)
     for draft in drafts.values():
@@ -125,7 +122,7 @@ def _waits_since(draft: Draft, moment: Moment, granted_since: Mapping[Key, float
     return max([since, *going])
 
 
-def _settle(draft: Draft, moment: Moment, usable: set[str], since: float) -> None:
+def _settle(draft: Draft, moment: Moment, usable: set[str], since: float, order: ByOrder) -> None:
     """What follows from the hand-shake alone: ended runs are released, those that can or shall not start give back."""
     allocation, job = draft.allocation, draft.job
     if allocation is None:
@@ -141,6 +138,8 @@ def _settle(draft: Draft, moment: Moment, usable: set[str], since: float) -> Non
         reason = SUSPENDED
     elif not allocation.admitted and not usable.issuperset(places.nodes_of(allocation.workers)):
         reason = NODE_UNUSABLE
+    elif not allocation.admitted and order.partners(job.key, allocation) is Coming.NEVER:
+        reason = PARTNERS_GONE
     elif not allocation.admitted and moment.now - since > NOT_ADMITTED_SECONDS:
         reason = ROOM_NOT_FREED
     if reason:
@@ -151,11 +150,14 @@ def _follow(
     drafts: Mapping[Key, Draft],
     moment: Moment,
     result: PlanResult,
-    usable: set[str],
+    state: ClusterState,
     kept: dict[Key, core.Allocation],
 ) -> None:
     """Do what the plan says for every job that still stands as the plan assumed."""
     chosen = {place.job: place for place in result.plan.allocations}
+    capacities = {capacity.name: capacity for capacity in state.capacities}
+    usable = {capacity.name for capacity in state.capacities if capacity.schedulable}
+    moving = movers(chosen, state) if result.mode == "round" else frozenset()
     promoted = frozenset(result.plan.promoted)
     for key, draft in drafts.items():
         if result.stances.get(key) != stance(draft.job, moment.now):
@@ -165,18 +167,26 @@ def _follow(
             draft.marks = marks.promoted(draft.job, moment.now)
         match standing(draft.job, moment.now):
             case Standing.HOLDING:
-                _hold(draft, moment, place, kept, result.mode)
+                stays = place is not None and key not in moving
+                _hold(draft, moment, place, capacities, kept, mode=result.mode, stays=stays)
             case Standing.WAITING:
                 if place is not None:
                     kept.pop(key, None)
                     if places.is_whole(place) and usable.issuperset(share.node for share in place.workers):
-                        _enter(draft, moment, place)
+                        _enter(draft, moment, place, capacities)
             case _:
                 pass
 
 
 def _hold(
-    draft: Draft, moment: Moment, place: core.Allocation | None, kept: dict[Key, core.Allocation], mode: core.Mode
+    draft: Draft,
+    moment: Moment,
+    place: core.Allocation | None,
+    capacities: Capacities,
+    kept: dict[Key, core.Allocation],
+    *,
+    mode: core.Mode,
+    stays: bool,
 ) -> None:
     """A running job stays, perhaps with other CPU and memory, or leaves at the boundary.
 
@@ -186,9 +196,9 @@ def _hold(
     allocation = draft.granted
     if allocation is None:
         return
-    if place is not None and places.same_place(allocation, place):
+    if place is not None and stays and places.same_place(allocation, place, capacities):
         if allocation.purpose == "Train" and places.is_whole(place):
-            tuned = places.retune(allocation, place)
+            tuned = places.retune(allocation, place, capacities)
             if tuned != allocation:
                 draft.put(Kind.STAY, tuned)
         return
@@ -212,10 +222,12 @@ def _keep_to_what_is_possible(draft: Draft) -> None:
         draft.put(Kind.STAY, kept)
 
 
-def _enter(draft: Draft, moment: Moment, place: core.Allocation) -> None:
+def _enter(draft: Draft, moment: Moment, place: core.Allocation, capacities: Capacities) -> None:
     purpose: Purpose = "Profile" if draft.job.status.phase == "Profiling" else "Train"
     run = next_run(draft.job)
-    draft.put(Kind.ENTER, places.grant(run, purpose, place, moment.rounds, moment.round_index))
+    draft.put(
+        Kind.ENTER, places.grant(run, purpose, place, moment, capacities=capacities, before=draft.job.status.allocation)
+    )
     if purpose == "Train" and (draft.marks is None or draft.marks.started_at is None):
         draft.marks = marks.started(draft.marks, draft.job, moment.now)
 

@@ -17,7 +17,7 @@ from synergy_extender.leases.progress_writer import ProgressWriter
 from synergy_extender.leases.reports import repaired
 from synergy_extender.metrics import Metrics
 from synergy_extender.planning.changes import Kind, StatusChange
-from synergy_extender.planning.decide import Moment, PlanResult, decide, stance
+from synergy_extender.planning.decide import PlanResult, decide, stance
 from synergy_extender.planning.policy import PolicyInForce, plan_config, policy_in_force, with_prices
 from synergy_extender.planning.publisher import Publisher
 from synergy_extender.planning.question import Planned
@@ -25,7 +25,7 @@ from synergy_extender.planning.snapshot import BuiltSnapshot, build_snapshot, te
 from synergy_extender.planning.standing import Standing, service_of, standing
 from synergy_extender.planning.worker import PlanFailed, PlanWorker
 from synergy_extender.planning.writer import LeadLostError, StatusWriter
-from synergy_extender.rounds import Rounds
+from synergy_extender.rounds import Moment, Rounds
 from synergy_kube import Conflict, KubeClient
 
 _LOG = logging.getLogger(__name__)

@@ -4,29 +4,42 @@ from collections.abc import Iterable, Sequence
 from typing import Literal
 
 from synergy_api.pods import Amounts
+from synergy_api.sharing import SharedGPU
 from synergy_api.sizes import SizeLimits
 from synergy_api.timestamps import format_time, parse_time
 from synergy_api.training_job import Allocation, NodeShare
 from synergy_core import model as core
 from synergy_extender.ledger import amounts_of_share
-from synergy_extender.rounds import Rounds
+from synergy_extender.rounds import Moment, Rounds
+from synergy_extender.sharing.devices import Capacities, devices_of, shares_of
+from synergy_extender.sharing.partners import shared_gpu
 
 Purpose = Literal["Train", "Profile"]
 
 
-def grant(run: int, purpose: Purpose, place: core.Allocation, rounds: Rounds, round_index: int) -> Allocation:
-    """A new place, not yet admitted."""
+def grant(
+    run: int,
+    purpose: Purpose,
+    place: core.Allocation,
+    moment: Moment,
+    *,
+    capacities: Capacities,
+    before: Allocation | None,
+) -> Allocation:
+    """A new place, not yet admitted. `before` is the job's last one."""
+    workers = shares_of(place, capacities)
     return Allocation(
         run=run,
         purpose=purpose,
         state="Granted",
         admitted=False,
-        round=round_index,
-        lease_until=format_time(rounds.end(round_index)),
+        round=moment.round_index,
+        lease_until=format_time(moment.rounds.end(moment.round_index)),
         gpu_type=place.gpu_type,
-        workers=shares_of(place),
+        workers=workers,
         steps_per_second=place.steps_per_s,
         proportional_steps_per_second=place.proportional_steps_per_s,
+        shared_gpu=shared_gpu(place, before, on_shared_node=any(share.devices for share in workers)),
     )
 
 
@@ -38,13 +51,14 @@ def renew(allocation: Allocation, rounds: Rounds, round_index: int) -> Allocatio
     return allocation.model_copy(update={"round": round_index, "lease_until": format_time(until)})
 
 
-def retune(allocation: Allocation, place: core.Allocation) -> Allocation:
+def retune(allocation: Allocation, place: core.Allocation, capacities: Capacities) -> Allocation:
     """The same nodes and GPUs with the CPU and memory of `place`: less counts at once, more once the room is there."""
     speeds = {
         "steps_per_second": place.steps_per_s,
         "proportional_steps_per_second": place.proportional_steps_per_s,
+        "shared_gpu": _with_partners(allocation, place),
     }
-    return _aiming_at(shares_of(place), allocation).model_copy(update=speeds)
+    return _aiming_at(shares_of(place, capacities), allocation).model_copy(update=speeds)
 
 
 def within(allocation: Allocation, limits: SizeLimits) -> Allocation:
@@ -65,7 +79,7 @@ def _aiming_at(target: list[NodeShare], allocation: Allocation) -> Allocation:
 
 
 def _clamped(share: NodeShare, limits: SizeLimits, gpus: int) -> NodeShare:
-    amounts = limits.clamp(amounts_of_share(share), gpus)
+    amounts = limits.clamp(Amounts(share.gpus, share.cpu_millis, share.memory_bytes), gpus)
     return share.model_copy(update={"cpu_millis": amounts.cpu_millis, "memory_bytes": amounts.memory_bytes})
 
 
@@ -94,18 +108,15 @@ def growth(allocation: Allocation) -> Iterable[tuple[str, Amounts]]:
     return [(s.node, amounts_of_share(s).minus(given[s.node])) for s in allocation.planned]
 
 
-def same_place(allocation: Allocation, place: core.Allocation) -> bool:
-    """Whether `place` means the same GPUs: only CPU and memory can change without a new run."""
-    held = {share.node: share.gpus for share in allocation.workers}
-    return allocation.gpu_type == place.gpu_type and held == {share.node: share.gpus for share in place.workers}
+def same_place(allocation: Allocation, place: core.Allocation, capacities: Capacities) -> bool:
+    """Whether `place` means the same GPUs, or as much of one: only CPU and memory can change without a new run."""
+    held = {share.node: (share.gpus, share.devices) for share in allocation.workers}
+    return allocation.gpu_type == place.gpu_type and held == devices_of(place, capacities)
 
 
-def shares_of(place: core.Allocation) -> list[NodeShare]:
-    """A plan's shares as the custom resource has them, in order of node."""
-    return [
-        NodeShare(node=s.node, gpus=s.gpus, cpu_millis=s.cpu_millis, memory_bytes=s.memory_bytes)
-        for s in sorted(place.workers, key=lambda share: share.node)
-    ]
+def _with_partners(allocation: Allocation, place: core.Allocation) -> SharedGPU | None:
+    shared = allocation.shared_gpu
+    return None if shared is None else shared.model_copy(update={"asked": list(place.partners)})
 
 
 def is_whole(place: core.Allocation) -> bool:
@@ -119,9 +130,8 @@ def nodes_of(shares: Sequence[NodeShare]) -> list[str]:
 
 
 def _smaller(one: NodeShare, other: NodeShare) -> NodeShare:
-    return NodeShare(
-        node=one.node,
-        gpus=one.gpus,
-        cpu_millis=min(one.cpu_millis, other.cpu_millis),
-        memory_bytes=min(one.memory_bytes, other.memory_bytes),
-    )
+    less = {
+        "cpu_millis": min(one.cpu_millis, other.cpu_millis),
+        "memory_bytes": min(one.memory_bytes, other.memory_bytes),
+    }
+    return one.model_copy(update=less)

@@ -67,6 +67,7 @@ def plan_config(policy: PolicyInForce, mode: core.Mode) -> core.PlanConfig:
         policy=spec.policy,
         mechanism=spec.mechanism,
         mode=mode,
+        colocation=spec.colocation,
         aware=not spec.agnostic,
         profile_gpu_percent=spec.profiling.max_gpu_percent,
         queues=core.PriorityQueues(

@@ -109,7 +109,9 @@ class Publisher:
         held: dict[str, int] = {}
         for capacity in state.capacities:
             total[capacity.gpu_type] = total.get(capacity.gpu_type, 0) + capacity.gpus
-            held[capacity.gpu_type] = held.get(capacity.gpu_type, 0) + state.pods.held(capacity.name).gpus
+            held[capacity.gpu_type] = held.get(capacity.gpu_type, 0) + (
+                -(-state.pods.held(capacity.name).gpus // capacity.devices_per_gpu)
+            )
         for gpu_type, gpus in total.items():
             self._metrics.gpus.labels(gpu_type, "all").set(gpus)
             self._metrics.gpus.labels(gpu_type, "held").set(held[gpu_type])

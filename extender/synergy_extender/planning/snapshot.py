@@ -23,6 +23,8 @@ from synergy_extender.cluster.views import JobView, Key, PodView
 from synergy_extender.ledger import amounts_of_share
 from synergy_extender.planning.standing import Standing, open_run, standing
 from synergy_extender.planning.wishes import held, profiling, running_profile, training
+from synergy_extender.sharing.devices import shares_of
+from synergy_extender.sharing.order import Group, group_of, occupancy
 
 OVERDUE_SECONDS = 60.0
 """What holds its place this long after its lease or grace has ended may never leave: plans stop counting on it."""
@@ -66,7 +68,9 @@ def build_snapshot(
     used = _used(state, mode, now, {job.name for job in jobs}, kept)
     jobs = [job for job in jobs if job.purpose == "train" or job.running or _has_full_room(job, state, used)]
     nodes = tuple(
-        _node(capacity, used.get(capacity.name, NOTHING)) for capacity in state.capacities if capacity.gpu_type
+        _node(capacity, used.get(capacity.name, NOTHING), open_to_new=_takes_new(capacity, state, mode))
+        for capacity in state.capacities
+        if capacity.gpu_type
     )
     snapshot = core.Snapshot(nodes=nodes, jobs=tuple(jobs), now=now, round_s=float(round_s), tenants=tenants)
     return BuiltSnapshot(snapshot, refused)
@@ -114,7 +118,21 @@ class _Wishes:
             return None
         if allocation.purpose == "Profile":
             return running_profile(job, allocation)
-        return training(job, self._now, self._nodes(job, allocation), held(job, allocation))
+        return training(
+            job, self._now, self._nodes(job, allocation), held(job, allocation, self._partners(job, allocation))
+        )
+
+    def _partners(self, job: JobView, allocation: Allocation) -> tuple[str, ...]:
+        """Those of its planned partners that still have their part of its GPU, or a kept place on it."""
+        if allocation.shared_gpu is None:
+            return ()
+        group = group_of(job.key, allocation)
+        there = {str(key) for key in self._reserved}
+        for other in self._state.jobs.values():
+            theirs = open_run(other) if str(other.key) in group else None
+            if theirs is not None and theirs.state == "Granted" and group_of(other.key, theirs) == group:
+                there.add(str(other.key))
+        return tuple(sorted(there & group - {str(job.key)}))
 
     def _waiting(self, job: JobView) -> core.Job:
         nodes = self._nodes(job)
@@ -157,7 +175,7 @@ def _fitting(request: ProfileRequest, rooms: Rooms, nodes: tuple[str, ...] | Non
     """
     best: Amounts | None = None
     for capacity, room in rooms:
-        if capacity.gpu_type != request.gpu_type or room.gpus < request.gpus:
+        if capacity.gpu_type != request.gpu_type or room.gpus < request.gpus * capacity.devices_per_gpu:
             continue
         if nodes is not None and capacity.name not in nodes:
             continue
@@ -173,11 +191,12 @@ def _fitting(request: ProfileRequest, rooms: Rooms, nodes: tuple[str, ...] | Non
 def _has_full_room(job: core.Job, state: ClusterState, used: Mapping[str, Amounts]) -> bool:
     """Whether a node can give a profile series all that it asks for. The planner would cut it to what is left beside
     pods that are about to leave, and the series would measure only up to that."""
-    ask = Amounts(job.gpus, job.cpu_millis_min, job.memory_bytes_min)
     fitting = (
         capacity.gpu_type in job.gpu_types
         and (job.nodes is None or capacity.name in job.nodes)
-        and ask.fits(_capacity(capacity).minus(used.get(capacity.name, NOTHING)))
+        and Amounts(job.gpus * capacity.devices_per_gpu, job.cpu_millis_min, job.memory_bytes_min).fits(
+            _capacity(capacity).minus(used.get(capacity.name, NOTHING))
+        )
         for capacity in state.capacities
     )
     return any(fitting)
@@ -220,8 +239,9 @@ def _used(
     used = {capacity.name: state.pods.held(capacity.name) for capacity in state.capacities}
     leaving: dict[str, Amounts] = {}
     promised: dict[str, Amounts] = {}
+    capacities = {capacity.name: capacity for capacity in state.capacities}
     for place in reserved.values():
-        _add(promised, ((s.node, Amounts(s.gpus, s.cpu_millis, s.memory_bytes)) for s in place.workers))
+        _add(promised, _shares(shares_of(place, capacities)))
     for job in state.jobs.values():
         allocation = open_run(job)
         if allocation is None:
@@ -268,21 +288,48 @@ def _overdue(allocation: Allocation, now: float) -> bool:
     return until is not None and now > parse_time(until) + OVERDUE_SECONDS
 
 
+def _takes_new(capacity: NodeCapacity, state: ClusterState, mode: core.Mode) -> bool:
+    """Where partners come by order, a newcomer could get a GPU that is half full instead of its own: nobody comes
+    beside pods outside the plan that hold part of a GPU; nor, between rounds, beside a job whose partner has gone."""
+    if not capacity.by_order:
+        return True
+    pods = [pod for pod in state.pods.on_node(capacity.name) if pod.leaves_by is None]
+    there = occupancy(pods, state.jobs, capacity.replicas)
+    strangers = [name for name in there.strangers if not _is_ours(name, pods)]
+    lone = [group for group in there.half_full(capacity.replicas) if _nobody_comes(group, state)]
+    return not strangers and not (mode == "fill" and lone)
+
+
+def _is_ours(name: str, pods: Iterable[PodView]) -> bool:
+    return any(f"{pod.namespace}/{pod.name}" == name and pod.member is not None for pod in pods)
+
+
+def _nobody_comes(group: Group, state: ClusterState) -> bool:
+    """Whether no member of the group still has to come to its GPU."""
+    return not any(
+        str(job.key) in group and (allocation := open_run(job)) is not None and not allocation.admitted
+        for job in state.jobs.values()
+    )
+
+
 def _capacity(capacity: NodeCapacity) -> Amounts:
-    return Amounts(capacity.gpus, capacity.cpu_millis, capacity.memory_bytes)
+    """As pods ask for it: a GPU is the devices that a job asks for to have it alone."""
+    return Amounts(capacity.gpus * capacity.devices_per_gpu, capacity.cpu_millis, capacity.memory_bytes)
 
 
-def _node(capacity: NodeCapacity, used: Amounts) -> core.Node:
+def _node(capacity: NodeCapacity, used: Amounts, *, open_to_new: bool) -> core.Node:
     return core.Node(
         name=capacity.name,
         gpu_type=capacity.gpu_type,
         gpus=capacity.gpus,
         cpu_millis=capacity.cpu_millis,
         memory_bytes=capacity.memory_bytes,
-        gpus_used=max(0, used.gpus),
+        gpus_used=max(0, -(-used.gpus // capacity.devices_per_gpu)),
         cpu_millis_used=max(0, used.cpu_millis),
         memory_bytes_used=max(0, used.memory_bytes),
-        replicas=capacity.replicas,
-        schedulable=capacity.schedulable,
+        replicas=capacity.clients,
+        gpu_memory_bytes=capacity.gpu_memory_bytes,
+        client_memory_bytes=capacity.gpu_memory_bytes // capacity.clients,
+        schedulable=capacity.schedulable and open_to_new,
         price_per_hour=capacity.price_per_hour,
     )

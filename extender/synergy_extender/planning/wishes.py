@@ -6,9 +6,11 @@ from dataclasses import replace
 from synergy_api.pods import Amounts
 from synergy_api.profile import ProfileRequest
 from synergy_api.quantity import byte_count, cpu_millis
+from synergy_api.sharing import Sharing
 from synergy_api.timestamps import parse_time
 from synergy_api.training_job import Allocation, NodeShare, Progress, Slo, TrainingJobStatus
 from synergy_core import model as core
+from synergy_core.colocation.usage import Usage
 from synergy_extender.cluster.views import JobView
 from synergy_extender.leases.placements import spread_speed
 from synergy_extender.planning.marks import marks_of, started_s
@@ -55,6 +57,9 @@ def training(job: JobView, now: float, nodes: tuple[str, ...] | None, running: c
         run_started_s=None if running is None else run_started(job, now),
         received_s=received_seconds(job, now),
         sharing=spec.sharing.allowed,
+        sharing_across_tenants=spec.sharing.across_tenants,
+        min_throughput_fraction=spec.sharing.min_throughput_fraction,
+        usage=_usage(spec.sharing),
         preemptible=spec.preemption != "Never",
         running=running,
         cpu_millis_min=cpu[0],
@@ -65,6 +70,19 @@ def training(job: JobView, now: float, nodes: tuple[str, ...] | None, running: c
         nodes=nodes,
         deadline_s=_deadline(spec.slo),
     )
+
+
+def _usage(sharing: Sharing) -> dict[str, Usage]:
+    return {
+        usage.gpu_type: Usage(
+            compute=usage.compute,
+            bandwidth=usage.bandwidth,
+            memory_bytes=byte_count(usage.memory),
+            model=usage.model,
+            configuration=usage.configuration,
+        )
+        for usage in sharing.usage
+    }
 
 
 def _deadline(slo: Slo | None) -> float | None:
@@ -158,7 +176,7 @@ def running_profile(job: JobView, allocation: Allocation) -> core.Job:
     return replace(profiling(job, request, None), running=held(job, allocation))
 
 
-def held(job: JobView, allocation: Allocation) -> core.Allocation:
+def held(job: JobView, allocation: Allocation, partners: tuple[str, ...] = ()) -> core.Allocation:
     """What a run holds, as the planner's Allocation: what the plan last gave it, where that is still on its way too."""
     return core.Allocation(
         job=str(job.key),
@@ -166,6 +184,7 @@ def held(job: JobView, allocation: Allocation) -> core.Allocation:
         workers=core_shares(allocation.planned or allocation.workers),
         steps_per_s=allocation.steps_per_second,
         proportional_steps_per_s=allocation.proportional_steps_per_second,
+        shares_gpu_with=partners[0] if len(partners) == 1 else partners or None,
     )
 
 

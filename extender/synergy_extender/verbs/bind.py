@@ -46,6 +46,9 @@ class Placements(Protocol):
     def ledger(self) -> Ledger:
         """What is free now."""
 
+    def in_the_way(self, pod: PodView, node: str, allocation: Allocation) -> str | None:
+        """Why the pod might come to another GPU of the node than the plan gives it; None where it will not."""
+
     async def post_binding(self, pod: PodView, body: Mapping[str, Any]) -> None:
         """Create the pod's binding."""
 
@@ -87,6 +90,9 @@ class Binder:
             raise BindRefused(f"the plan gave this pod node {place}, not {args.node}")
         allocation = job.status.allocation
         check_gang(pod, self._placements.members(pod), allocation, self._placements.ledger(), self._assumed)
+        hindrance = self._placements.in_the_way(pod, args.node, allocation)
+        if hindrance is not None:
+            raise BindRefused(hindrance)
         self._assumed.add(pod, args.node, self._clock())
         await self._post(pod, args.node, allocation)
 
@@ -132,7 +138,7 @@ def check_gang(
         gpus[node] = gpus.get(node, 0) + member.requests.gpus
         if not member.node and not assumed.node_of(member.uid):
             asked[node] = asked.get(node, NOTHING).plus(member.requests)
-    given = {share.node: share.gpus for share in allocation.workers}
+    given = {share.node: share.devices or share.gpus for share in allocation.workers}
     for node, count in gpus.items():
         if count > given.get(node, 0):
             plan = given.get(node, 0)

@@ -3,10 +3,12 @@
 from collections.abc import Mapping
 from typing import Any
 
+from synergy_api.training_job import Allocation
 from synergy_extender.cluster.cache import ClusterCache
 from synergy_extender.cluster.fresh import FreshLook
 from synergy_extender.cluster.views import JobView, Key, Member, PodView
 from synergy_extender.ledger import Ledger
+from synergy_extender.sharing.order import group_of, in_the_way, occupancy
 from synergy_extender.verbs.place import Refusal, place_of
 from synergy_extender.wire.verbs import BindingArgs
 from synergy_kube import KubeClient
@@ -53,6 +55,17 @@ class ClusterPlacements:
         """What is free now."""
         return self._cache.ledger()
 
+    def in_the_way(self, pod: PodView, node: str, allocation: Allocation) -> str | None:
+        """Why the pod might come to another GPU of the node than the plan gives it; None where it will not."""
+        capacity = next((one for one in self._cache.capacities() if one.name == node and one.by_order), None)
+        if capacity is None or pod.member is None:
+            return None
+        on_their_way = {other.uid: other for other in self._cache.assumed.pods_to(node)}
+        there = {**on_their_way, **{other.uid: other for other in self._cache.pods.on_node(node)}}
+        others = [other for other in there.values() if other.member is None or not _same_run(other, pod)]
+        found = occupancy(others, self._cache.jobs, capacity.replicas)
+        return in_the_way(group_of(pod.member.job, allocation), capacity, found)
+
     async def post_binding(self, pod: PodView, body: Mapping[str, Any]) -> None:
         """Create the pod's binding."""
         await self._client.create_subresource(PODS, pod.name, "binding", body, pod.namespace)
@@ -61,3 +74,9 @@ class ClusterPlacements:
         """Where the API server has the pod bound; empty if nowhere, or if it is not the same pod any more."""
         now = await self._fresh.pod(Key(pod.namespace, pod.name))
         return now.node if now is not None and now.uid == pod.uid else ""
+
+
+def _same_run(one: PodView, other: PodView) -> bool:
+    """Whether both are workers of one gang: who shares with nobody may come all at once."""
+    mine, theirs = one.member, other.member
+    return mine is not None and theirs is not None and (mine.job, mine.run) == (theirs.job, theirs.run)

@@ -42,7 +42,7 @@ def test_the_matching_pool_gives_type_price_bandwidth_and_what_it_reserves() -> 
         systemReserved={"cpu": "2", "memory": "20Gi"},
     )
     found = only(node_capacities([node("n1", labels={"rack": "r1"})], [v100]))
-    assert found == NodeCapacity("n1", "V100", 8, 22000, 480 * GI, True, 1, 10**9, 2.5, "v")
+    assert found == NodeCapacity("n1", "V100", 8, 22000, 480 * GI, True, 1, 10**9, 2.5, "v", gpus_built_in=8)
 
 
 def test_without_a_pool_the_discovered_product_counts_without_the_mark_of_sharing() -> None:
@@ -147,6 +147,83 @@ def test_a_pool_that_says_other_replicas_than_the_device_plugin_is_a_problem() -
     found = only(node_capacities([node("n", labels={"r": "1", "nvidia.com/gpu.replicas": "4"})], [shared]))
     assert found.problem is not None
     assert found.problem.finding.reason == Reason.SHARING_MISMATCH
+
+
+SHARED = {
+    "r": "1",
+    "nvidia.com/gpu.count": "4",
+    "nvidia.com/gpu.memory": "16384",
+    "nvidia.com/gpu.replicas": "2",
+    "nvidia.com/gpu.sharing-strategy": "mps",
+}
+
+
+@pytest.mark.parametrize(
+    ("preference", "count", "clients", "devices", "by_order"),
+    [("Packed", "4", 2, 2, True), ("Distributed", "4", 1, 1, False), ("Distributed", "1", 2, 2, False)],
+)
+def test_shared_gpus_count_once_and_have_clients_where_partners_can_be_chosen(
+    preference: str, count: str, clients: int, devices: int, by_order: bool
+) -> None:
+    shared = pool("p", {"r": "1"}, sharing={"mode": "MPS", "replicas": 2, "preference": preference})
+    made = node("n", labels={**SHARED, "nvidia.com/gpu.count": count})
+    made["status"]["allocatable"]["nvidia.com/gpu"] = str(2 * int(count))
+    found = only(node_capacities([made], [shared]))
+    assert (found.gpus, found.gpu_memory_bytes, found.problem) == (int(count), 16 * GI, None)
+    assert (found.clients, found.devices_per_gpu, found.by_order) == (clients, devices, by_order)
+
+
+def test_a_node_whose_other_gpus_are_sick_is_no_node_of_one_gpu() -> None:
+    shared = pool("p", {"r": "1"}, sharing={"mode": "MPS", "replicas": 2})
+    made = node("n", labels=SHARED)
+    made["status"]["allocatable"]["nvidia.com/gpu"] = "2"
+    assert only(node_capacities([made], [shared])).clients == 1
+
+
+def test_renamed_replicas_are_gpus_too() -> None:
+    shared = pool("p", {"r": "1"}, sharing={"mode": "MPS", "replicas": 2, "preference": "Packed"})
+    made = node("n", labels=SHARED)
+    del made["status"]["allocatable"]["nvidia.com/gpu"]
+    made["status"]["allocatable"]["nvidia.com/gpu.shared"] = "8"
+    found = only(node_capacities([made], [shared]))
+    assert (found.gpus, found.resource) == (4, "nvidia.com/gpu.shared")
+
+
+@pytest.mark.parametrize(
+    ("sharing", "labels", "words"),
+    [
+        (
+            {"mode": "MPS", "replicas": 2},
+            {"nvidia.com/gpu.sharing-strategy": "none", "nvidia.com/gpu.replicas": "1"},
+            "spec.sharing.mode is MPS, but node n is labelled nvidia.com/gpu.sharing-strategy=none",
+        ),
+        (
+            {"mode": "MPS", "replicas": 2},
+            {"nvidia.com/gpu.sharing-strategy": "time-slicing", "nvidia.com/gpu.replicas": "2"},
+            "spec.sharing.mode is MPS, but node n is labelled nvidia.com/gpu.sharing-strategy=time-slicing",
+        ),
+        (
+            {"mode": "None"},
+            SHARED,
+            "spec.sharing.mode is None, but node n is labelled nvidia.com/gpu.sharing-strategy=mps",
+        ),
+        (
+            {"mode": "MPS", "replicas": 4},
+            SHARED,
+            "spec.sharing.replicas is 4, but node n is labelled nvidia.com/gpu.replicas=2",
+        ),
+    ],
+)
+def test_where_pool_and_node_differ_the_node_counts_and_the_pool_is_told(
+    sharing: dict[str, Any], labels: dict[str, str], words: str
+) -> None:
+    made = node("n", labels={**labels, "r": "1"})
+    found = only(node_capacities([made], [pool("p", {"r": "1"}, sharing=sharing)]))
+    assert found.problem is not None
+    assert words in found.problem.finding.message
+    assert found.replicas == int(labels["nvidia.com/gpu.replicas"])
+    if sharing["mode"] != "MPS" or labels["nvidia.com/gpu.sharing-strategy"] != "mps":
+        assert found.clients == 1
 
 
 def test_pool_problems_come_once_and_name_pools_without_nodes() -> None:

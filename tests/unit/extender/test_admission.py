@@ -12,12 +12,14 @@ from synergy_extender.cluster.views import JobView, PodView
 from synergy_extender.ledger import AssumedBindings, Ledger
 from synergy_extender.planning.admission import admit
 from synergy_extender.planning.changes import Draft
+from synergy_extender.sharing.admission import ByOrder
 
 
 def admitted(state: ClusterState, assumed: AssumedBindings | None = None) -> dict[str, Draft]:
     bindings = assumed or AssumedBindings()
     drafts = {k.name: Draft.of(j) for k, j in state.jobs.items()}
-    admit(drafts.values(), Ledger(state.allocatable, state.pods, bindings), state.pods, bindings)
+    order = ByOrder(drafts.values(), state, bindings, ())
+    admit(drafts.values(), Ledger(state.allocatable, state.pods, bindings), state.pods, bindings, order)
     return drafts
 
 

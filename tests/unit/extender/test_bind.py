@@ -10,6 +10,7 @@ import pytest
 
 from support.cluster import NOW, allocation, cluster, foreign, job, node_object, share, worker
 from synergy_api.names import ANNOTATION_BOUND
+from synergy_api.training_job import Allocation
 from synergy_extender.cluster.state import ClusterState
 from synergy_extender.cluster.views import JobView, PodView
 from synergy_extender.ledger import AssumedBindings, Ledger
@@ -30,6 +31,7 @@ class Placements:
         self.posted: list[Mapping[str, Any]] = []
         self.fails: Exception | None = None
         self.really_bound = ""
+        self.hindrance: str | None = None
 
     async def pod_now(self, args: BindingArgs) -> PodView | None:
         pod = self.state.pods.get(args.pod_namespace, args.pod_name)
@@ -44,6 +46,9 @@ class Placements:
 
     def ledger(self) -> Ledger:
         return Ledger(self.state.allocatable, self.state.pods, self.assumed)
+
+    def in_the_way(self, _pod: PodView, _node: str, _allocation: Allocation) -> str | None:
+        return self.hindrance
 
     async def post_binding(self, pod: PodView, body: Mapping[str, Any]) -> None:
         self.posted.append(body)

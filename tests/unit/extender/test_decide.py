@@ -14,9 +14,9 @@ from synergy_extender.cluster.views import Key, read_pod
 from synergy_extender.ledger import AssumedBindings
 from synergy_extender.planning import decide as rules
 from synergy_extender.planning.changes import Kind, StatusChange
-from synergy_extender.planning.decide import Decision, Moment, PlanResult, decide, stance
+from synergy_extender.planning.decide import Decision, PlanResult, decide, stance
 from synergy_extender.planning.writer import body_of
-from synergy_extender.rounds import Rounds
+from synergy_extender.rounds import Moment, Rounds
 
 ROUNDS = Rounds(20)
 THIS = ROUNDS.at(NOW)

@@ -12,11 +12,11 @@ from synergy_api.queues import Queues, ServiceHistory
 from synergy_core.service_sketch import bucket
 from synergy_extender.cluster.views import JobView, read_job
 from synergy_extender.ledger import AssumedBindings
-from synergy_extender.planning.decide import Moment, decide
+from synergy_extender.planning.decide import decide
 from synergy_extender.planning.history import LEARN_FROM, PENDING_AT_ONCE, service_samples, thresholds, updated
 from synergy_extender.planning.policy import PolicyInForce, plan_config, policy_in_force
 from synergy_extender.planning.writer import body_of
-from synergy_extender.rounds import Rounds
+from synergy_extender.rounds import Moment, Rounds
 
 QUEUES = Queues()
 LEARNS = Queues(thresholds_gpu_seconds=[60.0, 3600.0], learn_thresholds=True)

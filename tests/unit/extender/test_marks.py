@@ -12,10 +12,10 @@ from synergy_extender.cluster.state import ClusterState
 from synergy_extender.cluster.views import JobView, read_job
 from synergy_extender.ledger import AssumedBindings
 from synergy_extender.planning.changes import Kind, StatusChange
-from synergy_extender.planning.decide import Moment, PlanResult, decide, stance
+from synergy_extender.planning.decide import PlanResult, decide, stance
 from synergy_extender.planning.snapshot import build_snapshot
 from synergy_extender.planning.writer import body_of
-from synergy_extender.rounds import Rounds
+from synergy_extender.rounds import Moment, Rounds
 
 ROUNDS = Rounds(20)
 QUEUES = core.PriorityQueues(thresholds_gpu_s=(100.0,), promote_knob=2.0)

@@ -8,9 +8,9 @@ from synergy_extender.cluster.state import ClusterState
 from synergy_extender.cluster.views import JobView, PodView, read_pod
 from synergy_extender.ledger import AssumedBindings
 from synergy_extender.planning.changes import Kind
-from synergy_extender.planning.decide import Moment, decide
+from synergy_extender.planning.decide import decide
 from synergy_extender.planning.snapshot import build_snapshot
-from synergy_extender.rounds import Rounds
+from synergy_extender.rounds import Moment, Rounds
 
 ROUNDS = Rounds(20)
 REASON = "ResizeInfeasible: so it is"

@@ -1,0 +1,76 @@
+"""Sharing a GPU, in a TrainingJob: what the user allows and tells, and who has the GPU too."""
+
+from collections import Counter
+from typing import Annotated, Self
+
+from pydantic import Field, model_validator
+
+from synergy_api.base import ApiModel, PositiveQuantity
+
+
+class GPUUsage(ApiModel):
+    """Averages over the job's training alone on a GPU of one type, as NVML or DCGM tell them."""
+
+    gpu_type: Annotated[str, Field(min_length=1, max_length=63, description="GPU type that this holds for.")]
+    compute: Annotated[
+        float, Field(ge=0, le=1, description="Part of the time in which the GPU computes, or its occupancy.")
+    ]
+    bandwidth: Annotated[float, Field(ge=0, le=1, description="Part of the GPU's memory bandwidth in use.")]
+    memory: Annotated[PositiveQuantity, Field(description="GPU memory it needs at the most, such as 3Gi.")]
+    model: Annotated[
+        str, Field(max_length=128, description="Name of the model that it trains: jobs of one model behave alike.")
+    ] = ""
+    configuration: Annotated[
+        str, Field(max_length=128, description="What else tells its behaviour: data, batch size, precision.")
+    ] = ""
+
+
+class Sharing(ApiModel):
+    """Whether the job may share a GPU with another under MPS."""
+
+    allowed: Annotated[
+        bool, Field(description="The job may share its GPU. Only jobs of one GPU that may be preempted do.")
+    ] = False
+    across_tenants: Annotated[
+        bool, Field(description="It may share with jobs of other tenants too, if these allow it as well.")
+    ] = False
+    min_throughput_fraction: Annotated[
+        float | None,
+        Field(
+            ge=0,
+            le=1,
+            description="The least part that it is to keep of the speed of its GPU-proportional share; by default its "
+            "fair share.",
+        ),
+    ] = None
+    usage: Annotated[
+        list[GPUUsage],
+        Field(
+            max_length=16,
+            description="What it does to a GPU alone, by GPU type; it shares GPUs of these types only.",
+            json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["gpuType"]},
+        ),
+    ] = []
+
+    @model_validator(mode="after")
+    def _each_type_once(self) -> Self:
+        """What the API server checks by the list's keys, for specs that come without it."""
+        for name, times in Counter(usage.gpu_type for usage in self.usage).items():
+            if times > 1:
+                raise ValueError(f"usage names GPU type {name} {times} times; name each once")
+        return self
+
+
+class SharedGPU(ApiModel):
+    """Who has the job's GPU too. Names are NAMESPACE/NAME."""
+
+    asked: Annotated[list[str], Field(max_length=47, description="Jobs that the plan gives the same GPU.")] = []
+    seen: Annotated[
+        list[str] | None,
+        Field(
+            max_length=256, description="Jobs that were seen on it, by the GPUs' UUIDs; absent until they have told."
+        ),
+    ] = None
+    wrong_runs: Annotated[
+        int, Field(ge=0, description="Runs in a row, up to this one, that came to have other partners than planned.")
+    ] = 0

@@ -1,0 +1,52 @@
+"""What a job asks the device plugin for on a node with shared GPUs.
+
+The jobs of a GPU ask for all its devices between them, so that none is left for anybody else: a job alone for all of
+them, of several each for one, the first by name for the rest.
+"""
+
+from collections.abc import Mapping
+
+from synergy_api.names import RESOURCE_SHARED_GPU
+from synergy_api.pools import NodeCapacity
+from synergy_api.training_job import NodeShare
+from synergy_core import model as core
+
+Capacities = Mapping[str, NodeCapacity]
+"""Nodes by name."""
+
+
+def shares_of(place: core.Allocation, capacities: Capacities) -> list[NodeShare]:
+    """A plan's shares as the custom resource has them, in order of node."""
+    devices = devices_of(place, capacities)
+    return [
+        NodeShare(
+            node=share.node,
+            gpus=share.gpus,
+            cpu_millis=share.cpu_millis,
+            memory_bytes=share.memory_bytes,
+            devices=devices[share.node][1],
+            resource="nvidia.com/gpu.shared" if _is_renamed(capacities.get(share.node)) else None,
+        )
+        for share in sorted(place.workers, key=lambda share: share.node)
+    ]
+
+
+def devices_of(place: core.Allocation, capacities: Capacities) -> dict[str, tuple[int, int | None]]:
+    """GPUs, and devices where these are shared, by node."""
+    return {
+        share.node: (share.gpus, _devices(place, share.gpus, capacities.get(share.node))) for share in place.workers
+    }
+
+
+def _devices(place: core.Allocation, gpus: int, capacity: NodeCapacity | None) -> int | None:
+    if capacity is None or capacity.replicas == 1:
+        return None
+    if not place.partners:
+        return gpus * capacity.devices_per_gpu
+    if place.job > min(place.partners):
+        return 1
+    return max(1, capacity.devices_per_gpu - len(place.partners))
+
+
+def _is_renamed(capacity: NodeCapacity | None) -> bool:
+    return capacity is not None and capacity.resource == RESOURCE_SHARED_GPU

@@ -1,0 +1,170 @@
+"""Who keeps the GPU it has when the plan deals out partners anew, and whether partners can still come."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum, auto
+
+from synergy_api.sharing import SharedGPU
+from synergy_api.training_job import Allocation
+from synergy_core import model as core
+from synergy_extender.cluster.state import ClusterState
+from synergy_extender.cluster.views import JobView, Key
+from synergy_extender.planning.standing import open_run
+from synergy_extender.sharing.devices import Capacities, devices_of
+from synergy_extender.sharing.order import Group, group_of
+
+MOST_CORRECTIONS = 2
+"""Runs in a row that are ended for having got other partners than planned. Whatever is the reason, another run would
+find it too: after these the job stays with whom it got."""
+
+
+class Coming(Enum):
+    """Where a job's planned partners are."""
+
+    HERE = auto()
+    """All have their places beside it."""
+    LATER = auto()
+    """Some still have to leave where they are."""
+    NEVER = auto()
+    """Some have no place beside it any more."""
+
+
+def coming(group: Group, job: Key, granted: Mapping[str, Allocation], reserved: Iterable[Key]) -> Coming:
+    """Where the job's partners are; `granted` are the places that jobs hold, `reserved` jobs for whom one is kept."""
+    kept = {str(key) for key in reserved}
+    here = True
+    for name in group - {str(job)}:
+        namespace, _, own = name.partition("/")
+        allocation = granted.get(name)
+        if allocation is not None and group_of(Key(namespace, own), allocation) == group:
+            continue
+        if name not in kept:
+            return Coming.NEVER
+        here = False
+    return Coming.HERE if here else Coming.LATER
+
+
+def seen_partners(job: JobView, state: ClusterState) -> list[str] | None:
+    """The jobs whose open runs told of a GPU that this job's open run told of too; None until all whom the plan gives
+    it have told. What does not report its GPUs is not seen."""
+    own = _uuids(job)
+    allocation = open_run(job)
+    if not own or allocation is None:
+        return None
+    for name in allocation.shared_gpu.asked if allocation.shared_gpu is not None else []:
+        namespace, _, plain = name.partition("/")
+        partner = state.jobs.get(Key(namespace, plain))
+        if partner is None or not _uuids(partner):
+            return None
+    nodes = {share.node for share in allocation.workers}
+    found = (
+        other for other in state.jobs.values() if other.key != job.key and own & _uuids(other) and _nodes(other) & nodes
+    )
+    return sorted(str(other.key) for other in found)
+
+
+def shared_gpu(place: core.Allocation, before: Allocation | None, *, on_shared_node: bool) -> SharedGPU | None:
+    """What a new place says of sharing; None on nodes without shared GPUs."""
+    if not on_shared_node:
+        return None
+    wrong = 0
+    if before is not None and before.shared_gpu is not None and is_wrong(before.shared_gpu):
+        wrong = before.shared_gpu.wrong_runs + 1
+    return SharedGPU(asked=list(place.partners), wrong_runs=wrong)
+
+
+def is_wrong(shared: SharedGPU) -> bool:
+    """Whether the job was seen with others than the plan gave it."""
+    return shared.seen is not None and sorted(shared.seen) != sorted(shared.asked)
+
+
+@dataclass
+class _OnNode:
+    """The jobs that run on one node with shared GPUs and that the plan leaves there."""
+
+    replicas: int
+    by_order: bool
+    units: dict[str, frozenset[str]] = field(default_factory=dict)
+    """By job, who has its GPU now."""
+    groups: dict[str, Group] = field(default_factory=dict)
+    """By job, who shall have it."""
+    devices: dict[str, int] = field(default_factory=dict)
+
+
+def movers(places: Mapping[str, core.Allocation], state: ClusterState) -> frozenset[Key]:
+    """Running jobs that must start anew on the node where they are, to come to the GPU that the plan gives them.
+
+    Of those who have a GPU together and shall no longer, the first keep it; of those who shall have one together, the
+    first stay; and where partners come by order, only one GPU of a node may wait for somebody.
+    """
+    capacities = {capacity.name: capacity for capacity in state.capacities if capacity.replicas > 1}
+    found: set[str] = set()
+    for node in _on_nodes(places, state, capacities).values():
+        found |= _movers_on(node)
+    return frozenset(key for key in state.jobs if str(key) in found)
+
+
+def _on_nodes(places: Mapping[str, core.Allocation], state: ClusterState, capacities: Capacities) -> dict[str, _OnNode]:
+    nodes: dict[str, _OnNode] = {}
+    running = {str(job.key): found for job in state.jobs.values() if (found := _admitted(job)) is not None}
+    for name, allocation in running.items():
+        place = places.get(name)
+        if place is None or len(allocation.workers) != 1 or allocation.workers[0].node not in capacities:
+            continue
+        share = allocation.workers[0]
+        if devices_of(place, capacities) != {share.node: (share.gpus, share.devices)} or share.devices is None:
+            continue
+        capacity = capacities[share.node]
+        node = nodes.setdefault(share.node, _OnNode(capacity.replicas, capacity.by_order))
+        mates = _mates(allocation.shared_gpu)
+        node.units[name] = frozenset({name, *(mate for mate in mates if mate in running)})
+        node.groups[name] = frozenset({name, *place.partners})
+        node.devices[name] = share.devices
+    return nodes
+
+
+def _movers_on(node: _OnNode) -> set[str]:
+    stay = sorted(node.groups)
+    first: dict[str, str] = {}
+    for name in stay:
+        for mate in node.units[name]:
+            first.setdefault(mate, name)
+    stay = [name for name in stay if node.groups[name] == node.groups.get(first[name], node.groups[name])]
+    home: dict[Group, frozenset[str]] = {}
+    for name in stay:
+        home.setdefault(node.groups[name], node.units[name])
+    stay = [name for name in stay if name in home[node.groups[name]]]
+    if node.by_order:
+        held: dict[Group, int] = {}
+        for name in stay:
+            held[node.groups[name]] = held.get(node.groups[name], 0) + node.devices[name]
+        lacking = [group for group, devices in held.items() if devices % node.replicas]
+        stay = [name for name in stay if node.groups[name] not in lacking[1:]]
+    return set(node.groups) - set(stay)
+
+
+def _mates(shared: SharedGPU | None) -> list[str]:
+    if shared is None:
+        return []
+    if shared.seen is None or shared.wrong_runs >= MOST_CORRECTIONS:
+        return shared.asked
+    return shared.seen
+
+
+def _admitted(job: JobView) -> Allocation | None:
+    allocation = open_run(job)
+    held = allocation is not None and allocation.state == "Granted" and allocation.admitted
+    return allocation if held and not job.deleting else None
+
+
+def _uuids(job: JobView) -> frozenset[str]:
+    """The GPUs that the open run told of."""
+    allocation, progress = open_run(job), job.status.progress
+    if allocation is None or progress is None or progress.run != allocation.run:
+        return frozenset()
+    return frozenset(progress.gpu_uuids)
+
+
+def _nodes(job: JobView) -> set[str]:
+    allocation = open_run(job)
+    return {share.node for share in allocation.workers} if allocation is not None else set()
