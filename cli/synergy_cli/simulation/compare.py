@@ -70,7 +70,7 @@ def compare_command(
     )
     jobs = len(workload.tasks)
     grid = [
-        options_of(policy=policy, mechanism=mechanism, colocation=mode, jobs=jobs, record=True, **how)
+        options_of(policy=policy, mechanism=mechanism, colocation=mode, jobs=jobs, record=True, many=True, **how)
         for policy in policies
         for mechanism in mechanisms
         for mode in colocation
@@ -99,6 +99,5 @@ def compare_command(
 
 def side_by_side(summaries: list[Summary]) -> str:
     """A column for each run."""
-    columns = [figures(summary.metrics) for summary in summaries]
-    rows = [(name, *(column[index][1] for column in columns)) for index, (name, _) in enumerate(columns[0])]
+    rows = [(name, *values) for name, values in figures([summary.metrics for summary in summaries])]
     return text_table(("", *(summary.label for summary in summaries)), rows)

@@ -291,9 +291,11 @@ def options_of(
     colocation: str,
     colocation_model: tuple[str, ...],
     record: bool = False,
+    many: bool = False,
 ) -> Options:
-    """Check and gather how to simulate."""
-    for option, value, known in (("--policy", policy, POLICIES), ("--mechanism", mechanism, MECHANISMS)):
+    """Check and gather how to simulate. `many`: policy and mechanism are some of those that options list."""
+    policies, mechanisms = ("--policies", "--mechanisms") if many else ("--policy", "--mechanism")
+    for option, value, known in ((policies, policy, POLICIES), (mechanisms, mechanism, MECHANISMS)):
         if value not in known:
             raise BadInputError(f"{option}: {value!r} is not there; choose one of {', '.join(sorted(known))}")
     mode = mode_of(colocation)

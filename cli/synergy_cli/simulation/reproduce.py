@@ -18,13 +18,13 @@ from synergy_simulator.reproductions.document import findings_page
 from synergy_simulator.reproductions.registry import REPRODUCTIONS
 
 
-@click.command("reproduce")
+@click.command("reproduce", epilog=f"NAME is one of {', '.join(REPRODUCTIONS)}.")
 @click.argument("name", metavar="NAME")
 @click.option("--quick", is_flag=True, help="Smaller, in a minute or less.")
 @click.option(
     "--data",
     metavar="FOLDER",
-    help="The papers' public tables: synergy/throughputs.json, philly/philly.csv, gavel/simulation_throughputs.json.",
+    help="The papers' public tables: folders synergy, philly, gavel.",
 )
 @click.option("--seed", default=0, show_default=True, help="Seed of the traces that are drawn.")
 @click.option("--plot", metavar="OUT.html", help="Where the plots go (default: NAME.html).")
@@ -33,7 +33,7 @@ from synergy_simulator.reproductions.registry import REPRODUCTIONS
 def reproduce_command(
     *, name: str, quick: bool, data: str | None, seed: int, plot: str | None, processes: int | None, as_json: bool
 ) -> None:
-    """Make a table or figure of a paper anew; NAME is one of those that an unknown name lists."""
+    """Make a table or figure of a paper anew."""
     if name not in REPRODUCTIONS:
         raise BadInputError(f"NAME: {name!r} is not there; choose one of {', '.join(REPRODUCTIONS)}")
     if data is not None and not Path(data).is_dir():

@@ -1,10 +1,12 @@
 """`kube-synergy simulate`: a trace on a cluster under one policy and mechanism."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import click
 
+from synergy_cli.errors import BadInputError
 from synergy_cli.sharing_options import sharing_options
 from synergy_cli.simulation.options import (
     check_costs,
@@ -53,6 +55,8 @@ def simulate_command(
     """Simulate a trace of jobs on a cluster, planned by the code that plans the real one."""
     check_writable("--per-job", per_job)
     check_writable("--report", report)
+    if report is not None and per_job is not None and Path(report).resolve() == Path(per_job).resolve():
+        raise BadInputError(f"--report: {report} is where --per-job goes; give another file")
     workload = workload_of(
         trace=trace,
         profiles=profiles,
@@ -76,4 +80,5 @@ def simulate_command(
     if as_json:
         click.echo(json.dumps(metrics.document()))
     else:
-        click.echo(text_table((f"{policy} on {mechanism}", ""), figures(metrics)))
+        rows = [(name, *values) for name, values in figures([metrics])]
+        click.echo(text_table((f"{policy} on {mechanism}", ""), rows))

@@ -49,34 +49,41 @@ def _figures(summaries: Sequence[Summary]) -> str:
         f'<th><span class="key" style="background:{colour(index)}"></span>{escape(one.label)}</th>'
         for index, one in enumerate(summaries)
     )
-    rows = [[value for _, value in figures(one.metrics)] for one in summaries]
     body = "".join(
-        f"<tr><td>{escape(name)}</td>{''.join(f'<td>{escape(row[index])}</td>' for row in rows)}</tr>"
-        for index, (name, _) in enumerate(figures(summaries[0].metrics))
+        f"<tr><td>{escape(name)}</td>{''.join(f'<td>{escape(value)}</td>' for value in values)}</tr>"
+        for name, values in figures([summary.metrics for summary in summaries])
     )
     return f"<table><thead><tr><th></th>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
-def figures(metrics: Metrics) -> list[tuple[str, str]]:
-    """The figures with their units, for reading."""
-    in_use = (metrics.gpu_utilization, metrics.cpu_utilization, metrics.memory_utilization)
+def figures(runs: Sequence[Metrics]) -> list[tuple[str, list[str]]]:
+    """The figures of some runs with their units, for reading: by name, one of each run."""
+    unit, seconds = _unit(max(metrics.makespan_s for metrics in runs))
     return [
-        ("jobs (measured)", f"{metrics.jobs} ({metrics.measured})"),
-        ("average JCT, h", f"{metrics.avg_jct_s / _HOUR:.2f}"),
-        ("median JCT, h", f"{metrics.median_jct_s / _HOUR:.2f}"),
-        ("95th percentile JCT, h", f"{metrics.p95_jct_s / _HOUR:.2f}"),
-        ("99th percentile JCT, h", f"{metrics.p99_jct_s / _HOUR:.2f}"),
-        ("makespan, h", f"{metrics.makespan_s / _HOUR:.2f}"),
-        ("average time waiting, h", f"{metrics.avg_queue_s / _HOUR:.2f}"),
-        ("average finish-time fairness", f"{metrics.avg_ftf:.2f}"),
-        ("GPUs, CPUs, memory in use", " / ".join(f"{part:.0%}" for part in in_use)),
-        ("preemptions", f"{metrics.preemptions}"),
-        ("cost", f"{metrics.cost:.2f}"),
-        ("missed SLOs", f"{metrics.slo_violations}"),
-        ("rounds", f"{metrics.rounds}"),
-        ("a plan, ms (99th percentile)", f"{metrics.plan_mean_ms:.2f} ({metrics.plan_p99_ms:.2f})"),
-        ("simulated in, s", f"{metrics.wall_s:.2f}"),
+        ("jobs (measured)", [f"{m.jobs} ({m.measured})" for m in runs]),
+        (f"average JCT, {unit}", [f"{m.avg_jct_s / seconds:.2f}" for m in runs]),
+        (f"median JCT, {unit}", [f"{m.median_jct_s / seconds:.2f}" for m in runs]),
+        (f"95th percentile JCT, {unit}", [f"{m.p95_jct_s / seconds:.2f}" for m in runs]),
+        (f"99th percentile JCT, {unit}", [f"{m.p99_jct_s / seconds:.2f}" for m in runs]),
+        (f"makespan, {unit}", [f"{m.makespan_s / seconds:.2f}" for m in runs]),
+        (f"average time waiting, {unit}", [f"{m.avg_queue_s / seconds:.2f}" for m in runs]),
+        ("average finish-time fairness", [f"{m.avg_ftf:.2f}" for m in runs]),
+        (
+            "GPUs, CPUs, memory in use",
+            [f"{m.gpu_utilization:.0%} / {m.cpu_utilization:.0%} / {m.memory_utilization:.0%}" for m in runs],
+        ),
+        ("preemptions", [f"{m.preemptions}" for m in runs]),
+        ("cost", [f"{m.cost:.2f}" for m in runs]),
+        ("missed SLOs", [f"{m.slo_violations}" for m in runs]),
+        ("rounds", [f"{m.rounds}" for m in runs]),
+        ("a plan, ms (99th percentile)", [f"{m.plan_mean_ms:.2f} ({m.plan_p99_ms:.2f})" for m in runs]),
+        ("simulated in, s", [f"{m.wall_s:.2f}" for m in runs]),
     ]
+
+
+def _unit(longest_s: float) -> tuple[str, float]:
+    """A unit in which two digits behind the point tell short traces apart too, and its seconds."""
+    return ("h", _HOUR) if longest_s >= 10 * _HOUR else ("min", 60.0) if longest_s >= 600.0 else ("s", 1.0)
 
 
 def _plots(summaries: Sequence[Summary]) -> list[str]:

@@ -49,7 +49,9 @@ def test_a_figure_over_load_for_reading(tmp_path: Path, monkeypatch: pytest.Monk
 def test_every_reproduction_of_the_paper_is_there() -> None:
     figures = [f"synergy-fig{number}" for number in (5, 6, 7, 8, 9, 11, 12, 13)]
     others = ("synergy-ftf", "synergy-motivation", "synergy-opt-gap", "synergy-table5")
-    tiresias = [f"tiresias-{name}" for name in ("table1", "table5", "fig7", "fig10", "fig12", "fig14", "fig15")]
+    tiresias = [
+        f"tiresias-{name}" for name in ("table1", "table5", "composition", "fig7", "fig10", "fig12", "fig14", "fig15")
+    ]
     gavel = [f"gavel-{name}" for name in ("fig9", "fig10")]
     assert set(REPRODUCTIONS) == {*figures, *others, *tiresias, *gavel, "colocation-best", "colocation-worst"}
 

@@ -2,6 +2,7 @@
 
 import csv
 import json
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,8 @@ from click.testing import CliRunner, Result
 
 from support.simulation import CLUSTER, PROFILES
 from synergy_cli.main import main
+from synergy_simulator.metrics import Metrics
+from synergy_simulator.report.page import figures
 
 KEYS = (
     "jobs measured avg_jct_s median_jct_s p95_jct_s p99_jct_s makespan_s avg_queue_s avg_ftf gpu_utilization "
@@ -42,8 +45,25 @@ def test_json_has_the_fields_of_the_contract_and_nothing_else(inputs: Path) -> N
 
 def test_the_table_is_for_reading(inputs: Path) -> None:
     result = _run(inputs)
-    assert "average JCT, h" in result.stdout
+    assert "average JCT, min" in result.stdout
     assert "fifo on tune" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("longest", "unit", "shown"), [(36000.0, "h", "0.50"), (600.0, "min", "30.00"), (5, "s", "1800.00")]
+)
+def test_times_are_in_a_unit_that_fits_the_longest_run(longest: float, unit: str, shown: str) -> None:
+    values = {field.name: 0 for field in fields(Metrics)}
+    short, long = (Metrics(**{**values, "avg_jct_s": 1800.0, "makespan_s": end}) for end in (1.0, longest))
+    assert dict(figures([short, long]))[f"average JCT, {unit}"] == [shown, shown]
+
+
+def test_two_outputs_do_not_overwrite_each_other(inputs: Path) -> None:
+    out = inputs / "out"
+    result = _run(inputs, "--per-job", str(out), "--report", str(inputs / "." / "out"))
+    assert result.exit_code == 2
+    assert "--report: " in result.stderr
+    assert not out.exists()
 
 
 def test_a_line_per_job(inputs: Path) -> None:
@@ -160,14 +180,14 @@ def test_compare_has_a_run_for_each_policy_and_mechanism(inputs: Path) -> None:
 def test_compare_is_a_table_for_reading(inputs: Path) -> None:
     lines = _compare(inputs, "--policies", "fifo", "--mechanisms", "tune").stdout.splitlines()
     assert lines[0].split() == ["fifo", "on", "tune"]
-    assert lines[3].startswith("average JCT, h")
+    assert lines[3].startswith("average JCT, min")
 
 
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [
-        (("--policies", "fifo,x"), "--policy: 'x' is not there"),
-        (("--mechanisms", "x"), "--mechanism: 'x' is not there"),
+        (("--policies", "fifo,x"), "--policies: 'x' is not there"),
+        (("--mechanisms", "x"), "--mechanisms: 'x' is not there"),
         (("--policies", ","), "Invalid value for '--policies': must be names with commas"),
         (("--policies", "fifo,fifo"), "Invalid value for '--policies': must be names with commas"),
         (("--report", "/no/folder/x.html"), "--report: there is no folder /no/folder"),
