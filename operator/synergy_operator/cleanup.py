@@ -1,14 +1,15 @@
 """Pods and Jobs of runs that are over.
 
-The ended pods of the last run that failed or succeeded stay, for their logs, until the next run starts; finished
-profile Jobs stay for as long as their own time to live says.
+The ended pods of the last run that failed, also beside a partner, or succeeded stay, for their logs, until the next run
+starts; finished profile Jobs stay for as long as their own time to live says.
 """
 
 from synergy_api.names import ROLE_PROFILE
+from synergy_api.reasons import Reason
 from synergy_api.training_job import ServiceStatus
 from synergy_operator.actions import Action, DeleteJob
 from synergy_operator.observed import Observed
-from synergy_operator.run_step import sooner
+from synergy_operator.run_step import reason_of, sooner
 from synergy_operator.training_run import deletions_of
 from synergy_operator.views import PodView
 
@@ -34,7 +35,10 @@ def leftovers(
 
 def _kept_run(service: ServiceStatus) -> int | None:
     last = service.last
-    return last.run if last is not None and last.outcome in ("Failed", "Succeeded") else None
+    kept = last is not None and (
+        last.outcome in ("Failed", "Succeeded") or reason_of(last).reason is Reason.PARTNER_FAILED
+    )
+    return last.run if last is not None and kept else None
 
 
 def _stays(pod: PodView, kept: int | None) -> bool:

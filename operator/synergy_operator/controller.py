@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from pydantic import ValidationError
 
-from synergy_api.names import LABEL_JOB
+from synergy_api.names import LABEL_JOB, ROLE_WORKER
 from synergy_api.scheduling_policy import DEFAULT_POLICY_NAME, Profiling, SchedulingPolicySpec
 from synergy_api.training_job import FINISHED
 from synergy_kube import Change, KubeClient, Reflector, heap
@@ -23,6 +23,7 @@ from synergy_operator.config import Environment
 from synergy_operator.event_desk import EventDesk
 from synergy_operator.executor import Executor
 from synergy_operator.observed import Observed
+from synergy_operator.partner_failure import partners_of
 from synergy_operator.profile_shelf import ProfileShelf
 from synergy_operator.reconcile import reconcile
 from synergy_operator.refusal_log import RefusalLog
@@ -139,6 +140,12 @@ class Controller:
             refusals=self._refusals.of(key),
             testimony=self._witness.of(key),
             resizable=self._resizable,
+            partners=tuple(
+                pod
+                for partner in sorted(partners_of(job.status.allocation))
+                for pod in self._pods.of_job(partner)
+                if pod.role == ROLE_WORKER
+            ),
         )
         actions = reconcile(observed, self._clock())
         try:

@@ -39,7 +39,8 @@ class Refusals:
 class Observed:
     """One TrainingJob with what belongs to it: `pods` and `batch_jobs` are owned by it, of any run. `profiles` are all
     known profiles by fingerprint, `asking` the jobs that ask to be measured, this one among them, by fingerprint;
-    `resizable` is false where the API server cannot resize pods."""
+    `resizable` is false where the API server cannot resize pods; `partners` are the worker pods of the jobs that have
+    its GPU too."""
 
     job: JobView
     cluster: Cluster
@@ -51,6 +52,7 @@ class Observed:
     refusals: Refusals = field(default_factory=Refusals)
     testimony: Testimony = field(default_factory=Testimony)
     resizable: bool = True
+    partners: tuple[PodView, ...] = ()
 
     def pods_of(self, run: int) -> tuple[PodView, ...]:
         """The pods of a run, by rank."""

@@ -20,6 +20,7 @@ from synergy_operator.gang import Member, headless_service, members, worker_pod
 from synergy_operator.half_bound import half_bound, hold_up, ungated_at
 from synergy_operator.hindrance import cannot_start, hindrance, questions
 from synergy_operator.observed import Observed
+from synergy_operator.partner_failure import judged
 from synergy_operator.resize import Resizing, resizes
 from synergy_operator.run_end import close, ended_at, started_at
 from synergy_operator.run_outcome import killed_before_its_checkpoint, natural_end, outcome_at_step, straggler_wait
@@ -128,7 +129,7 @@ def _start(run: _Run) -> RunStep:
 def _watch(run: _Run) -> RunStep:
     outcome = natural_end(run.number, run.gang, run.pods, run.observed.cluster, run.now)
     if outcome is not None:
-        return _take_down(run, outcome)
+        return _ended(run, outcome)
     if run.allocation.state != "Granted":
         return _leave(run)
     if not run.wanted and all(pod.gated for pod in run.pods):
@@ -138,6 +139,19 @@ def _watch(run: _Run) -> RunStep:
         after = _before_binding(run, gated)
         return RunStep("Starting", run.service, no(_starting(run)), after=after, size_limits=run.size_limits)
     return _bring_up(run)
+
+
+def _ended(run: _Run, outcome: RunOutcome) -> RunStep:
+    """Beside partners on its GPU a run that failed may have been taken down by one of them: that is learned first."""
+    shared = run.allocation.shared_gpu
+    if shared is None or not (shared.asked or shared.seen):
+        return _take_down(run, outcome)
+    found = judged(outcome, run.pods, run.observed.partners, run.service.last, run.now)
+    if found.wait_s is None:
+        return _take_down(run, found.outcome)
+    facts = {"workers": len(run.gang), "gpu_type": run.allocation.gpu_type}
+    running = yes(say(Reason.WORKERS_RUNNING, run=run.number, **facts))
+    return RunStep("Running", run.service, running, look_again_in=found.wait_s)
 
 
 def _before_binding(run: _Run, gated: Iterable[PodView]) -> tuple[Action, ...]:

@@ -37,7 +37,7 @@ from synergy_operator.observed import Observed, Refusals
 from synergy_operator.profile_shelf import judge
 from synergy_operator.reconcile import reconcile
 from synergy_operator.twins import Asking
-from synergy_operator.views import ANNOTATION_UNGATED_AT, JobView, read_batch_job, read_job, read_pod
+from synergy_operator.views import ANNOTATION_UNGATED_AT, JobView, PodView, read_batch_job, read_job, read_pod
 from synergy_operator.witness import Complaint, Witness
 
 Json = dict[str, Any]
@@ -87,7 +87,8 @@ EXTENDERS = ("allocation", "queue", "late", "marks", "progress")
 
 class World:
     """One TrainingJob with everything around it. `events` are those posted, `deleted` whether the job is gone,
-    `complaints` the word and text of the newest warning event of a pod or profile Job, by its name."""
+    `complaints` the word and text of the newest warning event of a pod or profile Job, by its name, `partners` the
+    pods of the jobs that have its GPU too."""
 
     def __init__(self, nodes: Iterable[Json] = (), name: str = "job", **spec: Any) -> None:
         self.now = START
@@ -101,6 +102,7 @@ class World:
         self.profiling = Profiling()
         self.refusals = Refusals()
         self.resizable = True
+        self.partners: tuple[PodView, ...] = ()
         self.witness = Witness()
         self.complaints: dict[str, tuple[str, str]] = {}
         self.image_id = ""
@@ -136,6 +138,7 @@ class World:
             refusals=self.refusals,
             testimony=self.witness.of(self.view.key),
             resizable=self.resizable,
+            partners=self.partners,
         )
 
     def reason(self, kind: str) -> str:

@@ -104,6 +104,14 @@ RUNS: Final[dict[Reason, Entry]] = {
         means="A pod was deleted, evicted or lost with its node. It counts as no failure.",
         event="Warning",
     ),
+    Reason.PARTNER_FAILED: Entry(
+        _ENDS,
+        "run {run}: worker {rank} ended with exit code {exit_code} when a worker of {partner} did, which had its GPU "
+        "too; the job is queued again",
+        means="Under MPS a client that fails can bring down the others on its GPU. It counts as no failure of this "
+        "job, unless both ended in the same second and it was so in the run before too.",
+        event="Warning",
+    ),
     Reason.WORKER_REFUSED: Entry(
         _ENDS,
         "run {run}: the node refused worker {rank} ({problem}); the job is queued again",

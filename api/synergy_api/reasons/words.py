@@ -69,6 +69,7 @@ class Reason(StrEnum):
     OUT_OF_MEMORY = "OutOfMemory"
     WORKER_NOT_STARTED = "WorkerNotStarted"
     WORKER_LOST = "WorkerLost"
+    PARTNER_FAILED = "PartnerFailed"
     WORKER_REFUSED = "WorkerRefused"
     POD_REFUSED = "PodRefused"
     GANG_NOT_BOUND = "GangNotBound"
