@@ -53,8 +53,14 @@ class Follower:
         if self._stopped:  # while it was being started
             child.signal(self._stopped)
         reporter = self._make_reporter()
+        told = ""
         while (code := child.exit_code()) is None:
             self._take(self._printed.next(POLL_S))
+            if self._printed.problem != told:
+                told = self._printed.problem
+                sys.stderr.write(
+                    f"synergy_profiler.follow: {told}; training goes on, its steps are not read any more\n"
+                )
         child.drain()
         while (sample := self._printed.next(0)) is not None:
             self._take(sample)

@@ -97,6 +97,8 @@ class _Watch:
             exit_code, unreadable = self._child.exit_code(), self._receiver.unreadable
             sample = self._receiver.next(POLL_S)
             self._watch_memory()
+            if self._receiver.problem:
+                return Failed("BadCommand", self._receiver.problem)
             if sample is not None:
                 self._take(sample)
             elif exit_code is not None and self._receiver.unreadable == unreadable:  # the queue was empty after its end

@@ -27,6 +27,8 @@ class StepReceiver:
         self._token = f"kube-synergy-{secrets.token_hex(16)}"
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self._socket.bind("\0" + self._token)
+        self.problem = ""
+        """Why steps cannot be seen at all: never, here."""
         self.unreadable = 0
         """Messages so far that made no sense."""
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from pydantic import ValidationError
 
@@ -123,8 +123,12 @@ def read_pod(pod: Object) -> PodView:
     )
 
 
+_UNREAD: Final = frozenset({"conditions", "problem", "workers"})
+"""What the operator tells people of a job is of no use to plans, and a third of what a job's view would take."""
+
+
 def read_job(item: Object) -> JobView:
-    """The view of a TrainingJob object.
+    """The view of a TrainingJob object. Its `status` has all but what the operator tells people.
 
     Raises ValueError naming the first field that does not parse.
     """
@@ -136,7 +140,8 @@ def read_job(item: Object) -> JobView:
     }
     try:
         spec = TrainingJobSpec.model_validate({**(item.get("spec") or {}), "template": {}})
-        status = TrainingJobStatus.model_validate(item.get("status") or {})
+        written = item.get("status") or {}
+        status = TrainingJobStatus.model_validate({field: written[field] for field in written.keys() - _UNREAD})
     except ValidationError as error:
         raise ValueError(first_problem(error)) from None
     return JobView(

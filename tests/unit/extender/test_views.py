@@ -56,3 +56,9 @@ def test_of_the_template_only_what_picks_nodes_is_kept() -> None:
 def test_a_job_that_does_not_parse_names_the_field(broken: dict[str, Any], names: str) -> None:
     with pytest.raises(ValueError, match=names):
         read_job(job_object("j", **broken))
+
+
+def test_what_the_operator_tells_people_is_not_kept() -> None:
+    told = {"conditions": [{"type": "Running", "some": "later version's"}], "workers": [{"name": "j-1-0"}]}
+    view = read_job(job_object("j", status={"phase": "Running", **told}))
+    assert (view.status.phase, view.status.conditions, view.status.workers) == ("Running", [], [])

@@ -92,6 +92,14 @@ def test_steps_and_speed_are_reported_and_a_lease_that_ends_stops_nothing(
     process.communicate(timeout=60)
 
 
+def test_an_expression_that_never_ends_does_not_hold_training_up(followed: Followed, server: LeaseServer) -> None:
+    process = followed.start("print('a' * 60); print('saved')", "--throughput-regex=(?P<step>a+)+b")
+    output, errors = process.communicate(timeout=60)
+    assert (process.returncode, output.splitlines()[-1]) == (0, "saved")
+    assert "training goes on, its steps are not read any more" in errors
+    assert server.reports[-1]["done"] is True
+
+
 def test_sigterm_goes_on_to_the_script_whose_exit_code_counts(followed: Followed, server: LeaseServer) -> None:
     process = followed.start(
         f"import signal, sys\nsignal.signal(15, lambda *_: sys.exit(9))\n{textwrap.dedent(ENDLESS)}"

@@ -1,5 +1,7 @@
 """Steps read from what a command prints, alone and by the harness around real commands."""
 
+import signal
+
 import pytest
 
 from support.harness import Harness, at_most
@@ -110,3 +112,16 @@ def test_an_expression_that_this_python_does_not_know_is_named(harness: Harness)
     run = harness.run(PRINTING, *QUICK, "--throughput-regex=(")
     assert run.result["reason"] == "BadCommand"
     assert "spec.throughput.regex" in run.result["message"]
+
+
+def test_an_expression_that_never_ends_is_named_with_the_line(harness: Harness) -> None:
+    run = harness.run("print('a' * 60); import time; time.sleep(600)", *QUICK, "--throughput-regex=(a+)+b")
+    assert run.result["reason"] == "BadCommand"
+    assert "spec.throughput.regex takes more than 1 s for the line 'aaaa" in run.result["message"]
+
+
+def test_an_alarm_of_somebody_else_is_left_as_it_was() -> None:
+    before = signal.getsignal(signal.SIGALRM)
+    assert steps_of("step", b"step\n") == [(1, None)]
+    assert signal.getsignal(signal.SIGALRM) is before
+    assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
