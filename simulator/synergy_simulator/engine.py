@@ -18,6 +18,7 @@ from synergy_core.colocation.measurement import Predictor
 from synergy_core.memory import Memory
 from synergy_core.model import Allocation, ColocationMode, Mode, Plan, PlanConfig, PriorityQueues, Snapshot, Tenant
 from synergy_core.plan import plan
+from synergy_core.policies.time_shares import NAMES
 from synergy_simulator.run import Run
 from synergy_simulator.selection import ORDER_NEVER_CHANGES, SELECTS_BY_GPUS, SHARES_TIME, ranking, same_ones_run
 from synergy_simulator.sharing import Truth
@@ -128,19 +129,17 @@ class _Simulation:
         self._nodes = workload.cluster.nodes()
         self._total_gpus = workload.cluster.gpus
         self._largest_node = max(node.gpus for node in self._nodes)
+        several_types = len(workload.cluster.gpu_types) > 1
         by_gpus = (
             options.mechanism in SELECTS_BY_GPUS
-            and options.policy not in SHARES_TIME
-            and len(workload.cluster.gpu_types) == 1
+            and options.policy not in NAMES
+            and not several_types
             and options.colocation == "none"
         )
         settles_late = options.minimum_run_s > 0 or options.preemption_payback > 0
-        self._order_never_changes = options.policy in ORDER_NEVER_CHANGES and options.colocation != "gavel"
-        self._moves_all_the_time = (
-            settles_late
-            or options.colocation == "gavel"
-            or (options.policy in SHARES_TIME and len(workload.cluster.gpu_types) > 1)
-        )
+        by_shares = options.colocation == "gavel" or (options.policy in SHARES_TIME and several_types)
+        self._order_never_changes = options.policy in ORDER_NEVER_CHANGES and not by_shares
+        self._moves_all_the_time = settles_late or by_shares
         """Jobs change their GPU types from round to round, even where all of them run, or may be displaced later."""
         self._can_foresee = options.reuse_plans and by_gpus
         self._progress = progress

@@ -27,6 +27,8 @@ _PRICED = 1e-7
 """Of the largest price among the jobs that rise: what is less is the solver's rounding."""
 _FULL = 1e-9
 _NEARLY = 1e-5
+_HAIR = 2e-8
+"""By so much less than was reached is asked for again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +143,31 @@ def fill_each(problem: Problem, unit: Floats, budget: Budget) -> Found:
         on_their_own=every,
     )
     time, to_the_end = fill(here, start, units)
+    return Found(here.x(time), "optimal" if to_the_end else "time-limit")
+
+
+def fill_above(here: Setting, reached: Level, floor: Floats, unit: Floats) -> Found:
+    """Of the X in which every class of jobs has at least `floor` (G), which `reached` has, one that deals out what is
+    left over as equally as can be, in normalised throughput (`unit`, J)."""
+    units = here.of_classes(unit)
+    limit = here.programme.fastest / units
+    level = np.minimum(floor * (1.0 - _HAIR) / units, limit)
+    every = np.ones(len(units), dtype=bool)
+    start = Fill(
+        level=level,
+        limit=limit,
+        weight=every.astype(float),
+        members=here.programme.members,
+        rises=level < limit * (1.0 - 2.0 * _HAIR),
+        groups=(),
+        on_their_own=every,
+    )
+    if not reached.proved or not start.rises.any():
+        return Found(here.x(reached.time), "optimal" if reached.proved else "time-limit")
+    try:
+        time, to_the_end = fill(here, start, units)
+    except OutOfTimeError:
+        return Found(here.x(reached.time), "time-limit")
     return Found(here.x(time), "optimal" if to_the_end else "time-limit")
 
 

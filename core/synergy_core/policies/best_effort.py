@@ -2,10 +2,10 @@
 
 from dataclasses import replace
 
-from synergy_core.policies.fifo import rank as fifo
+from synergy_core.policies.fifo import in_line
 from synergy_core.policies.queue import Queue, Ranking
 
 
 def rank(queue: Queue) -> Ranking:
     """Jobs by arrival; later ones pass one that does not fit yet, and who runs, runs to the end."""
-    return replace(fifo(queue), preempts=False)
+    return replace(in_line(queue), preempts=False)

@@ -13,6 +13,7 @@ from synergy_core.model import SharesFrom
 
 _TIMELESS = frozenset(
     {
+        "fifo",
         "gandiva",
         "hierarchical",
         "isolated",

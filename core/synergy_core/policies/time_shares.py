@@ -1,10 +1,10 @@
 """From an allocation matrix to who runs in this round (Gavel, sections 3.2 and 5, Algorithm 1).
 
-X says what fraction of the time each job is to spend on each GPU type. A job's priority on a type is X / f, f being
-the fraction of the time since its arrival that it has spent there. Highest priority first, each job is given that type
-if enough of its GPUs are left, and passed over if not; then its entries for other types fall away. Those who are given
-a type stand ahead, the largest first, so that they find their GPUs on few nodes; the others follow by their priorities
-and get what is left, on any type on which they have speed.
+X says what fraction of the time each job is to spend on each GPU type. Whose turn it is in a round `turns` says: by a
+timetable that gives every share its part, now and then by X / f, f being the fraction of the time since its arrival
+that a job has spent on the type. In that order each job is given its type if enough of its GPUs are left, and passed
+over if not; then its entries for other types fall away. Those who are given a type stand ahead, the largest first, so
+that they find their GPUs on few nodes; the others follow and get what is left, on any type on which they have speed.
 
 Where the paper leaves room:
 
@@ -12,36 +12,39 @@ Where the paper leaves room:
   counts is a job's own since it arrived: a job that came late is not owed what others had before.
 * Of the X that are optimal one is taken that leaves nothing which somebody could use, where the policy can find it.
 * f = (time spent + half a round) / (time since arrival + a round). With f = time spent / time since arrival a job that
-  has not been on a type would come first there however small its X, and short jobs would spend much of their lives on
-  types meant for a hundredth of it. With half a round counted, rounds are dealt out by Sainte-Lague's method, the one
-  that rounds shares without favour: a round is given when at least about half of one is owed.
-* Among equal priorities the larger X comes first, then the earlier arrival, then the name.
-* No job starves. Of jobs that arrived together, with X unchanged, one with the share x on a type of W GPUs, g of which
-  it takes, is given nothing in at most
+  has not been on a type would come first there however small its X.
+* X / f alone, which the paper serves by, loses much where X changes often: jobs go without what X gives them now for
+  what they had under an X that is no more, and one with a small X that is owed half a round takes it from one that is
+  to run all the time, which nothing makes up for. Hence the timetable (docs/decisions/0017 has the figures).
+* No job starves. Among jobs of one GPU each, one with the share x on a type runs nowhere in at most 2.2 / x + 3 rounds
+  on end: of N marks that lie the golden section apart two neighbours are at most 1.9 / N apart, so that one of 2 / x
+  marks lies on the share; whoever is due has its GPU, or another; and one round in 16 settles accounts instead.
+* In general, of jobs that arrived together, with X unchanged, one with the share x on a type of W GPUs, g of which it
+  takes, is given nothing in at most
 
       (W (s + 1/2) / x + G / 2) / (W - g + 1)
 
-  rounds before its round number s + 1 on that type, G being the GPUs that all others with a share there take. For, in
-  rounds, another one n stands ahead only while (s_n + 1/2) / X_n <= (s + 1/2) / x, that is for X_n (s + 1/2) / x + 1/2
-  rounds at most; the GPUs of all these rounds are at most W (s + 1/2) / x + G / 2, since the sum of g_n X_n is at most
-  W; and a round in which the job is passed over there takes W - g + 1 of them at least. One that comes later is ahead
-  of all that have had what X says after 1 / (2 x) rounds. Under `max-throughput`, `sjf` and the like X may be 0 as long
-  as others are there: those policies promise nothing.
+  settling rounds before its round number s + 1 on that type, G being the GPUs that all others with a share there take.
+  For, in rounds, another one n stands ahead only while (s_n + 1/2) / X_n <= (s + 1/2) / x, that is for
+  X_n (s + 1/2) / x + 1/2 rounds at most; the GPUs of all these rounds are at most W (s + 1/2) / x + G / 2, since the
+  sum of g_n X_n is at most W; and a round in which the job is passed over there takes W - g + 1 of them at least. Under
+  `max-throughput`, `sjf`, `fifo` and the like X may be 0 as long as others are there: those policies promise nothing.
 * Jobs of unknown length are taken to need as long again as they have run, a round at least.
 * A job without any known speed counts as equally fast everywhere.
 * Under the policies that go by cost a job runs only where X gives it time: a GPU that is not worth its price stays
   idle.
-* With pairs in X, what is ranked is still each job on each type, by all the time that X gives it there, alone and in
-  pairs, over all that it has had there, shared or not: nothing has to be remembered of pairs, and nobody starves. When
-  its turn comes a job is given one of its combinations that are still possible, each as often as X says: the next
-  point of a sequence that fills the interval evenly (multiples of the golden ratio, begun elsewhere for each job) is
-  looked up in the sums of their shares. Its partner is drawn along, and stands back later.
+* With pairs in X there is no timetable: all rounds go by X / f. What is ranked is still each job on each type, by all
+  the time that X gives it there, alone and in pairs, over all that it has had there, shared or not: nothing has to be
+  remembered of pairs, and nobody starves. When its turn comes a job is given one of its combinations that are still
+  possible, each as often as X says: the next point of a sequence that fills the interval evenly (multiples of the
+  golden ratio, begun elsewhere for each job) is looked up in the sums of their shares. Its partner is drawn along, and
+  stands back later.
 * A pair is given a GPU only as long as there are GPUs left that the two could share.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from math import floor, inf
+from math import floor
 from zlib import crc32
 
 import numpy as np
@@ -53,6 +56,7 @@ from synergy_core.model import Job, SharesFrom
 from synergy_core.policies.queue import Queue, Ranking
 from synergy_core.policies.shares_deadlines import Deadlines, with_deadlines
 from synergy_core.policies.shares_problem import Speeds, check_prices, problem_of
+from synergy_core.policies.turns import in_turn, settled
 
 NAMES = (
     "allox",
@@ -86,18 +90,15 @@ _GOLDEN = 0.5 * (5.0**0.5 - 1.0)
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
-    """A job on a GPU type; the least comes first."""
+    """A job on a GPU type."""
 
     priority: float
     share: float
     job: Job
     gpu_type: str
+    pressed: bool
     ways: tuple[tuple[Job | None, float], ...]
     """Alone (None) and with partners: of its share, the part of each."""
-
-    @property
-    def order(self) -> tuple[float, float, float, str, str]:
-        return (-self.priority, -self.share, self.job.arrival_s, self.job.name, self.gpu_type)
 
 
 def ranked_by(policy: str) -> Callable[[Queue], Ranking]:
@@ -164,7 +165,7 @@ class _Found:
     """What the policy says."""
 
     entries: Sequence[_Entry] = ()
-    """Jobs on types that X gives them time on, by priority."""
+    """Jobs on types that X gives them time on, in the order in which this round serves them."""
     colliding: tuple[str, ...] = ()
     shares_from: SharesFrom = ""
 
@@ -180,15 +181,17 @@ def _found(policy: str, queue: Queue, jobs: Sequence[Job], problem: Problem) -> 
         x, shares_from = queue.solutions.stand_in(problem)
     entries = [
         _Entry(
-            inf if job.name in deadlines.pressed else _priority(queue, job, gpu_type, sum(share for _, share in ways)),
+            _priority(queue, job, gpu_type, sum(share for _, share in ways)),
             sum(share for _, share in ways),
             job,
             gpu_type,
+            job.name in deadlines.pressed,
             tuple(ways),
         )
         for (job, gpu_type), ways in _ways(jobs, problem, x)
     ]
-    return _Found(sorted(entries, key=lambda entry: entry.order), deadlines.colliding, shares_from)
+    in_order = settled(entries) if queue.pairs is not None else in_turn(entries, round(queue.now / queue.round_s))
+    return _Found(in_order, deadlines.colliding, shares_from)
 
 
 def _priority(queue: Queue, job: Job, gpu_type: str, share: float) -> float:

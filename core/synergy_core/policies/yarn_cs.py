@@ -3,10 +3,10 @@ the production cluster that Tiresias is compared with (Tiresias, sections 2.2 an
 
 from dataclasses import replace
 
-from synergy_core.policies.fifo import rank as fifo
+from synergy_core.policies.fifo import in_line
 from synergy_core.policies.queue import Queue, Ranking
 
 
 def rank(queue: Queue) -> Ranking:
     """Jobs by arrival; nobody passes one that does not fit yet, and who runs, runs to the end."""
-    return replace(fifo(queue), preempts=False, passes=False)
+    return replace(in_line(queue), preempts=False, passes=False)

@@ -100,7 +100,7 @@ def test_options_change_what_they_say(inputs: Path) -> None:
         (("--until-measured-done",), "--until-measured-done: needs --measure A:B"),
         (("--sharing",), "--sharing: no job of the trace has a usage of the GPU; give --usage"),
         (("--sharing", "--policy", "srtf"), "--sharing: srtf has no such variant"),
-        (("--agnostic",), "--agnostic: fifo has no such variant"),
+        (("--policy", "las", "--agnostic"), "--agnostic: las has no such variant"),
         (("--tenant", "a=1"), "--tenant: fifo knows no tenants; leave it out or use --policy hierarchical"),
         (("--tenant", "a"), "Invalid value for '--tenant': must be NAME=WEIGHT"),
         (("--tenant", "a=-1"), "Invalid value for '--tenant': must be NAME=WEIGHT"),

@@ -64,13 +64,14 @@ def test_what_costs_the_same_on_both_types_uses_both_and_nobody_waits_for_anothe
 def test_turns_on_the_cheapest_type_are_fair() -> None:
     jobs = [_typed(f"j{index}", V100=20.0, K80=10.0 + index, steps_total=10**9) for index in range(3)]
     ran: Counter[str] = Counter()
-    for number in range(12):
+    for number in range(30):
         snapshot = Snapshot(nodes=DEAR_AND_CHEAP, jobs=tuple(jobs), now=number * 300.0)
         held = {a.job: a for a in plan(snapshot, PlanConfig(policy="min-cost")).allocations}
         assert {allocation.gpu_type for allocation in held.values()} == {"K80"}
         ran.update(held.keys())
         jobs = [_after(one, held.get(one.name), 300.0) for one in jobs]
-    assert ran == {"j0": 4, "j1": 4, "j2": 4}
+    assert set(ran) == {"j0", "j1", "j2"}
+    assert all(9 <= rounds <= 11 for rounds in ran.values())
 
 
 @pytest.mark.parametrize("policy", ["las", "max-min-fairness", "min-cost-slo"])

@@ -10,8 +10,11 @@ the denominator. The smallest rho for which all can have theirs is found by `lev
 import numpy as np
 
 from synergy_core.allocation.budget import Budget
-from synergy_core.allocation.levels import highest_level
-from synergy_core.allocation.policy import Found, Policy, on_columns, setting, steps_of
+from synergy_core.allocation.filling import fill_above
+from synergy_core.allocation.levels import Level, highest_level
+from synergy_core.allocation.policies import max_min_fairness
+from synergy_core.allocation.policies.max_min_fairness import unit_throughput
+from synergy_core.allocation.policy import Found, Policy, Setting, on_columns, setting, steps_of
 from synergy_core.allocation.problem import Floats, Problem, effective_throughput
 from synergy_core.allocation.shares import isolated_shares, isolated_throughput
 
@@ -42,12 +45,28 @@ def objective(problem: Problem, x: Floats) -> float:
 
 def allocate(problem: Problem, budget: Budget) -> Found:
     """See the module."""
-    steps, finish = steps_of(problem, "finish-time-fairness"), isolated_finish(problem)
-    alone = on_columns(problem, isolated_shares(problem))
-    if not steps.any():
-        return Found(alone)
-    here = setting(problem, budget, steps, finish, problem.elapsed)
-    to_do, elapsed, until = (here.of_classes(values) for values in (steps, problem.elapsed, finish))
+    if not steps_of(problem, "finish-time-fairness").any():
+        return Found(on_columns(problem, isolated_shares(problem)))
+    here = setting(problem, budget, problem.steps, isolated_finish(problem), problem.elapsed)
+    level, _ = _highest(here)
+    return Found(here.x(level.time), "optimal" if level.proved else "time-limit")
+
+
+def efficient(problem: Problem, budget: Budget) -> Found:
+    """Of the optima one that deals out fairly what is left over."""
+    unit = unit_throughput(problem)
+    if not steps_of(problem, "finish-time-fairness").any():
+        return max_min_fairness.efficient(problem, budget)
+    here = setting(problem, budget, problem.steps, isolated_finish(problem), problem.elapsed, unit)
+    level, floor = _highest(here)
+    return fill_above(here, level, floor, unit)
+
+
+def _highest(here: Setting) -> tuple[Level, Floats]:
+    """The level z = 1 / rho, and what it demands of a job of each class (G)."""
+    problem = here.problem
+    finish = isolated_finish(problem)
+    to_do, elapsed, until = (here.of_classes(values) for values in (problem.steps, problem.elapsed, finish))
     some = to_do > 0
 
     def requirement(z: float) -> Floats:
@@ -58,9 +77,9 @@ def allocate(problem: Problem, budget: Budget) -> Found:
     # nobody can be done before it had its fastest speed all the time; the isolated allocation is always feasible
     soonest = (elapsed + to_do / here.programme.fastest)[some]
     high = float((until[some] / soonest).min())
-    low = min(high, 1.0 / objective(problem, alone))
+    low = min(high, 1.0 / objective(problem, on_columns(problem, isolated_shares(problem))))
     level = highest_level(here.programme, requirement, low=low, high=high)
-    return Found(here.x(level.time), "optimal" if level.proved else "time-limit")
+    return level, requirement(level.z)
 
 
-POLICY = Policy(allocate, objective, NORMALISATION, less_is_better=True)
+POLICY = Policy(allocate, objective, NORMALISATION, less_is_better=True, efficient=efficient)

@@ -8,9 +8,11 @@ With z = 1 / makespan each job needs throughput(m, X) >= z * num_steps_m: one li
 import numpy as np
 
 from synergy_core.allocation.budget import Budget
-from synergy_core.allocation.filling import fill_each
-from synergy_core.allocation.levels import highest_level
-from synergy_core.allocation.policy import Found, Policy, on_columns, setting, steps_of
+from synergy_core.allocation.filling import fill_above
+from synergy_core.allocation.levels import Level, highest_level
+from synergy_core.allocation.policies import max_min_fairness
+from synergy_core.allocation.policies.max_min_fairness import unit_throughput
+from synergy_core.allocation.policy import Found, Policy, Setting, on_columns, setting, steps_of
 from synergy_core.allocation.problem import Floats, Problem, effective_throughput
 from synergy_core.allocation.shares import isolated_shares
 
@@ -28,16 +30,26 @@ def allocate(problem: Problem, budget: Budget) -> Found:
     if not steps.any():
         return Found(on_columns(problem, isolated_shares(problem)))
     here = setting(problem, budget, steps)
-    needed = here.of_classes(steps)
-    some = needed > 0
-    high = float((here.programme.fastest[some] / needed[some]).min())
-    level = highest_level(here.programme, lambda z: z * needed, low=0.0, high=high)
+    level = _highest(here, here.of_classes(steps))
     return Found(here.x(level.time), "optimal" if level.proved else "time-limit")
 
 
 def efficient(problem: Problem, budget: Budget) -> Found:
-    """Of the optima the one in which the job that is last but one is done soonest, and so on."""
-    return fill_each(problem, np.maximum(steps_of(problem, "makespan"), 1.0), budget)
+    """Of the optima one that deals out fairly what is left over, so that short jobs are done long before the last."""
+    steps, unit = steps_of(problem, "makespan"), unit_throughput(problem)
+    if not steps.any():
+        return max_min_fairness.efficient(problem, budget)
+    here = setting(problem, budget, steps, unit)
+    needed = here.of_classes(steps)
+    level = _highest(here, needed)
+    return fill_above(here, level, level.z * needed, unit)
+
+
+def _highest(here: Setting, needed: Floats) -> Level:
+    """The largest z with which all jobs can have z * `needed` (G)."""
+    some = needed > 0
+    high = float((here.programme.fastest[some] / needed[some]).min())
+    return highest_level(here.programme, lambda z: z * needed, low=0.0, high=high)
 
 
 POLICY = Policy(allocate, objective, "seconds", less_is_better=True, efficient=efficient)

@@ -123,7 +123,11 @@ def test_the_isolated_allocation_is_an_nth_of_each_type() -> None:
 
 
 @settings(deadline=None, max_examples=10)
-@given(seed=SEEDS, policy=st.sampled_from(["max-min-fairness", "makespan"]), kinds=st.sampled_from([None, 2]))
+@given(
+    seed=SEEDS,
+    policy=st.sampled_from(["max-min-fairness", "makespan", "finish-time-fairness"]),
+    kinds=st.sampled_from([None, 2]),
+)
 def test_the_efficient_optimum_is_an_optimum_and_leaves_nothing_to_be_had(
     seed: int, policy: str, kinds: int | None
 ) -> None:

@@ -5,7 +5,7 @@ import pytest
 
 from support.allocation import SECTION_4_1, assert_valid, problem
 from synergy_core.allocation import solve
-from synergy_core.allocation.problem import effective_throughput
+from synergy_core.allocation.problem import effective_throughput, workers_used
 from synergy_core.model import Tenant
 
 
@@ -52,3 +52,35 @@ def test_figure_6_the_weight_of_a_bottlenecked_job_goes_to_its_team() -> None:
     """Job 0 has twice the weight and a whole GPU first; its part then goes to jobs 1 and 2."""
     assert _figure_6(4, weight=(2, 1, 1, 1, 1)) == pytest.approx([1.0, 0.5, 0.5, 1.0, 1.0])
     assert _figure_6(4.5, weight=(2, 1, 1, 1, 1)) == pytest.approx([1.0, 0.75, 0.75, 1.0, 1.0])
+
+
+def test_rounds_are_given_of_the_shortest_makespans_one_that_leaves_nothing_to_be_had() -> None:
+    """One long job decides the makespan, and needs one of two V100s: the short ones share the other and the K80."""
+    made = problem([[10.0, 1.0]] * 3, [2, 1], steps=[100_000, 100, 100])
+    bare, found = solve(made, "makespan"), solve(made, "makespan", efficient=True)
+    assert found.objective == pytest.approx(bare.objective, rel=1e-6)
+    assert workers_used(made, found.x) == pytest.approx([2.0, 1.0], abs=1e-6)
+    assert effective_throughput(made, found.x) == pytest.approx([10.0, 5.5, 5.5], rel=1e-5)
+    assert found.status == "optimal"
+
+
+def test_what_is_left_beside_the_longest_job_is_dealt_out_fairly_not_by_length() -> None:
+    """All that a makespan asks of the two shorter jobs is to be done by then; the shorter one has no less for it."""
+    made = problem([[10.0]] * 3, [2], steps=[100_000, 50_000, 100])
+    assert effective_throughput(made, solve(made, "makespan", efficient=True).x) == pytest.approx(
+        [10.0, 7.5, 2.5], rel=0.2
+    )
+
+
+def test_finish_time_fairness_leaves_nothing_to_be_had_either() -> None:
+    """The job that runs on the slow type only is the furthest behind; the other rises on beyond it."""
+    made = problem([[10.0, 0.0], [0.0, 1.0]], [1, 1], elapsed=[0, 5000])
+    bare, found = solve(made, "finish-time-fairness"), solve(made, "finish-time-fairness", efficient=True)
+    assert found.objective == pytest.approx(bare.objective, rel=1e-6)
+    assert effective_throughput(made, found.x) == pytest.approx([10.0, 1.0], rel=1e-5)
+
+
+@pytest.mark.parametrize("policy", ["makespan", "finish-time-fairness"])
+def test_with_nothing_left_to_do_the_time_is_dealt_out_all_the_same(policy: str) -> None:
+    made = problem([[10.0, 1.0]] * 2, [1, 1], steps=[0, 0])
+    assert workers_used(made, solve(made, policy, efficient=True).x) == pytest.approx([1.0, 1.0], abs=1e-6)

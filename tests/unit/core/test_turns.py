@@ -1,0 +1,69 @@
+"""Whose turn it is in a round: the timetable, and the rounds that settle accounts."""
+
+from collections import Counter
+from dataclasses import dataclass
+
+import pytest
+
+from support.planning import job
+from synergy_core.model import Job
+from synergy_core.policies.turns import SETTLING, in_turn
+
+
+@dataclass(frozen=True)
+class _Share:
+    job: Job
+    gpu_type: str
+    share: float
+    priority: float = 1.0
+    pressed: bool = False
+
+
+def _shares(*shares: float, gpu_type: str = "V100") -> list[_Share]:
+    return [_Share(job(f"j{index}", 1, arrival_s=float(index)), gpu_type, share) for index, share in enumerate(shares)]
+
+
+def _first(shares: list[_Share], count: int, rounds: range) -> Counter[str]:
+    """How often each job is among the first `count`."""
+    return Counter(one.job.name for number in rounds for one in in_turn(shares, number)[:count])
+
+
+def test_every_share_has_its_part_of_the_rounds_between_settlements() -> None:
+    shares = _shares(1.0, 0.5, 0.3, 0.15, 0.05)
+    timetable = [number for number in range(320) if number % SETTLING]
+    had = Counter(one.job.name for number in timetable for one in in_turn(shares, number)[:2])
+    for one in shares:
+        assert had[one.job.name] == pytest.approx(one.share * len(timetable), abs=2.0)
+
+
+def test_who_is_to_run_all_the_time_loses_no_round_to_a_small_share_that_is_owed_much() -> None:
+    always, owed = _shares(1.0, 0.02)
+    shares = [always, _Share(owed.job, "V100", owed.share, priority=50.0)]
+    assert _first(shares, 1, range(1, SETTLING)) == {"j0": SETTLING - 1}
+    assert in_turn(shares, SETTLING)[0].job.name == "j1"
+
+
+def test_of_those_who_are_due_the_one_that_is_owed_most_comes_first() -> None:
+    """Two jobs of all GPUs each, with more than their time together: mostly both are due, and only one fits."""
+    shares = [_Share(job(f"j{i}", 4), "V100", 0.9, priority=float(i)) for i in range(2)]
+    assert _first(shares, 1, range(1, SETTLING))["j1"] >= 12
+
+
+def test_a_job_with_shares_of_two_types_is_mostly_due_on_one_at_a_time() -> None:
+    one = job("j", 1)
+    shares = [_Share(one, "K80", 0.5), _Share(one, "V100", 0.5), *_shares(0.5, 0.5), *_shares(0.5, 0.5, gpu_type="K80")]
+    first = [
+        next(share.gpu_type for share in in_turn(shares, number) if share.job is one) for number in range(1, SETTLING)
+    ]
+    assert Counter(first)["K80"] == pytest.approx(7.5, abs=1.5)
+
+
+def test_pressed_jobs_come_before_all_others() -> None:
+    shares = [*_shares(1.0), _Share(job("late", 1), "V100", 0.1, pressed=True)]
+    assert {in_turn(shares, number)[0].job.name for number in range(2 * SETTLING)} == {"late"}
+
+
+def test_a_share_that_grows_is_served_at_once_whatever_it_had_before() -> None:
+    before, after = _shares(0.1, 1.0), _shares(1.0, 0.1)
+    for shares, always in ((before, "j1"), (after, "j0")):
+        assert _first(shares, 1, range(1, SETTLING)) == {always: SETTLING - 1}
