@@ -5,14 +5,19 @@
 
 `built_in_speeds`: speeds of our own making on V100, P100 and K80. They follow what the paper says in words: a V100 is
 nearly ten times as fast as a K80 for ResNet-50 and twice for A3C (figure 1), jobs with small batches gain less, and
-A3C, CycleGAN and recommendation run on one GPU only.
+A3C, CycleGAN and recommendation run on one GPU only. What two of them keep on one GPU follows from how busy each keeps
+it alone, by the law that was fitted to public pairs: small batches leave much of a GPU, a slower GPU leaves less.
 """
 
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Final
 
+from synergy_core.colocation.generic import EFFECTS
+from synergy_core.colocation.pair_table import PairTable
+from synergy_core.colocation.usage import Usage
 from synergy_core.model import Profile
 from synergy_simulator.inputs.errors import Place
 from synergy_simulator.inputs.profiles import ProfileTable, flat_profile
@@ -39,17 +44,19 @@ class _Family:
     fastest: float
     to_p100: float
     to_k80: float
+    busy: tuple[float, float]
+    """Part of a V100 that is in use with the smallest and with the largest batch."""
     one_gpu: bool = False
 
 
 _FAMILIES: Final = (
-    _Family("ResNet-50", (16, 32, 64, 128), 12.0, 1.7, 9.5),
-    _Family("ResNet-18", (16, 32, 64, 128, 256), 36.0, 1.5, 8.0),
-    _Family("A3C", (), 7.0, 1.3, 2.0, one_gpu=True),
-    _Family("LM", (5, 10, 20, 40, 80), 110.0, 1.3, 4.6),
-    _Family("Transformer", (16, 32, 64, 128, 256), 11.0, 1.6, 4.2),
-    _Family("CycleGAN", (), 4.5, 1.9, 8.5, one_gpu=True),
-    _Family("Recommendation", (512, 1024, 2048, 4096, 8192), 30.0, 1.1, 2.6, one_gpu=True),
+    _Family("ResNet-50", (16, 32, 64, 128), 12.0, 1.7, 9.5, (0.6, 0.95)),
+    _Family("ResNet-18", (16, 32, 64, 128, 256), 36.0, 1.5, 8.0, (0.3, 0.8)),
+    _Family("A3C", (), 7.0, 1.3, 2.0, (0.25, 0.25), one_gpu=True),
+    _Family("LM", (5, 10, 20, 40, 80), 110.0, 1.3, 4.6, (0.4, 0.85)),
+    _Family("Transformer", (16, 32, 64, 128, 256), 11.0, 1.6, 4.2, (0.45, 0.9)),
+    _Family("CycleGAN", (), 4.5, 1.9, 8.5, (0.95, 0.95), one_gpu=True),
+    _Family("Recommendation", (512, 1024, 2048, 4096, 8192), 30.0, 1.1, 2.6, (0.15, 0.5), one_gpu=True),
 )
 
 
@@ -68,7 +75,35 @@ def built_in_speeds() -> ProfileTable:
             made[key] = flat_profile(known * gpus * _SCALING ** (gpus.bit_length() - 1))
         return made[key]
 
-    return ProfileTable(speeds.keys(), find)
+    return ProfileTable(speeds.keys(), find, {gpu_type.lower(): _pairs(slower) for gpu_type, slower in _BUSIER.items()})
+
+
+_BUSIER: Final = {"V100": 1.0, "P100": 1.15, "K80": 1.3}
+"""Times as much of a GPU of this type is in use."""
+
+
+def _pairs(busier: float) -> PairTable:
+    usages = {
+        name: Usage(compute=min(1.0, compute * busier), bandwidth=0.0, model=name)
+        for family in _FAMILIES
+        for name, compute in _busy(family).items()
+    }
+    return PairTable(
+        {
+            (one, other): min(1.0, EFFECTS.fractions([usages[one], usages[other]])[0])
+            for one, other in product(usages, repeat=2)
+        }
+    )
+
+
+def _busy(family: _Family) -> dict[str, float]:
+    if not family.batches:
+        return {family.name: family.busy[0]}
+    (least, most), last = family.busy, len(family.batches) - 1
+    return {
+        f"{family.name} (batch size {batch})": least + (most - least) * place / last
+        for place, batch in enumerate(family.batches)
+    }
 
 
 def _speeds(family: _Family) -> dict[str, dict[str, float]]:

@@ -4,7 +4,9 @@ from collections.abc import Callable, Mapping
 
 from synergy_simulator.reproductions import (
     colocation,
+    gavel_fig16,
     gavel_loads,
+    gavel_packing,
     tiresias_composition,
     tiresias_fig7,
     tiresias_fig10,
@@ -27,6 +29,8 @@ REPRODUCTIONS: Mapping[str, Callable[[Inputs], Findings]] = {
     "colocation-worst": colocation.worst,
     "gavel-fig9": gavel_loads.fig9,
     "gavel-fig10": gavel_loads.fig10,
+    "gavel-fig16": gavel_fig16.fig16,
+    "gavel-packing": gavel_packing.packing,
     "synergy-fig5": fig5,
     "synergy-fig6": fig6,
     "synergy-fig7": fig7,

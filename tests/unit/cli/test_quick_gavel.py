@@ -29,3 +29,18 @@ def test_fairness_that_knows_the_types_shortens_jobs_of_one_gpu(figures: dict[st
 @pytest.mark.parametrize("figures", ["fig10"], indirect=True)
 def test_and_jobs_of_several(figures: dict[str, float]) -> None:
     assert figures["max-min-fairness_gain_at_2.6"] > 1.15
+
+
+@pytest.mark.parametrize("figures", ["fig16"], indirect=True)
+def test_sharing_by_estimates_is_nearly_as_good_as_by_the_truth(figures: dict[str, float]) -> None:
+    assert figures["oracle_jct_h_at_0.6"] < figures["without_jct_h_at_0.6"]
+    assert figures["estimated_jct_h_at_0.6"] < 1.05 * figures["oracle_jct_h_at_0.6"]
+    assert figures["error"] < 0.5 * figures["error_of_the_mean"]
+
+
+@pytest.mark.parametrize("figures", ["packing"], indirect=True)
+def test_pairs_by_an_objective_beat_random_ones_and_none(figures: dict[str, float]) -> None:
+    assert figures["gandiva_over_pairs"] > 1.1
+    assert figures["aware_over_pairs"] > 1.02
+    assert figures["fifo_over_pairs"] > 1.1
+    assert figures["makespan_gandiva_over_pairs"] > 1.2

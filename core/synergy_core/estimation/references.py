@@ -1,0 +1,28 @@
+"""Reference jobs: those that were measured beside each other."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from synergy_core.allocation.problem import Floats
+from synergy_core.colocation.pair_table import PairTable
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class References:
+    """R models on one GPU type."""
+
+    models: tuple[str, ...]
+    """Sorted."""
+    kept: Floats
+    """R x R: what the model of the row keeps of its speed beside that of the column; NaN where it was not measured."""
+
+    @staticmethod
+    def of(table: PairTable, models: Sequence[str]) -> "References":
+        """What a table tells of these models. Raises ValueError where it tells nothing of them."""
+        names = tuple(sorted(models))
+        kept = np.array([[table.kept.get((one, other), np.nan) for other in names] for one in names], dtype=float)
+        if np.isnan(kept).all():
+            raise ValueError("no pair of the reference models was measured")
+        return References(names, kept.reshape(len(names), len(names)))
