@@ -4,6 +4,8 @@ from collections.abc import Callable, Mapping
 
 from synergy_simulator.reproductions import (
     colocation,
+    colocation_modes,
+    gavel_fig13,
     gavel_fig16,
     gavel_loads,
     gavel_packing,
@@ -26,9 +28,11 @@ from synergy_simulator.reproductions.table5 import table5
 
 REPRODUCTIONS: Mapping[str, Callable[[Inputs], Findings]] = {
     "colocation-best": colocation.best,
+    "colocation-modes": colocation_modes.modes,
     "colocation-worst": colocation.worst,
     "gavel-fig9": gavel_loads.fig9,
     "gavel-fig10": gavel_loads.fig10,
+    "gavel-fig13": gavel_fig13.fig13,
     "gavel-fig16": gavel_fig16.fig16,
     "gavel-packing": gavel_packing.packing,
     "synergy-fig5": fig5,

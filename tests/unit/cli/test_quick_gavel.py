@@ -44,3 +44,10 @@ def test_pairs_by_an_objective_beat_random_ones_and_none(figures: dict[str, floa
     assert figures["aware_over_pairs"] > 1.02
     assert figures["fifo_over_pairs"] > 1.1
     assert figures["makespan_gandiva_over_pairs"] > 1.2
+
+
+@pytest.mark.parametrize("figures", ["fig13"], indirect=True)
+def test_entities_have_parts_by_weight_and_serve_their_jobs_in_turn(figures: dict[str, float]) -> None:
+    for entity, part in enumerate((1 / 6, 2 / 6, 3 / 6)):
+        assert figures[f"entity_{entity}_part"] == pytest.approx(part, abs=0.03)
+    assert figures["entity_0_served"] < 6
