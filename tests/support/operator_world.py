@@ -420,3 +420,11 @@ def attained(status: TrainingJobStatus, gpus: int, now: float) -> float:
         return 0.0
     open_seconds = now - parse_time(service.running_since) if service.running_since else 0.0
     return service.attained_gpu_seconds + max(0.0, open_seconds) * gpus
+
+
+def two_workers(**spec: object) -> World:
+    """A job of two GPUs with one per worker, on one node."""
+    world = World(gpus=2, gpusPerWorker=1, **spec)
+    world.settle()
+    world.grant(("n1", 2, 6000, 16))
+    return world
