@@ -422,7 +422,7 @@ def attained(status: TrainingJobStatus, gpus: int, now: float) -> float:
     return service.attained_gpu_seconds + max(0.0, open_seconds) * gpus
 
 
-def two_workers(**spec: object) -> World:
+def two_workers(**spec: Any) -> World:
     """A job of two GPUs with one per worker, on one node."""
     world = World(gpus=2, gpusPerWorker=1, **spec)
     world.settle()

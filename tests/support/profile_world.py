@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from typing import Any
 
 from support.operator_world import GIB, World
 
@@ -22,14 +23,14 @@ def failed(reason: str, message: str, tail: str = "") -> str:
     return json.dumps({"outcome": "failed", "reason": reason, "message": message, "exit_code": 1, "log_tail": tail})
 
 
-def asking(**spec: object) -> World:
+def asking(**spec: Any) -> World:
     """A job that asks for its profile on one type of 24-CPU nodes with 8 GPUs."""
     world = World(**{"profile": AUTO, **spec})
     world.settle()
     return world
 
 
-def granted(**spec: object) -> World:
+def granted(**spec: Any) -> World:
     """The same with the place it asked for."""
     world = asking(**spec)
     give_place(world)
