@@ -11,6 +11,7 @@ import aiohttp
 import click
 import yaml
 
+from synergy_cli.bench.e2e import accounts
 from synergy_cli.bench.e2e.polling import polled
 from synergy_cli.bench.e2e.programs import Program, free_port
 from synergy_cli.product import SOURCE
@@ -23,6 +24,7 @@ from synergy_kube.resources import CUSTOM_RESOURCE_DEFINITIONS, SCHEDULING_POLIC
 
 SERVICE_ADDRESS = "10.96.0.77"
 """Of the Service in front of two replicas."""
+_ACCOUNTS = ("operator", "extender", "scheduler")
 _READY_SECONDS = 60.0
 
 
@@ -64,12 +66,13 @@ class Product:
         self.authority = Authority(self.folder / "tls")
         self.authority.server("tls", ("localhost", "127.0.0.1", NODE_ADDRESS, SERVICE_ADDRESS))
         self.client_certificate: KeyPair = self.authority.client("scheduler", "system:kube-scheduler")
+        self._kubeconfigs = {name: accounts.kubeconfig(self.folder, name) for name in _ACCOUNTS}
         self.operator = self._program(
             "operator", [sys.executable, "-m", "synergy_operator"], self._operator_environment()
         )
 
     async def install(self, policy: Mapping[str, Any]) -> None:
-        """The custom resources and the policy in force."""
+        """The custom resources, the policy in force, and an account for each kind of process."""
         for file in sorted((SOURCE / "crds").glob("*.yaml")):
             definition = yaml.safe_load(file.read_text(encoding="utf-8"))
             await self.kube.apply(
@@ -77,6 +80,8 @@ class Product:
             )
         await polled(self._established, "the custom resources to be established", _READY_SECONDS)
         await self.kube.apply(SCHEDULING_POLICIES, "default", {"spec": dict(policy)}, manager="kube-synergy-bench")
+        for name in _ACCOUNTS:
+            await accounts.account(self.kube, self.cluster.kubeconfig, self.namespace, name, self.folder)
 
     async def start_operator(self) -> None:
         """Start it and wait until it answers its probe."""
@@ -94,7 +99,7 @@ class Product:
             "SYNERGY_SCHEDULER_PORT": str(verbs),
             "SYNERGY_API_PORT": str(api),
             "SYNERGY_OPS_PORT": str(ops),
-            "SYNERGY_KUBECONFIG": str(self.cluster.kubeconfig),
+            "SYNERGY_KUBECONFIG": str(self._kubeconfigs["extender"]),
         }
         program = self._program(name, [sys.executable, "-m", "synergy_extender"], environment)
         replica = Replica(program, NODE_ADDRESS, verbs, ops)
@@ -107,7 +112,7 @@ class Product:
         with the same one without its extender."""
         configuration = self._scheduler_configuration()
         configuration["leaderElection"] = {"leaderElect": False}
-        configuration["clientConnection"]["kubeconfig"] = str(self.cluster.kubeconfig)
+        configuration["clientConnection"]["kubeconfig"] = str(self._kubeconfigs["scheduler"])
         if extender is None:
             configuration["extenders"] = []
         else:
@@ -126,9 +131,11 @@ class Product:
         return program
 
     async def close(self) -> None:
-        """End all that runs, what asks before what is asked."""
+        """End all that runs, what asks before what is asked, and take its rights."""
         for program in reversed(self._programs):
             await program.stop()
+        for name in _ACCOUNTS:
+            await accounts.remove(self.kube, self.namespace, name)
 
     def check(self) -> None:
         """Raises ClickException if the operator has ended by itself."""
@@ -141,7 +148,7 @@ class Product:
 
     def _operator_environment(self) -> dict[str, str]:
         return {
-            "KUBECONFIG": str(self.cluster.kubeconfig),
+            "KUBECONFIG": str(self._kubeconfigs["operator"]),
             "SYNERGY_PROFILER_IMAGE": "localhost/kube-synergy-profiler:dev",
             "SYNERGY_EXTENDER_URL": "https://localhost:9444",
             "SYNERGY_CA_FILE": str(self.folder / "tls" / "ca.crt"),
