@@ -3,7 +3,7 @@
 policy (who should run) -> rounds (who stays, enters, leaves) -> mechanism (CPU and memory, nodes) -> plan
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from math import inf
 
@@ -43,7 +43,7 @@ def plan(snapshot: Snapshot, config: PlanConfig, memory: Memory | None = None) -
     roster = Roster(snapshot.jobs, memory)
     kept = _out_of_reach(roster.running, config)
     grouping = Grouping(snapshot, pools, config)
-    pairs = Combinations(grouping, memory.pairs) if config.colocation == "gavel" else None
+    pairs = Combinations(grouping, memory.pairs) if _by_matrix(config, pools) else None
     ranking = _ranking(snapshot, roster, memory, config, pairs)
     teams = teams_of(snapshot, ranking, pools, config, grouping)
     planned = roster if teams is NO_TEAMS else Roster(teams.jobs(snapshot.jobs), memory)
@@ -92,6 +92,13 @@ def _check(config: PlanConfig) -> None:
         raise FieldError("link_bytes_per_s", f"must be above 0, is {config.link_bytes_per_s}")
     if not 0.0 <= config.demand_tolerance < 1.0:
         raise FieldError("demand_tolerance", f"must be at least 0 and below 1, is {config.demand_tolerance}")
+
+
+def _by_matrix(config: PlanConfig, pools: Sequence[Pool]) -> bool:
+    """Whether an allocation matrix says who shares; of `fifo` a line does on one GPU type, unless it is asked for."""
+    if config.colocation == "auto":
+        return config.policy in WITH_PAIRS and (config.policy != "fifo" or len(pools) > 1)
+    return config.colocation == "gavel"
 
 
 def _with_strangers(snapshot: Snapshot) -> tuple[Node, ...]:

@@ -18,7 +18,7 @@ from synergy_core.colocation.measurement import Predictor
 from synergy_core.memory import Memory
 from synergy_core.model import Allocation, ColocationMode, Mode, Plan, PlanConfig, PriorityQueues, Snapshot, Tenant
 from synergy_core.plan import plan
-from synergy_core.policies.time_shares import NAMES
+from synergy_core.policies.time_shares import NAMES, WITH_PAIRS
 from synergy_simulator.run import Run
 from synergy_simulator.selection import ORDER_NEVER_CHANGES, SELECTS_BY_GPUS, SHARES_TIME, ranking, same_ones_run
 from synergy_simulator.sharing import Truth
@@ -137,7 +137,10 @@ class _Simulation:
             and options.colocation == "none"
         )
         settles_late = options.minimum_run_s > 0 or options.preemption_payback > 0
-        by_shares = options.colocation == "gavel" or (options.policy in SHARES_TIME and several_types)
+        pairs = options.colocation == "gavel" or (
+            options.colocation == "auto" and options.policy in WITH_PAIRS - {"fifo"}
+        )
+        by_shares = pairs or (options.policy in SHARES_TIME and several_types)
         self._order_never_changes = options.policy in ORDER_NEVER_CHANGES and not by_shares
         self._moves_all_the_time = settles_late or by_shares
         """Jobs change their GPU types from round to round, even where all of them run, or may be displaced later."""

@@ -4,10 +4,11 @@ The policy's line is walked as if nobody shared: its head has GPUs of its own, a
 it then join one of the head's jobs, so that sharing never takes a GPU from anybody, and is undone when there are GPUs
 enough.
 
-* `auto`: along the line, each joins where most is gained: the sum of what all of the GPU's jobs keep of the speed of
-  their GPU-proportional shares grows, their CPU and memory being a part of one GPU's share (`team`). Nobody falls below
-  its fair share, the GPUs there are for each that is wanted, or the least fraction that its user gave instead. Who
-  shared a GPU in the last round is with the same jobs again if that still holds.
+* `auto`: pairs that the policy has made itself stand (`combinations`). Then along the line, each joins where most is
+  gained: the sum of what all of the GPU's jobs keep of the speed of their GPU-proportional shares grows, their CPU and
+  memory being a part of one GPU's share (`team`). Nobody falls below its fair share, the GPUs there are for each that
+  is wanted, or the least fraction that its user gave instead. Who shared a GPU in the last round is with the same jobs
+  again if that still holds.
 * `thesis` (co-location thesis, algorithm 2): the job with the least compute first, to the GPU with the least sum of
   compute, until the predicted speedup (`delta`) falls below 1. Who shares stays together to the end.
 """
@@ -33,9 +34,11 @@ class Pairing:
         self._config = config
         self._units = units
 
-    def groups(self, line: Sequence[Job], types: Mapping[str, tuple[str, ...]]) -> list[Group]:
-        """The groups of more than one; `types` are those that the policy gives jobs."""
-        hosts, behind = self._head(line, types)
+    def groups(
+        self, line: Sequence[Job], types: Mapping[str, tuple[str, ...]], chosen: Sequence[Group] = ()
+    ) -> list[Group]:
+        """The groups of more than one; `types` are those that the policy gives jobs, `chosen` pairs that it made."""
+        hosts, behind = self._head(line, types, chosen)
         if not hosts or not behind:
             return [group for group in hosts if len(group.jobs) > 1]
         places = {job.name: group for group in hosts for job in group.jobs}
@@ -50,12 +53,21 @@ class Pairing:
             self._best_gains(hosts, left)
         return [group for group in hosts if len(group.jobs) > 1]
 
-    def _head(self, line: Sequence[Job], types: Mapping[str, tuple[str, ...]]) -> tuple[list[Group], list[Job]]:
+    def _head(
+        self, line: Sequence[Job], types: Mapping[str, tuple[str, ...]], chosen: Sequence[Group]
+    ) -> tuple[list[Group], list[Job]]:
         """Those with GPUs of their own that could share them, and those that could join, both along the line."""
         free = {gpu_type: pool.open_gpus[0] for gpu_type, pool in self._pools.items()}
         hosts: list[Group] = []
         behind: list[Job] = []
+        paired = {job.name: group for group in chosen for job in group.jobs}
         for job in line:
+            group = paired.get(job.name)
+            if group is not None:
+                if all(group is not one for one in hosts):
+                    hosts.append(group)
+                    free[group.gpu_type] -= 1
+                continue
             may_share = self._rules.may_share(job)
             given = self._given(job, types, free)
             if given is None:

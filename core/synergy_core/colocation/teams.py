@@ -77,12 +77,12 @@ def teams_of(
     if not units and (config.colocation == "none" or not grouping.rules.anywhere):
         return NO_TEAMS
     groups: list[Group] = []
-    if config.colocation == "gavel":
+    if config.colocation != "none":
         groups = _chosen(ranking, jobs, grouping)
-    elif config.colocation != "none":
+    if config.colocation in ("thesis", "auto"):
         line = [jobs[name] for name in ranking.names]
         of_member = {name: unit for unit in units for name in unit}
-        groups = Pairing(grouping, config, of_member).groups(line, ranking.types)
+        groups = Pairing(grouping, config, of_member).groups(line, ranking.types, groups)
     return _placed(groups, units, jobs, ranking.names, pools)
 
 

@@ -33,16 +33,16 @@ Where the paper leaves room:
 * A job without any known speed counts as equally fast everywhere.
 * Under the policies that go by cost a job runs only where X gives it time: a GPU that is not worth its price stays
   idle.
-* With pairs in X there is no timetable: all rounds go by X / f. What is ranked is still each job on each type, by all
-  the time that X gives it there, alone and in pairs, over all that it has had there, shared or not: nothing has to be
-  remembered of pairs, and nobody starves. When its turn comes a job is given one of its combinations that are still
-  possible, each as often as X says: the next point of a sequence that fills the interval evenly (multiples of the
-  golden ratio, begun elsewhere for each job) is looked up in the sums of their shares. Its partner is drawn along, and
-  stands back later.
+* With pairs in X the timetable is one of rows: pairs have their turns like jobs alone. In a settling round what is
+  ranked is each job on each type, by all the time that X gives it there, alone and in pairs, over all that it has had
+  there, shared or not: nothing has to be remembered of pairs. Its turn come, a job is given one of its combinations
+  that are still possible, each as often as X says: the next point of a sequence that fills the interval evenly
+  (multiples of the golden ratio, begun elsewhere for each job) is looked up in the sums of their shares. Its partner is
+  drawn along.
 * A pair is given a GPU only as long as there are GPUs left that the two could share.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import floor
 from zlib import crc32
@@ -56,7 +56,7 @@ from synergy_core.model import Job, SharesFrom
 from synergy_core.policies.queue import Queue, Ranking
 from synergy_core.policies.shares_deadlines import Deadlines, with_deadlines
 from synergy_core.policies.shares_problem import Speeds, check_prices, problem_of
-from synergy_core.policies.turns import in_turn, settled
+from synergy_core.policies.turns import in_turn, settles
 
 NAMES = (
     "allox",
@@ -100,6 +100,12 @@ class _Entry:
     ways: tuple[tuple[Job | None, float], ...]
     """Alone (None) and with partners: of its share, the part of each."""
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of the job, and of its partner where there is but one way."""
+        partner = self.ways[0][0] if len(self.ways) == 1 else None
+        return (self.job.name,) if partner is None else (self.job.name, partner.name)
+
 
 def ranked_by(policy: str) -> Callable[[Queue], Ranking]:
     """The line of an allocation policy."""
@@ -119,7 +125,7 @@ def _rank(policy: str, queue: Queue) -> Ranking:
     found = _found(policy, queue, able, problem_of(queue, able, speeds, free)) if able else _Found()
     entries = found.entries
     given, together = _algorithm_1(entries, free, queue)
-    place = {entry.job.name: index for index, entry in reversed(list(enumerate(entries)))}
+    place = {name: index for index, entry in reversed(list(enumerate(entries))) for name in entry.names}
     ahead = sorted((job for job in able if job.name in given), key=lambda job: (-job.gpus, place[job.name]))
     behind = sorted(by_arrival, key=lambda job: place.get(job.name, len(entries)))
     others = {} if policy in BY_COST else speeds
@@ -179,18 +185,30 @@ def _found(policy: str, queue: Queue, jobs: Sequence[Job], problem: Problem) -> 
         x, shares_from = queue.solutions.shares(problem, policy, aware=queue.aware)
     except OutOfTimeError:
         x, shares_from = queue.solutions.stand_in(problem)
-    entries = [
-        _Entry(
-            _priority(queue, job, gpu_type, sum(share for _, share in ways)),
-            sum(share for _, share in ways),
-            job,
-            gpu_type,
-            job.name in deadlines.pressed,
-            tuple(ways),
-        )
-        for (job, gpu_type), ways in _ways(jobs, problem, x)
-    ]
-    in_order = settled(entries) if queue.pairs is not None else in_turn(entries, round(queue.now / queue.round_s))
+    number = round(queue.now / queue.round_s)
+    ways = _ways(jobs, problem, x)
+    shares = {key: sum(share for _, share in each) for key, each in ways.items()}
+    entries = []
+    for (index, gpu_type), each in ways.items():
+        job, pressed = jobs[index], jobs[index].name in deadlines.pressed
+        owed = _priority(queue, job, gpu_type, shares[index, gpu_type])
+        if queue.pairs is None or settles(number):
+            whole = shares[index, gpu_type]
+            entries.append(
+                _Entry(
+                    owed, whole, job, gpu_type, pressed, tuple((jobs[o] if o >= 0 else None, part) for o, part in each)
+                )
+            )
+            continue
+        for other, share in each:
+            if other < 0:
+                entries.append(_Entry(owed, share, job, gpu_type, pressed, ((None, share),)))
+            elif index < other:
+                partner = jobs[other]
+                theirs = _priority(queue, partner, gpu_type, shares[other, gpu_type])
+                pressed = pressed or partner.name in deadlines.pressed
+                entries.append(_Entry(0.5 * (owed + theirs), share, job, gpu_type, pressed, ((partner, share),)))
+    in_order = in_turn(entries, number)
     return _Found(in_order, deadlines.colliding, shares_from)
 
 
@@ -199,20 +217,18 @@ def _priority(queue: Queue, job: Job, gpu_type: str, share: float) -> float:
     return share * (max(0.0, queue.now - job.arrival_s) + queue.round_s) / spent
 
 
-def _ways(
-    jobs: Sequence[Job], problem: Problem, x: Floats
-) -> Iterable[tuple[tuple[Job, str], list[tuple[Job | None, float]]]]:
-    """Of each job on each type that X gives it time on, what part of the time alone (first) and with whom."""
-    found: dict[tuple[int, int], list[tuple[Job | None, float]]] = {}
+def _ways(jobs: Sequence[Job], problem: Problem, x: Floats) -> Mapping[tuple[int, str], list[tuple[int, float]]]:
+    """By job and type what part of the time X gives alone (-1) and beside which other job; alone comes first."""
+    found: dict[tuple[int, str], list[tuple[int, float]]] = {}
     for row, column in np.argwhere(x > _LEAST).tolist():
-        share = float(x[row, column])
+        share, gpu_type = float(x[row, column]), problem.types[column]
         if row < len(jobs):
-            found.setdefault((row, column), []).append((None, share))
+            found.setdefault((row, gpu_type), []).append((-1, share))
         else:
             one, other = problem.pairs[row - len(jobs)].tolist()
-            found.setdefault((one, column), []).append((jobs[other], share))
-            found.setdefault((other, column), []).append((jobs[one], share))
-    return (((jobs[row], problem.types[column]), ways) for (row, column), ways in found.items())
+            found.setdefault((one, gpu_type), []).append((other, share))
+            found.setdefault((other, gpu_type), []).append((one, share))
+    return found
 
 
 def _algorithm_1(

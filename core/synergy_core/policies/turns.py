@@ -39,6 +39,10 @@ class Share(Protocol):
         """Whose it is."""
 
     @property
+    def names(self) -> tuple[str, ...]:
+        """Of its jobs: what tells it from all others on its type."""
+
+    @property
     def gpu_type(self) -> str:
         """Where it is."""
 
@@ -57,7 +61,7 @@ def in_turn(shares: Iterable[_Share], number: int) -> list[_Share]:
     time, as nothing could make up for a round that they lose, then by X / f; then the others, the largest X first.
     """
     owed = settled(shares)
-    if number % SETTLING == 0:
+    if settles(number):
         return owed
     due = _due(owed, (number - number // SETTLING) * _GOLDEN % 1.0)
 
@@ -66,6 +70,11 @@ def in_turn(shares: Iterable[_Share], number: int) -> list[_Share]:
         return (not one.pressed, not is_due, 0.0 if is_due and one.share < 1.0 - _APART else -one.share)
 
     return sorted(owed, key=place)
+
+
+def settles(number: int) -> bool:
+    """Whether a round settles accounts."""
+    return number % SETTLING == 0
 
 
 def settled(shares: Iterable[_Share]) -> list[_Share]:
@@ -77,26 +86,26 @@ def settled(shares: Iterable[_Share]) -> list[_Share]:
             -one.priority,
             -one.share,
             one.job.arrival_s,
-            one.job.name,
+            one.names,
             one.gpu_type,
         ),
     )
 
 
-def _key(share: Share) -> tuple[str, str]:
-    return share.job.name, share.gpu_type
+def _key(share: Share) -> tuple[tuple[str, ...], str]:
+    return share.names, share.gpu_type
 
 
-def _due(shares: Sequence[Share], mark: float) -> set[tuple[str, str]]:
+def _due(shares: Sequence[Share], mark: float) -> set[tuple[tuple[str, ...], str]]:
     """On each type the first mark lies `mark` before the line's first end of a share, and somewhat on for each type, so
     that a job's shares of several types are not due at once."""
     types = sorted({share.gpu_type for share in shares})
-    due = set()
+    due = set[tuple[tuple[str, ...], str]]()
     for place, gpu_type in enumerate(types):
         end = mark + place / len(types)
         for share in sorted(
             (one for one in shares if one.gpu_type == gpu_type),
-            key=lambda one: (-one.job.gpus, one.job.arrival_s, one.job.name),
+            key=lambda one: (-one.job.gpus, one.job.arrival_s, one.names),
         ):
             start, end = end, end + share.share
             if share.share >= 1.0 - _APART or floor(end + _HAIR) > floor(start + _HAIR):

@@ -23,7 +23,6 @@ POLICIES: Final = ("max-min-fairness", "finish-time-fairness", "fifo")
 SPLITS: Final[Mapping[str, Split]] = {
     "(20,70,10)": Split(20, 70, 10),
     "(60,20,20)": Split(60, 20, 20),
-    "(33,33,33)": Split(33, 33, 33),
 }
 SLOWER: Final = {"V100": 1.0, "P100": 1.7, "K80": 4.0}
 """How many times as long a GPU takes for a step."""
@@ -34,7 +33,7 @@ LOAD: Final = 1.2
 
 def modes(inputs: Inputs) -> Findings:
     """All modes on each trace with two and three clients on a GPU."""
-    jobs = 30 if inputs.quick else 80
+    jobs = 30 if inputs.quick else 60
     splits = dict(list(SPLITS.items())[:1]) if inputs.quick else SPLITS
     policies = POLICIES[:1] if inputs.quick else POLICIES
     grid = list(product(policies, splits, (2, 3)))

@@ -18,6 +18,10 @@ class _Share:
     priority: float = 1.0
     pressed: bool = False
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        return (self.job.name,)
+
 
 def _shares(*shares: float, gpu_type: str = "V100") -> list[_Share]:
     return [_Share(job(f"j{index}", 1, arrival_s=float(index)), gpu_type, share) for index, share in enumerate(shares)]

@@ -102,8 +102,9 @@ def test_two_jobs_that_gain_share(policy: str) -> None:
 
 
 def test_two_that_gain_nothing_take_turns() -> None:
-    had = _rounds([_job("a"), _job("b")], [_node()], replace(CONFIG, predictors=_table(ab=(0.5, 0.5))), 10)
-    assert had == {("a",): 5, ("b",): 5}
+    had = _rounds([_job("a"), _job("b")], [_node()], replace(CONFIG, predictors=_table(ab=(0.5, 0.5))), 20)
+    assert had.keys() == {("a",), ("b",)}
+    assert had["a",] == pytest.approx(10, abs=1)
 
 
 def test_rounds_give_the_throughputs_that_x_says() -> None:

@@ -10,8 +10,11 @@ from hypothesis import strategies as st
 from support import promises
 from support.snapshots import GIB, TYPES, in_mode, later, profiles
 from synergy_core.colocation.usage import Usage
+from synergy_core.line import Roster
+from synergy_core.memory import Memory
 from synergy_core.model import Allocation, Job, Node, PlanConfig, Snapshot
 from synergy_core.plan import plan
+from synergy_core.policies.time_shares import WITH_PAIRS
 
 some = settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
@@ -102,6 +105,23 @@ def _teams(allocations: tuple[Allocation, ...]) -> list[tuple[Allocation, ...]]:
     return list(found.values())
 
 
+def _fair(snapshot: Snapshot, config: PlanConfig, job: Job, gpu_type: str) -> float:
+    """The GPUs there are for each that is wanted; where an allocation matrix says who shares, on a type on which the
+    job is faster than on the average GPU only what it would have with such a part of every type."""
+    fair = min(1.0, sum(node.gpus for node in snapshot.nodes) / sum(other.gpus for other in snapshot.jobs))
+    memory = Memory()
+    memory.begin(snapshot.nodes, config.demand_tolerance)
+    if config.policy not in WITH_PAIRS or len(memory.pools) < 2:
+        return fair
+    gpus = {pool.gpu_type: pool.open_gpus[0] for pool in memory.pools}
+    for other in snapshot.jobs:
+        if other.running is not None and not other.preemptible:
+            gpus[other.running.gpu_type] -= other.gpus
+    speeds = Roster(snapshot.jobs, memory).speeds(job)
+    done = sum(speed * gpus[name] for name, speed in speeds.items() if gpus[name] >= job.gpus)
+    return fair * min(1.0, done / sum(gpus.values()) / speeds[gpu_type])
+
+
 def check(snapshot: Snapshot, config: PlanConfig) -> None:
     result = plan(snapshot, config)
     promises.every_job_once(snapshot, result)
@@ -132,12 +152,10 @@ def check(snapshot: Snapshot, config: PlanConfig) -> None:
             assert one.workers[0].memory_bytes >= 1
         if config.colocation == "gavel" and config.mode == "round":
             assert len(one.partners) <= 1
-            if one.partners and one.proportional_steps_per_s and job.min_throughput_fraction is not None:
-                least = job.min_throughput_fraction * one.proportional_steps_per_s
-                assert one.steps_per_s >= least * (1 - 1e-6)
-        if one.partners and config.colocation == "auto" and config.mode == "round" and one.proportional_steps_per_s:
-            fair = sum(node.gpus for node in snapshot.nodes) / sum(other.gpus for other in snapshot.jobs)
-            least = min(1.0, fair) if job.min_throughput_fraction is None else job.min_throughput_fraction
+        if one.partners and config.colocation != "thesis" and config.mode == "round" and one.proportional_steps_per_s:
+            least = job.min_throughput_fraction
+            if least is None:
+                least = _fair(snapshot, config, job, one.gpu_type)
             assert one.steps_per_s >= least * one.proportional_steps_per_s * (1 - 1e-6)
 
 
