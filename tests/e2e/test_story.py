@@ -33,4 +33,6 @@ async def test_the_demo_shows_all_it_is_to_show(
         print("\n".join(told))
         await kube.delete(GPU_POOLS, "a100")
     assert shortcomings(seen) == []
+    measured = [one.last["status"]["progress"] for one in seen.observations.values() if one.yields]
+    assert all(0 <= one["saveSeconds"] < one["resumeSeconds"] for one in measured), "what a preemption cost"
     await kube.delete(NAMESPACES, story.NAMESPACE)
