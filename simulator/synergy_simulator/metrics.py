@@ -96,7 +96,7 @@ def metrics_of(outcome: Outcome) -> Metrics:
         p99_jct_s=float(np.percentile(jcts, 99)),
         makespan_s=max(finished) - outcome.first_s,
         avg_queue_s=_mean([row.queue_s for row in rows]),
-        avg_ftf=_mean([_fairness(run, outcome) for run in runs]),
+        avg_ftf=_mean([fairness_of(run, outcome) for run in runs]),
         gpu_utilization=gpus,
         cpu_utilization=cpus,
         memory_utilization=memory,
@@ -114,7 +114,7 @@ def _mean(values: Sequence[float]) -> float:
     return sum(values) / len(values)
 
 
-def _fairness(run: Run, outcome: Outcome) -> float:
+def fairness_of(run: Run, outcome: Outcome) -> float:
     """Finish-time fairness rho = T_shared / T_independent, the latter on 1/n of the cluster (Synergy, section 2)."""
     jct = (run.finish_s or 0.0) - run.task.arrival_s
     before, after = outcome.contention_s[run.task.name]

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 from synergy_simulator.engine import Outcome, Segment
 from synergy_simulator.inputs.profiles import GIB
-from synergy_simulator.metrics import Metrics, measured_runs, metrics_of
+from synergy_simulator.metrics import Metrics, fairness_of, measured_runs, metrics_of
 from synergy_simulator.usage import Moment
 
 BUCKETS = 400
@@ -25,6 +25,16 @@ class Point:
 
 
 @dataclass(frozen=True, slots=True)
+class Done:
+    """A measured job that is done."""
+
+    jct_s: float
+    fairness: float
+    """As `Metrics.avg_ftf` is the mean of."""
+    weight: float
+
+
+@dataclass(frozen=True, slots=True)
 class Summary:
     """One simulation for a report."""
 
@@ -32,6 +42,8 @@ class Summary:
     metrics: Metrics
     jcts: tuple[float, ...]
     """Of the measured jobs, ascending."""
+    done: tuple[Done, ...]
+    """The measured jobs by arrival."""
     points: tuple[Point, ...]
     segments: tuple[Segment, ...]
     """Who was where in the window in which the most jobs waited."""
@@ -46,10 +58,15 @@ def summarize(label: str, outcome: Outcome) -> Summary:
     series = outcome.usage.series
     end = outcome.usage.until
     window = _window(series, end, outcome.options.round_s)
+    done = tuple(
+        Done((run.finish_s or 0.0) - run.task.arrival_s, fairness_of(run, outcome), run.task.weight)
+        for run in measured_runs(outcome)
+    )
     return Summary(
         label,
         metrics_of(outcome),
-        tuple(sorted((run.finish_s or 0.0) - run.task.arrival_s for run in measured_runs(outcome))),
+        tuple(sorted(one.jct_s for one in done)),
+        done,
         tuple(_points(series, end, outcome)),
         tuple(_within(outcome.segments, window)),
         window,

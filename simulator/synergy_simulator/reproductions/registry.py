@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from synergy_simulator.reproductions import (
     colocation,
     colocation_modes,
+    gavel_batches,
     gavel_fig13,
     gavel_fig16,
     gavel_loads,
@@ -20,6 +21,9 @@ from synergy_simulator.reproductions.fig5 import fig5
 from synergy_simulator.reproductions.fig6 import fig6
 from synergy_simulator.reproductions.fig12 import fig12
 from synergy_simulator.reproductions.ftf import ftf
+from synergy_simulator.reproductions.gavel_fig12 import fig12 as gavel_fig12
+from synergy_simulator.reproductions.gavel_fig14 import fig14 as gavel_fig14
+from synergy_simulator.reproductions.gavel_fig15 import fig15 as gavel_fig15
 from synergy_simulator.reproductions.load_figures import fig7, fig8, fig9
 from synergy_simulator.reproductions.mechanism_figures import fig11, fig13
 from synergy_simulator.reproductions.motivation import motivation
@@ -35,6 +39,15 @@ REPRODUCTIONS: Mapping[str, Callable[[Inputs], Findings]] = {
     "gavel-fig13": gavel_fig13.fig13,
     "gavel-fig16": gavel_fig16.fig16,
     "gavel-packing": gavel_packing.packing,
+    "gavel-fig11": gavel_loads.fig11,
+    "gavel-fig12": gavel_fig12,
+    "gavel-fig14": gavel_fig14,
+    "gavel-fig15": gavel_fig15,
+    "gavel-cost": gavel_batches.cost,
+    "gavel-fifo": gavel_loads.fifo,
+    "gavel-makespan": gavel_batches.makespan,
+    "gavel-priorities": gavel_loads.priorities,
+    "gavel-table3": gavel_batches.table3,
     "synergy-fig5": fig5,
     "synergy-fig6": fig6,
     "synergy-fig7": fig7,

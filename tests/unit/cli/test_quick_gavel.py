@@ -51,3 +51,51 @@ def test_entities_have_parts_by_weight_and_serve_their_jobs_in_turn(figures: dic
     for entity, part in enumerate((1 / 6, 2 / 6, 3 / 6)):
         assert figures[f"entity_{entity}_part"] == pytest.approx(part, abs=0.03)
     assert figures["entity_0_served"] < 6
+
+
+@pytest.mark.parametrize("figures", ["fig11"], indirect=True)
+def test_finish_time_fairness_gains_by_knowing_the_types(figures: dict[str, float]) -> None:
+    assert figures["finish-time-fairness_gain_at_2.6"] > 1.1
+    assert figures["ftf_gain_at_2.6"] > 1.05
+
+
+@pytest.mark.parametrize("figures", ["fig12"], indirect=True)
+def test_entities_get_what_their_weights_say_and_more_than_of_a_static_partition(figures: dict[str, float]) -> None:
+    parts = [figures[f"part_of_entity_{index}"] for index in range(3)]
+    assert parts == pytest.approx([1 / 6, 1 / 3, 1 / 2], abs=0.02)
+    assert 0.05 < figures["static_partition_lower"] < 0.3
+
+
+@pytest.mark.parametrize("figures", ["fig14"], indirect=True)
+def test_allocations_of_hundreds_of_jobs_take_no_minutes(figures: dict[str, float]) -> None:
+    assert 0 < figures["max-min-fairness_128_s"] < 5.0
+    assert 0 < figures["hierarchical_128_s"] < 20.0
+
+
+@pytest.mark.parametrize("figures", ["fig15"], indirect=True)
+def test_rounds_come_near_the_ideal_that_gives_each_job_exactly_its_share(figures: dict[str, float]) -> None:
+    assert 0.97 < figures["over_ideal_at_1440s"] < 1.1
+
+
+@pytest.mark.parametrize("figures", ["makespan", "fifo"], indirect=True)
+def test_first_in_first_out_gains_and_a_batch_is_done_sooner(figures: dict[str, float]) -> None:
+    assert min(figures.values()) > 1.03
+
+
+@pytest.mark.parametrize("figures", ["priorities"], indirect=True)
+def test_jobs_of_both_priorities_gain(figures: dict[str, float]) -> None:
+    assert figures["high_gain_at_5.6"] > 1.05
+    assert figures["low_gain_at_5.6"] > 1.0
+
+
+@pytest.mark.parametrize("figures", ["cost"], indirect=True)
+def test_the_cheapest_is_late_and_with_slos_nearly_as_cheap_and_in_time(figures: dict[str, float]) -> None:
+    assert figures["min-cost_cheaper"] > figures["min-cost-slo_cheaper"] > 1.05
+    assert figures["min-cost_late"] > 0.2
+    assert figures["min-cost-slo_late"] == 0.0
+
+
+@pytest.mark.parametrize("figures", ["table3"], indirect=True)
+def test_the_physical_cluster_gains(figures: dict[str, float]) -> None:
+    assert figures["continuous_agnostic"] > 1.2 * figures["continuous_gavel"]
+    assert figures["static_agnostic"] > 1.05 * figures["static_gavel"]

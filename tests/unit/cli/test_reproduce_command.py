@@ -52,7 +52,10 @@ def test_every_reproduction_of_the_paper_is_there() -> None:
     tiresias = [
         f"tiresias-{name}" for name in ("table1", "table5", "composition", "fig7", "fig10", "fig12", "fig14", "fig15")
     ]
-    gavel = [f"gavel-{name}" for name in ("fig9", "fig10", "fig13", "fig16", "packing")]
+    gavel = [
+        *(f"gavel-fig{number}" for number in (9, 10, 11, 12, 13, 14, 15, 16)),
+        *(f"gavel-{name}" for name in ("cost", "fifo", "makespan", "packing", "priorities", "table3")),
+    ]
     colocation = [f"colocation-{name}" for name in ("best", "worst", "modes")]
     assert set(REPRODUCTIONS) == {*figures, *others, *tiresias, *gavel, *colocation}
 
