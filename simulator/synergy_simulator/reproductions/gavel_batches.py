@@ -63,7 +63,7 @@ def makespan(inputs: Inputs) -> Findings:
 def cost(inputs: Inputs) -> Findings:
     """ResNet-50 and A3C jobs with SLOs: what they cost, and how many are late."""
     gavel = GavelInputs.of(inputs)
-    gpus, jobs, rate = (6, 25, 0.4) if inputs.quick else (36, 500, 2.0)
+    gpus, jobs, rate = (6, 25, 0.4) if inputs.quick else (36, 500, 0.5)
     round_s = 10 * ROUND_S if inputs.quick else ROUND_S
     workload = gavel.workload(_with_slos(gavel, jobs, rate), cluster(gpus))
     schedulers = (
