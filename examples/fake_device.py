@@ -5,15 +5,19 @@ What a real device would compute the scripts compute on the host, small enough t
 
 import time
 
+from fake_mps import Client
+
 TIMER_S = 0.002
 """A sleep ends late by less than this; it is not the host's fault and does not count."""
 
 
 class FakeDevice:
-    """Runs steps one after another, `seconds` each, asynchronously as a GPU does."""
+    """Runs steps one after another, `seconds` each, asynchronously as a GPU does; longer where `client` is one of
+    several on its GPU."""
 
-    def __init__(self, seconds: float) -> None:
+    def __init__(self, seconds: float, client: Client | None = None) -> None:
         self._seconds = seconds
+        self._client = client
         self._busy_until = 0.0
 
     def launch(self) -> None:
@@ -21,7 +25,8 @@ class FakeDevice:
         self.finish()
         now = time.monotonic()
         in_time = now - self._busy_until < TIMER_S
-        self._busy_until = (self._busy_until if in_time else now) + self._seconds
+        slowed = 1.0 if self._client is None else self._client.slowed()
+        self._busy_until = (self._busy_until if in_time else now) + self._seconds / slowed
 
     def finish(self) -> None:
         """Wait until the running step is done."""

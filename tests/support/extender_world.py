@@ -212,9 +212,10 @@ class Operator:
         amounts = {
             "cpu": format_cpu(share["cpuMillis"]),
             "memory": format_bytes(share["memoryBytes"]),
-            names.RESOURCE_GPU: share["gpus"],
+            names.RESOURCE_GPU: share.get("devices", share["gpus"]),
         }
         container = {"name": "train", "image": "fake", "resources": {"requests": amounts, "limits": amounts}}
+        devices = {names.ANNOTATION_DEVICES: str(share["devices"])} if "devices" in share else {}
         return {
             "metadata": {
                 "name": names.worker_pod_name(job, run, rank),
@@ -224,7 +225,7 @@ class Operator:
                     names.LABEL_RANK: str(rank),
                     names.LABEL_ROLE: names.ROLE_WORKER,
                 },
-                "annotations": {names.ANNOTATION_PLANNED_NODE: share["node"]},
+                "annotations": {names.ANNOTATION_PLANNED_NODE: share["node"], **devices},
             },
             "spec": {
                 "schedulerName": names.SCHEDULER_NAME,

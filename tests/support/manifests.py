@@ -25,6 +25,8 @@ POINT: Manifest = {
     "predictedStepsPerSecond": 1.55,
     "maxRssBytes": 2**30,
     "cached": True,
+    "largestTensorBytes": 2**20,
+    "modelBytes": 2**22,
     "runs": [{"stepsPerSecond": 1.5, "relativeError": 0.01, "job": "job-1-p3000"}],
     "job": "job-1-p3000",
     "measuredAt": "2026-11-21T10:00:00Z",
@@ -84,7 +86,21 @@ FULL_JOB: Manifest = {
             "timeoutSeconds": 900,
             "cpuStep": "1500m",
         },
-        "sharing": {"allowed": True},
+        "sharing": {
+            "allowed": True,
+            "acrossTenants": True,
+            "minThroughputFraction": 0.6,
+            "usage": [
+                {
+                    "gpuType": "V100",
+                    "compute": 0.3,
+                    "bandwidth": 0.2,
+                    "memory": "3Gi",
+                    "model": "ResNet18",
+                    "configuration": "CIFAR-10 64",
+                }
+            ],
+        },
         "preemption": "Signal",
         "placement": "Consolidate",
         "suspend": True,
@@ -105,7 +121,7 @@ FULL_POOL: Manifest = {
         "pricePerHour": 2.48,
         "storageBandwidth": 2**30,
         "systemReserved": {"cpu": 0, "memory": "2Gi"},
-        "sharing": {"mode": "MPS", "replicas": 4},
+        "sharing": {"mode": "MPS", "replicas": 4, "preference": "Packed"},
     },
 }
 SMALL_POLICY: Manifest = {"metadata": {"name": "test-small"}, "spec": {}}
@@ -116,10 +132,11 @@ FULL_POLICY: Manifest = {
         "agnostic": True,
         "tenants": [{"name": "vision", "weight": 2.5, "policy": "fifo"}],
         "mechanism": "proportional",
+        "colocation": "auto",
         "roundSeconds": 20,
         "queues": {"thresholdsGPUSeconds": [3600, 36000.5], "learnThresholds": True, "promoteKnob": 4},
         "placement": {"packLimitPercent": 30, "learnPackLimit": True, "linkBytesPerSecond": 1.25e9},
-        "preemption": {"minimumRunSeconds": 60},
+        "preemption": {"minimumRunSeconds": 60, "payback": 2.5},
         "profiling": {
             "maxGpuPercent": 100,
             "maxCpuMultiple": 2,

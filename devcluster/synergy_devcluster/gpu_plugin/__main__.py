@@ -40,8 +40,9 @@ def main(arguments: list[str] | None = None) -> None:
     if flags.replicas > 1:
         sharing = MpsGpus(uuids, flags.replicas, flags.preference, flags.memory_mib, flags.clients_folder)
         if flags.clients_folder is not None:
-            flags.clients_folder.mkdir(parents=True, exist_ok=True)
-            flags.clients_folder.chmod(0o1777)  # any user's container may be a client
+            for gpu in uuids:
+                (flags.clients_folder / gpu).mkdir(parents=True, exist_ok=True)
+                (flags.clients_folder / gpu).chmod(0o1777)  # any user's container may be a client
     run(settings, sharing, stop)
 
 

@@ -24,7 +24,7 @@ from synergy_extender.ledger import amounts_of_share
 from synergy_extender.planning.standing import Standing, open_run, standing
 from synergy_extender.planning.wishes import held, profiling, running_profile, training
 from synergy_extender.sharing.devices import shares_of
-from synergy_extender.sharing.order import Group, group_of, occupancy
+from synergy_extender.sharing.order import Group, group_of, key_of, occupancy
 
 OVERDUE_SECONDS = 60.0
 """What holds its place this long after its lease or grace has ended may never leave: plans stop counting on it."""
@@ -128,10 +128,11 @@ class _Wishes:
             return ()
         group = group_of(job.key, allocation)
         there = {str(key) for key in self._reserved}
-        for other in self._state.jobs.values():
-            theirs = open_run(other) if str(other.key) in group else None
-            if theirs is not None and theirs.state == "Granted" and group_of(other.key, theirs) == group:
-                there.add(str(other.key))
+        for name in group:
+            other = self._state.jobs.get(key_of(name))
+            theirs = open_run(other) if other is not None else None
+            if other is not None and theirs is not None and theirs.state == "Granted":
+                there |= {name} if group_of(other.key, theirs) == group else set()
         return tuple(sorted(there & group - {str(job.key)}))
 
     def _waiting(self, job: JobView) -> core.Job:
@@ -306,10 +307,9 @@ def _is_ours(name: str, pods: Iterable[PodView]) -> bool:
 
 def _nobody_comes(group: Group, state: ClusterState) -> bool:
     """Whether no member of the group still has to come to its GPU."""
-    return not any(
-        str(job.key) in group and (allocation := open_run(job)) is not None and not allocation.admitted
-        for job in state.jobs.values()
-    )
+    jobs = (state.jobs.get(key_of(name)) for name in group)
+    runs = (open_run(job) for job in jobs if job is not None)
+    return all(run is None or run.admitted for run in runs)
 
 
 def _capacity(capacity: NodeCapacity) -> Amounts:

@@ -9,7 +9,7 @@ from synergy_extender.ledger import AssumedBindings
 from synergy_extender.planning.changes import Draft, Kind
 from synergy_extender.planning.standing import open_run
 from synergy_extender.sharing.order import group_of, in_the_way, occupancy
-from synergy_extender.sharing.partners import Coming, coming, seen_partners
+from synergy_extender.sharing.partners import Coming, SeenGpus, coming
 
 
 class ByOrder:
@@ -27,7 +27,7 @@ class ByOrder:
         self._granted = {
             str(key): allocation
             for key, allocation in granted.items()
-            if allocation is not None and open_run(state.jobs[key]) is not None
+            if allocation is not None and allocation.shared_gpu is not None and open_run(state.jobs[key]) is not None
         }
         self._starting = self._under_way(granted) if self._nodes else set()
 
@@ -75,13 +75,14 @@ class ByOrder:
 
 def tell_seen(drafts: Iterable[Draft], state: ClusterState) -> None:
     """Write down who has been seen on the GPUs of those who run on nodes with shared ones."""
+    if not any(capacity.replicas > 1 for capacity in state.capacities):
+        return
+    gpus = SeenGpus(state.jobs.values())
     for draft in drafts:
         allocation = draft.granted
         if allocation is None or allocation.shared_gpu is None or not allocation.admitted:
             continue
-        if open_run(draft.job) is None:
-            continue
-        seen = seen_partners(draft.job, state)
+        seen = gpus.partners(draft.job.key, allocation.shared_gpu) if open_run(draft.job) is not None else None
         if seen is not None and seen != allocation.shared_gpu.seen:
             told = allocation.shared_gpu.model_copy(update={"seen": seen})
             draft.put(Kind.STAY, allocation.model_copy(update={"shared_gpu": told}))

@@ -17,6 +17,12 @@ Group = frozenset[str]
 """The jobs that the plan gives one GPU."""
 
 
+def key_of(name: str) -> Key:
+    """The key of a job by its name in a status, NAMESPACE/NAME."""
+    namespace, _, own = name.partition("/")
+    return Key(namespace, own)
+
+
 def group_of(job: Key, allocation: Allocation) -> Group:
     """The job and those that it is to share with."""
     partners = allocation.shared_gpu.asked if allocation.shared_gpu is not None else []

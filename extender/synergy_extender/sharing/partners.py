@@ -11,7 +11,7 @@ from synergy_extender.cluster.state import ClusterState
 from synergy_extender.cluster.views import JobView, Key
 from synergy_extender.planning.standing import open_run
 from synergy_extender.sharing.devices import Capacities, devices_of
-from synergy_extender.sharing.order import Group, group_of
+from synergy_extender.sharing.order import Group, group_of, key_of
 
 MOST_CORRECTIONS = 2
 """Runs in a row that are ended for having got other partners than planned. Whatever is the reason, another run would
@@ -34,9 +34,8 @@ def coming(group: Group, job: Key, granted: Mapping[str, Allocation], reserved: 
     kept = {str(key) for key in reserved}
     here = True
     for name in group - {str(job)}:
-        namespace, _, own = name.partition("/")
         allocation = granted.get(name)
-        if allocation is not None and group_of(Key(namespace, own), allocation) == group:
+        if allocation is not None and group_of(key_of(name), allocation) == group:
             continue
         if name not in kept:
             return Coming.NEVER
@@ -44,23 +43,25 @@ def coming(group: Group, job: Key, granted: Mapping[str, Allocation], reserved: 
     return Coming.HERE if here else Coming.LATER
 
 
-def seen_partners(job: JobView, state: ClusterState) -> list[str] | None:
-    """The jobs whose open runs told of a GPU that this job's open run told of too; None until all whom the plan gives
-    it have told. What does not report its GPUs is not seen."""
-    own = _uuids(job)
-    allocation = open_run(job)
-    if not own or allocation is None:
-        return None
-    for name in allocation.shared_gpu.asked if allocation.shared_gpu is not None else []:
-        namespace, _, plain = name.partition("/")
-        partner = state.jobs.get(Key(namespace, plain))
-        if partner is None or not _uuids(partner):
+class SeenGpus:
+    """Who told of which GPU in its open run. What does not report its GPUs is not seen."""
+
+    def __init__(self, jobs: Iterable[JobView]) -> None:
+        self._gpus: dict[str, frozenset[tuple[str, str]]] = {}
+        self._jobs: dict[tuple[str, str], set[str]] = {}
+        for job in jobs:
+            gpus = _gpus(job)
+            if gpus:
+                self._gpus[str(job.key)] = gpus
+                for gpu in gpus:
+                    self._jobs.setdefault(gpu, set()).add(str(job.key))
+
+    def partners(self, job: Key, shared: SharedGPU) -> list[str] | None:
+        """The other jobs on the job's GPUs; None until it and all whom the plan gives it have told."""
+        own = self._gpus.get(str(job), frozenset())
+        if not own or any(name not in self._gpus for name in shared.asked):
             return None
-    nodes = {share.node for share in allocation.workers}
-    found = (
-        other for other in state.jobs.values() if other.key != job.key and own & _uuids(other) and _nodes(other) & nodes
-    )
-    return sorted(str(other.key) for other in found)
+        return sorted({name for gpu in own for name in self._jobs[gpu]} - {str(job)})
 
 
 def shared_gpu(place: core.Allocation, before: Allocation | None, *, on_shared_node: bool) -> SharedGPU | None:
@@ -157,14 +158,9 @@ def _admitted(job: JobView) -> Allocation | None:
     return allocation if held and not job.deleting else None
 
 
-def _uuids(job: JobView) -> frozenset[str]:
-    """The GPUs that the open run told of."""
+def _gpus(job: JobView) -> frozenset[tuple[str, str]]:
+    """Node and UUID of the GPUs that the open run told of, on nodes with shared ones."""
     allocation, progress = open_run(job), job.status.progress
-    if allocation is None or progress is None or progress.run != allocation.run:
+    if allocation is None or allocation.shared_gpu is None or progress is None or progress.run != allocation.run:
         return frozenset()
-    return frozenset(progress.gpu_uuids)
-
-
-def _nodes(job: JobView) -> set[str]:
-    allocation = open_run(job)
-    return {share.node for share in allocation.workers} if allocation is not None else set()
+    return frozenset((share.node, uuid) for share in allocation.workers for uuid in progress.gpu_uuids)

@@ -46,6 +46,21 @@ JOBS: dict[str, tuple[str, Any, str]] = {
     "container with an empty command": (f"{FIRST}.command", [], "spec.template.spec.containers[0].command is required"),
     "command not a list": (f"{FIRST}.command", "sh", "spec.template.spec.containers[0].command: Invalid value"),
     "GPU type twice": ("spec.gpuTypes", ["T4", "T4"], "spec.gpuTypes[1]: Duplicate value"),
+    "fraction above 1": (
+        "spec.sharing.minThroughputFraction",
+        1.5,
+        "spec.sharing.minThroughputFraction: Invalid value",
+    ),
+    "usage without memory": (
+        "spec.sharing.usage",
+        [{"gpuType": "V100", "compute": 0.3, "bandwidth": 0.2}],
+        "spec.sharing.usage[0].memory: Required value",
+    ),
+    "usage of one type twice": (
+        "spec.sharing.usage",
+        [{"gpuType": "V100", "compute": 0.3, "bandwidth": 0.2, "memory": "1Gi"}] * 2,
+        "spec.sharing.usage[1]: Duplicate value",
+    ),
     "empty GPU type": ("spec.gpuTypes", [""], "spec.gpuTypes[0]: Invalid value"),
     "zero weight": ("spec.weight", 0, "spec.weight: Invalid value: 0"),
     "deadline not a time": ("spec.slo.deadline", "tomorrow", "spec.slo.deadline: Invalid value"),
@@ -102,6 +117,20 @@ OTHERS: dict[str, tuple[Resource, samples.Manifest, str, Any, str]] = {
         "spec.sharing.replicas: Invalid value",
     ),
     "too many replicas": (GPU_POOLS, samples.FULL_POOL, "spec.sharing.replicas", 49, "spec.sharing.replicas"),
+    "unknown preference": (
+        GPU_POOLS,
+        samples.FULL_POOL,
+        "spec.sharing.preference",
+        "Random",
+        'spec.sharing.preference: Unsupported value: "Random"',
+    ),
+    "unknown colocation": (
+        SCHEDULING_POLICIES,
+        samples.FULL_POLICY,
+        "spec.colocation",
+        "always",
+        'spec.colocation: Unsupported value: "always"',
+    ),
     "reserved CPU negative": (GPU_POOLS, samples.FULL_POOL, "spec.systemReserved.cpu", "-1", "spec.systemReserved.cpu"),
     "unknown policy": (
         SCHEDULING_POLICIES,

@@ -1,0 +1,128 @@
+"""Stands for the MPS server of fake GPUs that several jobs have together: each is slowed by what the others do.
+
+The device plugin of the devcluster gives all containers of a node one folder, with one in it for each GPU. A client has
+a file in those of its GPUs, which says how much it computes and is locked as long as the client lives. It is slowed as
+the project's model of co-location says of jobs of which nothing but their load is known (docs/colocation.md).
+"""
+
+import contextlib
+import fcntl
+import json
+import os
+import re
+import time
+import uuid
+from collections.abc import Mapping
+from types import TracebackType
+
+_LOOK_S = 0.5
+_NEW = ".new"
+_LEAST = 0.05
+_PARTNERS, _COMPUTE, _PRODUCT, _EXCESS = 0.0075, 0.021, -0.299, -0.134
+
+
+class DeviceError(RuntimeError):
+    """The fake GPU can do no more for this client."""
+
+
+def fraction(own: float, others: list[float]) -> float:
+    """What a job that computes `own` of the time keeps of its speed beside others."""
+    if not others:
+        return 1.0
+    compute = sum(others)
+    excess = max(0.0, own + compute - 1.0)
+    load = _PARTNERS * len(others) + _COMPUTE * compute + _PRODUCT * own * compute + _EXCESS * excess
+    return min(1.0, max(_LEAST, 1.0 + load))
+
+
+class Client:
+    """One job's part of the fake GPUs that the container sees; as a context it leaves them in good order.
+
+    `compute` is the part of the time in which it computes, `memory_mib` the GPU memory it takes. Raises DeviceError if
+    that is more than MPS leaves it.
+    """
+
+    def __init__(self, compute: float, memory_mib: int = 0, environ: Mapping[str, str] = os.environ) -> None:
+        limit = re.fullmatch(r"(\d+)M", environ.get("CUDA_MPS_PINNED_DEVICE_MEM_LIMIT", ""))
+        if limit and memory_mib > int(limit[1]):
+            raise DeviceError(f"out of GPU memory: {memory_mib} MiB asked for, MPS leaves this client {limit[1]} MiB")
+        self._compute = compute
+        self._name = f"{uuid.uuid4().hex}.json"
+        self._folders: list[str] = []
+        self._files: list[int] = []
+        self._fraction, self._looked_at = 1.0, -_LOOK_S
+        folder = environ.get("CUDA_MPS_PIPE_DIRECTORY", "")
+        for gpu in environ.get("NVIDIA_VISIBLE_DEVICES", "").split(",") if folder else []:
+            self._join(os.path.join(folder, gpu))
+
+    def __enter__(self) -> "Client":
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Leave: the others are slowed no more."""
+        for folder, file in zip(self._folders, self._files, strict=True):
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(os.path.join(folder, self._name))
+            os.close(file)
+        self._folders, self._files = [], []
+
+    def fault(self) -> None:
+        """What a kernel that reads beyond its memory does: nobody on the GPU goes on. Raises DeviceError."""
+        for file in self._files:
+            os.pwrite(file, json.dumps({"compute": self._compute, "fault": True}).encode(), 0)
+        raise DeviceError("the kernel read memory that is not its own")
+
+    def slowed(self) -> float:
+        """What it keeps of its speed now. Raises DeviceError where another client of a GPU brought the server down."""
+        if time.monotonic() - self._looked_at >= _LOOK_S:
+            self._looked_at = time.monotonic()
+            self._fraction = min((fraction(self._compute, self._others(one)) for one in self._folders), default=1.0)
+        return self._fraction
+
+    def _join(self, folder: str) -> None:
+        self._others(folder, joining=True)
+        path = os.path.join(folder, self._name)
+        file = os.open(f"{path}{_NEW}", os.O_RDWR | os.O_CREAT, 0o666)
+        fcntl.flock(file, fcntl.LOCK_EX)
+        os.fchmod(file, 0o666)
+        os.pwrite(file, json.dumps({"compute": self._compute}).encode(), 0)
+        os.rename(f"{path}{_NEW}", path)  # nobody sees it before it is locked
+        self._folders.append(folder)
+        self._files.append(file)
+
+    def _others(self, folder: str, *, joining: bool = False) -> list[float]:
+        """How much the others on a GPU compute. Files of those who are gone are taken away by who joins."""
+        found = []
+        for name in sorted(os.listdir(folder)):
+            if name == self._name or name.endswith(_NEW):
+                continue
+            path = os.path.join(folder, name)
+            try:
+                file = os.open(path, os.O_RDWR)
+            except FileNotFoundError:
+                continue
+            try:
+                said = json.loads(os.pread(file, 4096, 0) or b"{}")
+                lives = _is_locked(file)
+            finally:
+                os.close(file)
+            if joining and not lives:
+                with contextlib.suppress(FileNotFoundError, PermissionError):
+                    os.unlink(path)
+            elif said.get("fault"):
+                raise DeviceError("another client of the GPU brought its MPS server down")
+            elif lives and "compute" in said:
+                found.append(float(said["compute"]))
+        return found
+
+
+def _is_locked(file: int) -> bool:
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    fcntl.flock(file, fcntl.LOCK_UN)
+    return False
