@@ -129,3 +129,10 @@ def test_in_the_worst_case_the_makespan_is_never_longer(tmp_path: Path) -> None:
     for mode in ("thesis", "auto"):
         for workers in (10, 2):
             assert found[f"{mode}_makespan_{workers}"] <= 1.001
+
+
+def test_auto_is_as_good_as_the_best_of_the_others_on_three_gpu_types(tmp_path: Path) -> None:
+    found = _figures("colocation-modes", tmp_path)
+    assert found["auto_behind_at_most"] <= 0.02
+    hours = {mode: found[f"max-min-fairness_(20,70,10)_2_{mode}_h"] for mode in ("none", "thesis", "gavel", "auto")}
+    assert hours["auto"] < 0.99 * hours["none"]
