@@ -95,7 +95,7 @@ def iterate(
         checkpoint_every_steps: also save after each so many steps.
         checkpoint_every_seconds: also save after the first step that ends so many seconds after the last save.
         model: the PyTorch module that is trained, or a list of the bytes of each of its tensors. It tells the plan
-            whether the job minds to lie on many nodes.
+            whether the job minds to lie on many nodes; a module that does not tell its sizes trains all the same.
         save_on: `first` calls `save` on rank 0 alone, `all` on every rank after the same steps.
 
     Raises `ValueError` for wrong arguments, `ConfigError` for a wrong environment, and from the loop `LoaderError`,

@@ -16,6 +16,8 @@ _HARNESS_REASONS: Final = {
     "BadCommand": Reason.PROFILE_BAD_COMMAND,
 }
 _LONGEST_PROBLEM: Final = 600
+_MOST_BYTES: Final = 1 << 50
+"""The largest model that a job may speak of."""
 
 
 class _Message(BaseModel):
@@ -28,13 +30,15 @@ class _Measured(_Message):
     relative_error: Annotated[float, Field(ge=0)] = 0.0
     max_rss_bytes: Annotated[int, Field(ge=0)] = 0
     cached: bool = False
-    largest_tensor_bytes: Annotated[int | None, Field(ge=1)] = None
-    model_bytes: Annotated[int | None, Field(ge=1)] = None
+    largest_tensor_bytes: int | None = None
+    model_bytes: int | None = None
 
     @property
     def tensors(self) -> tuple[int, int] | None:
         largest, model = self.largest_tensor_bytes, self.model_bytes
-        return (largest, model) if largest is not None and model is not None and largest <= model else None
+        if largest is None or model is None or not 0 < largest <= model <= _MOST_BYTES:
+            return None
+        return largest, model
 
 
 class _Failed(_Message):

@@ -10,6 +10,7 @@ import time
 from synergy_profiler.measurement import Sample
 
 _LONGEST_MESSAGE = 4096
+_MOST_BYTES = 1 << 50
 
 
 class StepReceiver:
@@ -58,15 +59,13 @@ def _parse(message: bytes) -> Sample | None:
     try:
         fields = json.loads(message)
         step, at, cached = fields["step"], fields["at"], fields.get("cache_bytes")
-        tensors = fields.get("largest_tensor_bytes"), fields.get("model_bytes")
+        largest, model = fields.get("largest_tensor_bytes"), fields.get("model_bytes")
     except (ValueError, KeyError, TypeError):
         return None
     if type(step) is not int or step < 0 or type(at) is not float or not 0 <= at <= time.monotonic():
         return None
     if cached is not None and (type(cached) is not int or cached < 0):
         return None
-    if tensors == (None, None):
-        return Sample(step, at, cache_bytes=cached)
-    if any(type(size) is not int for size in tensors) or not 0 < tensors[0] <= tensors[1]:
-        return None
-    return Sample(step, at, cache_bytes=cached, tensors=tensors)
+    # sizes are a hint for placement: a step counts also with wrong ones
+    known = type(largest) is int and type(model) is int and 0 < largest <= model <= _MOST_BYTES
+    return Sample(step, at, cache_bytes=cached, tensors=(largest, model) if known else None)
