@@ -12,6 +12,7 @@ TimeSharingPolicyName = Literal[
     "allox",
     "finish-time-fairness",
     "gandiva",
+    "gavel-fifo",
     "hierarchical",
     "isolated",
     "makespan",

@@ -51,7 +51,7 @@ def plan_command(
     **queues: Any,
 ) -> None:
     """Plan a cluster whose state is in a file (- for standard input): who runs where, with how much CPU and memory."""
-    if agnostic and policy not in (*TIME_SHARES, "fifo"):
+    if agnostic and policy not in TIME_SHARES:
         raise BadInputError(f"--agnostic: {policy} has no such variant; leave it out")
     config = PlanConfig(
         policy=policy,

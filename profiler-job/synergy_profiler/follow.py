@@ -44,6 +44,7 @@ class Follower:
         self._step = 0
         self._child: Child | None = None
         self._stopped = 0
+        self._warned = ""
 
     def run(self, command: Sequence[str]) -> int:
         """Run the command and follow it to its end; its exit code. Raises `OSError` when it cannot be run."""
@@ -53,17 +54,13 @@ class Follower:
         if self._stopped:  # while it was being started
             child.signal(self._stopped)
         reporter = self._make_reporter()
-        told = ""
         while (code := child.exit_code()) is None:
             self._take(self._printed.next(POLL_S))
-            if self._printed.problem != told:
-                told = self._printed.problem
-                sys.stderr.write(
-                    f"synergy_profiler.follow: {told}; training goes on, its steps are not read any more\n"
-                )
+            self._warn()
         child.drain()
         while (sample := self._printed.next(0)) is not None:
             self._take(sample)
+        self._warn()
         finished = code == 0 and not self._stopped
         if finished:
             self._step = self._worker.steps
@@ -76,6 +73,12 @@ class Follower:
         """What a lease report says."""
         rate = self._rate.steps_per_second(time.monotonic()) if self._told is None else self._told
         return Report(self._step, 0, round(rate, 4), self._worker.gpu_uuids, done)
+
+    def _warn(self) -> None:
+        """Once, where the output cannot be searched."""
+        if self._printed.problem != self._warned:
+            self._warned = self._printed.problem
+            sys.stderr.write(f"synergy_profiler.follow: {self._warned}; its steps are not read, training goes on\n")
 
     def _take(self, sample: Sample | None) -> None:
         if sample is None or sample.step < self._step:

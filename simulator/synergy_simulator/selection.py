@@ -10,7 +10,7 @@ from synergy_core.policies.time_shares import NAMES
 ORDER_NEVER_CHANGES = frozenset({"best-effort", "fifo", "sf", "yarn-cs"})
 """Policies for which time alone changes nothing."""
 
-SHARES_TIME = frozenset({*NAMES, "fifo"})
+SHARES_TIME = frozenset(NAMES)
 """Policies that give each job a part of the time on each GPU type, where there are several."""
 
 SELECTS_BY_GPUS = frozenset({"proportional", "tune", "opt"})

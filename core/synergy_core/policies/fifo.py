@@ -1,6 +1,6 @@
-"""First in, first out: the earliest arrival first.
+"""First in, first out: the earliest arrival first, on whatever GPUs it may use.
 
-Where jobs share GPUs by an allocation matrix, and on GPU types that differ in speed, it is Gavel's (section 4.2): the
+Where pairs of jobs share GPUs by an allocation matrix it is Gavel's (section 4.2), as `gavel-fifo` always is: the
 earlier a job the more its speed counts, and each is where it gains most by it, moved there when others end.
 """
 
@@ -9,21 +9,14 @@ from operator import attrgetter
 from synergy_core.policies.queue import Queue, Ranking, ranked
 from synergy_core.policies.time_shares import ranked_by
 
-_by_shares = ranked_by("fifo")
+_by_shares = ranked_by("gavel-fifo")
 
 
 def rank(queue: Queue) -> Ranking:
-    """Jobs by arrival, with their GPU types where these differ."""
-    by_shares = queue.pairs is not None or _types_differ(queue)
-    return _by_shares(queue) if by_shares else in_line(queue)
+    """Jobs by arrival; with pairs also their GPU types."""
+    return in_line(queue) if queue.pairs is None else _by_shares(queue)
 
 
 def in_line(queue: Queue) -> Ranking:
     """Jobs by arrival."""
     return ranked(queue, attrgetter("arrival_s"))
-
-
-def _types_differ(queue: Queue) -> bool:
-    if sum(gpus > 0 for gpus in queue.gpus_of.values()) < 2:
-        return False
-    return any(len({speed for speed in queue.speeds(job).values() if speed > 0.0}) > 1 for job in queue.jobs)

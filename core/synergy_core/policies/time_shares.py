@@ -62,6 +62,7 @@ NAMES = (
     "allox",
     "finish-time-fairness",
     "gandiva",
+    "gavel-fifo",
     "hierarchical",
     "isolated",
     "makespan",
@@ -75,7 +76,13 @@ NAMES = (
 )
 """The allocation policies that need nothing but what a snapshot tells."""
 
-WITH_PAIRS = frozenset({"fifo", *(name for name in NAMES if ALLOCATION_POLICIES[name].shares)})
+
+def allocation_of(policy: str) -> str:
+    """Name of the allocation policy behind a policy: `fifo` alone is a line, its matrix goes by another name."""
+    return {"gavel-fifo": "fifo"}.get(policy, policy)
+
+
+WITH_PAIRS = frozenset({"fifo", *(name for name in NAMES if ALLOCATION_POLICIES[allocation_of(name)].shares)})
 """The policies that can make use of pairs."""
 
 BY_COST = frozenset({"min-cost", "min-cost-slo"})
@@ -109,9 +116,10 @@ class _Entry:
 
 def ranked_by(policy: str) -> Callable[[Queue], Ranking]:
     """The line of an allocation policy."""
-    if policy not in ALLOCATION_POLICIES:
+    allocation = allocation_of(policy)
+    if allocation not in ALLOCATION_POLICIES:
         raise LookupError(policy)
-    return lambda queue: _rank(policy, queue)
+    return lambda queue: _rank(allocation, queue)
 
 
 def _rank(policy: str, queue: Queue) -> Ranking:

@@ -34,7 +34,7 @@ def makespan(inputs: Inputs) -> Findings:
     gavel = GavelInputs.of(inputs)
     gpus, counts = (8, (30,)) if inputs.quick else (36, (100, 300))
     round_s = 20 * ROUND_S if inputs.quick else ROUND_S
-    schedulers = (Scheduler("FIFO", "fifo", aware=False), Scheduler("Gavel", "makespan"))
+    schedulers = (Scheduler("FIFO", "gavel-fifo", aware=False), Scheduler("Gavel", "makespan"))
     cases = []
     for count in counts:
         workload = gavel.workload(gavel.drawn(count, gpu_mix=MULTIPLE), cluster(gpus))

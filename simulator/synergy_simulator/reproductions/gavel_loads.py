@@ -191,7 +191,7 @@ def fig11(inputs: Inputs) -> Findings:
 
 def fifo(inputs: Inputs) -> Findings:
     """FIFO, jobs of one GPU and of up to eight (section 7.3)."""
-    schedulers = (Scheduler("FIFO", "fifo", aware=False), Scheduler("Gavel", "fifo"))
+    schedulers = (Scheduler("FIFO", "gavel-fifo", aware=False), Scheduler("Gavel", "gavel-fifo"))
     rows, made, drawn = [], {}, []
     for name, multiple, load in (("one GPU", False, 5.6), ("up to 8 GPUs", True, 2.6)):
         sweep = LoadSweep(schedulers=schedulers, loads=(load,), multiple=multiple)

@@ -19,8 +19,6 @@ class _Run:
     scheduler: Scheduler
     mode: ColocationMode
     static: bool = False
-    exclusive: bool = False
-    """Whether no GPU can be shared: then the same X is solved without pairs."""
 
 
 _RUNS: Mapping[str, _Run] = {
@@ -28,8 +26,8 @@ _RUNS: Mapping[str, _Run] = {
     "LAS, Gandiva's packing": _Run(Scheduler("Gandiva", "gandiva", aware=False), "gavel"),
     "LAS, aware": _Run(Scheduler("Gavel", "max-min-fairness"), "none"),
     "LAS, aware, pairs": _Run(Scheduler("Gavel SS", "max-min-fairness"), "gavel"),
-    "FIFO, aware": _Run(Scheduler("FIFO", "fifo"), "gavel", exclusive=True),
-    "FIFO, aware, pairs": _Run(Scheduler("FIFO SS", "fifo"), "gavel"),
+    "FIFO, aware": _Run(Scheduler("FIFO", "gavel-fifo"), "none"),
+    "FIFO, aware, pairs": _Run(Scheduler("FIFO SS", "gavel-fifo"), "gavel"),
     "makespan, Gandiva's packing": _Run(Scheduler("Gandiva", "gandiva", aware=False), "gavel", static=True),
     "makespan, aware": _Run(Scheduler("makespan", "makespan"), "none", static=True),
     "makespan, aware, pairs": _Run(Scheduler("makespan SS", "makespan"), "gavel", static=True),
@@ -52,9 +50,7 @@ def packing(inputs: Inputs) -> Findings:
     cases = [
         Case(
             name,
-            gavel.workload(
-                at_once if one.static else arriving, cluster(gpus) if one.exclusive else shared(cluster(gpus))
-            ),
+            gavel.workload(at_once if one.static else arriving, shared(cluster(gpus))),
             options(one.scheduler, measure=None if one.static else measure, round_s=round_s, colocation=one.mode),
         )
         for name, one in _RUNS.items()

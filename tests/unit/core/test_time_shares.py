@@ -138,15 +138,15 @@ def test_gpus_that_x_leaves_over_go_to_whoever_can_use_them() -> None:
 def test_fifo_gives_each_job_the_type_on_which_it_gains_and_moves_it_when_others_end() -> None:
     """The first counts twice: it is 1.5 times as fast on the V100, the second ten times."""
     jobs = [_typed("first", V100=3.0, K80=2.0), _typed("second", V100=10.0, K80=1.0, arrival_s=1.0)]
-    result = planned(V100_AND_K80, jobs, policy="fifo", mechanism="proportional")
+    result = planned(V100_AND_K80, jobs, policy="gavel-fifo", mechanism="proportional")
     assert {a.job: a.gpu_type for a in result.allocations} == {"first": "K80", "second": "V100"}
     alone = [replace(jobs[0], running=holding("first", ("k", 1, 24, 500), gpu_type="K80"))]
-    assert planned(V100_AND_K80, alone, policy="fifo").allocations[0].gpu_type == "V100"
+    assert planned(V100_AND_K80, alone, policy="gavel-fifo").allocations[0].gpu_type == "V100"
 
 
-def test_fifo_leaves_jobs_where_they_are_while_no_type_is_faster() -> None:
+def test_fifo_is_a_line_that_moves_nobody() -> None:
     held = holding("here", ("k", 1, 24, 500), gpu_type="K80")
-    jobs = [_typed("here", V100=2.0, K80=2.0, running=held), _typed("later", V100=1.0, K80=1.0, arrival_s=5.0)]
+    jobs = [_typed("here", V100=9.0, K80=2.0, running=held), _typed("later", V100=1.0, K80=1.0, arrival_s=5.0)]
     for number in range(5):
         snapshot = Snapshot(nodes=V100_AND_K80, jobs=tuple(jobs), now=number * ROUND_S, round_s=ROUND_S)
         result = plan(snapshot, PlanConfig(policy="fifo", mechanism="proportional"))

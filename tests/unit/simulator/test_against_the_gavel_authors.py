@@ -51,7 +51,7 @@ def _theirs(tables: Path, trace: str, policy: str) -> Mapping[str, Any]:
         ("phys_cont", "max-min-fairness", "max_min_fairness_perf"),
         ("phys_static", "makespan", "min_total_duration_perf"),
         ("static120", "max-min-fairness", "max_min_fairness_perf"),
-        ("static120", "fifo", "fifo_perf"),
+        ("static120", "gavel-fifo", "fifo_perf"),
     ],
 )
 def test_average_jct_and_makespan_are_theirs_or_better(tables: Path, trace: str, policy: str, name: str) -> None:
