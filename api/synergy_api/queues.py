@@ -46,8 +46,8 @@ class Queues(ApiModel):
         Field(
             gt=0,
             le=1e6,
-            description="A job below the first queue that has waited so many times as long as it has run goes back to "
-            "the first queue. By default none does.",
+            description="A job that has waited so many times as long as it has run, or as the first queue would let it "
+            "run if that is longer, goes to the head of the first queue. By default none does.",
         ),
     ] = None
 

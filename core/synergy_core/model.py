@@ -319,7 +319,8 @@ class PriorityQueues:
     """Attained service, GPU-seconds, at which a job falls to the next queue, ascending: K - 1 of them for K queues.
     None: priorities are not discretised."""
     promote_knob: Annotated[float, Field(gt=0)] | None = None
-    """A job that has waited so many times as long as it has run goes back to the first queue; null: none does."""
+    """A job that has waited so many times as long as it has run, or as the first queue would let it run if that is
+    longer, goes to the head of the first queue; null: none does."""
     service_gpu_s: tuple[Annotated[float, Field(gt=0)], ...] = ()
     """Whole service of finished jobs, GPU-seconds: the distribution that `2d-gittins` goes by."""
 

@@ -1,14 +1,18 @@
 """Priority discretisation: K queues by attained service, with promotion (Tiresias, section 3.2.3, Pseudocode 2).
 
 Queue i holds the jobs whose attained service W t lies in [threshold i-1, threshold i), in GPU-seconds; the last has no
-upper end. A job falls to the next queue when it crosses its queue's threshold. One that waits below the first queue and
-has waited at least `promote_knob` times as long as it has run goes back to the first queue, and both of its clocks
-begin at zero again: the plan names it (`Plan.promoted`), and who carries the plan out notes its clocks
-(`Job.promoted_gpu_s`, `Job.promoted_waiting_s`).
+upper end. A job falls to the next queue when it crosses its queue's threshold. One that waits and has waited at least
+`promote_knob` times as long as it has run is promoted (STARVELIMIT): it goes to the head of the first queue, and both
+of its clocks begin at zero again. The plan names it (`Plan.promoted`), and who carries the plan out notes its clocks
+(`Job.promoted_gpu_s`, `Job.promoted_waiting_s`). A job that has not used up the first queue, one that never ran among
+them, counts as if it had: with a run of 0 s it would starve from its first moment, and the queues would be no more than
+FIFO. So its limit is `promote_knob` times as long as the first queue would let it run, first threshold / GPUs.
 
 Within a queue jobs stand in the order in which they first started; those that never did come after them, by arrival.
-A promoted job keeps its start time, so it stands ahead of all that started since, and nothing that arrives later can
-pass it: that bounds its wait.
+Promoted jobs stand ahead of all others of the first queue, by arrival, until they have used it up again: a round may
+displace whoever runs behind them, and nothing that arrives later can pass them. That bounds a job's wait, also that of
+a wide one whose GPUs never fall free at once. What no round displaces holds it off all the same: jobs that may not be
+preempted, and those within their minimum run.
 """
 
 import math
@@ -31,26 +35,33 @@ class Standing:
     promoted: bool
 
     @property
-    def by_start(self) -> tuple[float, float, str]:
-        """Sorts by first start; those that never started come last, by arrival."""
+    def goes_first(self) -> bool:
+        """Whether it was promoted, now or earlier, and has not used up the first queue since."""
+        return self.promoted or (self.queue == 0 and self.job.promoted_waiting_s > 0.0)
+
+    @property
+    def by_start(self) -> tuple[bool, float, float, str]:
+        """Sorts by first start; promoted ones come first, those that never started last, both by arrival."""
         job = self.job
-        return (math.inf if job.started_s is None else job.started_s, job.arrival_s, job.name)
+        if self.goes_first:
+            return (False, 0.0, job.arrival_s, job.name)
+        return (True, math.inf if job.started_s is None else job.started_s, job.arrival_s, job.name)
 
 
 def standing(job: Job, queues: PriorityQueues) -> Standing:
     """Where a job stands."""
     service = max(0.0, job.attained_gpu_s - job.promoted_gpu_s)
     queue = bisect_right(queues.thresholds_gpu_s, service)
-    if _starves(job, queue, service, queues):
+    if _starves(job, service, queues):
         return Standing(job, 0, 0.0, promoted=True)
     return Standing(job, queue, service, promoted=False)
 
 
-def _starves(job: Job, queue: int, service_gpu_s: float, queues: PriorityQueues) -> bool:
-    if queue == 0 or job.running is not None or queues.promote_knob is None:
+def _starves(job: Job, service_gpu_s: float, queues: PriorityQueues) -> bool:
+    if job.running is not None or queues.promote_knob is None:
         return False
     waited_s = job.waiting_s - job.promoted_waiting_s
-    return waited_s >= queues.promote_knob * service_gpu_s / job.gpus
+    return waited_s >= queues.promote_knob * max(service_gpu_s, queues.thresholds_gpu_s[0]) / job.gpus
 
 
 def rank_by_queue(queue: Queue, within: Callable[[list[Standing], int], list[Standing]]) -> Ranking:

@@ -60,10 +60,11 @@ class ServiceDistribution:
 
     def _suprema(self, passed: int, attained: Floats) -> Floats:
         """For jobs that have had the service of `passed` samples, and not that of one more."""
-        last = self._values[passed - 1] if passed else 0.0
-        ahead = self._values[passed:] - last
+        ahead = self._values[passed:]
+        beyond = ahead - ahead[0]
         ended = np.arange(1, ahead.size + 1)
-        spent = np.cumsum(ahead) + (ahead.size - ended) * ahead
-        ratios = ended / (spent - (attained - last)[:, np.newaxis] * ahead.size)
+        spent = np.cumsum(beyond) + (ahead.size - ended) * beyond
+        # just before a sample what is left is small beside both: the difference itself is exact there, and only added
+        ratios = ended / (spent + (ahead[0] - attained)[:, np.newaxis] * ahead.size)
         best: Floats = ratios.max(axis=1)
         return best

@@ -8,6 +8,8 @@ In the example of the paper's figure 7 the index that is not discretised serves 
 JCT 9.3); the paper's 10 comes of a queue that ends at the shortest service of the distribution, 4.
 """
 
+import math
+
 from synergy_core.policies import two_dimensional_las
 from synergy_core.policies.discretised_queues import Standing, by_start, rank_by_queue
 from synergy_core.policies.gittins_index import Floats, ServiceDistribution
@@ -15,7 +17,10 @@ from synergy_core.policies.queue import Queue, Ranking, ranked
 
 
 def rank(queue: Queue) -> Ranking:
-    """Jobs by queue, and within a queue by their index, the largest first; in the last queue by first start."""
+    """Jobs by queue, and within a queue by their index, the largest first; in the last queue by first start.
+
+    Promoted jobs lead the first queue.
+    """
     if not queue.queues.service_gpu_s:
         return two_dimensional_las.rank(queue)
     distribution = ServiceDistribution(queue.queues.service_gpu_s)
@@ -35,5 +40,9 @@ def rank(queue: Queue) -> Ranking:
 
 
 def _by_index(members: list[Standing], indices: Floats) -> list[Standing]:
-    both = sorted(zip(indices.tolist(), members, strict=True), key=lambda pair: (-pair[0], pair[1].by_start))
+    def key(pair: tuple[float, Standing]) -> tuple[float, tuple[bool, float, float, str]]:
+        index, one = pair
+        return (-math.inf if one.goes_first else -index, one.by_start)
+
+    both = sorted(zip(indices.tolist(), members, strict=True), key=key)
     return [one for _, one in both]

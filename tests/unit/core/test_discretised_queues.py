@@ -1,5 +1,6 @@
 """Tiresias' queues: who stands where, who is promoted, what is refused."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -71,6 +72,34 @@ class TestPromotion:
         assert (ranking.names, ranking.promoted) == (("starving", "new"), ())
         fallen = self._starving(promoted_gpu_s=600.0, promoted_waiting_s=390.0)
         assert _line("2d-las", job("new"), fallen, queues=self.queues) == ("new", "starving")
+
+    def test_one_that_never_ran_has_the_limit_of_one_that_used_up_the_first_queue(self) -> None:
+        """Knob 2, 100 GPU-seconds, 4 GPUs: 50 s."""
+        runs = job("runs", started_s=1.0, running=holding("runs", ("n", 1, 1, 1)))
+        for policy, more in (("2d-las", {}), ("2d-gittins", {"service_gpu_s": (50.0, 60.0, 5000.0)})):
+            queues = replace(self.queues, **more)
+            late, starving = (job("wide", 4, arrival_s=2, waiting_s=waited) for waited in (49.9, 50.0))
+            assert _ranking(policy, runs, late, queues=queues).names == ("runs", "wide")
+            ranking = _ranking(policy, runs, starving, queues=queues)
+            assert (ranking.names, ranking.promoted) == (("wide", "runs"), ("wide",))
+
+    @pytest.mark.parametrize("policy", ["2d-las", "2d-gittins"])
+    def test_it_stays_ahead_until_it_has_used_up_the_first_queue(self, policy: str) -> None:
+        queues = replace(self.queues, service_gpu_s=(50.0, 60.0, 5000.0))
+        early = job("early", attained_gpu_s=40, started_s=1.0)
+        noted = job("wide", 4, arrival_s=2, waiting_s=60.0, promoted_waiting_s=50.0)
+        waits = _ranking(policy, early, noted, queues=queues)
+        assert (waits.names, waits.promoted) == (("wide", "early"), ())
+        runs = replace(noted, started_s=9.0, attained_gpu_s=99.0)
+        assert _line(policy, early, runs, queues=queues) == ("wide", "early")
+        assert _line(policy, early, replace(runs, attained_gpu_s=100.0), queues=queues) == ("early", "wide")
+
+    def test_among_promoted_ones_the_first_to_arrive_is_first(self) -> None:
+        jobs = [
+            job(name, arrival_s=arrival, started_s=started, promoted_waiting_s=5.0, waiting_s=5.0)
+            for name, arrival, started in (("a", 3.0, None), ("b", 1.0, None), ("c", 2.0, 2.0))
+        ]
+        assert _line("2d-las", *jobs, job("d", started_s=0.5), queues=self.queues) == ("b", "c", "a", "d")
 
     def test_the_plan_names_them(self) -> None:
         result = planned([node("n", 4)], [self._starving()], policy="2d-las", queues=self.queues)

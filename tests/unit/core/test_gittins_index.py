@@ -1,6 +1,7 @@
 """The Gittins index against its definition (Tiresias, section 3.2.2, Pseudocode 1)."""
 
 import math
+from fractions import Fraction
 
 import pytest
 from hypothesis import given
@@ -40,6 +41,27 @@ def test_the_best_index_is_the_supremum_over_all_quanta(services: list[int], att
     for one, index in zip(attained, best, strict=True):
         assert index == pytest.approx(_supremum(list(services), one), rel=1e-9)
         assert index * (1 + 1e-12) >= _ratio(list(services), one, 77.0)
+
+
+@given(services=st.lists(st.floats(0.1, 1e6), min_size=1, max_size=30), data=st.data())
+def test_the_best_index_is_exact_just_before_a_sample(services: list[float], data: st.DataObject) -> None:
+    """What is left there is far less than any of the numbers that it comes from."""
+    near = st.builds(lambda one, part: one * (1 - part), st.sampled_from(services), st.floats(1e-13, 1e-6))
+    attained = data.draw(st.lists(near | st.floats(0, 1.1e6), min_size=1, max_size=5))
+    best = ServiceDistribution(services).best_index(attained)
+    for one, index in zip(attained, best, strict=True):
+        assert index == pytest.approx(_exact_supremum(services, one), rel=1e-9)
+
+
+def _exact_supremum(services: list[float], attained: float) -> float:
+    left = sorted(Fraction(service) - Fraction(attained) for service in services if service > attained)
+    return max(
+        (
+            float(Fraction(sum(one <= quantum for one in left)) / sum(min(one, quantum) for one in left))
+            for quantum in left
+        ),
+        default=0.0,
+    )
 
 
 def test_services_of_four_eight_and_twelve() -> None:

@@ -56,6 +56,20 @@ def test_promotion_bounds_the_longest_wait() -> None:
     assert with_it[1] < 2100
 
 
+@pytest.mark.parametrize("policy", ["2d-las", "2d-gittins"])
+def test_promotion_bounds_the_wait_of_a_wide_job_that_never_started(policy: str) -> None:
+    """Four GPUs that jobs of one GPU keep busy: they never fall free at once."""
+    narrow = [traced(f"narrow-{n:03}", 95.0 * n, 370) for n in range(120)]
+    jobs = sorted([*narrow, traced("wide", 100, 600, gpus=4)], key=lambda one: one.arrival_s)
+    found = {}
+    for knob in (None, 1.0):
+        queues = PriorityQueues(thresholds_gpu_s=(3600.0,), promote_knob=knob, service_gpu_s=(370.0, 2400.0))
+        found[knob] = times(simulated(jobs, server(4), policy=policy, round_s=60, queues=queues))["wide"]
+    assert found[None] == (11675, 12275)
+    # it may wait 1 x 3600 / 4 s, is promoted in the round after, and nobody passes it again
+    assert found[1.0] == (1020, 1620)
+
+
 def test_under_head_of_line_blocking_a_short_job_waits_behind_one_that_does_not_fit() -> None:
     jobs = [traced("runs", 0, 100), traced("wide", 1, 50, gpus=2), traced("short", 2, 10)]
     blocked = times(simulated(jobs, server(2), policy="yarn-cs", round_s=1000))
