@@ -1,6 +1,7 @@
 """Options of the policies with discretised queues, `2d-las` and `2d-gittins`."""
 
 from collections.abc import Callable
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,6 @@ _DEFAULT = ",".join(f"{threshold:g}" for threshold in PriorityQueues().threshold
 _OPTIONS = {
     "thresholds_gpu_s": "--queue-thresholds",
     "promote_knob": "--promote-knob",
-    "service_gpu_s": "--service-distribution",
 }
 
 
@@ -33,7 +33,7 @@ def queue_options(command: Callable[..., Any]) -> Callable[..., Any]:
                 "--promote-knob",
                 type=float,
                 metavar="X",
-                help="2d-las and 2d-gittins: who waited X times as long as it ran goes back to the first queue.",
+                help="2d-las and 2d-gittins: who waited X times as long as it ran goes to the head of the first queue.",
             ),
             click.option(
                 "--service-distribution",
@@ -49,6 +49,10 @@ def queue_options(command: Callable[..., Any]) -> Callable[..., Any]:
 def queues_of(*, queue_thresholds: str, promote_knob: float | None, service_distribution: str | None) -> PriorityQueues:
     """Check and gather them; raises BadInputError that names the option, or the file and line."""
     thresholds = () if queue_thresholds == "none" else tuple(map(_threshold, queue_thresholds.split(",")))
+    if promote_knob is not None and not thresholds:
+        raise BadInputError(
+            "--promote-knob: without queues nobody is promoted; leave it out or give --queue-thresholds"
+        )
     services = () if service_distribution is None else _services(service_distribution)
     try:
         return PriorityQueues(thresholds_gpu_s=thresholds, promote_knob=promote_knob, service_gpu_s=services)
@@ -75,9 +79,12 @@ def _services(name: str) -> tuple[float, ...]:
         if not line.strip():
             continue
         try:
-            services.append(float(line))
+            service = float(line)
         except ValueError:
             raise BadInputError(f"{name}:{number}: {line.strip()!r} is no number; give GPU-seconds") from None
+        if not 0.0 < service < inf:
+            raise BadInputError(f"{name}:{number}: must be above 0 and finite, is {service}")
+        services.append(service)
     if not services:
         raise BadInputError(f"--service-distribution: {name} holds no number; give one a line")
     return tuple(services)

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from math import isfinite
 from pathlib import Path
 from typing import Any, Literal
 
@@ -37,6 +38,19 @@ class Seconds(click.FloatRange):
         number = float(super().convert(value, param, ctx))
         if not number <= _CENTURY_S:
             self.fail(f"{value} is not a number of seconds of at most {_CENTURY_S:,.0f}.", param, ctx)
+        return number
+
+
+class Within(click.FloatRange):
+    """A finite number within a range: FloatRange alone lets nan through."""
+
+    name = "number"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """The number, or click's error that names the option."""
+        number = float(super().convert(value, param, ctx))
+        if not isfinite(number):
+            self.fail(f"{value} is not a finite number.", param, ctx)
         return number
 
 
@@ -165,15 +179,15 @@ def run_options(command: Callable[..., Any]) -> Callable[..., Any]:
             click.option(
                 "--preemption-payback",
                 default=0.0,
-                type=seconds,
+                type=Within(min=0),
                 metavar="X",
                 help="Nor one whose run has not lasted X times as long as its preemption costs.",
             ),
             click.option(
                 "--pack-limit",
-                type=click.FloatRange(min=0.0),
+                type=Within(min=0, max=1),
                 metavar="SKEW",
-                help="Jobs with a larger skew wait for the fewest nodes, others take what is left over.",
+                help="0 to 1: jobs with a larger skew wait for the fewest nodes, others take what is left over.",
             ),
             click.option(
                 "--profiling-overhead", default=0.0, type=seconds, help="Seconds of each job's profile run on its GPUs."

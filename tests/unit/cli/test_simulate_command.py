@@ -114,6 +114,14 @@ def test_options_change_what_they_say(inputs: Path) -> None:
         (("--queue-thresholds", "5,3"), "--queue-thresholds[1]: 3 is not above 5; sort the thresholds"),
         (("--queue-thresholds", "x"), "--queue-thresholds: must be GPU-seconds A,B,.. that ascend, or none; 'x' is no"),
         (("--promote-knob", "-1"), "--promote-knob: must be above 0, is -1.0; leave it out to promote nobody"),
+        (
+            ("--promote-knob", "2", "--queue-thresholds", "none"),
+            "--promote-knob: without queues nobody is promoted; leave it out or give --queue-thresholds",
+        ),
+        (("--pack-limit", "nan"), "Invalid value for '--pack-limit': nan is not a finite number"),
+        (("--pack-limit", "40"), "Invalid value for '--pack-limit': 40.0 is not in the range 0<=x<=1"),
+        (("--preemption-payback", "nan"), "Invalid value for '--preemption-payback': nan is not a finite number"),
+        (("--preemption-payback", "-1"), "Invalid value for '--preemption-payback'"),
         (("--service-distribution", "/no/file"), "--service-distribution: cannot read /no/file"),
         (("--split", "1,2"), "Invalid value for '--split': must be three numbers"),
         (("--per-job", "/no/such/folder/out.csv"), "--per-job: there is no folder /no/such/folder; make it first"),
@@ -232,7 +240,9 @@ def test_a_trace_goes_into_a_folder_that_is_there(inputs: Path) -> None:
     [
         ("10\n\nten\n", ":3: 'ten' is no number; give GPU-seconds"),
         ("\n", " holds no number; give one a line"),
-        ("10\n0\n", "--service-distribution[1]: must be above 0 and finite, is 0.0"),
+        ("10\n\n-5\n", ":3: must be above 0 and finite, is -5.0"),
+        ("nan\n", ":1: must be above 0 and finite, is nan"),
+        ("10\n0\n", ":2: must be above 0 and finite, is 0.0"),
     ],
 )
 def test_a_bad_distribution_is_named(inputs: Path, text: str, line: str) -> None:
