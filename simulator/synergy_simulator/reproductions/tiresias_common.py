@@ -66,10 +66,20 @@ def _cluster(nodes: int, gpus: int) -> Cluster:
     return Cluster((pool,))
 
 
-def learned(workload: Workload) -> tuple[float, ...]:
-    """The threshold that the services of the trace's own jobs teach, as a cluster learns it from its finished jobs."""
-    services = [task.gpus * task.alone_s for task in workload.tasks]
+def learned(inputs: Inputs) -> tuple[float, ...]:
+    """The threshold that finished jobs teach, as on a cluster: of another trace of the same generator, one seed on."""
+    before = production(replace(inputs, seed=inputs.seed + 1))
+    services = [task.gpus * task.alone_s for task in before.tasks]
     return learned_thresholds(services, 2) or (GPU_HOUR,)
+
+
+def learned_note(inputs: Inputs, thresholds: Sequence[float]) -> str:
+    """Where the learned threshold comes from."""
+    hours = ", ".join(f"{threshold / GPU_HOUR:.2f}" for threshold in thresholds)
+    return (
+        f"The learned threshold is {hours} GPU-hours: what the jobs of another trace of the same generator, with seed "
+        f"{inputs.seed + 1}, teach (SchedulingPolicy.spec.queues.learnThresholds)."
+    )
 
 
 def case(label: str, workload: Workload, policy: str, *, thresholds: Sequence[float], **more: Any) -> Case:

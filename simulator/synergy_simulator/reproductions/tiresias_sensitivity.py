@@ -10,6 +10,7 @@ from synergy_simulator.reproductions.tiresias_common import (
     PRODUCTION_NOTE,
     case,
     learned,
+    learned_note,
     production,
     times,
 )
@@ -32,7 +33,8 @@ def fig15(inputs: Inputs) -> Findings:
 
 def _sensitivity(inputs: Inputs, policy: str, title: str) -> Findings:
     workload = production(inputs)
-    cases = _cases(inputs, workload, policy)
+    thresholds = learned(inputs)
+    cases = _cases(inputs, workload, policy, thresholds)
     summaries = dict(zip((one.label for one in cases), inputs.run(cases), strict=True))
     base = summaries["K 2, 1 h"]
     rows = [_row(label, summary, base) for label, summary in summaries.items()]
@@ -42,7 +44,7 @@ def _sensitivity(inputs: Inputs, policy: str, title: str) -> Findings:
             "The paper shows bars; its text says that 0.5 h is slightly worse and the others alike, that 3 and 4 "
             "queues gain 1 %, and that the knob cuts the longest JCT and changes the rest little."
         ),
-        "Learned thresholds are those of SchedulingPolicy.spec.queues.learnThresholds, from the trace's own services.",
+        learned_note(inputs, thresholds),
     ]
     figures = {label: summary.metrics.avg_jct_s / base.metrics.avg_jct_s for label, summary in summaries.items()}
     figures |= {f"{label}, longest": summary.jcts[-1] / base.jcts[-1] for label, summary in summaries.items()}
@@ -50,7 +52,7 @@ def _sensitivity(inputs: Inputs, policy: str, title: str) -> Findings:
     return Findings(title, header, rows, differs, (), figures)
 
 
-def _cases(inputs: Inputs, workload: Workload, policy: str) -> list[Case]:
+def _cases(inputs: Inputs, workload: Workload, policy: str, taught: tuple[float, ...]) -> list[Case]:
     def one(label: str, hours: tuple[float, ...], knob: float | None = None) -> Case:
         seconds = [GPU_HOUR * hour for hour in hours]
         return case(label, workload, policy, thresholds=seconds, promote_knob=knob)
@@ -59,7 +61,7 @@ def _cases(inputs: Inputs, workload: Workload, policy: str) -> list[Case]:
     knobs = (1.0, inf) if inputs.quick else KNOBS
     return [
         *(one(f"K 2, {hour:g} h", (hour,)) for hour in thresholds),
-        one("K 2, learned", tuple(threshold / GPU_HOUR for threshold in learned(workload))),
+        case("K 2, learned", workload, policy, thresholds=taught),
         *(one(f"K {count}", hours) for count, hours in QUEUES_H.items() if count > 2),
         *(one(f"knob {knob:g}", (1.0,), knob) for knob in knobs if knob != inf),
     ]
