@@ -98,7 +98,17 @@ async def policy(kube: KubeClient, product: None) -> AsyncIterator[Callable[...,
         await kube.merge_patch(SCHEDULING_POLICIES, "default", {"spec": spec})
 
     yield change
-    await kube.merge_patch(SCHEDULING_POLICIES, "default", {"spec": before})
+    now = (await kube.get(SCHEDULING_POLICIES, "default"))["spec"]
+    await kube.merge_patch(SCHEDULING_POLICIES, "default", {"spec": _back_to(before, now)})
+
+
+def _back_to(before: dict[str, Any], now: dict[str, Any]) -> dict[str, Any]:
+    """The merge patch that makes `now` what was before: what has come is null."""
+    undone = {
+        key: _back_to(value, now[key]) if isinstance(value, dict) and isinstance(now.get(key), dict) else value
+        for key, value in before.items()
+    }
+    return {**dict.fromkeys(now.keys() - before.keys()), **undone}
 
 
 @pytest_asyncio.fixture
