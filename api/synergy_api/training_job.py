@@ -366,8 +366,12 @@ class PlacementSpeed(ApiModel):
     gpu_type: Annotated[str, Field(description="GPU type it ran on.")]
     nodes: Annotated[int, Field(ge=1, description="Nodes its workers lay on.")]
     relative_speed: Annotated[
-        float, Field(gt=0, description="Measured throughput, divided by what the plan expected where it expected any.")
+        float,
+        Field(gt=0, description="Measured throughput divided by what the plan expected, the mean of the reports."),
     ]
+    reports: Annotated[
+        int, Field(ge=1, description="Reports that the mean is of, 100 at the most: older ones fade.")
+    ] = 1
 
 
 class Progress(ApiModel):

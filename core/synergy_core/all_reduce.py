@@ -10,10 +10,12 @@ OVERLAP = 2.0 / 3.0
 """Part of a step during which gradients are sent for nothing."""
 
 
-def spread_speed(step_bytes: int, steps_per_s: float, link_bytes_per_s: float, nodes: int = 2) -> float:
+def spread_speed(step_bytes: int, steps_per_s: float, link_bytes_per_s: float, nodes: int) -> float:
     """Speed on `nodes` nodes as part of that on one, where the link is free; 1 where the step hides it all.
 
-    `steps_per_s` is the speed on one node. Raises ValueError where a speed or the number of nodes makes no sense.
+    `steps_per_s` is the speed on one node. A job that is to be spread may land on as many nodes as it has GPUs, and
+    plans reckon with that: on many nodes a link carries up to twice what it does on two. Raises ValueError where a
+    speed or the number of nodes makes no sense.
     """
     if not steps_per_s > 0.0 or not link_bytes_per_s > 0.0 or nodes < 1:
         raise ValueError("speeds must be above 0, and nodes at least 1")

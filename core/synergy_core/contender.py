@@ -56,7 +56,7 @@ class Contender:
         """What the job may have on a pool."""
         self.is_profile_run = self.kind.is_profile_run
         """Whether it is run to be measured."""
-        self.placement = placement_of(job, rules, lambda: self.kind.best_speed(pools))
+        self.placement = placement_of(job, rules, lambda: self.kind.best_speed(pools), lambda: self._most_nodes(pools))
         """How its GPUs are to lie."""
 
     def __repr__(self) -> str:
@@ -138,6 +138,16 @@ class Contender:
     def may_use(self, pool: Pool) -> bool:
         """Whether the pool's GPU type is one of those it allows."""
         return self.kind.may_use(pool)
+
+    def _most_nodes(self, pools: Sequence[Pool]) -> int:
+        """Nodes that it could land on at the worst: one for each GPU, where there are so many that it may use."""
+        allowed = self.job.nodes
+        there = (
+            len(pool.nodes) if allowed is None else sum(name in pool.index for name in allowed)
+            for pool in pools
+            if self.may_use(pool)
+        )
+        return max(1, min(self.gpus, max(there, default=1)))
 
     def place(self, pool: Pool) -> Placement:
         """How its GPUs are to lie: a profile run is measured on one node where one is large enough."""

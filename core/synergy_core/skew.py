@@ -36,21 +36,15 @@ class PackRules:
 NO_RULES = PackRules()
 
 
-def placement_of(job: Job, rules: PackRules, steps_per_s: Callable[[], float]) -> Placement:
+def placement_of(job: Job, rules: PackRules, steps_per_s: Callable[[], float], nodes: Callable[[], int]) -> Placement:
     """How the job's GPUs are to lie: as it says itself; where it leaves that open, by what it is sensitive to.
 
-    `steps_per_s` is its speed at its share, 0 where that is not known.
+    `steps_per_s` is its speed at its share, 0 where that is not known; `nodes` the most nodes it could land on.
     """
     if rules.limit is None or job.placement != "auto" or job.gpus == 1 or job.purpose == "profile":
         return job.placement
-    known = _known_spread_speed(job, rules.link_bytes_per_s, steps_per_s)
+    known = job.spread_speed
+    if known is None and rules.link_bytes_per_s is not None and job.model_bytes is not None and steps_per_s() > 0.0:
+        known = spread_speed(job.model_bytes, steps_per_s(), rules.link_bytes_per_s, nodes())
     sensitive = job.skew > rules.limit if known is None else known < WORTH_PACKING
     return "pack" if sensitive else "spread"
-
-
-def _known_spread_speed(job: Job, link_bytes_per_s: float | None, steps_per_s: Callable[[], float]) -> float | None:
-    if job.spread_speed is not None:
-        return job.spread_speed
-    if link_bytes_per_s is None or job.model_bytes is None or steps_per_s() <= 0.0:
-        return None
-    return spread_speed(job.model_bytes, steps_per_s(), link_bytes_per_s)

@@ -1,34 +1,81 @@
 """Throughputs by number of nodes, as they are measured while a job runs here and there. Pure."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
+from synergy_api.pools import NodeCapacity
 from synergy_api.training_job import Allocation, PlacementSpeed
 
 MOST = 16
+"""Placements that are kept."""
+REMEMBERED = 100
+"""Reports that a mean is of: once there are more, each new one weighs a hundredth, and the oldest fade."""
+ENOUGH = 5
+"""Reports of a placement before anybody goes by it: one interval's speed says little against a limit of 5 %."""
+LEAST_SPEED, MOST_SPEED = 1e-6, 1e6
+"""Relative speeds beyond these make no sense: whoever reports them measured nothing."""
+
+Sizes = Mapping[str, Sequence[int]]
+"""GPUs of each node, by GPU type."""
 
 
 def placements_after(
     before: Sequence[PlacementSpeed], allocation: Allocation | None, run: int, steps_per_s: float
 ) -> list[PlacementSpeed]:
-    """The measured placements once the present one has reported; the newest report of each counts.
+    """The measured placements once the present one has reported: of each the mean of its reports.
 
     Speeds are taken relative to what the plan expects of the present CPU and memory, so that placements differ in
-    where the workers lie alone. A job that has lain in more ways than are kept forgets the oldest.
+    where the workers lie alone; where it expects none there is nothing to go by, and nothing is measured. A job that
+    has lain in more ways than are kept forgets the oldest.
     """
-    if allocation is None or allocation.run != run or not allocation.workers or steps_per_s <= 0.0:
+    if allocation is None or allocation.run != run or not allocation.workers or not allocation.steps_per_second:
         return list(before)
-    expected = allocation.steps_per_second or 1.0
-    nodes = len({share.node for share in allocation.workers})
-    now = PlacementSpeed(gpu_type=allocation.gpu_type, nodes=nodes, relative_speed=steps_per_s / expected)
-    others = [one for one in before if (one.gpu_type, one.nodes) != (now.gpu_type, now.nodes)]
+    speed = steps_per_s / allocation.steps_per_second
+    if not LEAST_SPEED <= speed <= MOST_SPEED:
+        return list(before)
+    where = (allocation.gpu_type, len({share.node for share in allocation.workers}))
+    reports, mean = 0, 0.0
+    others = []
+    for one in before:
+        if (one.gpu_type, one.nodes) == where:
+            reports, mean = min(one.reports, REMEMBERED - 1), one.relative_speed
+        else:
+            others.append(one)
+    mean += (speed - mean) / (reports + 1)
+    now = PlacementSpeed(gpu_type=where[0], nodes=where[1], relative_speed=mean, reports=reports + 1)
     return [*others, now][-MOST:]
 
 
-def spread_speed(placements: Sequence[PlacementSpeed]) -> float | None:
-    """Speed on the most nodes as part of that on the fewest, on the worst GPU type; None where it is not measured."""
+def sizes_of(capacities: Iterable[NodeCapacity]) -> Sizes:
+    """The sizes of the cluster's nodes."""
+    sizes: dict[str, list[int]] = {}
+    for capacity in capacities:
+        sizes.setdefault(capacity.gpu_type, []).append(capacity.gpus)
+    return sizes
+
+
+def spread_speed(placements: Iterable[PlacementSpeed], gpus: int, sizes: Sizes) -> float | None:
+    """Speed of a job of `gpus` on the most nodes as part of that on the fewest that could hold it, on the worst GPU
+    type.
+
+    None where either is not measured well enough: what a job has on three nodes and on four says nothing of what it
+    would have on one. The fewest are those of the whole cluster; a job that its template keeps off the large nodes
+    comes to no measured speed.
+    """
+    known = [one for one in placements if one.reports >= ENOUGH]
     found = []
-    for gpu_type in {one.gpu_type for one in placements}:
-        own = sorted((one.nodes, one.relative_speed) for one in placements if one.gpu_type == gpu_type)
-        if len(own) > 1:
+    for gpu_type in {one.gpu_type for one in known}:
+        fewest = _fewest_nodes(gpus, sizes.get(gpu_type, ()))
+        own = sorted((one.nodes, one.relative_speed) for one in known if one.gpu_type == gpu_type)
+        if len(own) > 1 and own[0][0] <= fewest:
             found.append(own[-1][1] / own[0][1])
     return min(found, default=None)
+
+
+def _fewest_nodes(gpus: int, sizes: Sequence[int]) -> int:
+    """Nodes that a job needs at least; 1, the least that there can be, where they could not hold it."""
+    room = 0
+    for count, size in enumerate(sorted(sizes, reverse=True), start=1):
+        room += size
+        if room >= gpus:
+            return count
+    return 1

@@ -13,7 +13,7 @@ from synergy_api.training_job import FINISHED
 from synergy_core.pack_limit import learned_pack_limit
 from synergy_core.service_sketch import counted, samples
 from synergy_extender.cluster.views import JobView
-from synergy_extender.leases.placements import spread_speed
+from synergy_extender.leases.placements import Sizes, spread_speed
 from synergy_extender.planning.marks import marks_of
 from synergy_extender.planning.standing import service_of
 
@@ -22,6 +22,7 @@ LEARN_FROM = 100
 """Jobs that must have finished before thresholds are learned from them."""
 _EMPTY = ServiceHistory()
 _NO_RULES = PackRules()
+_NO_SIZES: Sizes = {}
 
 
 def is_over(job: JobView) -> bool:
@@ -30,9 +31,16 @@ def is_over(job: JobView) -> bool:
 
 
 def updated(
-    before: ServiceHistory | None, jobs: Collection[JobView], queues: Queues, packing: PackRules = _NO_RULES
+    before: ServiceHistory | None,
+    jobs: Collection[JobView],
+    queues: Queues,
+    packing: PackRules = _NO_RULES,
+    sizes: Sizes = _NO_SIZES,
 ) -> ServiceHistory | None:
-    """The history with jobs that have finished since, and without the UIDs of those that know; None where none is."""
+    """The history with jobs that have finished since, and without the UIDs of those that know; None where none is.
+
+    `sizes` are those of the cluster's nodes: they tell which measured placements had the fewest nodes.
+    """
     known = before or _EMPTY
     over = sorted((job for job in jobs if is_over(job)), key=lambda job: job.uid)
     untold = {job.uid for job in over if not marks_of(job).counted}
@@ -46,7 +54,7 @@ def updated(
         counts=list(counts.values()),
         pending=[*pending, *(job.uid for job in fresh)],
         learned_thresholds_gpu_seconds=known.learned_thresholds_gpu_seconds,
-        learned_pack_limit_percent=_learned_limit(known, jobs) if packing.learn_pack_limit else None,
+        learned_pack_limit_percent=_learned_limit(known, jobs, sizes) if packing.learn_pack_limit else None,
     )
     if fresh or _wants_others(after, queues):
         after = after.model_copy(update={"learned_thresholds_gpu_seconds": _learned(after, queues)})
@@ -71,13 +79,15 @@ def pack_limit(packing: PackRules, history: ServiceHistory | None) -> float | No
     return None if percent is None else percent / 100.0
 
 
-def _learned_limit(history: ServiceHistory, jobs: Iterable[JobView]) -> float | None:
+def _learned_limit(history: ServiceHistory, jobs: Iterable[JobView], sizes: Sizes) -> float | None:
     """From the jobs that are there; what was learned from earlier ones stays until these teach something."""
-    progresses = [job.status.progress for job in jobs if job.status.progress is not None]
+    told = [(job.spec.gpus, job.status.progress) for job in jobs if job.status.progress is not None]
     measured = [
         (one.largest_tensor_bytes / one.model_bytes, speed)
-        for one in progresses
-        if one.model_bytes and one.largest_tensor_bytes and (speed := spread_speed(one.placements)) is not None
+        for gpus, one in told
+        if one.model_bytes
+        and one.largest_tensor_bytes
+        and (speed := spread_speed(one.placements, gpus, sizes)) is not None
     ]
     limit = learned_pack_limit(measured)
     return history.learned_pack_limit_percent if limit is None else round(limit * 100.0, 1)

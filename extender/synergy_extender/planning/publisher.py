@@ -16,6 +16,7 @@ from synergy_api.timestamps import format_time
 from synergy_core.model import SharesFrom
 from synergy_extender.cluster.cache import ClusterCache
 from synergy_extender.cluster.state import ClusterState
+from synergy_extender.leases.placements import sizes_of
 from synergy_extender.metrics import Metrics
 from synergy_extender.planning.conditions import news, policy_statuses, pool_statuses
 from synergy_extender.planning.history import updated
@@ -128,7 +129,8 @@ def _history(policies: Iterable[Object], state: ClusterState, policy: PolicyInFo
     date."""
     for item in policies:
         if item["metadata"]["name"] == DEFAULT_POLICY_NAME:
-            return updated(history_of(item), state.jobs.values(), policy.spec.queues, policy.spec.placement)
+            spec, sizes = policy.spec, sizes_of(state.capacities)
+            return updated(history_of(item), state.jobs.values(), spec.queues, spec.placement, sizes)
     return None
 
 

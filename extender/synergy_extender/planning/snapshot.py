@@ -20,6 +20,7 @@ from synergy_api.training_job import Allocation, NodeShare
 from synergy_core import model as core
 from synergy_extender.cluster.state import ClusterState
 from synergy_extender.cluster.views import JobView, Key, PodView
+from synergy_extender.leases.placements import sizes_of
 from synergy_extender.ledger import amounts_of_share
 from synergy_extender.planning.standing import Standing, open_run, standing
 from synergy_extender.planning.wishes import held, profiling, running_profile, training
@@ -88,6 +89,7 @@ class _Wishes:
         self._state = state
         self._now = now
         self._reserved = reserved
+        self._sizes = sizes_of(state.capacities)
         self._admitted: dict[str, tuple[str, ...] | None] = {}
 
     @cached_property
@@ -106,7 +108,7 @@ class _Wishes:
                 return self._holding(job)
             case Standing.LEAVING:
                 place = self._reserved.get(job.key)
-                return None if place is None else training(job, self._now, None, place)
+                return None if place is None else training(job, self._now, None, place, self._sizes)
             case Standing.WAITING:
                 return self._waiting(job)
             case _:
@@ -118,9 +120,8 @@ class _Wishes:
             return None
         if allocation.purpose == "Profile":
             return running_profile(job, allocation)
-        return training(
-            job, self._now, self._nodes(job, allocation), held(job, allocation, self._partners(job, allocation))
-        )
+        place = held(job, allocation, self._partners(job, allocation))
+        return training(job, self._now, self._nodes(job, allocation), place, self._sizes)
 
     def _partners(self, job: JobView, allocation: Allocation) -> tuple[str, ...]:
         """Those of its planned partners that still have their part of its GPU, or a kept place on it."""
@@ -139,7 +140,7 @@ class _Wishes:
         nodes = self._nodes(job)
         if job.status.phase == "Profiling" and job.status.profile is not None and job.status.profile.request:
             return profiling(job, _fitting(job.status.profile.request, self._rooms, nodes), nodes)
-        return training(job, self._now, nodes, self._reserved.get(job.key))
+        return training(job, self._now, nodes, self._reserved.get(job.key), self._sizes)
 
     def _nodes(self, job: JobView, allocation: Allocation | None = None) -> tuple[str, ...] | None:
         """The nodes that the template admits, None for all. Where the job stands it may stay."""

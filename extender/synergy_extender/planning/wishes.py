@@ -12,7 +12,7 @@ from synergy_api.training_job import Allocation, NodeShare, Progress, Slo, Train
 from synergy_core import model as core
 from synergy_core.colocation.usage import Usage
 from synergy_extender.cluster.views import JobView
-from synergy_extender.leases.placements import spread_speed
+from synergy_extender.leases.placements import Sizes, spread_speed
 from synergy_extender.planning.marks import marks_of, started_s
 from synergy_extender.planning.standing import (
     attained_gpu_seconds,
@@ -26,15 +26,18 @@ from synergy_extender.planning.standing import (
 _NOTHING = Progress()
 
 
-def training(job: JobView, now: float, nodes: tuple[str, ...] | None, running: core.Allocation | None) -> core.Job:
+def training(
+    job: JobView, now: float, nodes: tuple[str, ...] | None, running: core.Allocation | None, sizes: Sizes
+) -> core.Job:
     """The job as it wants to train, or trains where `running` is given.
 
-    `nodes` are those that its template admits, None for all. Raises FieldError if the spec contradicts itself.
+    `nodes` are those that its template admits, None for all; `sizes` those of the cluster's nodes. Raises FieldError
+    if the spec contradicts itself.
     """
     spec = job.spec
     marks = marks_of(job)
     cpu, memory = _bounds(job)
-    sizes = _tensors(job.status)
+    tensors, progress = _tensors(job.status), job.status.progress or _NOTHING
     return core.Job(
         name=str(job.key),
         gpus=spec.gpus,
@@ -50,10 +53,10 @@ def training(job: JobView, now: float, nodes: tuple[str, ...] | None, running: c
         started_s=started_s(job),
         promoted_gpu_s=marks.promoted_gpu_seconds,
         promoted_waiting_s=marks.promoted_waiting_seconds,
-        preemption_cost_s=_preemption_cost(job.status.progress or _NOTHING),
-        skew=core.UNKNOWN_SKEW if sizes is None else sizes[0] / sizes[1],
-        spread_speed=spread_speed(job.status.progress.placements) if job.status.progress is not None else None,
-        model_bytes=None if sizes is None else sizes[1],
+        preemption_cost_s=_preemption_cost(progress),
+        skew=core.UNKNOWN_SKEW if tensors is None else tensors[0] / tensors[1],
+        spread_speed=spread_speed(progress.placements, spec.gpus, sizes),
+        model_bytes=None if tensors is None else tensors[1],
         run_started_s=None if running is None else run_started(job, now),
         received_s=received_seconds(job, now),
         sharing=spec.sharing.allowed,

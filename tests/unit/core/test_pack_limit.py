@@ -8,11 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from support.placement_ilp import least_load, load_of
-from support.planning import holding, job, node, places, planned
+from support.planning import holding, job, node, places, planned, saturating
 from synergy_core.all_reduce import spread_speed
+from synergy_core.memory import Memory
 from synergy_core.model import FieldError, Job
 from synergy_core.pack_limit import learned_pack_limit
 from synergy_core.placement import choose
+from synergy_core.skew import PackRules
 
 TABLE_6 = {"VGG19": 0.715, "VGG16": 0.743, "VGG11": 0.773, "AlexNet": 0.61, "ResNet152": 0.039, "ResNet101": 0.053,
            "ResNet50": 0.092, "Inception4": 0.036, "Inception3": 0.086, "GoogleNet": 0.146}  # fmt: skip
@@ -49,8 +51,8 @@ class TestLearnedLimit:
 class TestAllReduce:
     def test_what_is_sent_beyond_the_backward_pass_is_lost(self) -> None:
         # a gigabyte over 1 GB/s takes a second on two nodes, of which 2/3 of the 0.3 s step are free
-        assert spread_speed(10**9, 1 / 0.3, 1e9) == pytest.approx(0.3 / (0.3 + 1.0 - 0.2))
-        assert spread_speed(10**8, 1 / 0.3, 1e9) == 1.0
+        assert spread_speed(10**9, 1 / 0.3, 1e9, 2) == pytest.approx(0.3 / (0.3 + 1.0 - 0.2))
+        assert spread_speed(10**8, 1 / 0.3, 1e9, 2) == 1.0
 
     def test_more_nodes_send_more(self) -> None:
         speeds = [spread_speed(10**9, 2.0, 1e9, nodes) for nodes in (1, 2, 4, 8, 64)]
@@ -79,6 +81,20 @@ class TestAllReduce:
         assert (runs(large, None), runs(large, 1e9)) == (True, False), "ten gigabytes a step are ten seconds"
         measured = job("measured", 2, wants=(6, 100), model_bytes=10**10, spread_speed=0.99)
         assert runs(measured, 1e9)
+
+    def test_as_many_nodes_are_reckoned_with_as_it_could_land_on(self) -> None:
+        """A gigabyte at 2 steps/s over 3 GB/s costs nothing on two nodes and a third of the speed on eight."""
+
+        def lies(gpus: int, nodes: int, allowed: int | None = None) -> str:
+            may_use = None if allowed is None else tuple(f"n{index}" for index in range(allowed))
+            two_a_second = {"V100": saturating(1, 20, speed=2.0)}
+            one = job("j", gpus, profiles=two_a_second, model_bytes=10**9, skew=0.9, nodes=may_use)
+            memory = Memory()
+            memory.begin(tuple(node(f"n{n}", 8) for n in range(nodes)), 0.0, PackRules(0.3, 3e9))
+            return memory.contender(one).placement
+
+        assert (lies(2, 8), lies(8, 8)) == ("spread", "pack"), "a worker for each GPU at the most"
+        assert (lies(8, 2), lies(8, 8, allowed=2)) == ("spread", "spread"), "and no more nodes than there are for it"
 
     def test_a_link_that_sends_nothing_is_refused(self) -> None:
         with pytest.raises(FieldError, match="link_bytes_per_s: must be above 0"):

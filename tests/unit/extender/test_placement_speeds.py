@@ -1,5 +1,6 @@
 """What a job says of its model, and how fast it was on how many nodes: kept, and told to the planner."""
 
+import json
 from typing import Any
 
 import pytest
@@ -10,19 +11,24 @@ from synergy_api.queues import PackRules, Queues, ServiceHistory
 from synergy_api.training_job import PlacementSpeed
 from synergy_core import model as core
 from synergy_extender.cluster.views import JobView, read_job
-from synergy_extender.leases.placements import MOST, spread_speed
+from synergy_extender.leases.placements import ENOUGH, MOST, REMEMBERED, spread_speed
 from synergy_extender.leases.reports import Report, Reported, progress_after, repaired
 from synergy_extender.planning.history import pack_limit, updated
 from synergy_extender.planning.policy import PolicyInForce, plan_config, policy_in_force
 from synergy_extender.planning.snapshot import build_snapshot
 
 
-def _reported(view: JobView, run: int, speed: float, *nodes: str, expected: float = 0.0, **said: Any) -> JobView:
+def _reported(
+    view: JobView, run: int, speed: float, *nodes: str, expected: float = 1.0, times: int = ENOUGH, **said: Any
+) -> JobView:
+    """The job after a run that has reported the speed so many times."""
     held = allocation(*(share(name) for name in nodes), run=run, stepsPerSecond=expected)
-    now = read_job({**job_object("j", gpus=len(nodes)), "status": {**_status(view), "allocation": held}})
-    progress = progress_after(now, Reported(run, Report(step=1, steps_per_second=speed, **said)), NOW)
-    over = {"service": {"run": run, "endedRun": run}, "progress": progress.to_wire()}
-    return read_job({**job_object("j"), "status": {**_status(now), **over}})
+    for _ in range(times):
+        now = read_job({**job_object("j", gpus=len(nodes)), "status": {**_status(view), "allocation": held}})
+        progress = progress_after(now, Reported(run, Report(step=1, steps_per_second=speed, **said)), NOW)
+        over = {"service": {"run": run, "endedRun": run}, "progress": progress.to_wire()}
+        view = read_job({**job_object("j"), "status": {**_status(now), **over}})
+    return view
 
 
 def _status(view: JobView) -> dict[str, Any]:
@@ -95,16 +101,56 @@ def test_a_repair_of_the_steps_keeps_what_is_known_of_the_model() -> None:
 
 def test_the_worst_gpu_type_counts_and_what_is_kept_is_bounded() -> None:
     def speed(gpu_type: str, nodes: int, relative: float) -> PlacementSpeed:
-        return PlacementSpeed(gpu_type=gpu_type, nodes=nodes, relative_speed=relative)
+        return PlacementSpeed(gpu_type=gpu_type, nodes=nodes, relative_speed=relative, reports=ENOUGH)
 
-    assert spread_speed([speed("V100", 1, 1.0), speed("T4", 2, 0.1)]) is None
+    assert spread_speed([speed("V100", 1, 1.0), speed("T4", 2, 0.1)], 4, {}) is None
     known = [speed("V100", 1, 1.0), speed("V100", 4, 0.9), speed("T4", 2, 0.5), speed("T4", 1, 1.0)]
-    assert spread_speed(known) == 0.5
+    assert spread_speed(known, 4, {}) == 0.5
     view = job("j")
     for nodes in range(1, MOST + 5):
         view = _reported(view, nodes, 1.0, *(f"n{index}" for index in range(nodes)))
     assert view.status.progress is not None
     assert [one.nodes for one in view.status.progress.placements] == list(range(5, MOST + 5))
+
+
+def test_only_the_fewest_nodes_that_could_hold_it_are_compared_with() -> None:
+    def seen_on(*nodes: int) -> list[PlacementSpeed]:
+        return [PlacementSpeed(gpu_type="V100", nodes=n, relative_speed=1.0 / n, reports=ENOUGH) for n in nodes]
+
+    assert spread_speed(seen_on(3, 4), 8, {"V100": [8, 4, 4]}) is None, "one node could hold it"
+    assert spread_speed(seen_on(2, 4), 16, {"V100": [4, 8, 4, 8]}) == pytest.approx(0.5)
+    assert spread_speed(seen_on(2, 4), 16, {"V100": [8, 4, 4]}) == pytest.approx(0.5), "on larger nodes, gone since"
+    assert spread_speed(seen_on(2, 4), 17, {"V100": [8, 4, 4]}) is None, "no nodes hold it now"
+    assert spread_speed(seen_on(2, 4), 16, {"T4": [8, 8]}) is None, "nodes of the type are not known"
+    assert spread_speed(seen_on(1, 4), 16, {}) == pytest.approx(0.25), "no fewer than one"
+
+
+def test_where_the_plan_expects_no_speed_nothing_is_measured() -> None:
+    view = _reported(job("j"), 1, 9.0, "n1", expected=0.0)
+    assert view.status.progress is not None
+    assert view.status.progress.placements == []
+
+
+def test_a_placement_s_speed_is_the_mean_of_its_reports() -> None:
+    view = _reported(job("j"), 1, 10.0, "n1", expected=10.0, times=20)
+    view = _reported(view, 2, 10.0, "n1", "n2", expected=10.0, times=ENOUGH - 1)
+    assert _core(view).spread_speed is None, "not enough reports yet"
+    view = _reported(view, 2, 10.0, "n1", "n2", expected=10.0, times=16)
+    view = _reported(view, 2, 8.0, "n1", "n2", expected=10.0, times=1)
+    slow = _core(view).spread_speed
+    assert slow == pytest.approx((20 + 0.8) / 21), "one slow report changes little"
+    view = _reported(view, 3, 5.0, "n1", "n2", expected=10.0, times=5 * REMEMBERED)
+    assert _core(view).spread_speed == pytest.approx(0.5, abs=0.01), "what lasts is followed"
+    assert view.status.progress is not None
+    assert [one.reports for one in view.status.progress.placements] == [20, REMEMBERED], "and the state is bounded"
+
+
+@pytest.mark.parametrize(("speed", "expected"), [(1e308, 1e-3), (1e308, 1.0), (5e-324, 10.0)])
+def test_a_speed_that_makes_no_sense_measures_nothing(speed: float, expected: float) -> None:
+    view = _reported(job("j"), 1, speed, "n1", expected=expected)
+    assert view.status.progress is not None
+    assert view.status.progress.placements == []
+    json.dumps(view.status.to_wire(), allow_nan=False)
 
 
 @pytest.mark.parametrize(
@@ -118,7 +164,10 @@ def test_sizes_that_contradict_each_other_are_refused(said: dict[str, int]) -> N
 def _measured(skew: int, spread: float, name: str) -> JobView:
     """A job whose largest tensor is so many per cent of its model."""
     speeds = {1: 1.0, 2: spread}
-    placements = [{"gpuType": "V100", "nodes": nodes, "relativeSpeed": speed} for nodes, speed in speeds.items()]
+    placements = [
+        {"gpuType": "V100", "nodes": nodes, "relativeSpeed": speed, "reports": ENOUGH}
+        for nodes, speed in speeds.items()
+    ]
     return job(name, status={"progress": {"largestTensorBytes": skew, "modelBytes": 100, "placements": placements}})
 
 
