@@ -1,12 +1,15 @@
 """The knobs of the policies that know no durations, and what they leave in a job's status (Tiresias)."""
 
 from itertools import pairwise
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 from pydantic import AfterValidator, Field, JsonValue, model_validator
 
 from synergy_api.base import ApiModel, Timestamp
+from synergy_core import service_sketch
 
+_SORTED: list[JsonValue] = [{"rule": "self.isSorted()", "message": "must ascend"}]
+"""What the API server can check of a long list in one pass; that each value is there once is checked on reading."""
 _ASCENDING: list[JsonValue] = [
     {
         "rule": "self.isSorted() && self.all(a, self.exists_one(b, b == a))",
@@ -14,11 +17,13 @@ _ASCENDING: list[JsonValue] = [
     }
 ]
 
+Number = TypeVar("Number", int, float)
 
-def _ascend(thresholds: list[float]) -> list[float]:
-    if any(high <= low for low, high in pairwise(thresholds)):
+
+def _ascend(values: list[Number]) -> list[Number]:
+    if any(high <= low for low, high in pairwise(values)):
         raise ValueError("must ascend, each value once")
-    return thresholds
+    return values
 
 
 class Queues(ApiModel):
@@ -126,11 +131,17 @@ class ServiceHistory(ApiModel):
 
     jobs: Annotated[int, Field(ge=0, description="Finished jobs counted so far; old ones are forgotten by halves.")] = 0
     buckets: Annotated[
-        list[Annotated[int, Field(ge=0)]],
-        Field(max_length=512, description="Buckets that hold jobs: bucket i is (1.1^(i-1), 1.1^i] GPU-seconds."),
+        list[Annotated[int, Field(ge=0, le=service_sketch.LAST)]],
+        AfterValidator(_ascend),
+        Field(
+            max_length=512,
+            description="Buckets that hold jobs, ascending: bucket i is (1.1^(i-1), 1.1^i] GPU-seconds.",
+            json_schema_extra={"x-kubernetes-validations": _SORTED},
+        ),
     ] = []
     counts: Annotated[
-        list[Annotated[int, Field(ge=1)]], Field(max_length=512, description="Jobs in each of these buckets.")
+        list[Annotated[int, Field(ge=1, le=service_sketch.MOST)]],
+        Field(max_length=512, description="Jobs in each of these buckets."),
     ] = []
     pending: Annotated[
         list[Annotated[str, Field(max_length=64)]],

@@ -1,7 +1,7 @@
 """The service that finished jobs have needed, in bounded space: a histogram with buckets of equal relative width.
 
 Bucket i counts the services in (WIDTH^(i-1), WIDTH^i] GPU-seconds; each is told back within 5 % (Masson, Rim, Lee,
-"DDSketch", VLDB 2019, section 2). Services from one GPU-second to a million GPU-years need 364 buckets at the most.
+"DDSketch", VLDB 2019, section 2). Services from one GPU-second to a million GPU-years need 328 buckets at the most.
 What is old is forgotten by halves: a cluster's jobs of last year say little about those of today.
 """
 
@@ -13,12 +13,13 @@ from math import ceil, log
 WIDTH = 1.1
 MOST = 10_000
 """Jobs that are counted before all counts are halved."""
-_LAST = ceil(log(1e6 * 365.25 * 86400) / log(WIDTH))
+LAST = ceil(log(1e6 * 365.25 * 86400) / log(WIDTH))
+"""The last bucket: it counts all services beyond, too."""
 
 
 def bucket(service_gpu_s: float) -> int:
     """Index of the bucket of a service, GPU-seconds."""
-    return min(_LAST, max(0, ceil(log(service_gpu_s) / log(WIDTH)))) if service_gpu_s > 0 else 0
+    return min(LAST, max(0, ceil(log(service_gpu_s) / log(WIDTH)))) if service_gpu_s > 0 else 0
 
 
 def counted(counts: Mapping[int, int], services_gpu_s: Iterable[float]) -> dict[int, int]:

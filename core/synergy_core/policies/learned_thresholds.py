@@ -26,12 +26,14 @@ Floats = npt.NDArray[np.float64]
 def learned_thresholds(service_gpu_s: Sequence[float], queues: int, load: float = LOAD) -> tuple[float, ...] | None:
     """The `queues` - 1 thresholds, GPU-seconds ascending, with the least mean time in the system.
 
-    None where the services do not have so many different values. Raises ValueError where `queues` is below 2 or `load`
-    not between 0 and 1.
+    None where the services, of which there may be none, do not have so many different values. Raises ValueError where
+    `queues` is below 2 or `load` not between 0 and 1.
     """
     if queues < 2 or not 0.0 < load < 1.0:
         raise ValueError("thresholds need two queues at least and a load between 0 and 1")
     services = np.sort(np.asarray(service_gpu_s, dtype=np.float64))
+    if services.size == 0:
+        return None
     inner = np.unique(np.quantile(services, np.linspace(0.0, 1.0, _CANDIDATES), method="inverted_cdf"))[:-1]
     if inner.size < queues - 1:
         return None

@@ -19,7 +19,7 @@ from synergy_extender.planning.standing import service_of
 
 PENDING_AT_ONCE = 256
 LEARN_FROM = 100
-"""Jobs that must have finished before thresholds are learned from them."""
+"""Jobs that must have finished before thresholds are learned from them, or `2d-gittins` goes by their service."""
 _EMPTY = ServiceHistory()
 _NO_RULES = PackRules()
 _NO_SIZES: Sizes = {}
@@ -62,8 +62,13 @@ def updated(
 
 
 def service_samples(history: ServiceHistory | None) -> tuple[float, ...]:
-    """The finished jobs' service as the planner takes it, GPU-seconds."""
-    return () if history is None else samples(dict(zip(history.buckets, history.counts, strict=True)))
+    """The finished jobs' service as the planner takes it, GPU-seconds; none before enough have finished.
+
+    Of a few jobs a distribution says that whoever has had more service than all of them will never end.
+    """
+    if history is None or history.jobs < LEARN_FROM:
+        return ()
+    return samples(dict(zip(history.buckets, history.counts, strict=True)))
 
 
 def thresholds(queues: Queues, history: ServiceHistory | None) -> tuple[float, ...]:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from synergy_core.policies.gittins_index import ServiceDistribution
 from synergy_core.policies.learned_thresholds import learned_thresholds, mean_time
-from synergy_core.service_sketch import MOST, WIDTH, bucket, counted, samples
+from synergy_core.service_sketch import LAST, MOST, WIDTH, bucket, counted, samples
 
 SERVICES = st.lists(st.floats(1.0, 1e12), min_size=1, max_size=60)
 
@@ -34,7 +34,7 @@ def test_it_is_bounded_and_the_old_is_forgotten() -> None:
     for _ in range(12):
         counts = counted(counts, (10 ** chance.uniform(-3, 20, MOST)).tolist())
         assert sum(counts.values()) <= MOST
-        assert len(counts) <= 365
+        assert max(counts) <= LAST
     assert counts[bucket(50.0)] < MOST / 10
     assert len(samples(counts)) == 1000
 
@@ -81,6 +81,7 @@ class TestThresholds:
     def test_too_few_different_services_teach_nothing(self) -> None:
         assert learned_thresholds([5.0, 5.0, 7.0], 3) is None
         assert learned_thresholds([5.0], 2) is None
+        assert learned_thresholds([], 2) is None
 
     @pytest.mark.parametrize(("queues", "load"), [(1, 0.9), (2, 0.0), (2, 1.0)])
     def test_what_makes_no_sense_is_refused(self, queues: int, load: float) -> None:

@@ -9,12 +9,12 @@ from pydantic import ValidationError
 
 from support.cluster import NOW, cluster, job_object, node_object
 from synergy_api.queues import Queues, ServiceHistory
-from synergy_core.service_sketch import bucket
+from synergy_core.service_sketch import LAST, MOST, bucket
 from synergy_extender.cluster.views import JobView, read_job
 from synergy_extender.ledger import AssumedBindings
 from synergy_extender.planning.decide import decide
 from synergy_extender.planning.history import LEARN_FROM, PENDING_AT_ONCE, service_samples, thresholds, updated
-from synergy_extender.planning.policy import PolicyInForce, plan_config, policy_in_force
+from synergy_extender.planning.policy import PolicyInForce, history_of, plan_config, policy_in_force
 from synergy_extender.planning.writer import body_of
 from synergy_extender.rounds import Moment, Rounds
 
@@ -117,7 +117,8 @@ def test_thresholds_are_learned_once_enough_have_finished_and_as_many_as_are_wri
 
 
 def test_the_planner_is_given_the_history_of_the_policy_s_status() -> None:
-    history = updated(None, views({"a": finished("a", 100.0), "b": finished("b", 9.0)}), QUEUES)
+    services = {str(number): 100.0 if number else 9.0 for number in range(LEARN_FROM)}
+    history = updated(None, views({name: finished(name, service) for name, service in services.items()}), QUEUES)
     assert history is not None
     written = {
         "metadata": {"name": "default"},
@@ -127,11 +128,40 @@ def test_the_planner_is_given_the_history_of_the_policy_s_status() -> None:
     policy = policy_in_force(written, PolicyInForce())
     assert policy.history == history
     assert plan_config(policy, "round").queues.service_gpu_s == service_samples(history)
-    assert service_samples(history) == pytest.approx((9.0, 100.0), rel=0.05)
+    assert service_samples(history) == pytest.approx((9.0, *[100.0] * (LEARN_FROM - 1)), rel=0.05)
     las = policy_in_force({**written, "spec": {"policy": "2d-las"}}, PolicyInForce())
     assert plan_config(las, "round").queues.service_gpu_s == ()
     invalid = policy_in_force({**written, "spec": {"policy": "whim"}}, policy)
     assert (invalid.history, invalid.spec) == (history, policy.spec)
+
+
+def test_few_finished_jobs_are_no_distribution() -> None:
+    few = updated(None, views({str(n): finished(str(n), 9.0) for n in range(LEARN_FROM - 1)}), QUEUES)
+    assert few is not None
+    assert few.jobs == LEARN_FROM - 1
+    assert service_samples(few) == service_samples(None) == ()
+
+
+@pytest.mark.parametrize(
+    ("buckets", "counts", "problem"),
+    [
+        ([100_000], [1], "less than or equal to"),
+        ([-1], [1], "greater than or equal to"),
+        ([7, 7], [1, 1], "must ascend, each value once"),
+        ([8, 7], [1, 1], "must ascend, each value once"),
+        ([7], [10**400], "less than or equal to"),
+    ],
+)
+def test_buckets_that_there_are_not_are_refused(buckets: list[int], counts: list[int], problem: str) -> None:
+    with pytest.raises(ValidationError, match=problem):
+        ServiceHistory(jobs=LEARN_FROM, buckets=buckets, counts=counts)
+    written = {"metadata": {"name": "default"}, "status": {"history": {"buckets": buckets, "counts": counts}}}
+    assert history_of(written) is None, "it is begun anew"
+
+
+def test_the_largest_history_can_be_planned_with() -> None:
+    whole = ServiceHistory(jobs=LEARN_FROM, buckets=list(range(LAST + 1)), counts=[MOST] * (LAST + 1))
+    assert len(service_samples(ServiceHistory.model_validate(whole.to_wire()))) == 1000
 
 
 def test_a_history_that_makes_no_sense_is_begun_anew() -> None:
