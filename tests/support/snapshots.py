@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from synergy_core.mechanisms import MECHANISMS
-from synergy_core.model import Job, Mode, Node, Plan, PlanConfig, Profile, Snapshot
+from synergy_core.model import Allocation, Job, Mode, Node, Plan, PlanConfig, PriorityQueues, Profile, Snapshot
 from synergy_core.plan import plan
 from synergy_core.policies import POLICIES
 from synergy_core.policies.time_shares import NAMES as SHARE_TIME
@@ -17,12 +17,22 @@ GIB = 2**30
 FURTHER = ("network", "storage")
 TYPES = ("A100", "V100")
 
+THRESHOLDS = (2.0, 4.0)
+"""GPU-seconds; `jobs` draws what they have attained on both sides."""
+
+queue_settings = st.builds(
+    PriorityQueues,
+    thresholds_gpu_s=st.sampled_from((THRESHOLDS, THRESHOLDS[:1], ())),
+    promote_knob=st.sampled_from((None, 0.5, 2.0)),
+    service_gpu_s=st.sampled_from(((), (1.0, 3.0, 3.5, 9.0))),
+)
+
 FUNGIBLE = ("proportional", "tune")
 """Mechanisms that let run whoever's GPUs fit."""
 
 
 def configs_of(
-    mechanisms: Iterable[str], policies: Iterable[str] = POLICIES.keys() - {"yarn-cs"}, **more: Any
+    mechanisms: Iterable[str], policies: Iterable[str] = tuple(POLICIES), **more: Any
 ) -> st.SearchStrategy[PlanConfig]:
     return st.builds(
         PlanConfig,
@@ -30,6 +40,7 @@ def configs_of(
         mechanism=st.sampled_from(sorted(mechanisms)),
         mode=st.sampled_from(("round", "fill")),
         profile_gpu_percent=st.sampled_from((0, 25, 100)),
+        queues=queue_settings,
         **more,
     )
 
@@ -107,6 +118,21 @@ def profiles(draw: st.DrawFn, gpus: int, *, plain: bool = False) -> Profile:
 
 
 @st.composite
+def clocks(draw: st.DrawFn, *, ran: bool) -> dict[str, Any]:
+    """What discretised queues go by. A job that runs has started; one that never did has attained nothing."""
+    started = ran or draw(st.booleans())
+    attained, waiting = (float(draw(st.integers(0, 6))) for _ in range(2))
+    promoted = draw(st.booleans())
+    return {
+        "attained_gpu_s": attained if started else 0.0,
+        "waiting_s": waiting,
+        "started_s": float(draw(st.integers(-3, 0))) if started else None,
+        "promoted_gpu_s": float(draw(st.integers(0, int(attained)))) if promoted and started else 0.0,
+        "promoted_waiting_s": float(draw(st.integers(0, int(waiting)))) if promoted else 0.0,
+    }
+
+
+@st.composite
 def jobs(draw: st.DrawFn, name: str, *, plain: bool = False) -> Job:
     """A job; a plain one has no bounds, is no profile run, and its matrix is as the memory model gives it."""
     gpus = draw(st.sampled_from((1, 1, 1, 2, 2, 3, 4, 6, 8, 12)))
@@ -123,7 +149,7 @@ def jobs(draw: st.DrawFn, name: str, *, plain: bool = False) -> Job:
         name=name,
         gpus=gpus,
         arrival_s=float(draw(st.integers(0, 5))),
-        attained_gpu_s=float(draw(st.integers(0, 5))),
+        **draw(clocks(ran=False)),
         steps_total=draw(st.sampled_from((None, 100, 1000))),
         steps_done=draw(st.integers(0, 100)),
         gpu_types=types,
@@ -149,7 +175,18 @@ def queues(draw: st.DrawFn, prefix: str, *, plain: bool = False, max_size: int =
 def later(snapshot: Snapshot, result: Plan) -> Snapshot:
     """The cluster once the plan has been carried out."""
     given = {allocation.job: allocation for allocation in result.allocations}
-    return replace(snapshot, jobs=tuple(replace(job, running=given.get(job.name)) for job in snapshot.jobs))
+    return replace(
+        snapshot, jobs=tuple(_after(job, given.get(job.name), result, snapshot.now) for job in snapshot.jobs)
+    )
+
+
+def _after(job: Job, running: Allocation | None, result: Plan, now: float) -> Job:
+    marks: dict[str, Any] = {}
+    if job.started_s is None and running is not None:
+        marks["started_s"] = now
+    if job.name in result.promoted:
+        marks |= {"promoted_gpu_s": job.attained_gpu_s, "promoted_waiting_s": job.waiting_s}
+    return replace(job, running=running, **marks)
 
 
 def _changed(node: Node, other: Node) -> Node:
@@ -170,7 +207,7 @@ def snapshots(draw: st.DrawFn, *, plain: bool = False, foreign: bool = True, dis
     aged = tuple(
         replace(
             job,
-            attained_gpu_s=float(draw(st.integers(0, 5))),
+            **draw(clocks(ran=job.running is not None)),
             run_started_s=None if job.running is None else draw(st.sampled_from((None, -50.0, -500.0))),
         )
         for job in stayed

@@ -79,7 +79,11 @@ def _idle(snapshot: Snapshot, allocations, gpu_type: str) -> dict[str, int]:
 
 def _fits(job: Job, idle: dict[str, int]) -> bool:
     rooms = [room for node, room in idle.items() if job.nodes is None or node in job.nodes]
-    return (max(rooms, default=0) if job.placement == "consolidate" else sum(rooms)) >= job.gpus
+    one_node = job.placement in (
+        "consolidate",
+        "pack",
+    )  # who is packed waits for the fewest nodes: one would do at least
+    return (max(rooms, default=0) if one_node else sum(rooms)) >= job.gpus
 
 
 def _types(snapshot: Snapshot, job: Job) -> set[str]:
@@ -108,7 +112,7 @@ def test_nobody_waits_for_gpus_that_a_job_behind_it_has(snapshot: Snapshot, conf
     waiting = {entry.job for entry in result.waiting}
     line = sorted(snapshot.jobs, key=lambda job: (job.arrival_s, job.name))
     for position, job in enumerate(line):
-        if job.name not in waiting or job.placement == "consolidate" or job.nodes is not None:
+        if job.name not in waiting or job.placement in ("consolidate", "pack") or job.nodes is not None:
             continue
         behind = {other.name for other in line[position:] if other.running is None or other.preemptible}
         others = tuple(a for a in result.allocations if a.job not in behind)
@@ -136,6 +140,7 @@ def test_a_plan_carried_out_is_planned_again_without_a_restart(snapshot: Snapsho
     # a job that may not be preempted keeps what it was given: the others' shares are worked out anew, without it
     assume(config.policy not in SHARE_TIME or all(job.preemptible or job.running is not None for job in snapshot.jobs))
     again = plan(later(snapshot, result), config)
+    assume(not again.promoted)  # who had waited long enough when it was displaced comes back at once, to the head
     first, second = ({(a.job, a.gpu_type) for a in one.allocations} for one in (result, again))
     # who is bound to one node or to certain nodes may have been refused a node that packing left free in the end
     picky = {job.name for job in snapshot.jobs if job.nodes is not None or job.placement == "consolidate"}
