@@ -3,7 +3,7 @@
 policy (who should run) -> rounds (who stays, enters, leaves) -> mechanism (CPU and memory, nodes) -> plan
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 from math import inf
 
@@ -43,7 +43,7 @@ def plan(snapshot: Snapshot, config: PlanConfig, memory: Memory | None = None) -
     roster = Roster(snapshot.jobs, memory)
     kept = _out_of_reach(roster.running, config)
     grouping = Grouping(snapshot, pools, config)
-    pairs = Combinations(grouping, memory.pairs) if _by_matrix(config, pools) else None
+    pairs = Combinations(grouping, memory.pairs) if _by_matrix(config) else None
     ranking = _ranking(snapshot, roster, memory, config, pairs)
     teams = teams_of(snapshot, ranking, pools, config, grouping)
     planned = roster if teams is NO_TEAMS else Roster(teams.jobs(snapshot.jobs), memory)
@@ -94,10 +94,11 @@ def _check(config: PlanConfig) -> None:
         raise FieldError("demand_tolerance", f"must be at least 0 and below 1, is {config.demand_tolerance}")
 
 
-def _by_matrix(config: PlanConfig, pools: Sequence[Pool]) -> bool:
-    """Whether an allocation matrix says who shares; of `fifo` a line does on one GPU type, unless it is asked for."""
+def _by_matrix(config: PlanConfig) -> bool:
+    """Whether an allocation matrix says who shares. Under `fifo` a line does, unless the matrix is asked for: it would
+    give jobs other GPUs and partners from round to round, and who asks for a line wants to stay."""
     if config.colocation == "auto":
-        return config.policy in WITH_PAIRS and (config.policy != "fifo" or len(pools) > 1)
+        return config.policy in WITH_PAIRS - {"fifo"}
     return config.colocation == "gavel"
 
 

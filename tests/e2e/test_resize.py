@@ -152,6 +152,10 @@ async def third_gpu(kube: KubeClient, devcluster: synergy_devcluster.Cluster) ->
     await allocatable(2)
 
 
+def _trained(found: Json, _: list[Json]) -> bool:
+    return all(((found.get(name) or {}).get("progress") or {}).get("steps", 0) >= 3 for name in ("one", "two"))
+
+
 @pytest.mark.timeout(300)
 async def test_two_jobs_give_cpu_to_a_third_and_get_it_back(
     jobs: Jobs, third_gpu: None, policy: Callable[..., Awaitable[None]]
@@ -161,6 +165,7 @@ async def test_two_jobs_give_cpu_to_a_third_and_get_it_back(
         for name in ("one", "two"):
             await jobs.submit(name, steps=100_000, most=600, memory={128: 1.0})
         before = {name: await jobs.has(name, "cpu", "600m") for name in ("one", "two")}
+        await jobs.until("both to have made steps with it", _trained)
         await jobs.submit("three", steps=60, most=600, memory={128: 1.0})
         for name in ("one", "two", "three"):
             await jobs.has(name, "cpu", "400m")

@@ -19,7 +19,7 @@ from synergy_simulator.sharing import BUILT_IN
 from synergy_simulator.workload import Workload, build_workload, with_usages
 
 MODES: Final[tuple[ColocationMode, ...]] = ("none", "thesis", "gavel", "auto")
-POLICIES: Final = ("max-min-fairness", "fifo")
+POLICIES: Final = ("max-min-fairness", "gavel-fifo")
 SPLITS: Final[Mapping[str, Split]] = {
     "(20,70,10)": Split(20, 70, 10),
     "(60,20,20)": Split(60, 20, 20),
