@@ -82,7 +82,8 @@ class Combinations:
         """By type and job, the part of its speed there that is its fair share."""
         equal = alone @ (workers / max(1.0, workers.sum()))
         with np.errstate(divide="ignore", invalid="ignore"):
-            part = self._grouping.fair * np.minimum(1.0, np.where(alone > 0, equal[:, None] / alone, 1.0))
+            of_gpus = np.array([self._grouping.fair(job) for job in jobs])
+            part = of_gpus[:, None] * np.minimum(1.0, np.where(alone > 0, equal[:, None] / alone, 1.0))
         names = [job.name for job in jobs]
         return {
             gpu_type: dict(zip(names, part[:, column].tolist(), strict=True)) for column, gpu_type in enumerate(types)

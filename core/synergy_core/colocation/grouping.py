@@ -4,6 +4,7 @@ What a job keeps is its speed relative to its own at the GPU-proportional share,
 memory (`team`).
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -51,9 +52,10 @@ class Grouping:
         self.rules = Rules(snapshot.nodes, snapshot.jobs, config, snapshot.now)
         self.pools = {pool.gpu_type: pool for pool in pools}
         self._tolerance = config.demand_tolerance
-        wanted = sum(job.gpus for job in snapshot.jobs)
-        self.fair = min(1.0, sum(pool.open_gpus[0] for pool in pools) / max(1, wanted))
-        """A job's fair share: the GPUs there are for each that is wanted."""
+        self._wanted = Counter[frozenset[str]]()
+        for job in snapshot.jobs:
+            self._wanted[self._types(job)] += job.gpus
+        self._fair: dict[frozenset[str], float] = {}
         self._members: dict[tuple[str, str], Member] = {}
 
     def together(self, jobs: Sequence[Job], gpu_type: str, fractions: Sequence[float] | None = None) -> Group | None:
@@ -74,9 +76,22 @@ class Grouping:
         each = tuple(one.kept(part) for one, part in zip(members, parts, strict=True))
         return Group(gpu_type, list(jobs), nodes, members, each)
 
+    def fair(self, job: Job) -> float:
+        """A job's fair share: of the types that it may use, the GPUs there are for each that is wanted by it and by all
+        who may use one of them too."""
+        types = self._types(job)
+        if types not in self._fair:
+            there = sum(self.pools[gpu_type].open_gpus[0] for gpu_type in types)
+            wanted = sum(gpus for others, gpus in self._wanted.items() if others & types)
+            self._fair[types] = min(1.0, there / max(1, wanted))
+        return self._fair[types]
+
+    def _types(self, job: Job) -> frozenset[str]:
+        return frozenset(self.pools.keys() & set(job.gpu_types) if job.gpu_types else self.pools.keys())
+
     def bearable(self, group: Group) -> bool:
         """Whether everybody keeps its fair share, or what its user wants it to."""
-        return all(self.bears(job, kept, self.fair) for job, kept in zip(group.jobs, group.each, strict=True))
+        return all(self.bears(job, kept, self.fair(job)) for job, kept in zip(group.jobs, group.each, strict=True))
 
     def bears(self, job: Job, kept: float, fair: float) -> bool:
         """Whether it is enough for a job to keep so much where so much is fair."""

@@ -106,12 +106,18 @@ def _teams(allocations: tuple[Allocation, ...]) -> list[tuple[Allocation, ...]]:
 
 
 def _fair(snapshot: Snapshot, config: PlanConfig, job: Job, gpu_type: str) -> float:
-    """The GPUs there are for each that is wanted; where an allocation matrix says who shares, on a type on which the
-    job is faster than on the average GPU only what it would have with such a part of every type."""
-    fair = min(1.0, sum(node.gpus for node in snapshot.nodes) / sum(other.gpus for other in snapshot.jobs))
+    """Of the types that the job may use, the GPUs there are for each that is wanted by those who may use one of them;
+    where an allocation matrix says who shares, on a type on which the job is faster than on the average GPU only what it
+    would have with such a part of every type."""
+    present = {node.gpu_type for node in snapshot.nodes}
+    own = present & set(job.gpu_types or present)
+    there = sum(node.gpus for node in snapshot.nodes if node.gpu_type in own)
+    rivals = [other for other in snapshot.jobs if own & set(other.gpu_types or present)]
+    fair = min(1.0, there / sum(other.gpus for other in rivals))
     memory = Memory()
     memory.begin(snapshot.nodes, config.demand_tolerance)
-    if config.policy not in WITH_PAIRS or len(memory.pools) < 2:
+    by_matrix = config.colocation == "gavel" or config.policy in WITH_PAIRS - {"fifo"}
+    if not by_matrix or len(memory.pools) < 2:
         return fair
     gpus = {pool.gpu_type: pool.open_gpus[0] for pool in memory.pools}
     for other in snapshot.jobs:
