@@ -107,8 +107,8 @@ def _teams(allocations: tuple[Allocation, ...]) -> list[tuple[Allocation, ...]]:
 
 def _fair(snapshot: Snapshot, config: PlanConfig, job: Job, gpu_type: str) -> float:
     """Of the types that the job may use, the GPUs there are for each that is wanted by those who may use one of them;
-    where an allocation matrix says who shares, on a type on which the job is faster than on the average GPU only what it
-    would have with such a part of every type."""
+    where an allocation matrix says who shares, on a type on which the job is faster than on the average GPU only what
+    it would have with such a part of every type."""
     present = {node.gpu_type for node in snapshot.nodes}
     own = present & set(job.gpu_types or present)
     there = sum(node.gpus for node in snapshot.nodes if node.gpu_type in own)
