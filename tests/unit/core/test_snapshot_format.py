@@ -62,7 +62,8 @@ def test_every_snapshot_survives_writing_and_reading(snapshot: Snapshot) -> None
 def test_every_plan_has_exactly_the_fields_of_the_format(snapshot: Snapshot, config: PlanConfig) -> None:
     result = plan(snapshot, config)
     document = json.loads(json.dumps(plan_document(result, seconds=0.5)))
-    assert set(document) == {
+    promoted = {"promoted"} if result.promoted else set()
+    assert set(document) == promoted | {
         "allocations", "waiting", "preempted", "resized", "policy", "mechanism", "seconds"
     }  # fmt: skip
     assert document["seconds"] == 0.5
