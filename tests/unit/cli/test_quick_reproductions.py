@@ -4,23 +4,19 @@ Simulations are deterministic, so bounds are not about luck; they leave room for
 75 s of one core in all.
 """
 
-import json
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
-from synergy_cli.main import main
+from support.quick_figures import quick_figures
 
 
 @pytest.fixture
 def figures(request: pytest.FixtureRequest, tmp_path: Path) -> dict[str, float]:
     """What the reproduction that the test names as its parameter found."""
-    arguments = [f"synergy-{request.param}", "--quick", "--processes", "1", "--plot", str(tmp_path / "plot.html")]
-    result = CliRunner().invoke(main, ["reproduce", *arguments, "--json"])
-    assert result.exit_code == 0, result.output
-    assert "What differs from the paper" in (tmp_path / "plot.html").read_text()
-    found: dict[str, float] = json.loads(result.stdout)["figures"]
+    plot = tmp_path / "plot.html"
+    found = quick_figures(f"synergy-{request.param}", plot)
+    assert "What differs from the paper" in plot.read_text()
     return found
 
 

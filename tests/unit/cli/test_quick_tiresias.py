@@ -1,22 +1,16 @@
 """Figures of Tiresias in their quick versions: each has the shape that the paper claims. Some 10 s of one core."""
 
-import json
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
-from synergy_cli.main import main
+from support.quick_figures import quick_figures
 
 
 @pytest.fixture
 def figures(request: pytest.FixtureRequest, tmp_path: Path) -> dict[str, float]:
     """What the reproduction that the test names as its parameter found."""
-    arguments = [f"tiresias-{request.param}", "--quick", "--processes", "1", "--plot", str(tmp_path / "plot.html")]
-    result = CliRunner().invoke(main, ["reproduce", *arguments, "--json"])
-    assert result.exit_code == 0, result.output
-    found: dict[str, float] = json.loads(result.stdout)["figures"]
-    return found
+    return quick_figures(f"tiresias-{request.param}", tmp_path / "plot.html")
 
 
 @pytest.mark.parametrize("figures", ["fig7"], indirect=True)

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
+from support.quick_figures import quick_figures
 from synergy_cli.main import main
 
 TRACE = "job_id,arrival_s,gpus,model,steps,duration_s\n" + "\n".join(f"j{i},0,1,m5,1000,1000" for i in range(4))
@@ -106,16 +107,8 @@ def test_bad_pairs_name_their_field(entry: Any, message: str, tmp_path: Path) ->
     assert message in done.stderr
 
 
-def _figures(name: str, folder: Path) -> dict[str, float]:
-    arguments = ["reproduce", name, "--quick", "--processes", "1", "--plot", str(folder / "plot.html"), "--json"]
-    done = CliRunner().invoke(main, arguments)
-    assert done.exit_code == 0, done.output
-    found: dict[str, float] = json.loads(done.stdout)["figures"]
-    return found
-
-
 def test_in_the_best_case_the_makespan_is_what_the_thesis_says_or_less(tmp_path: Path) -> None:
-    found = _figures("colocation-best", tmp_path)
+    found = quick_figures("colocation-best", tmp_path / "plot.html")
     for mode in ("thesis", "auto"):
         assert found[f"{mode}_makespan_10"] <= 0.63
         assert found[f"{mode}_makespan_2"] <= 0.5
@@ -125,14 +118,14 @@ def test_in_the_best_case_the_makespan_is_what_the_thesis_says_or_less(tmp_path:
 
 
 def test_in_the_worst_case_the_makespan_is_never_longer(tmp_path: Path) -> None:
-    found = _figures("colocation-worst", tmp_path)
+    found = quick_figures("colocation-worst", tmp_path / "plot.html")
     for mode in ("thesis", "auto"):
         for workers in (10, 2):
             assert found[f"{mode}_makespan_{workers}"] <= 1.001
 
 
 def test_auto_is_as_good_as_the_best_of_the_others_on_three_gpu_types(tmp_path: Path) -> None:
-    found = _figures("colocation-modes", tmp_path)
+    found = quick_figures("colocation-modes", tmp_path / "plot.html")
     assert found["auto_behind_at_most"] <= 0.02
     hours = {mode: found[f"max-min-fairness_(20,70,10)_2_{mode}_h"] for mode in ("none", "thesis", "gavel", "auto")}
     assert hours["auto"] < 0.99 * hours["none"]
