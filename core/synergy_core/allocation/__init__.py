@@ -12,7 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from synergy_core.allocation.agnostic import agnostic, spread
+from synergy_core.allocation.agnostic import agnostic, evened, spread
 from synergy_core.allocation.budget import Budget, OutOfTimeError
 from synergy_core.allocation.policies import (
     allox,
@@ -81,7 +81,7 @@ def solve(
     try:
         allocate = kind.efficient if efficient and kind.efficient is not None else kind.allocate
         found = allocate(view, budget or Budget())
-        x = found.x if aware else within_bounds(seen, spread(seen, found.x))
+        x = found.x if aware else _on_types(seen, view, found.x, by_cost=kind in _BY_COST)
     except OutOfTimeError:
         found, x = _fallback(seen, last)
     except InfeasibleError:
@@ -94,6 +94,14 @@ def solve(
         normalisation=kind.normalisation,
         note=found.note,
     )
+
+
+_BY_COST = (cost.MIN_COST, cost.MIN_COST_SLO)
+
+
+def _on_types(problem: Problem, view: Problem, x: Floats, *, by_cost: bool) -> Floats:
+    """X of the agnostic view, where pools differ in nothing but their price, on the problem's own types."""
+    return within_bounds(problem, spread(problem, x if by_cost else evened(view, x)))
 
 
 def _fallback(problem: Problem, last: Floats | None) -> tuple[Found, Floats]:

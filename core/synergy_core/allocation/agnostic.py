@@ -50,6 +50,44 @@ def spread(problem: Problem, x: Floats) -> Floats:
     return spread_out
 
 
+def evened(problem: Problem, x: Floats) -> Floats:
+    """X, rows x pools, of an agnostic problem with each job's time spread over all pools that it can use.
+
+    To an agnostic scheduler any division of a job's time among pools is as good as any other, and a solver's vertex is
+    an odd one: with one job of two GPUs that cannot use K80s, all jobs that can would have nothing but K80s. Of the
+    divisions that fit this is the one nearest to the pools' workers (in relative entropy; by scaling the pools that are
+    too full, which raises no other's scale). What each job has in all is the same, alone as in pairs.
+    """
+    if len(problem.types) < 2:
+        return x
+    jobs = len(problem.jobs)
+    can = (problem.throughputs > 0) * problem.workers
+    alone, together = x[:jobs], x[jobs:]
+    whole = alone.sum(axis=1, keepdims=True)
+    room = problem.workers - problem.row_scale()[jobs:] @ together
+    even, part = alone, np.ones(len(problem.types))
+    for _ in range(_TIMES):
+        weights = can * part
+        even = whole * weights / np.maximum(weights.sum(axis=1, keepdims=True), 1e-300)
+        full = problem.scale @ even / np.maximum(room, 1e-300)
+        if full.max() <= 1.0 + _CLOSE:
+            break
+        part = part / np.maximum(full, 1.0)
+    return np.concatenate([_fitting(problem, alone, even, room), together])
+
+
+_TIMES = 100
+_CLOSE = 1e-9
+
+
+def _fitting(problem: Problem, fits: Floats, wanted: Floats, room: Floats) -> Floats:
+    """As near to what is wanted as the pools have room, on the way there from what fits."""
+    now, then = problem.scale @ fits, problem.scale @ wanted
+    over = then - room
+    back = float(np.max(np.where(over > 0, over / np.maximum(then - now, 1e-300), 0.0), initial=0.0))
+    return np.asarray(wanted + min(1.0, back) * (fits - wanted))
+
+
 def _pools(problem: Problem) -> Ints:
     """W: types that the same jobs can use have the same number; a type without workers is in a pool with its like."""
     can = (best_throughputs(problem) > 0) & (problem.workers > 0)
