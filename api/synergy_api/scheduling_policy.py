@@ -27,13 +27,27 @@ TimeSharingPolicyName = Literal[
 """Policies that say what part of the time each job spends on each GPU type."""
 COST_POLICIES: Final = ("min-cost", "min-cost-slo")
 """Those of them that need the price of every GPU."""
+PAIRS_POLICIES: Final = (
+    "fifo",
+    "finish-time-fairness",
+    "gandiva",
+    "gavel-fifo",
+    "hierarchical",
+    "makespan",
+    "max-min-fairness",
+    "max-min-fairness-water-filling",
+    "max-throughput",
+    "min-cost",
+    "min-cost-slo",
+)
+"""Policies whose allocation matrix may have pairs of jobs on one GPU."""
 PolicyName = Literal[
     "fifo", "srtf", "las", "ftf",
     "2d-las", "2d-gittins", "sf", "srsf", "yarn-cs", "best-effort",
     TimeSharingPolicyName,
 ]  # fmt: skip
 MechanismName = Literal["proportional", "greedy", "tune", "opt", "drf", "drf-tune", "tetris", "tetris-tune"]
-ColocationName = Literal["none", "thesis", "auto"]
+ColocationName = Literal["none", "thesis", "auto", "gavel"]
 DEFAULT_POLICY_NAME = "default"
 
 
@@ -98,12 +112,18 @@ class Profiling(ApiModel):
 
 _TIME_SHARING: Final[tuple[str, ...]] = get_args(TimeSharingPolicyName)
 _AGNOSTIC: Final = f"agnostic needs one of the policies {', '.join(_TIME_SHARING)}"
+_PAIRS: Final = f"colocation gavel needs one of the policies {', '.join(PAIRS_POLICIES)}"
 _SPEC_RULES: list[Any] = [
     {
         "rule": f"!self.agnostic || self.policy in [{', '.join(repr(name) for name in _TIME_SHARING)}]",
         "message": _AGNOSTIC,
         "fieldPath": ".agnostic",
-    }
+    },
+    {
+        "rule": f"self.colocation != 'gavel' || self.policy in [{', '.join(repr(name) for name in PAIRS_POLICIES)}]",
+        "message": _PAIRS,
+        "fieldPath": ".colocation",
+    },
 ]
 
 
@@ -130,7 +150,8 @@ class SchedulingPolicySpec(ApiModel):
         ColocationName,
         Field(
             description="Which jobs that allow it share a GPU of a GPUPool with sharing: none; by the co-location "
-            "thesis' algorithm 2; or where the predicted speeds gain and nobody falls below its fair share (auto)."
+            "thesis' algorithm 2; where the predicted speeds gain and nobody falls below its fair share (auto); or as "
+            "the policy's allocation matrix says, in pairs (gavel)."
         ),
     ] = "none"
     round_seconds: Annotated[int, Field(ge=5, le=86400, description="Length of a round, the lease's length.")] = 300
@@ -144,6 +165,8 @@ class SchedulingPolicySpec(ApiModel):
         """What the API server checks by rules, for specs that come without it."""
         if self.agnostic and self.policy not in _TIME_SHARING:
             raise ValueError(_AGNOSTIC)
+        if self.colocation == "gavel" and self.policy not in PAIRS_POLICIES:
+            raise ValueError(_PAIRS)
         for name, times in Counter(tenant.name for tenant in self.tenants).items():
             if times > 1:
                 raise ValueError(f"tenants name {name} {times} times; name each once")

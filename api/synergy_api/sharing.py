@@ -5,7 +5,7 @@ from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
-from synergy_api.base import ApiModel, PositiveQuantity
+from synergy_api.base import ApiModel, PositiveQuantity, Timestamp
 
 
 class GPUUsage(ApiModel):
@@ -74,3 +74,28 @@ class SharedGPU(ApiModel):
     wrong_runs: Annotated[
         int, Field(ge=0, description="Runs in a row, up to this one, that came to have other partners than planned.")
     ] = 0
+
+
+class SharedSpeed(ApiModel):
+    """How fast the job was while certain others had its GPU too: the mean over the time in which they were seen."""
+
+    gpu_type: Annotated[str, Field(min_length=1, max_length=63, description="GPU type they shared.")]
+    partners: Annotated[list[str], Field(min_length=1, max_length=47, description="Who had its GPU too, in order.")]
+    usages: Annotated[
+        list[GPUUsage],
+        Field(max_length=47, description="What was known of the partners' usage, in their order; empty if not of all."),
+    ] = []
+    fraction: Annotated[
+        float, Field(ge=0, description="Measured throughput as a part of the best that the job has alone on a GPU.")
+    ]
+    ceiling: Annotated[
+        float,
+        Field(
+            ge=0,
+            description="Throughput that its CPU and memory would have let it have alone, as a part of the same best. "
+            "Where it was as fast as that, the CPU held it up, and nothing was learnt of its partners.",
+        ),
+    ]
+    expected: Annotated[float, Field(ge=0, description="What the plan expected as `fraction` when they came together.")]
+    seconds: Annotated[float, Field(ge=0, description="Seconds that the mean is of, 600 at the most: older ones fade.")]
+    updated_at: Annotated[Timestamp, Field(description="When they were last seen together.")]

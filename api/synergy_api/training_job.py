@@ -8,7 +8,7 @@ from synergy_api.base import ApiModel, Conditions, PositiveQuantity, Timestamp
 from synergy_api.names import MAX_JOB_NAME
 from synergy_api.profile import ConfidenceList, DemandList, MatrixList, ProfilePoint, ProfileRequest
 from synergy_api.queues import Marks
-from synergy_api.sharing import SharedGPU, Sharing
+from synergy_api.sharing import SharedGPU, SharedSpeed, Sharing
 from synergy_api.sizes import SizeLimits
 from synergy_api.template import TEMPLATE_SCHEMA
 
@@ -401,6 +401,13 @@ class Progress(ApiModel):
     placements: Annotated[
         list[PlacementSpeed],
         Field(max_length=16, description="Throughputs measured so far, by GPU type and number of nodes."),
+    ] = []
+    gpu_partners: Annotated[
+        list[str], Field(max_length=47, description="Jobs that were seen on its GPU when it reported.")
+    ] = []
+    shared: Annotated[
+        list[SharedSpeed],
+        Field(max_length=8, description="What was measured while it shared a GPU, by partners, the newest last."),
     ] = []
 
 

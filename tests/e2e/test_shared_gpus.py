@@ -8,7 +8,7 @@ import pytest
 import pytest_asyncio
 
 import synergy_devcluster
-from support.jobs import matrix, restricted_template, submit
+from support.jobs import logs, matrix, restricted_template, submit
 from support.namespaces import alone_on
 from support.waiting import eventually
 from synergy_core.colocation.generic import EFFECTS
@@ -17,12 +17,12 @@ from synergy_devcluster import Options, gpus
 from synergy_devcluster.gpu_plugin.shared import Preference
 from synergy_devcluster.real_nodes import REAL_NODE
 from synergy_kube import KubeClient
-from synergy_kube.resources import GPU_POOLS, TRAINING_JOBS
+from synergy_kube.resources import GPU_POOLS, PERSISTENT_VOLUME_CLAIMS, TRAINING_JOBS
 
 pytestmark = pytest.mark.e2e
 
 Json = dict[str, Any]
-Offer = Callable[[Preference], Awaitable[None]]
+Offer = Callable[..., Awaitable[None]]
 POOL = "shared-a100"
 GIB = 1 << 30
 TIMES = int(os.environ.get("PAIRINGS", "1"))
@@ -40,6 +40,29 @@ for _ in synergy_job.iterate(range(10**6), save=lambda step: None, load=lambda: 
     device.launch()
 client.close()
 """
+CRASH = """
+import os, pathlib, sys, time, synergy_job
+sys.path.insert(0, "/examples")
+from fake_device import FakeDevice
+from fake_mps import Client, DeviceError
+folder, name = pathlib.Path("/checkpoints"), os.environ["SYNERGY_JOB"]
+crashed, kept = folder / "crashed", synergy_job.Checkpoint(folder / name)
+client = Client(0.95 if crashed.exists() else 0.3, 8192)
+device = FakeDevice(0.1, client)
+step = kept.read() or 0
+print("begins at", step, flush=True)
+try:
+    for _ in synergy_job.iterate(range(10**6), save=kept.write, load=lambda: step or None, checkpoint_every_steps=10):
+        device.launch()
+        if name == "b" and not crashed.exists() and (folder / "a").exists():
+            crashed.touch()
+            client.fault()
+except DeviceError:
+    time.sleep(0 if name == "b" else 2)  # who is taken down hears of it a little later
+    raise
+"""
+"""Two who say that they compute 0.3 of the time. `b` brings their GPU down once; afterwards each computes 0.95, and
+they keep 0.64 of their speed."""
 
 
 @pytest_asyncio.fixture
@@ -52,10 +75,10 @@ async def offer(
     await policy(policy="fifo", colocation="auto", roundSeconds=10)
     spare = [gpu.uuid for gpu in gpus.listed(devcluster) if not gpu.healthy]
 
-    async def shared(preference: Preference) -> None:
+    async def shared(preference: Preference, *, count: int = 4) -> None:
         for uuid in spare:
             gpus.set_health(devcluster, uuid, healthy=True)
-        gpus.offer(devcluster, Options(gpus=4, gpu_replicas=2, gpu_preference=preference))
+        gpus.offer(devcluster, Options(gpus=count, gpu_replicas=2, gpu_preference=preference))
         sharing = {"mode": "MPS", "replicas": 2, "preference": preference.capitalize()}
         spec = {"gpuType": "A100", "nodeSelector": {"nvidia.com/mps.capable": "true"}, "sharing": sharing}
         await kube.apply(GPU_POOLS, POOL, {"spec": spec}, manager="tests")
@@ -77,19 +100,20 @@ class Jobs:
     async def submit(self, name: str, **spec: Any) -> None:
         """A job that computes most of the time and needs 8 GiB of a GPU's 40."""
         usage = {"gpuType": "A100", "compute": COMPUTE, "bandwidth": 0.2, "memory": "8Gi"}
-        await submit(
-            self.kube,
-            self.namespace,
-            name,
-            gpus=1,
-            steps=10**6,
-            gpuTypes=["A100"],
-            sharing={"allowed": True, "usage": [usage]},
-            resources={"max": {"cpu": "100m", "memory": "128Mi"}},
-            profile={"mode": "Provided", "matrices": [matrix("A100", {50: 8.0, 100: 10.0}, 64 << 20)]},
-            template=restricted_template(["python3", "-c", TRAIN]),
-            **spec,
-        )
+        usual = {
+            "gpus": 1,
+            "steps": 10**6,
+            "gpuTypes": ["A100"],
+            "sharing": {"allowed": True, "usage": [usage]},
+            "resources": {"max": {"cpu": "100m", "memory": "128Mi"}},
+            "profile": {"mode": "Provided", "matrices": [matrix("A100", {50: 8.0, 100: 10.0}, 64 << 20)]},
+            "template": restricted_template(["python3", "-c", TRAIN]),
+        }
+        await submit(self.kube, self.namespace, name, **usual | spec)
+
+    async def status(self, name: str) -> Json:
+        """The status of one of them."""
+        return dict((await self.kube.get(TRAINING_JOBS, name, self.namespace))["status"])
 
     async def running(self) -> dict[str, Json]:
         """The status of every job that has told of its GPU in its newest run, by name."""
@@ -204,6 +228,73 @@ async def test_eight_jobs_come_to_be_in_the_four_planned_pairs_and_who_is_left_g
         await kube.delete(TRAINING_JOBS, lone, namespace)
         for name in (leaver, lone):
             await jobs.submit(name)
+
+
+def crashing() -> Json:
+    """What the two jobs of `CRASH` have beside the usual."""
+    usage = {"gpuType": "A100", "compute": 0.3, "bandwidth": 0.2, "memory": "8Gi"}
+    claim = {"name": "checkpoints", "persistentVolumeClaim": {"claimName": "checkpoints"}}
+    template = restricted_template(["python3", "-c", CRASH], volumes=[claim])
+    template["spec"]["containers"][0]["volumeMounts"] = [{"name": "checkpoints", "mountPath": "/checkpoints"}]
+    sharing = {"allowed": True, "minThroughputFraction": 0.75, "usage": [usage]}
+    return {"sharing": sharing, "template": template}
+
+
+@pytest.mark.timeout(400)
+async def test_who_is_taken_down_by_its_partner_goes_on_and_a_pair_that_does_worse_than_predicted_is_parted(
+    offer: Offer, devcluster: synergy_devcluster.Cluster, kube: KubeClient, namespace: str
+) -> None:
+    await offer("packed", count=1)
+    claim = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "10Mi"}}}
+    await kube.create(PERSISTENT_VOLUME_CLAIMS, {"metadata": {"name": "checkpoints"}, "spec": claim}, namespace)
+    jobs = Jobs(kube, namespace)
+    for name in "ab":
+        await jobs.submit(name, **crashing())
+
+    async def crashed() -> tuple[Json, Json] | None:
+        taken_down, culprit = [(await jobs.status(name)).get("service") or {} for name in "ab"]
+        evicted = (taken_down.get("last") or {}).get("outcome") == "Evicted"
+        return (taken_down, culprit) if evicted and culprit.get("failures") else None
+
+    taken_down, culprit = await eventually(crashed, seconds=120, what="b to bring a down")
+    assert taken_down["last"]["reason"].startswith("PartnerFailed")
+    assert (taken_down.get("failures", 0), culprit["failures"]) == (0, 1)
+
+    def together_again(now: dict[str, Json]) -> bool:
+        return planned(now) == by_uuid(now) == {frozenset("ab")}
+
+    statuses = await jobs.until("both to run on one GPU again", together_again)
+    run = statuses["a"]["allocation"]["run"]
+    assert run > taken_down["last"]["run"]
+    begun = logs(devcluster, namespace, f"a-{run}-0").split()[2]
+    assert int(begun) >= 10, "it goes on from its checkpoint"
+
+    # what each was expected to keep beside the other is not what it keeps
+    def alone(now: dict[str, Json]) -> bool:
+        return (
+            list(now) == ["a"]
+            and now["a"]["allocation"]["sharedGpu"]["asked"] == []
+            and _measured(now["a"]) is not None
+        )
+
+    statuses = await jobs.until("the first to have the GPU alone", alone)
+    measured = _measured(statuses["a"])
+    assert measured is not None
+    assert measured["expected"] > 0.95
+    assert measured["fraction"] < 0.75
+    waits = await jobs.status("b")
+    assert "of its speed, 99% were expected" in waits["allocation"]["reason"]
+
+    # and they are not put together again
+    since = statuses["a"]["allocation"]["round"]
+    await jobs.until("one more round", lambda now: now["a"]["allocation"]["round"] > since)
+    assert (await jobs.status("b"))["phase"] == "Queued"
+
+
+def _measured(status: Json) -> Json | None:
+    """What the job keeps beside its only partner."""
+    found = status["progress"].get("shared") or [None]
+    return dict(found[0]) if found[0] else None
 
 
 async def test_where_the_plugin_distributes_nobody_shares_and_each_has_a_gpu_alone(

@@ -118,7 +118,7 @@ class LeaseDesk:
             if job is None:
                 return
             now = self._clock()
-            progress = progress_after(job, reported, now)
+            progress = progress_after(job, reported, now, self._cache.jobs)
             if not due(job.status.progress, progress, now, last=last):
                 return
             try:

@@ -1,16 +1,20 @@
 """From a worker's report to the status's progress. Pure."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from synergy_api.timestamps import format_time, parse_time
 from synergy_api.training_job import Progress, RunOutcome
-from synergy_extender.cluster.views import JobView
+from synergy_extender.cluster.views import JobView, Key
 from synergy_extender.leases.placements import placements_after
+from synergy_extender.sharing.measured import partners_now, shared_after
 
 _NOTHING = Progress()
+_NOBODY: Mapping[Key, JobView] = MappingProxyType({})
 WRITE_SECONDS = 2.0
 """A job's progress is written at most this often, but for its last report."""
 
@@ -54,14 +58,15 @@ class Reported:
     report: Report
 
 
-def progress_after(job: JobView, reported: Reported, now: float) -> Progress:
-    """The progress that the report makes. Steps never fall within one run, whatever order reports come in."""
+def progress_after(job: JobView, reported: Reported, now: float, others: Mapping[Key, JobView] = _NOBODY) -> Progress:
+    """The progress that the report makes. Steps never fall within one run, whatever order reports come in. `others` are
+    the cluster's jobs: some of them may have its GPU too."""
     report, before = reported.report, job.status.progress
     known = before or _NOTHING
     steps, checkpoint = report.step, report.checkpoint_step
     if before is not None and before.run == reported.run:
         steps, checkpoint = max(steps, before.steps), max(checkpoint, before.checkpoint_steps)
-    return Progress(
+    progress = Progress(
         run=reported.run,
         steps=steps,
         checkpoint_steps=checkpoint,
@@ -74,7 +79,9 @@ def progress_after(job: JobView, reported: Reported, now: float) -> Progress:
         resume_seconds=known.resume_seconds if report.resume_seconds is None else report.resume_seconds,
         gpu_uuids=report.gpu_uuids,
         placements=placements_after(known.placements, job.status.allocation, reported.run, report.steps_per_second),
+        gpu_partners=partners_now(job, reported.run, others),
     )
+    return progress.model_copy(update={"shared": shared_after(known, progress, job, others, now)})
 
 
 def due(before: Progress | None, after: Progress, now: float, *, last: bool) -> bool:
@@ -110,6 +117,7 @@ def repaired(job: JobView) -> Progress | None:
             "percent": _percent(steps, job.spec.steps),
             "save_seconds": saved,
             "gpu_uuids": known.gpu_uuids if known.run == last.run else [],
+            "gpu_partners": [],
         }
     )
 

@@ -20,6 +20,7 @@ from synergy_extender.planning.standing import Standing, next_run, open_run, siz
 from synergy_extender.rounds import Moment
 from synergy_extender.sharing.admission import ByOrder, tell_seen
 from synergy_extender.sharing.devices import Capacities
+from synergy_extender.sharing.measured import parting
 from synergy_extender.sharing.partners import Coming, movers
 
 NOT_ADMITTED_SECONDS = 120.0
@@ -168,7 +169,8 @@ def _follow(
         match standing(draft.job, moment.now):
             case Standing.HOLDING:
                 stays = place is not None and key not in moving
-                _hold(draft, moment, place, capacities, kept, mode=result.mode, stays=stays)
+                parted = parting(draft.job, place, state.jobs)
+                _hold(draft, moment, place, capacities, kept, mode=result.mode, stays=stays, parted=parted)
             case Standing.WAITING:
                 if place is not None:
                     kept.pop(key, None)
@@ -187,8 +189,10 @@ def _hold(
     *,
     mode: core.Mode,
     stays: bool,
+    parted: str,
 ) -> None:
-    """A running job stays, perhaps with other CPU and memory, or leaves at the boundary.
+    """A running job stays, perhaps with other CPU and memory, or leaves at the boundary. `parted` are the words for why
+    it no longer shares its GPU, if that was disappointing.
 
     In fill mode nobody leaves, but who runs may be cut down to what is as fast as its share, so that a newcomer finds
     CPU and memory beside free GPUs.
@@ -207,7 +211,8 @@ def _hold(
     until = moment.now
     if allocation.admitted:  # a plan that comes late leaves time to hear of it
         until = max(moment.rounds.start(moment.round_index), moment.now + moment.rounds.lead_s / 2)
-    draft.put(Kind.LEAVE, places.revoke(allocation, until, YIELDS if place is None else MOVES))
+    reason = YIELDS if place is None else MOVES
+    draft.put(Kind.LEAVE, places.revoke(allocation, until, f"{parted}; {reason}" if parted else reason))
     if place is not None:
         kept[draft.job.key] = place
 

@@ -8,7 +8,7 @@ from pydantic import ValidationError
 from synergy_api.nodes import Object
 from synergy_api.pools import NodeCapacity
 from synergy_api.queues import ServiceHistory
-from synergy_api.scheduling_policy import COST_POLICIES, SchedulingPolicySpec, SchedulingPolicyStatus
+from synergy_api.scheduling_policy import COST_POLICIES, PAIRS_POLICIES, SchedulingPolicySpec, SchedulingPolicyStatus
 from synergy_core import model as core
 from synergy_extender.cluster.views import first_problem
 from synergy_extender.planning.history import pack_limit, service_samples, thresholds
@@ -46,7 +46,10 @@ def with_prices(policy: PolicyInForce, before: PolicyInForce, capacities: Iterab
     if not unpriced:
         return policy
     instead = before.spec if before.spec.policy not in COST_POLICIES else SchedulingPolicySpec()
-    spec = policy.spec.model_copy(update={"policy": instead.policy, "agnostic": instead.agnostic})
+    changed: dict[str, object] = {"policy": instead.policy, "agnostic": instead.agnostic}
+    if policy.spec.colocation == "gavel" and instead.policy not in PAIRS_POLICIES:
+        changed["colocation"] = "auto"
+    spec = policy.spec.model_copy(update=changed)
     return replace(policy, spec=spec, unpriced=tuple(sorted(unpriced)))
 
 

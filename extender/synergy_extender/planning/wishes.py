@@ -6,11 +6,9 @@ from dataclasses import replace
 from synergy_api.pods import Amounts
 from synergy_api.profile import ProfileRequest
 from synergy_api.quantity import byte_count, cpu_millis
-from synergy_api.sharing import Sharing
 from synergy_api.timestamps import parse_time
 from synergy_api.training_job import Allocation, NodeShare, Progress, Slo, TrainingJobStatus
 from synergy_core import model as core
-from synergy_core.colocation.usage import Usage
 from synergy_extender.cluster.views import JobView
 from synergy_extender.leases.placements import Sizes, spread_speed
 from synergy_extender.planning.marks import marks_of, started_s
@@ -22,6 +20,8 @@ from synergy_extender.planning.standing import (
     steps_done,
     waiting_seconds,
 )
+from synergy_extender.sharing.measured import measured_beside_others
+from synergy_extender.sharing.usages import usages_of
 
 _NOTHING = Progress()
 
@@ -62,7 +62,8 @@ def training(
         sharing=spec.sharing.allowed,
         sharing_across_tenants=spec.sharing.across_tenants,
         min_throughput_fraction=spec.sharing.min_throughput_fraction,
-        usage=_usage(spec.sharing),
+        usage=usages_of(job),
+        shared=measured_beside_others(job),
         preemptible=spec.preemption != "Never",
         running=running,
         cpu_millis_min=cpu[0],
@@ -73,19 +74,6 @@ def training(
         nodes=nodes,
         deadline_s=_deadline(spec.slo),
     )
-
-
-def _usage(sharing: Sharing) -> dict[str, Usage]:
-    return {
-        usage.gpu_type: Usage(
-            compute=usage.compute,
-            bandwidth=usage.bandwidth,
-            memory_bytes=byte_count(usage.memory),
-            model=usage.model,
-            configuration=usage.configuration,
-        )
-        for usage in sharing.usage
-    }
 
 
 def _deadline(slo: Slo | None) -> float | None:

@@ -153,6 +153,13 @@ OTHERS: dict[str, tuple[Resource, samples.Manifest, str, Any, str]] = {
         "las",
         "agnostic needs one of the policies allox, finish-time-fairness,",
     ),
+    "pairs without an allocation matrix": (
+        SCHEDULING_POLICIES,
+        {**samples.FULL_POLICY, "spec": {**samples.FULL_POLICY["spec"], "agnostic": False, "policy": "las"}},
+        "spec.colocation",
+        "gavel",
+        "colocation gavel needs one of the policies fifo, finish-time-fairness,",
+    ),
     "tenant without weight": (
         SCHEDULING_POLICIES,
         samples.FULL_POLICY,

@@ -7,9 +7,17 @@ import pytest
 from support.cluster import NOW, node_object
 from synergy_api.pools import node_capacities, pool_problems, read_pools
 from synergy_api.reasons import ENTRIES, Place, Reason
-from synergy_api.scheduling_policy import COST_POLICIES, PolicyName, SchedulingPolicySpec, TimeSharingPolicyName
+from synergy_api.scheduling_policy import (
+    COST_POLICIES,
+    PAIRS_POLICIES,
+    PolicyName,
+    SchedulingPolicySpec,
+    TimeSharingPolicyName,
+)
 from synergy_api.timestamps import format_time
+from synergy_core import model as core
 from synergy_core.model import PriorityQueues
+from synergy_core.plan import plan
 from synergy_core.policies import POLICIES, time_shares
 from synergy_extender.planning.conditions import news, policy_statuses, pool_statuses
 from synergy_extender.planning.policy import PolicyInForce, plan_config, policy_in_force, with_prices
@@ -64,6 +72,15 @@ def test_thresholds_that_do_not_ascend_are_told_by_their_field() -> None:
 def test_every_name_of_a_policy_is_one_of_the_planner_s() -> None:
     assert set(get_args(PolicyName)) <= POLICIES.keys()
     assert set(get_args(TimeSharingPolicyName)) == set(time_shares.NAMES)
+    assert set(PAIRS_POLICIES) == time_shares.WITH_PAIRS
+
+
+@pytest.mark.parametrize("policy", PAIRS_POLICIES)
+def test_pairs_by_the_allocation_matrix_are_planned(policy: str) -> None:
+    spec = SchedulingPolicySpec.model_validate({"policy": policy, "colocation": "gavel"})
+    config = plan_config(PolicyInForce(spec), "round")
+    assert config.colocation == "gavel"
+    assert plan(core.Snapshot(nodes=(), jobs=(), now=0.0, round_s=20.0), config).allocations == ()
 
 
 @pytest.mark.parametrize("policy", get_args(TimeSharingPolicyName))
@@ -79,6 +96,7 @@ def test_every_policy_over_several_gpu_types_is_one_that_the_planner_has(policy:
     ("spec", "problem"),
     [
         ({"agnostic": True}, "spec: agnostic needs one of the policies allox"),
+        ({"policy": "las", "colocation": "gavel"}, "spec: colocation gavel needs one of the policies fifo, "),
         ({"policy": "hierarchical", "tenants": [{"name": "a"}, {"name": "a"}]}, "spec: tenants name a 2 times"),
         ({"policy": "hierarchical", "tenants": [{"name": "a", "weight": -1}]}, "spec.tenants.0.weight: "),
     ],
@@ -106,6 +124,9 @@ def test_a_policy_by_cost_needs_the_price_of_every_gpu() -> None:
     assert with_prices(asked, found, capacities) == found, "the next pass too"
     assert with_prices(asked, asked, capacities).spec.policy == "las"
     assert with_prices(before, asked, capacities) == before
+    pairs = PolicyInForce(asked.spec.model_copy(update={"colocation": "gavel"}))
+    stand_ins = [with_prices(pairs, one, capacities).spec for one in (before, pairs)]
+    assert [(one.policy, one.colocation) for one in stand_ins] == [("makespan", "gavel"), ("las", "auto")]
     item = {"metadata": {"name": "default"}, "spec": {"policy": "min-cost-slo"}}
     status = written(item, found)["status"]
     assert (status["inForce"]["policy"], status["inForce"]["agnostic"]) == ("makespan", True)

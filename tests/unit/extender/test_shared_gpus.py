@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from support.cluster import NOW, allocation, cluster, foreign, job, key, node_object, share, worker
-from synergy_api.gpu_pool import GPUPoolSpec
-from synergy_api.pools import Pool, node_capacities
+from support.cluster import NOW, allocation, foreign, job, key, node_object, share, worker
+from support.shared import shared_cluster
+from synergy_api.pools import node_capacities
 from synergy_api.training_job import Allocation
 from synergy_core import model as core
 from synergy_devcluster.gpu_plugin.shared import MpsGpus
@@ -28,33 +28,6 @@ from synergy_extender.sharing.partners import MOST_CORRECTIONS, Coming, coming, 
 
 ROUNDS = Rounds(20)
 MOMENT = Moment(NOW + 18.5, ROUNDS, ROUNDS.at(NOW) + 1)
-
-
-def shared_node(name: str = "n1", *, gpus: int = 4, replicas: int = 2, renamed: bool = False) -> dict[str, Any]:
-    """A node with GPUs shared by MPS."""
-    made = node_object(name)
-    resource = "nvidia.com/gpu.shared" if renamed else "nvidia.com/gpu"
-    del made["status"]["allocatable"]["nvidia.com/gpu"]
-    made["status"]["allocatable"][resource] = str(gpus * replicas)
-    made["metadata"]["labels"] |= {
-        "nvidia.com/gpu.count": str(gpus),
-        "nvidia.com/gpu.memory": "16384",
-        "nvidia.com/gpu.replicas": str(replicas),
-        "nvidia.com/gpu.sharing-strategy": "mps",
-    }
-    return made
-
-
-def shared_cluster(
-    jobs: Iterable[JobView] = (), pods: Iterable[PodView] = (), *, preference: str = "Packed", **node: Any
-) -> ClusterState:
-    """One node of shared GPUs, in a pool that says what the plugin prefers."""
-    nodes = [shared_node(**node)]
-    sharing = {"mode": "MPS", "replicas": node.get("replicas", 2), "preference": preference}
-    spec = {"gpuType": "V100", "nodeSelector": {"nvidia.com/gpu.sharing-strategy": "mps"}, "sharing": sharing}
-    return replace(
-        cluster(nodes, jobs, pods), capacities=node_capacities(nodes, [Pool("p", GPUPoolSpec.model_validate(spec))])
-    )
 
 
 def holds(name: str, *partners: str, devices: int = 1, admitted: bool = True, run: int = 1, **more: Any) -> JobView:
