@@ -17,6 +17,7 @@ def options(description: str, device_ms: float, cpu_ms: float) -> argparse.Argum
     parser.add_argument("--device-ms", type=float, default=device_ms, help="time of a step on the (fake) device")
     parser.add_argument("--cpu-ms-per-step", type=float, default=cpu_ms, help="CPU time of a step, all processes")
     parser.add_argument("--gpu-compute", type=float, default=0.0, help="part of the time that the device computes")
+    parser.add_argument("--gpu-bandwidth", type=float, default=0.0, help="part of the time that it moves memory")
     parser.add_argument("--gpu-memory-mib", type=int, default=0, help="memory that it takes of the device")
     parser.add_argument("--batch-size", type=int, default=32)
     parser.add_argument("--steps", type=int, default=200, help="steps outside a cluster; inside, the job says")

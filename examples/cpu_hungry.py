@@ -5,6 +5,7 @@ With 70 ms of CPU a step and a device of 50 ms a step it is fastest from 1400 mi
 
 from common import State, options
 from fake_device import FakeDevice
+from fake_mps import Client
 from image_loader import ParallelLoader
 from synthetic_images import Images
 
@@ -17,7 +18,8 @@ def main() -> None:
     parser.add_argument("--loaders", type=int, default=2, help="loader processes")
     given = parser.parse_args()
     loader = ParallelLoader(Images(), given.batch_size, given.cpu_ms_per_step / 1000, given.loaders)
-    device = FakeDevice(given.device_ms / 1000)
+    client = Client(given.gpu_compute, given.gpu_memory_mib, bandwidth=given.gpu_bandwidth)
+    device = FakeDevice(given.device_ms / 1000, client)
     state = State(given.checkpoint)
     for images, labels in synergy_job.iterate(loader, save=state.save, load=state.load, steps=given.steps):
         device.launch()
@@ -25,6 +27,7 @@ def main() -> None:
         state.network.step(gradient)
         state.advance(loss, given.log_every)
     device.finish()
+    client.close()
     print(f"done after step {state.step}, weights {state.network.digest().hex()[:16]}", flush=True)
 
 

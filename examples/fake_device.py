@@ -26,6 +26,8 @@ class FakeDevice:
         now = time.monotonic()
         in_time = now - self._busy_until < TIMER_S
         slowed = 1.0 if self._client is None else self._client.slowed()
+        if self._client is not None:
+            self._client.worked(self._seconds / slowed)
         self._busy_until = (self._busy_until if in_time else now) + self._seconds / slowed
 
     def finish(self) -> None:

@@ -17,7 +17,7 @@ def main() -> None:
     """Train until the job is done or must leave."""
     given = options(__doc__ or "", device_ms=50, cpu_ms=5).parse_args()
     loader = LocalLoader(Images(), given.batch_size, given.cpu_ms_per_step / 1000)
-    client = Client(given.gpu_compute, given.gpu_memory_mib)
+    client = Client(given.gpu_compute, given.gpu_memory_mib, bandwidth=given.gpu_bandwidth)
     device = FakeDevice(given.device_ms / 1000, client)
     state = State(given.checkpoint)
     for images, labels in synergy_job.iterate(loader, save=state.save, load=state.load, steps=given.steps):

@@ -159,6 +159,16 @@ class ProfilePoint(ApiModel):
         Field(ge=1, description="Bytes of the model's largest trained tensor, where the job told its model."),
     ] = None
     model_bytes: Annotated[int | None, Field(ge=1, description="Bytes of all trained tensors of the model.")] = None
+    gpu_compute: Annotated[
+        float | None,
+        Field(ge=0, le=1, description="Part of the time in which its GPUs computed, where that was sampled."),
+    ] = None
+    gpu_bandwidth: Annotated[
+        float | None, Field(ge=0, le=1, description="Part of the time in which their memory was read or written.")
+    ] = None
+    gpu_memory_bytes: Annotated[
+        int | None, Field(ge=0, description="The most of one GPU's memory that was in use.")
+    ] = None
     runs: Annotated[list[ProfileRun], Field(max_length=64, description="The runs, in the order of their end.")] = []
     job: Annotated[str, Field(description="Name of the Kubernetes Job that measured it last.")] = ""
     measured_at: Annotated[Timestamp | None, Field(description="When the last run ended.")] = None
@@ -199,6 +209,20 @@ class ProfileConfidence(ApiModel):
         ),
     ] = None
 
+
+class MeasuredUsage(ApiModel):
+    """What the job does to a GPU that it has alone, from its profile runs: of the fastest point, of memory the most."""
+
+    gpu_type: Annotated[str, Field(description="GPU type it holds for.")]
+    compute: Annotated[float, Field(ge=0, le=1, description="Part of the time in which the GPU computed.")]
+    bandwidth: Annotated[
+        float, Field(ge=0, le=1, description="Part of the time in which its memory was read or written.")
+    ]
+    memory_bytes: Annotated[int, Field(ge=0, description="The most of its memory that was in use.")]
+
+
+UsageList = Annotated[list[MeasuredUsage], Field(json_schema_extra={**_BY_GPU_TYPE})]
+"""Measured usage of one job, at most once for each GPU type."""
 
 ConfidenceList = Annotated[list[ProfileConfidence], Field(json_schema_extra={**_BY_GPU_TYPE})]
 """Confidence in one job's speeds, at most once for each GPU type."""

@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import Field
 
 from synergy_api.base import ApiModel, Conditions, Timestamp
-from synergy_api.profile import ConfidenceList, MatrixList, ProfilePoint
+from synergy_api.profile import ConfidenceList, MatrixList, ProfilePoint, UsageList
 
 
 class ThroughputProfileSpec(ApiModel):
@@ -29,6 +29,9 @@ class ThroughputProfileSpec(ApiModel):
     ]
     confidence: Annotated[
         ConfidenceList, Field(max_length=16, description="How well the matrices are known, for each GPU type.")
+    ] = []
+    usage: Annotated[
+        UsageList, Field(max_length=16, description="What the job does to a GPU alone, where that was sampled.")
     ] = []
     measured_at: Annotated[Timestamp, Field(description="When the last of the points was measured.")]
 

@@ -6,7 +6,7 @@ from pydantic import ConfigDict, Field, computed_field, model_validator
 
 from synergy_api.base import ApiModel, Conditions, PositiveQuantity, Timestamp
 from synergy_api.names import MAX_JOB_NAME
-from synergy_api.profile import ConfidenceList, DemandList, MatrixList, ProfilePoint, ProfileRequest
+from synergy_api.profile import ConfidenceList, DemandList, MatrixList, ProfilePoint, ProfileRequest, UsageList
 from synergy_api.queues import Marks
 from synergy_api.sharing import SharedGPU, SharedSpeed, Sharing
 from synergy_api.sizes import SizeLimits
@@ -232,6 +232,9 @@ class ProfileStatus(ApiModel):
     demand: Annotated[DemandList, Field(max_length=16, description="What saturates the job, for each GPU type.")] = []
     confidence: Annotated[
         ConfidenceList, Field(max_length=16, description="How well the matrices are known, for each GPU type.")
+    ] = []
+    usage: Annotated[
+        UsageList, Field(max_length=16, description="What the job does to a GPU alone, where that was sampled.")
     ] = []
 
 

@@ -14,6 +14,7 @@ class _Commands(LazyGroup):
         "compare": LazyCommand("synergy_cli.simulation.compare", "compare_command", "sim"),
         "demo": LazyCommand("synergy_cli.demo.command", "demo", "devcluster"),
         "devcluster": LazyCommand("synergy_devcluster.cli", "devcluster", "devcluster"),
+        "gpu": LazyCommand("synergy_cli.gpu.commands", "gpu", "sim"),
         "reproduce": LazyCommand("synergy_cli.simulation.reproduce", "reproduce_command", "sim"),
         "simulate": LazyCommand("synergy_cli.simulation.simulate", "simulate_command", "sim"),
         "trace": LazyCommand("synergy_cli.simulation.trace", "trace_command", "sim"),

@@ -181,10 +181,10 @@ def kubelet(program: str, ids: Identities, node: RealNode, options: Options) -> 
 def gpu_plugin(node: RealNode, options: Options) -> Argv:
     """The device plugin of a node's GPUs."""
     flags = [f"--node={node.name}", f"--gpus={options.gpus}", f"--health-file={node.gpu_health}"]
+    flags += [f"--clients-folder={node.gpu_clients}"]
     if options.gpu_replicas > 1:
         flags += [f"--replicas={options.gpu_replicas}", f"--preference={options.gpu_preference}"]
-        flags += [f"--memory-mib={gpu_type(options.gpu).memory_mib}", f"--clients-folder={node.gpu_clients}"]
-        flags += [f"--resource={options.resource}"]
+        flags += [f"--memory-mib={gpu_type(options.gpu).memory_mib}", f"--resource={options.resource}"]
     return [sys.executable, "-m", "synergy_devcluster.gpu_plugin", *flags]
 
 

@@ -66,7 +66,7 @@ class RealNode:
 
     @property
     def gpu_clients(self) -> Path:
-        """The folder that the clients of shared GPUs see."""
+        """The folder that the clients of its GPUs see."""
         return self.root / "gpus" / "clients"
 
     def private(self, folder: str) -> Path:

@@ -29,6 +29,8 @@ class Settings:
     api_port: int = 9444
     ops_port: int = 8080
     plan_timeout_s: float = 60.0
+    sharing_models: tuple[str, ...] = ()
+    """GPU types of which the planner's process has a predictor that was fitted."""
     leader: Timing = field(default_factory=Timing)
     log_level: str = "INFO"
     kubeconfig: str | None = None
@@ -55,6 +57,7 @@ def read_settings(environ: Mapping[str, str] = os.environ) -> Settings:
         api_port=read.port("SYNERGY_API_PORT", 9444),
         ops_port=read.port("SYNERGY_OPS_PORT", 8080),
         plan_timeout_s=read.seconds("SYNERGY_PLAN_TIMEOUT_SECONDS", 60.0),
+        sharing_models=read.sharing_models("SYNERGY_SHARING_MODELS"),
         leader=timing,
         log_level=read.level("SYNERGY_LOG_LEVEL", "INFO"),
         kubeconfig=read.text("SYNERGY_KUBECONFIG", "") or None,
@@ -96,6 +99,18 @@ class _Reader:
         if not all(listed):
             raise ConfigError(f"{name} is {text!r}: give names with commas between them")
         return listed
+
+    def sharing_models(self, name: str) -> tuple[str, ...]:
+        """Read here to refuse bad ones at the start; the planner's process reads them again."""
+        folder = self._environ.get(name, "")
+        if not folder:
+            return ()
+        from synergy_extender.sharing.models import read_models  # noqa: PLC0415 - it loads numpy, for few
+
+        try:
+            return tuple(sorted(read_models(folder)))
+        except ValueError as error:
+            raise ConfigError(f"{name}: {error}") from None
 
     def level(self, name: str, default: str) -> str:
         value = self.text(name, default).upper()

@@ -77,7 +77,7 @@ def read_environment(environ: Mapping[str, str]) -> Worker | Profile | None:
         master_addr=_text(environ, "MASTER_ADDR") if rank > 0 else environ.get("MASTER_ADDR", "127.0.0.1"),
         peer_port=read_integer(environ, "SYNERGY_PEER_PORT", DEFAULT_PEER_PORT, least=1, most=65535),
         lease=_lease(environ),
-        gpu_uuids=_gpu_uuids(environ.get("NVIDIA_VISIBLE_DEVICES", "")),
+        gpu_uuids=visible_uuids(environ.get("NVIDIA_VISIBLE_DEVICES", "")),
         termination_log=environ.get("SYNERGY_TERMINATION_LOG", DEFAULT_TERMINATION_LOG),
     )
 
@@ -91,7 +91,7 @@ def _lease(environ: Mapping[str, str]) -> LeaseAccess | None:
     return LeaseAccess(url, _text(environ, "SYNERGY_TOKEN_FILE"), _text(environ, "SYNERGY_CA_CERT"))
 
 
-def _gpu_uuids(visible: str) -> tuple[str, ...]:
+def visible_uuids(visible: str) -> tuple[str, ...]:
     """The UUIDs in NVIDIA_VISIBLE_DEVICES; indices and words such as `all` name no device for others."""
     return tuple(name for name in visible.split(",") if name.startswith(("GPU-", "MIG-")))
 

@@ -8,7 +8,7 @@ from synergy_api.training_job import ProfileStatus, TrainingJobSpec
 from synergy_core.profiling.adaptive_cpu_search import complete_curve
 from synergy_operator.image_change import holds_for
 from synergy_operator.profile_curve import cpu_points_of, job_matrix, memory_model, memory_of, speeds
-from synergy_operator.profile_points import assessed, with_run
+from synergy_operator.profile_points import assessed, usage_of, with_run
 from synergy_operator.profile_result import Measurement, Shortfall, read_result
 from synergy_operator.profile_size import ProfileSize
 from synergy_operator.views import BatchJobView, PodView
@@ -66,11 +66,13 @@ def concluded(profile: ProfileStatus, spec: TrainingJobSpec, size: ProfileSize) 
     grid, points = cpu_points_of(size), tuple(profile.points)
     curve = dict(zip(grid, complete_curve(grid, speeds(size, points)), strict=True))
     points, confidence = assessed(points, size, curve, memory_model(spec, size, points))
+    usage = usage_of(points, size.gpu_type)
     return profile.model_copy(
         update={
             "points": list(points),
             "matrices": [*profile.matrices, job_matrix(spec, size, points)],
             "confidence": [*(c for c in profile.confidence if c.gpu_type != size.gpu_type), confidence],
+            "usage": [*(u for u in profile.usage if u.gpu_type != size.gpu_type), *([usage] if usage else [])],
             "request": None,
         }
     )

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Final, Literal
 
-from synergy_api.profile import ProfileConfidence, ProfilePoint, ProfileRun
+from synergy_api.profile import MeasuredUsage, ProfileConfidence, ProfilePoint, ProfileRun
 from synergy_core.profiling.confidence import Run, estimates, run_to_run
 from synergy_core.profiling.memory_check import model_error
 from synergy_core.profiling.memory_model import MemoryModel, steps_per_s
@@ -49,6 +49,8 @@ def with_run(
     speed, error = float(f"{result.steps_per_second:.6g}"), float(f"{result.relative_error:.3g}")
     runs.append(ProfileRun(steps_per_second=speed, relative_error=error, job=job))
     largest, model = result.tensors or ((old.largest_tensor_bytes, old.model_bytes) if old else (None, None))
+    gpu = result.gpu
+    found = [m for m in (gpu.memory_bytes if gpu else None, old.gpu_memory_bytes if old else None) if m is not None]
     mean = sum(run.steps_per_second for run in runs) / len(runs)
     within = sum((run.relative_error * run.steps_per_second) ** 2 for run in runs) ** 0.5 / len(runs) / mean
     points[at : at + 1] = [
@@ -64,12 +66,37 @@ def with_run(
             cached=result.cached,
             largest_tensor_bytes=largest,
             model_bytes=model,
+            gpu_compute=_mean_with(old.gpu_compute if old else None, len(runs) - 1, gpu.compute if gpu else None),
+            gpu_bandwidth=_mean_with(old.gpu_bandwidth if old else None, len(runs) - 1, gpu.bandwidth if gpu else None),
+            gpu_memory_bytes=max(found, default=None),
             runs=runs,
             job=job,
             measured_at=measured_at,
         )
     ]
     return points
+
+
+def _mean_with(old: float | None, runs: int, new: float | None) -> float | None:
+    """The mean of so many runs with one more; of runs that told nothing there is none."""
+    if old is None or new is None:
+        return new if old is None else old
+    return float(f"{(old * runs + new) / (runs + 1):.4g}")
+
+
+def usage_of(points: Iterable[ProfilePoint], gpu_type: str) -> MeasuredUsage | None:
+    """What the job does to a GPU of the type alone: of the fastest point, where CPU holds it up the least; of memory
+    the most. None where it was not sampled."""
+    known = [point for point in points if point.gpu_type == gpu_type and point.gpu_compute is not None]
+    if not known:
+        return None
+    fastest = max(known, key=lambda point: (point.steps_per_second, point.cpu_millis))
+    return MeasuredUsage(
+        gpu_type=gpu_type,
+        compute=fastest.gpu_compute or 0.0,
+        bandwidth=fastest.gpu_bandwidth or 0.0,
+        memory_bytes=max(point.gpu_memory_bytes or 0 for point in known),
+    )
 
 
 def _only_run(point: ProfilePoint) -> ProfileRun:

@@ -3,7 +3,15 @@
 from dataclasses import dataclass
 from typing import Annotated, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    TypeAdapter,
+    ValidationError,
+    ValidatorFunctionWrapHandler,
+    WrapValidator,
+)
 
 from synergy_api.reasons import Reason
 from synergy_operator.views import ContainerView
@@ -24,6 +32,20 @@ class _Message(BaseModel):
     model_config = ConfigDict(extra="ignore", frozen=True, allow_inf_nan=False)
 
 
+class _Gpu(_Message):
+    compute: Annotated[float, Field(ge=0, le=1)]
+    bandwidth: Annotated[float, Field(ge=0, le=1)]
+    memory_bytes: Annotated[int, Field(ge=0, le=_MOST_BYTES)]
+
+
+def _or_nothing(value: object, parse: ValidatorFunctionWrapHandler) -> object:
+    """What makes no sense is ignored: the point counts all the same."""
+    try:
+        return parse(value)
+    except ValidationError:
+        return None
+
+
 class _Measured(_Message):
     outcome: Literal["measured"]
     steps_per_second: Annotated[float, Field(gt=0)]
@@ -32,6 +54,7 @@ class _Measured(_Message):
     cached: bool = False
     largest_tensor_bytes: int | None = None
     model_bytes: int | None = None
+    gpu: Annotated[_Gpu | None, WrapValidator(_or_nothing)] = None
 
     @property
     def tensors(self) -> tuple[int, int] | None:
@@ -54,6 +77,15 @@ _MESSAGE: Final[TypeAdapter[_Measured | _Failed]] = TypeAdapter(
 
 
 @dataclass(frozen=True, slots=True)
+class GpuUse:
+    """What the run did to its GPUs: parts of the time, and bytes."""
+
+    compute: float
+    bandwidth: float
+    memory_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
 class Measurement:
     """A point was measured."""
 
@@ -63,6 +95,7 @@ class Measurement:
     cached: bool = False
     tensors: tuple[int, int] | None = None
     """Bytes of the model's largest tensor, and of all of them."""
+    gpu: GpuUse | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +119,12 @@ def read_result(container: ContainerView) -> Measurement | Shortfall:
         problem = message.message or message.reason
         tail = f"; its last output: {message.log_tail.strip()}" if message.log_tail.strip() else ""
         return Shortfall(_HARNESS_REASONS[message.reason], f"{problem}{tail}"[:_LONGEST_PROBLEM])
+    gpu = message.gpu
     return Measurement(
-        message.steps_per_second, message.relative_error, message.max_rss_bytes, message.cached, message.tensors
+        message.steps_per_second,
+        message.relative_error,
+        message.max_rss_bytes,
+        message.cached,
+        message.tensors,
+        None if gpu is None else GpuUse(gpu.compute, gpu.bandwidth, gpu.memory_bytes),
     )

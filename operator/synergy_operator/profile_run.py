@@ -233,7 +233,7 @@ def _complete(series: _Series, size: ProfileSize) -> ProfileStep:
         after = next_series(profile, series.observed, series.spec)
     else:
         tolerance = series.observed.cluster.profiling.demand_tolerance_percent
-        after = finished_series(completed(profile, profile.matrices, series.spec.gpus, tolerance))
+        after = finished_series(completed(profile, profile.matrices, series.spec.gpus, tolerance), series.spec)
     step = _end(replace(series, standing=after), "Profiled", _done(series))
     return replace(step, run=replace(step.run, before=(published,)))
 

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from synergy_api.profile import ProfileRequest, SensitivityMatrix
+from synergy_api.quantity import byte_count
 from synergy_api.reasons import Finding, Reason, say
 from synergy_api.throughput_profile import ThroughputProfileSpec
 from synergy_api.timestamps import format_time
@@ -51,7 +52,7 @@ def standing(observed: Observed, spec: TrainingJobSpec) -> Standing:
     if outdated(old) is not None:
         old = ProfileStatus(state="Waiting", fingerprint=mark, image_digest=old.running_digest)
     if old.state == "Complete":
-        return finished_series(old)
+        return finished_series(old, spec)
     if old.state == "Failed":
         return Standing(old, None)
     return _to_measure(old, observed, spec)
@@ -107,14 +108,15 @@ def publication(observed: Observed, profile: ProfileStatus, spec: TrainingJobSpe
         points=points,
         matrices=profile.matrices,
         confidence=profile.confidence,
+        usage=profile.usage,
         measured_at=max(times, default=format_time(now)),
     )
     return PublishProfile(name, published.to_wire(), old.version if old else "")
 
 
-def finished_series(profile: ProfileStatus) -> Standing:
+def finished_series(profile: ProfileStatus, spec: TrainingJobSpec) -> Standing:
     """The standing of a profile that is complete, measured by the job itself or by an identical one."""
-    doubt = _doubt(profile)
+    doubt = _doubt(profile) or _understated(profile, spec)
     if doubt is not None:
         return Standing(profile, yes(doubt))
     if not profile.points:
@@ -140,6 +142,17 @@ def _doubt(profile: ProfileStatus) -> Finding | None:
     return None
 
 
+def _understated(profile: ProfileStatus, spec: TrainingJobSpec) -> Finding | None:
+    """A job that took more GPU memory than its spec tells of: on a shared GPU it would fail, or its partners."""
+    measured = {usage.gpu_type: usage.memory_bytes for usage in profile.usage}
+    for told in spec.sharing.usage:
+        took = measured.get(told.gpu_type, 0)
+        if took > byte_count(told.memory):
+            facts = {"gpu_type": told.gpu_type, "told": told.memory, "measured": f"{-(-took // (1 << 20))}Mi"}
+            return say(Reason.USAGE_UNDERSTATED, **facts)
+    return None
+
+
 def _to_measure(old: ProfileStatus, observed: Observed, spec: TrainingJobSpec) -> Standing:
     cluster = observed.cluster
     profile = _with_known(old, best_known(observed.profiles.get(old.fingerprint, ()), old.image_digest))
@@ -147,7 +160,7 @@ def _to_measure(old: ProfileStatus, observed: Observed, spec: TrainingJobSpec) -
         return next_series(profile, observed, spec)
     if profile.matrices:
         tolerance = cluster.profiling.demand_tolerance_percent
-        return finished_series(completed(profile, profile.matrices, spec.gpus, tolerance))
+        return finished_series(completed(profile, profile.matrices, spec.gpus, tolerance), spec)
     wanted = ", ".join(cluster.allowed_types(spec.gpu_types))
     waiting = profile.model_copy(update={"state": "Waiting", "request": None})
     return Standing(waiting, no(say(Reason.NO_NODE_TO_PROFILE, wanted=wanted)))
@@ -192,5 +205,7 @@ def _with_known(profile: ProfileStatus, known: ThroughputProfileSpec | None) -> 
     digest = profile.image_digest or known.image_digest
     added = {matrix.gpu_type for matrix in new}
     confidence = [*profile.confidence, *(item for item in known.confidence if item.gpu_type in added)]
+    usage = [*profile.usage, *(item for item in known.usage if item.gpu_type in added)]
     matrices = [*profile.matrices, *new]
-    return profile.model_copy(update={"matrices": matrices, "confidence": confidence, "image_digest": digest})
+    update = {"matrices": matrices, "confidence": confidence, "usage": usage, "image_digest": digest}
+    return profile.model_copy(update=update)

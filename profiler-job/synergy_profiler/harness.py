@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from synergy_job.cgroup import Cgroup
 from synergy_profiler.child import Child
+from synergy_profiler.gpu_usage import GpuSampler
 from synergy_profiler.measurement import Sample, measure
 from synergy_profiler.printed import PrintedSteps
 from synergy_profiler.result import Failed, Measured
@@ -57,12 +58,14 @@ def run(command: Sequence[str], options: Options) -> Measured | Failed:
         except (OSError, ValueError) as error:
             return Failed("BadCommand", f"the command cannot be run: {error}")
         watch = _Watch(child, printed or receiver, options)
+        gpus = GpuSampler()
         try:
             failure = watch.until_measured()
         finally:
+            gpus.stop()
             child.stop(options.grace_s)
     if failure is None:
-        return watch.result()
+        return watch.result(gpus)
     return Failed(failure.reason, failure.message, failure.exit_code, child.log_tail())
 
 
@@ -108,8 +111,8 @@ class _Watch:
         self._mark_cpu()
         return None
 
-    def result(self) -> Measured | Failed:
-        """The rate, or `TooNoisy`."""
+    def result(self, gpus: GpuSampler) -> Measured | Failed:
+        """The rate and what it took, or `TooNoisy`."""
         measurement = measure(self._measured)
         if measurement.relative_error > self._options.max_relative_error:
             return Failed(
@@ -127,6 +130,7 @@ class _Watch:
             memory,
             self._cache_bytes is not None,
             self._tensors,
+            gpus.usage(self._measured[0].at, self._measured[-1].at),
         )
 
     def _take(self, sample: Sample) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from typing import Literal
 
+    from synergy_profiler.gpu_usage import GpuUsage
     from synergy_profiler.measurement import Measurement
 
     Reason = Literal["Crashed", "NoSteps", "Timeout", "TooNoisy", "BadCommand"]
@@ -28,11 +29,14 @@ class Measured:
     """Whether the command reads its data through the library's cache; that is not in `max_rss_bytes`."""
     tensors: tuple[int, int] | None = None
     """Bytes of the model's largest tensor and of all of them, where the command told its model to the library."""
+    gpu: GpuUsage | None = None
+    """What it did to its GPUs, where nvidia-smi tells."""
 
     def to_json(self) -> str:
         """The termination message."""
         measurement = self.measurement
         names = ("largest_tensor_bytes", "model_bytes")
+        gpu = self.gpu
         return json.dumps(
             {
                 "outcome": "measured",
@@ -45,8 +49,17 @@ class Measured:
                 "max_rss_bytes": self.max_rss_bytes,
                 "cached": self.cached,
                 **(dict(zip(names, self.tensors)) if self.tensors is not None else {}),  # noqa: B905 - Python 3.8
+                **({} if gpu is None else {"gpu": _rounded(gpu)}),
             }
         )
+
+
+def _rounded(gpu: GpuUsage) -> dict[str, float]:
+    return {
+        "compute": round(gpu.compute, 4),
+        "bandwidth": round(gpu.bandwidth, 4),
+        "memory_bytes": gpu.memory_bytes,
+    }
 
 
 @dataclass(frozen=True)

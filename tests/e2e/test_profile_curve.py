@@ -29,8 +29,11 @@ def true_speed(cpu_millis: int) -> float:
 async def test_the_curve_is_within_ten_per_cent_at_every_point_with_half_the_points(
     kube: KubeClient, namespace: str, pools: None, policy: Callable[..., Awaitable[None]]
 ) -> None:
+    """Meanwhile nvidia-smi tells what it does to its GPU; that it takes more memory than it says is found out."""
     await policy(mechanism="tune", roundSeconds=20)
     script = ["python3", "/examples/cpu_hungry.py", "--checkpoint", "/tmp/checkpoint"]
+    script += ["--gpu-compute", "0.5", "--gpu-bandwidth", "0.3", "--gpu-memory-mib", "3000"]
+    told = {"gpuType": "A100", "compute": 0.1, "bandwidth": 0.1, "memory": "2Gi"}
     await submit(
         kube,
         namespace,
@@ -40,6 +43,7 @@ async def test_the_curve_is_within_ten_per_cent_at_every_point_with_half_the_poi
         gpuTypes=["A100"],
         profile={"steps": 40, "cpuStep": "100m", "timeoutSeconds": 120},
         resources={"max": {"cpu": "1"}},
+        sharing={"allowed": True, "usage": [told]},
         template=restricted_template([*script, "--cpu-ms-per-step", str(CPU_MS), "--device-ms", str(DEVICE_MS)]),
     )
     job = await reaches(kube, namespace, "curve", "Queued", "Starting", "Running", "Succeeded", seconds=300)
@@ -52,6 +56,13 @@ async def test_the_curve_is_within_ten_per_cent_at_every_point_with_half_the_poi
     assert len(profile["points"]) <= len(GRID) // 2
     assert 500 <= profile["demand"][0]["cpuMillis"] <= 700
     assert profile["confidence"][0]["uncertainty"] <= 0.25
+    (usage,) = profile["usage"]
+    assert (usage["gpuType"], usage["memoryBytes"]) == ("A100", 3000 << 20)
+    assert 0.3 < usage["compute"] <= 0.5, "of the fastest point: busy but for what keeps the process from launching"
+    assert usage["bandwidth"] == pytest.approx(usage["compute"] * 0.6, abs=0.02)
+    (profiled,) = (one for one in job["status"]["conditions"] if one["type"] == "Profiled")
+    assert profiled["reason"] == "UsageUnderstated"
+    assert "took 3000Mi of GPU memory, and spec.sharing.usage says 2Gi" in profiled["message"]
     await reaches(kube, namespace, "curve", "Succeeded", seconds=90)
 
 

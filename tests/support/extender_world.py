@@ -212,7 +212,7 @@ class Operator:
         amounts = {
             "cpu": format_cpu(share["cpuMillis"]),
             "memory": format_bytes(share["memoryBytes"]),
-            names.RESOURCE_GPU: share.get("devices", share["gpus"]),
+            share.get("resource", names.RESOURCE_GPU): share.get("devices", share["gpus"]),
         }
         container = {"name": "train", "image": "fake", "resources": {"requests": amounts, "limits": amounts}}
         devices = {names.ANNOTATION_DEVICES: str(share["devices"])} if "devices" in share else {}

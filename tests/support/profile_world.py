@@ -11,11 +11,10 @@ SIDE = {"name": "side", "image": "i", "resources": {"requests": {"cpu": "1", "me
 TRAIN = {"name": "train", "image": "i", "command": ["c"]}
 
 
-def measured(speed: float, rss: int = 1 << 28) -> str:
+def measured(speed: float, rss: int = 1 << 28, **more: Any) -> str:
     """The harness's message of a good run."""
-    return json.dumps(
-        {"outcome": "measured", "steps_per_second": speed, "relative_error": 0.01, "steps": 50, "max_rss_bytes": rss}
-    )
+    said = {"outcome": "measured", "steps_per_second": speed, "relative_error": 0.01, "steps": 50, "max_rss_bytes": rss}
+    return json.dumps(said | more)
 
 
 def failed(reason: str, message: str, tail: str = "") -> str:
@@ -48,15 +47,18 @@ def give_place(world: World) -> int:
     return world.grant(share, purpose="Profile", gpu_type=request.gpu_type)
 
 
-def run_point(world: World, speed_at: Callable[[int], float]) -> int:
-    """Let the profile Job that is under way run and end. Returns its CPU point."""
+def run_point(
+    world: World, speed_at: Callable[[int], float], gpu_at: Callable[[int], dict[str, Any]] | None = None
+) -> int:
+    """Let the profile Job that is under way run and end. Returns its CPU point. `gpu_at` is what nvidia-smi tells."""
     name = next(name for name in sorted(world.jobs) if not world.jobs[name]["status"])
     point = int(world.jobs[name]["metadata"]["annotations"]["kube-synergy.dev/cpu-millis"])
     world.bind(f"{name}-x")
     world.start(f"{name}-x")
     world.settle()
     world.wait(7)
-    world.exit(f"{name}-x", 0, measured(speed_at(point)))
+    told: dict[str, Any] = {} if gpu_at is None else {"gpu": gpu_at(point)}
+    world.exit(f"{name}-x", 0, measured(speed_at(point), **told))
     world.finish_job(name)
     world.settle()
     return point

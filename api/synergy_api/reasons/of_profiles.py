@@ -41,6 +41,14 @@ PROFILES: Final[dict[Reason, Entry]] = {
         "model's speeds for what was not measured.",
         "Warning",
     ),
+    Reason.USAGE_UNDERSTATED: Entry(
+        _P,
+        "on {gpu_type} a profile run took {measured} of GPU memory, and spec.sharing.usage says {told}",
+        "correct spec.sharing.usage, or leave it out: plans go by what was measured",
+        "On a shared GPU a job that takes more than it says would fail under the device plugin's limit. The plan "
+        "counts the larger figure, so the job shares where that fits.",
+        "Warning",
+    ),
     Reason.PROFILE_SHARED: Entry(
         (Place.PROFILED, Place.RUNNING, Place.LAST_RUN),
         "the identical TrainingJob {job} is measured first, its profile will be used",

@@ -31,6 +31,7 @@ class Reason(StrEnum):
     PROFILE_UNCERTAIN = "ProfileUncertain"
     PROFILE_MEMORY_OFF = "ProfileMemoryOff"
     PROFILE_MEMORY_UNCHECKED = "ProfileMemoryUnchecked"
+    USAGE_UNDERSTATED = "UsageUnderstated"
     PROFILE_SHARED = "ProfileShared"
     PROFILE_WAITING = "ProfileWaiting"
     PROFILE_MEASURING = "ProfileMeasuring"

@@ -7,7 +7,7 @@ import sys
 import threading
 from pathlib import Path
 
-from synergy_devcluster.gpu_plugin.devices import ExclusiveGpus, Sharing, gpu_uuids
+from synergy_devcluster.gpu_plugin.devices import ExclusiveGpus, Sharing, gpu_uuids, prepare
 from synergy_devcluster.gpu_plugin.runner import Settings, run
 from synergy_devcluster.gpu_plugin.shared import MAX_REPLICAS, PREFERENCES, MpsGpus
 
@@ -26,7 +26,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--replicas", type=int, default=1, help="clients of one GPU under MPS; 1: GPUs are not shared")
     parser.add_argument("--preference", choices=PREFERENCES, default="distributed", help="which GPU a client gets")
     parser.add_argument("--memory-mib", type=int, default=16384, help="memory of one GPU (default %(default)s)")
-    parser.add_argument("--clients-folder", type=Path, help="host folder that the clients of shared GPUs see")
+    parser.add_argument("--clients-folder", type=Path, help="host folder that the clients of the GPUs see")
     flags = parser.parse_args(arguments)
     if not 1 <= flags.replicas <= MAX_REPLICAS:
         parser.error(f"--replicas: {flags.replicas} is not between 1 and {MAX_REPLICAS}")
@@ -36,13 +36,11 @@ def main(arguments: list[str] | None = None) -> None:
         signal.signal(number, lambda *_: stop.set())
     settings = Settings(flags.folder, flags.resource, flags.endpoint, flags.health_file)
     uuids = gpu_uuids(flags.node, flags.gpus)
-    sharing: Sharing = ExclusiveGpus(uuids)
+    sharing: Sharing = ExclusiveGpus(uuids, flags.clients_folder)
     if flags.replicas > 1:
         sharing = MpsGpus(uuids, flags.replicas, flags.preference, flags.memory_mib, flags.clients_folder)
-        if flags.clients_folder is not None:
-            for gpu in uuids:
-                (flags.clients_folder / gpu).mkdir(parents=True, exist_ok=True)
-                (flags.clients_folder / gpu).chmod(0o1777)  # any user's container may be a client
+    if flags.clients_folder is not None:
+        prepare(flags.clients_folder, uuids)
     run(settings, sharing, stop)
 
 

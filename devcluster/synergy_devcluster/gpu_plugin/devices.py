@@ -5,8 +5,13 @@ import uuid
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Final, Protocol
 
+from synergy_devcluster.gpu_plugin.nvidia_smi import CLIENTS_VARIABLE
+
+CLIENTS_FOLDER: Final = "/var/run/fake-gpus"
+"""Where a container finds the folder that all clients of the node's GPUs share."""
+NVIDIA_SMI: Final = "/usr/bin/nvidia-smi"
 _NAMESPACE = uuid.UUID("6b1f3f0e-6f0a-4c58-8d0b-5a8a2a3f4c11")
 
 
@@ -20,10 +25,30 @@ class Device:
 
 @dataclass(frozen=True)
 class Mount:
-    """A folder of the host that a container sees."""
+    """A folder or file of the host that a container sees."""
 
     container_path: str
     host_path: str
+    read_only: bool = False
+
+
+def mounts_of(clients: Path | None) -> tuple[Mount, ...]:
+    """The folder of the node's clients, and nvidia-smi as NVIDIA's container toolkit brings it along."""
+    if clients is None:
+        return ()
+    return Mount(CLIENTS_FOLDER, str(clients)), Mount(NVIDIA_SMI, str(clients / "nvidia-smi"), read_only=True)
+
+
+def prepare(clients: Path, uuids: Iterable[str]) -> None:
+    """Make the folder that `mounts_of` tells of: in it one for each GPU, where any user's container may be a client."""
+    for gpu in uuids:
+        (clients / gpu).mkdir(parents=True, exist_ok=True)
+        (clients / gpu).chmod(0o1777)
+    program = clients / "nvidia-smi"
+    fresh = clients / "nvidia-smi.new"
+    fresh.write_bytes((Path(__file__).parent / "nvidia_smi.py").read_bytes())
+    fresh.chmod(0o755)
+    fresh.replace(program)
 
 
 class Sharing(Protocol):
@@ -55,6 +80,7 @@ class ExclusiveGpus:
     """Each GPU is one device, whose id is the GPU's UUID."""
 
     uuids: tuple[str, ...]
+    clients: Path | None = None
     prefers: bool = False
 
     def devices(self, unhealthy: frozenset[str]) -> tuple[Device, ...]:
@@ -73,11 +99,12 @@ class ExclusiveGpus:
         wanted = set(device_ids)
         if unknown := wanted - set(self.uuids):
             raise KeyError(min(unknown))
-        return {"NVIDIA_VISIBLE_DEVICES": ",".join(gpu for gpu in self.uuids if gpu in wanted)}
+        told = {CLIENTS_VARIABLE: CLIENTS_FOLDER} if self.clients is not None else {}
+        return {"NVIDIA_VISIBLE_DEVICES": ",".join(gpu for gpu in self.uuids if gpu in wanted), **told}
 
     def mounts(self) -> tuple[Mount, ...]:
-        """Nothing: clients of different GPUs have nothing to do with each other."""
-        return ()
+        """The folder of the node's clients, if there is one."""
+        return mounts_of(self.clients)
 
 
 def gpu_uuids(node: str, count: int) -> tuple[str, ...]:

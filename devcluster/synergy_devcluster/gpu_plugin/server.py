@@ -89,7 +89,8 @@ class DevicePlugin:
     def allocate(self, request: pb.AllocateRequest, context: grpc.ServicerContext) -> pb.AllocateResponse:
         """Answer Allocate: the environment and the mounts of each container."""
         mounts = [
-            pb.Mount(container_path=mount.container_path, host_path=mount.host_path) for mount in self._sharing.mounts()
+            pb.Mount(container_path=mount.container_path, host_path=mount.host_path, read_only=mount.read_only)
+            for mount in self._sharing.mounts()
         ]
         try:
             responses = [

@@ -6,14 +6,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal, get_args
 
-from synergy_devcluster.gpu_plugin.devices import Device, Mount
+from synergy_devcluster.gpu_plugin.devices import CLIENTS_FOLDER, Device, Mount, mounts_of
+from synergy_devcluster.gpu_plugin.nvidia_smi import CLIENTS_VARIABLE
 
 Preference = Literal["distributed", "packed"]
 PREFERENCES: Final[tuple[Preference, ...]] = get_args(Preference)
 MAX_REPLICAS: Final = 48
 """Clients of one GPU that an MPS server takes."""
-CLIENTS_FOLDER: Final = "/var/run/fake-mps"
-"""Where a container finds the folder that all clients of the node's GPUs share: it stands for the MPS server."""
 
 
 @dataclass(frozen=True)
@@ -54,12 +53,13 @@ class MpsGpus:
             "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE": str(100 // self.replicas),
             "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT": f"{self.memory_mib // self.replicas}M",
         }
-        pipe = {"CUDA_MPS_PIPE_DIRECTORY": CLIENTS_FOLDER} if self.clients is not None else {}
+        names = ("CUDA_MPS_PIPE_DIRECTORY", CLIENTS_VARIABLE)  # the folder stands for the MPS server, too
+        pipe = dict.fromkeys(names, CLIENTS_FOLDER) if self.clients is not None else {}
         return {"NVIDIA_VISIBLE_DEVICES": ",".join(gpu for gpu in self.uuids if gpu in wanted), **share, **pipe}
 
     def mounts(self) -> tuple[Mount, ...]:
         """The folder of the node's MPS clients, if there is one."""
-        return (Mount(CLIENTS_FOLDER, str(self.clients)),) if self.clients is not None else ()
+        return mounts_of(self.clients)
 
     def _known(self, device_ids: Iterable[str]) -> list[str]:
         ids = list(device_ids)

@@ -15,9 +15,11 @@ import msgspec
 from synergy_core import model as core
 from synergy_core.allocation.budget import Budget
 from synergy_core.collector import collector_paused
+from synergy_core.colocation.model_format import SharingModel
 from synergy_core.memory import Memory
 from synergy_core.plan import plan
 from synergy_extender.planning.question import LENGTH, Planned, Question
+from synergy_extender.sharing.models import FOLDER_VARIABLE, predictors, read_models
 
 NICENESS = 10
 """Where cores are scarce a plan waits for the filter, which runs inside the kube-scheduler's serial loop."""
@@ -27,7 +29,9 @@ _QUESTIONS = msgspec.msgpack.Decoder(Question)
 class Planner:
     """Answers questions; between them it keeps the jobs' profiles, and what `plan()` may use again."""
 
-    def __init__(self) -> None:
+    def __init__(self, models: Mapping[str, SharingModel] | None = None) -> None:
+        """`models` are the fitted predictors of what sharing a GPU costs, by GPU type."""
+        self._models = models or {}
         self._profiles: dict[str, Mapping[str, core.Profile]] = {}
         self._memory = Memory()
 
@@ -40,10 +44,15 @@ class Planner:
             until = started + question.solve_s
             self._memory.solutions.budget = Budget(lambda: until - time.perf_counter())
             with collector_paused():
-                answer = plan(snapshot, question.config, self._memory)
+                answer = plan(snapshot, self._with_models(question.config), self._memory)
             return Planned(answer, time.perf_counter() - started)
         except Exception as error:  # noqa: BLE001 - a planner's error must not end the process, it goes to the log
             return f"{type(error).__name__}: {error}"
+
+    def _with_models(self, config: core.PlanConfig) -> core.PlanConfig:
+        if not self._models or config.colocation == "none":
+            return config
+        return replace(config, predictors=predictors(self._models, config.colocation))
 
     def _complete(self, question: Question) -> core.Snapshot:
         kept = {name: self._profiles[name] for name in question.known}
@@ -52,9 +61,8 @@ class Planner:
         return replace(question.snapshot, jobs=jobs)
 
 
-def serve(requests: BinaryIO, answers: BinaryIO) -> None:
+def serve(requests: BinaryIO, answers: BinaryIO, planner: Planner) -> None:
     """Answer requests until there are no more."""
-    planner = Planner()
     while len(header := requests.read(LENGTH.size)) == LENGTH.size:
         (length,) = LENGTH.unpack(header)
         answer = msgspec.msgpack.encode(planner.answer(requests.read(length)))
@@ -64,4 +72,4 @@ def serve(requests: BinaryIO, answers: BinaryIO) -> None:
 
 if __name__ == "__main__":
     os.nice(NICENESS)
-    serve(sys.stdin.buffer, sys.stdout.buffer)
+    serve(sys.stdin.buffer, sys.stdout.buffer, Planner(read_models(os.environ.get(FOLDER_VARIABLE, ""))))

@@ -26,6 +26,7 @@ from synergy_extender.planning.standing import Standing, open_run, standing
 from synergy_extender.planning.wishes import held, profiling, running_profile, training
 from synergy_extender.sharing.devices import shares_of
 from synergy_extender.sharing.order import Group, group_of, key_of, occupancy
+from synergy_extender.sharing.usages import too_small_clients
 
 OVERDUE_SECONDS = 60.0
 """What holds its place this long after its lease or grace has ended may never leave: plans stop counting on it."""
@@ -91,6 +92,7 @@ class _Wishes:
         self._reserved = reserved
         self._sizes = sizes_of(state.capacities)
         self._admitted: dict[str, tuple[str, ...] | None] = {}
+        self._shared = [capacity for capacity in state.capacities if capacity.mps]
 
     @cached_property
     def _rooms(self) -> Rooms:
@@ -143,11 +145,16 @@ class _Wishes:
         return training(job, self._now, nodes, self._reserved.get(job.key), self._sizes)
 
     def _nodes(self, job: JobView, allocation: Allocation | None = None) -> tuple[str, ...] | None:
-        """The nodes that the template admits, None for all. Where the job stands it may stay."""
+        """The nodes that the template admits and whose GPUs leave a client as much memory as the job needs, None for
+        all. Where the job stands it may stay."""
         kind = json.dumps(job.constraints, sort_keys=True)
         if kind not in self._admitted:
             self._admitted[kind] = _admitting(self._state, job)
         nodes = self._admitted[kind]
+        small = too_small_clients(job, self._shared)
+        if small:
+            everywhere = [capacity.name for capacity in self._state.capacities] if nodes is None else nodes
+            nodes = tuple(name for name in everywhere if name not in small)
         if nodes is None or allocation is None:
             return nodes
         return tuple(sorted({*nodes, *(share.node for share in allocation.workers)}))

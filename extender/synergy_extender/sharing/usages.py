@@ -1,5 +1,8 @@
 """What is known of a job's usage of a GPU."""
 
+from collections.abc import Sequence
+
+from synergy_api.pools import NodeCapacity
 from synergy_api.quantity import byte_count
 from synergy_api.sharing import GPUUsage
 from synergy_core.colocation.usage import Usage
@@ -7,17 +10,37 @@ from synergy_extender.cluster.views import JobView
 
 
 def usages_of(job: JobView) -> dict[str, Usage]:
-    """By GPU type, as its user tells it. A job that names no model is a model of its own: it can be learnt about."""
-    return {
-        told.gpu_type: Usage(
-            compute=told.compute,
-            bandwidth=told.bandwidth,
-            memory_bytes=byte_count(told.memory),
-            model=told.model or str(job.key),
-            configuration=told.configuration,
-        )
-        for told in job.spec.sharing.usage
-    }
+    """By GPU type: as its profile runs have measured it, else as its user tells it; of GPU memory the larger. A job
+    that names no model is a model of its own: it can be learnt about."""
+    measured = {found.gpu_type: found for found in job.status.profile.usage} if job.status.profile is not None else {}
+    told = {found.gpu_type: found for found in job.spec.sharing.usage}
+    usages = {}
+    for gpu_type in sorted({*measured, *told}):
+        said, seen = told.get(gpu_type), measured.get(gpu_type)
+        memory = max(byte_count(said.memory) if said else 0, seen.memory_bytes if seen else 0)
+        load = seen or said
+        if load is not None:
+            usages[gpu_type] = Usage(
+                compute=load.compute,
+                bandwidth=load.bandwidth,
+                memory_bytes=memory,
+                model=(said.model if said else "") or str(job.key),
+                configuration=said.configuration if said else "",
+            )
+    return usages
+
+
+def too_small_clients(job: JobView, shared: Sequence[NodeCapacity]) -> frozenset[str]:
+    """Of the nodes that share their GPUs those where the job would run out of GPU memory: the device plugin leaves each
+    client of MPS its part of a GPU's, a lone one too."""
+    if not shared:
+        return frozenset()
+    needs = {gpu_type: usage.memory_bytes for gpu_type, usage in usages_of(job).items()}
+    return frozenset(
+        one.name
+        for one in shared
+        if one.gpu_memory_bytes and needs.get(one.gpu_type, 0) > one.gpu_memory_bytes // one.replicas
+    )
 
 
 def as_told(usage: Usage, gpu_type: str) -> GPUUsage:

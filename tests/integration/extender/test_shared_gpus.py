@@ -17,8 +17,9 @@ NODE = "fake-shared"
 
 
 @pytest_asyncio.fixture
-async def shared_node(kube: KubeClient, extender: Replica) -> AsyncIterator[str]:
-    """A fake node of four GPUs for two clients each, whose plugin packs."""
+async def shared_node(kube: KubeClient, extender: Replica, request: pytest.FixtureRequest) -> AsyncIterator[str]:
+    """A fake node of four GPUs for two clients each, whose plugin packs; they are called as the test wants it."""
+    resource = getattr(request, "param", "nvidia.com/gpu")
     labels = {
         "type": "kwok",
         "kubernetes.io/hostname": NODE,
@@ -28,7 +29,7 @@ async def shared_node(kube: KubeClient, extender: Replica) -> AsyncIterator[str]
         "nvidia.com/gpu.replicas": "2",
         "nvidia.com/gpu.sharing-strategy": "mps",
     }
-    capacity = {"cpu": "24", "memory": "64Gi", "pods": "50", "nvidia.com/gpu": "8"}
+    capacity = {"cpu": "24", "memory": "64Gi", "pods": "50", resource: "8"}
     annotations = {"kwok.x-k8s.io/node": "fake"}
     status = {"capacity": capacity, "allocatable": capacity}
     await kube.create(
@@ -76,4 +77,17 @@ async def test_a_pod_that_would_get_another_gpu_than_planned_is_refused_until_it
 
     await eventually(refused, seconds=20, what="the bind to be refused in words", every=0.05)
     await operator.kube.delete(PODS, "foreign", operator.namespace, grace_seconds=0)
+    await operator.bound(pod["metadata"]["name"], seconds=60)
+
+
+@pytest.mark.parametrize("shared_node", ["nvidia.com/gpu.shared"], indirect=True)
+async def test_a_job_of_two_gpus_gets_all_devices_of_both_by_their_other_name(
+    operator: Operator, kube_scheduler: object, shared_node: str
+) -> None:
+    await operator.submit("two", gpus=2, gpuTypes=["Shared"], template=operator.only_on(shared_node))
+    granted = await operator.allocation("two", state="Granted", admitted=True)
+    (share,) = granted["workers"]
+    assert (share["gpus"], share["devices"], share["resource"]) == (2, 4, "nvidia.com/gpu.shared")
+    (pod,) = await operator.start("two", granted)
+    assert pod["spec"]["containers"][0]["resources"]["limits"]["nvidia.com/gpu.shared"] == "4"
     await operator.bound(pod["metadata"]["name"], seconds=60)

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from synergy_devcluster.errors import BadInputError
 from synergy_devcluster.gpu_plugin import __main__ as plugin
-from synergy_devcluster.gpu_plugin.devices import Mount, gpu_uuids
-from synergy_devcluster.gpu_plugin.shared import CLIENTS_FOLDER, MpsGpus, Preference
+from synergy_devcluster.gpu_plugin.devices import CLIENTS_FOLDER, NVIDIA_SMI, ExclusiveGpus, Mount, gpu_uuids
+from synergy_devcluster.gpu_plugin.shared import MpsGpus, Preference
 from synergy_devcluster.gpu_types import gpu_type, node_labels
 from synergy_devcluster.options import Options
 
@@ -70,9 +70,14 @@ def test_a_container_is_told_its_gpus_once_and_its_part_of_them() -> None:
         "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE": "25",
         "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT": "4096M",
         "CUDA_MPS_PIPE_DIRECTORY": CLIENTS_FOLDER,
+        "FAKE_GPU_CLIENTS": CLIENTS_FOLDER,
     }
-    assert sharing.mounts() == (Mount(CLIENTS_FOLDER, "/host/clients"),)
+    mounts = (Mount(CLIENTS_FOLDER, "/host/clients"), Mount(NVIDIA_SMI, "/host/clients/nvidia-smi", read_only=True))
+    assert sharing.mounts() == mounts
     assert gpus("packed").mounts() == ()
+    alone = ExclusiveGpus(UUIDS, Path("/host/clients"))
+    assert alone.environment([B]) == {"NVIDIA_VISIBLE_DEVICES": B, "FAKE_GPU_CLIENTS": CLIENTS_FOLDER}
+    assert (alone.mounts(), ExclusiveGpus(UUIDS).mounts()) == (mounts, ())
 
 
 @pytest.mark.parametrize("device", [A, f"{A}::2", "GPU-0::0"])

@@ -13,6 +13,7 @@ from support.shared import shared_cluster
 from synergy_api.pools import node_capacities
 from synergy_api.training_job import Allocation
 from synergy_core import model as core
+from synergy_core.colocation.usage import Usage
 from synergy_devcluster.gpu_plugin.shared import MpsGpus
 from synergy_extender.cluster.state import ClusterState
 from synergy_extender.cluster.views import JobView, PodView
@@ -102,6 +103,38 @@ def test_the_snapshot_says_what_gpus_there_are_and_what_a_client_gets_of_one() -
     assert (node.gpu_memory_bytes, node.client_memory_bytes) == (16 << 30, 8 << 30)
     assert (asks.sharing, asks.sharing_across_tenants, asks.min_throughput_fraction) == (True, True, 0.5)
     assert asks.usage["V100"].memory_bytes == 3 << 30
+
+
+def test_measured_usage_counts_more_than_told_but_of_gpu_memory_the_larger() -> None:
+    def usages(measured: dict[str, Any], *told: dict[str, Any]) -> dict[str, Usage]:
+        profile = {"state": "Complete", "usage": [{"gpuType": "V100", "compute": 0.6, "bandwidth": 0.4, **measured}]}
+        sharing = {"allowed": True, "usage": list(told)}
+        state = shared_cluster([job("a", spec={"sharing": sharing}, status={"profile": profile})])
+        (asks,) = build_snapshot(state, mode="round", now=NOW, round_s=20).snapshot.jobs
+        return dict(asks.usage)
+
+    told = {"gpuType": "V100", "compute": 0.1, "bandwidth": 0.1, "memory": "1Gi", "model": "m", "configuration": "c"}
+    load = {"compute": 0.6, "bandwidth": 0.4}
+    liar = Usage(memory_bytes=3 << 30, model="m", configuration="c", **load)
+    assert usages({"memoryBytes": 3 << 30}, told, {**told, "gpuType": "T4"}) == {
+        "V100": liar,
+        "T4": Usage(compute=0.1, bandwidth=0.1, memory_bytes=1 << 30, model="m", configuration="c"),
+    }
+    assert usages({"memoryBytes": 5}, told)["V100"].memory_bytes == 1 << 30
+    assert usages({"memoryBytes": 3 << 30}) == {"V100": Usage(memory_bytes=3 << 30, model="team/a", **load)}
+
+
+def test_a_job_that_needs_more_gpu_memory_than_a_client_gets_does_not_come_to_a_shared_gpu() -> None:
+    def nodes(memory: str, **more: Any) -> tuple[str, ...] | None:
+        usage = {"gpuType": "V100", "compute": 0.3, "bandwidth": 0.2, "memory": memory}
+        one = job("a", spec={"sharing": {"usage": [usage]}}, **more)
+        (asks,) = build_snapshot(shared_cluster([one]), mode="round", now=NOW, round_s=20).snapshot.jobs
+        return asks.nodes
+
+    assert nodes("8Gi") is None
+    assert nodes("8200Mi") == (), "16 GiB for two clients"
+    runs = {"phase": "Running", "allocation": allocation(share("n1") | {"devices": 2}, sharedGpu={"asked": []})}
+    assert nodes("8200Mi", status=runs) == ("n1",), "where it runs it may stay"
 
 
 def test_partners_that_hold_their_place_are_the_planners_partners() -> None:

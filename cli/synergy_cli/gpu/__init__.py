@@ -1,0 +1,1 @@
+"""`kube-synergy gpu`: measurements on a real GPU of this machine."""
