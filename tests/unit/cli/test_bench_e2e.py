@@ -25,11 +25,14 @@ REPORT = {
     "machine": {"cores": 2, "cpu": "x", "memory_gib": 24.0, "kubernetes": "1.36", "python": "3.11"},
     "binding": {
         "with_extender_per_s": 160.0, "without_extender_per_s": 180.0, "ratio": 160 / 180,
+        "with_bare_extender_per_s": 155.0, "ratio_to_bare": 160 / 155,
         "filter_p50_ms": 0.1, "filter_p99_ms": 0.2, "bind_p50_ms": 30.0, "bind_p99_ms": 60.0,
     },
     "filter_quiet": FILTERING,
+    "filter_bare": {**FILTERING, "p99_ms": 1.25},
     "filter_while_planning": FILTERING,
     "reconcile": {"jobs": 1000, "created_s": 3.0, "reconciled_s": 4.0, "operator_mb": 90.0},
+    "reconcile_bare": {"jobs": 1000, "created_s": 3.0, "reconciled_s": 3.5, "operator_mb": 70.0},
     "scale": [SCALE],
     "hand_over": [
         {"killed": True, "seconds": 11.0, "lost": 0, "doubled": 0},
@@ -98,6 +101,9 @@ def test_the_text_shows_aims_and_sizes() -> None:
     lines = text({**REPORT, "aims": aims(REPORT)}).splitlines()
     assert lines[0].startswith("2 cores (x), 24 GiB, Kubernetes 1.36")
     assert any(line.split() == ["operator_mb", "100.00", "<", "150", "yes"] for line in lines)
+    assert "bound per second: 160 with the extender, 180 without, 155 with a bare one" in lines
+    assert "reconciled once: 4.0 s, 3.5 s by a bare kopf handler (70 MB)" in lines
+    assert "filter at the client: p99 1.50 ms, of a bare extender 1.25 ms" in lines
     assert any(line.split() == ["1000", "30.0", "0.70", "0.20", "9.0", "100", "200"] for line in lines)
 
 

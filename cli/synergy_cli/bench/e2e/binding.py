@@ -1,7 +1,10 @@
-"""Pods bound per second: one kube-scheduler that asks the extender, and the same one without it, in turns."""
+"""Pods bound per second: one kube-scheduler that asks the extender, the same one without it, and the same one with the
+least that an extender can be, in turns."""
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from enum import StrEnum
 from statistics import median
 
 from synergy_cli.bench.e2e.load import Seen, apply_jobs, delete_jobs
@@ -13,17 +16,29 @@ VERB_SECONDS = "kube_synergy_verb_seconds"
 _WAIT_SECONDS = 120.0
 
 
+class Asked(StrEnum):
+    """Whom the scheduler asks."""
+
+    NOBODY = "nobody"
+    EXTENDER = "extender"
+    BARE = "bare"
+
+
 @dataclass(frozen=True)
 class Binding:
-    """Pods per second from the first to the last that was seen bound, the median of the turns; times of the verbs in
-    milliseconds as the extender counted them while the pods were bound."""
+    """Pods per second from the first to the last that was seen bound, the median of the turns; `ratio` is to those
+    without an extender, `ratio_to_bare` to those with the reference. Times of the verbs in milliseconds as the extender
+    counted them while the pods were bound."""
 
     pods: int
     with_extender_per_s: float
     without_extender_per_s: float
+    with_bare_extender_per_s: float
     ratio: float
+    ratio_to_bare: float
     turns_with: list[float]
     turns_without: list[float]
+    turns_bare: list[float]
     filter_p50_ms: float
     filter_p99_ms: float
     bind_p50_ms: float
@@ -34,18 +49,19 @@ async def measure_binding(
     product: Product, kube: KubeClient, seen: Seen, extender: Replica, *, pods: int, turns: int
 ) -> Binding:
     """The operator makes the pods of `pods` jobs while no scheduler runs; then it stands still until all are bound, so
-    that nothing but the extender differs."""
-    per_s: dict[bool, list[float]] = {True: [], False: []}
+    that nothing but the extender differs. The order changes from turn to turn."""
+    per_s: dict[Asked, list[float]] = {asked: [] for asked in Asked}
     times: dict[str, list[Histogram]] = {"filter": [], "bind": []}
     for turn in range(turns):
-        for asked in (False, True) if turn % 2 == 0 else (True, False):
-            names = [f"turn-{turn}-{'with' if asked else 'without'}-{index:04}" for index in range(pods)]
+        kinds = list(Asked)
+        for asked in kinds[turn % 3 :] + kinds[: turn % 3]:
+            names = [f"turn-{turn}-{asked}-{index:04}" for index in range(pods)]
             await apply_jobs(kube, seen.namespace, names)
             await seen.until("pods without gates", lambda: len(_free(seen)) == pods, _WAIT_SECONDS)
             before = await extender.metrics()
-            rate = await _turn(product, seen, extender, f"scheduler-{turn}-{asked}", asked=asked)
+            rate = await _turn(product, seen, extender, f"{turn}-{asked}", asked)
             per_s[asked].append(rate)
-            if asked:
+            if asked is Asked.EXTENDER:
                 after = await extender.metrics()
                 for verb, found in times.items():
                     earlier = histogram(before, VERB_SECONDS, verb=verb)
@@ -54,11 +70,14 @@ async def measure_binding(
     rates = {asked: median(found) for asked, found in per_s.items()}
     return Binding(
         pods=pods,
-        with_extender_per_s=rates[True],
-        without_extender_per_s=rates[False],
-        ratio=rates[True] / rates[False],
-        turns_with=per_s[True],
-        turns_without=per_s[False],
+        with_extender_per_s=rates[Asked.EXTENDER],
+        without_extender_per_s=rates[Asked.NOBODY],
+        with_bare_extender_per_s=rates[Asked.BARE],
+        ratio=rates[Asked.EXTENDER] / rates[Asked.NOBODY],
+        ratio_to_bare=rates[Asked.EXTENDER] / rates[Asked.BARE],
+        turns_with=per_s[Asked.EXTENDER],
+        turns_without=per_s[Asked.NOBODY],
+        turns_bare=per_s[Asked.BARE],
         filter_p50_ms=_milliseconds(times["filter"], 0.5),
         filter_p99_ms=_milliseconds(times["filter"], 0.99),
         bind_p50_ms=_milliseconds(times["bind"], 0.5),
@@ -66,23 +85,32 @@ async def measure_binding(
     )
 
 
-async def _turn(product: Product, seen: Seen, extender: Replica, name: str, *, asked: bool) -> float:
-    paused = [product.operator] if asked else [product.operator, extender.program]
+async def _turn(product: Product, seen: Seen, extender: Replica, name: str, asked: Asked) -> float:
+    paused = [product.operator] if asked is Asked.EXTENDER else [product.operator, extender.program]
     free = _free(seen)
     for program in paused:
         program.pause()
     try:
-        address = f"{extender.host}:{extender.verbs_port}" if asked else None
-        scheduler = await product.start_scheduler(name, address)
-        try:
-            await seen.until("all pods to be bound", lambda: seen.bound() == len(free), _WAIT_SECONDS)
-        finally:
-            await scheduler.stop()
+        async with _address(product, extender, name, asked) as address:
+            scheduler = await product.start_scheduler(f"scheduler-{name}", address)
+            try:
+                await seen.until("all pods to be bound", lambda: seen.bound() == len(free), _WAIT_SECONDS)
+            finally:
+                await scheduler.stop()
     finally:
         for program in paused:
             program.resume()
     moments = [seen.moments[uid] for uid in free]
     return (len(moments) - 1) / (max(moments) - min(moments))
+
+
+@asynccontextmanager
+async def _address(product: Product, extender: Replica, name: str, asked: Asked) -> AsyncIterator[str | None]:
+    if asked is Asked.BARE:
+        async with product.bare_extender(f"bare-extender-{name}") as address:
+            yield address
+    else:
+        yield extender.address if asked is Asked.EXTENDER else None
 
 
 def _free(seen: Seen) -> list[str]:

@@ -13,7 +13,7 @@ from typing import Any
 import click
 
 from synergy_cli.bench.e2e.percentiles import percentile
-from synergy_cli.bench.e2e.product import Product, Replica
+from synergy_cli.bench.e2e.product import Product
 from synergy_kube import KubeClient
 from synergy_kube.resources import PODS
 
@@ -44,12 +44,13 @@ class Caller:
     """Calls filter for one worker pod, one call after the other every `every_s` seconds, in a process of its own: in
     this one it would wait for whatever else Python does here."""
 
-    def __init__(self, product: Product, replica: Replica, body: bytes, *, every_s: float) -> None:
+    def __init__(self, product: Product, address: str, body: bytes, *, every_s: float) -> None:
         own = product.client_certificate
         files = (str(file) for file in (product.authority.certificate, own.certificate, own.key))
         context = multiprocessing.get_context("spawn")
         self._pipe, theirs = context.Pipe()
-        server = Server(replica.host, replica.verbs_port, *files)
+        host, _, port = address.rpartition(":")
+        server = Server(host, int(port), *files)
         self._process = context.Process(target=_call, args=(theirs, server, body, every_s), daemon=True)
 
     async def calls(self, count: int) -> list[float]:

@@ -1,8 +1,10 @@
 """The product's processes beside a devcluster: operator, extender replicas, and the kube-scheduler of the chart."""
 
+import asyncio
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -36,6 +38,11 @@ class Replica:
     host: str
     verbs_port: int
     ops_port: int
+
+    @property
+    def address(self) -> str:
+        """Where the scheduler asks: host:port."""
+        return f"{self.host}:{self.verbs_port}"
 
     async def metrics(self) -> str:
         """What it tells Prometheus."""
@@ -106,6 +113,26 @@ class Product:
         await program.start()
         await replica.ready()
         return replica
+
+    @asynccontextmanager
+    async def bare_extender(self, name: str) -> AsyncIterator[str]:
+        """The reference while it runs: its address."""
+        port = free_port(NODE_ADDRESS)
+        place = [NODE_ADDRESS, str(port), str(self.folder / "tls"), str(self._kubeconfigs["extender"])]
+        program = self._program(name, [sys.executable, "-m", "synergy_cli.bench.e2e.references.extender", *place])
+        await program.start()
+        try:
+            await polled(lambda: _listens(program, NODE_ADDRESS, port), f"{name} to listen", _READY_SECONDS)
+            yield f"{NODE_ADDRESS}:{port}"
+        finally:
+            await program.stop()
+
+    async def start_bare_operator(self) -> Program:
+        """Start the reference."""
+        command = [sys.executable, "-m", "synergy_cli.bench.e2e.references.operator"]
+        program = self._program("bare-operator", command, {"KUBECONFIG": str(self._kubeconfigs["operator"])})
+        await program.start()
+        return program
 
     async def start_scheduler(self, name: str, extender: str | None) -> Program:
         """Start a kube-scheduler with the chart's configuration, which asks the extender at `extender` (host:port), or
@@ -185,6 +212,16 @@ async def _answers(program: Program, url: str) -> None:
                 return False
 
         await polled(yes, f"{program.name} to be ready", _READY_SECONDS)
+
+
+async def _listens(program: Program, host: str, port: int) -> bool:
+    program.check()
+    try:
+        _, writer = await asyncio.open_connection(host, port)
+    except OSError:
+        return False
+    writer.close()
+    return True
 
 
 def _is_established(definition: Mapping[str, Any]) -> bool:

@@ -15,7 +15,7 @@ from synergy_cli.bench.e2e.load import GPUS_PER_NODE, Seen, apply_jobs, delete_j
 from synergy_cli.bench.e2e.percentiles import counter, histogram
 from synergy_cli.bench.e2e.polling import polled
 from synergy_cli.bench.e2e.product import Product, Replica
-from synergy_cli.bench.e2e.scale import PLAN_SECONDS, ROUNDS, measure_reconcile, measure_scale
+from synergy_cli.bench.e2e.scale import PLAN_SECONDS, ROUNDS, measure_bare_reconcile, measure_reconcile, measure_scale
 from synergy_devcluster import Cluster
 from synergy_extender.rounds import Rounds
 from synergy_kube import KubeClient
@@ -82,7 +82,9 @@ class _Run:
 
     async def all(self) -> dict[str, Any]:
         extender = await self._product.start_extender("extender-0")
-        self._tell(f"binding: {self._sizes.turns} times {self._sizes.pods} pods with and without the extender")
+        self._tell(
+            f"binding: {self._sizes.turns} times {self._sizes.pods} pods with the extender, without, with a bare one"
+        )
         async with seen_namespace(self._kube, "bench-binding") as seen:
             binding = await measure_binding(
                 self._product, self._kube, seen, extender, pods=self._sizes.pods, turns=self._sizes.turns
@@ -99,7 +101,7 @@ class _Run:
         }
 
     async def _small(self, extender: Replica) -> list[dict[str, Any]]:
-        scheduler = await self._product.start_scheduler("scheduler", f"{extender.host}:{extender.verbs_port}")
+        scheduler = await self._product.start_scheduler("scheduler", extender.address)
         scales = []
         async with seen_namespace(self._kube, "bench-small") as seen:
             for count in self._sizes.steps:
@@ -127,11 +129,13 @@ class _Run:
     async def _large(self, seen: Seen) -> dict[str, Any]:
         names = [f"job-{index:05}" for index in range(self._sizes.jobs)]
         self._tell(f"{len(names)} jobs: reconciled once")
+        by_bare = await measure_bare_reconcile(self._product, self._kube, seen, names)
+        self._tell(f"by a bare kopf handler: {by_bare}")
         reconciled = await measure_reconcile(self._product, self._kube, seen, names)
         self._tell(str(reconciled))
         begun = time.perf_counter()
         extender = await self._product.start_extender("extender-1")
-        scheduler = await self._product.start_scheduler("scheduler", f"{extender.host}:{extender.verbs_port}")
+        scheduler = await self._product.start_scheduler("scheduler", extender.address)
         scale = await measure_scale(
             self._product,
             self._kube,
@@ -145,27 +149,35 @@ class _Run:
         self._tell(str(scale))
         _, pod = next(iter(seen.pods.items))
         body = await filter_body(self._kube, seen.namespace, pod, _NAMES)
-        caller = Caller(self._product, extender, body, every_s=_EVERY_SECONDS)
+        caller = Caller(self._product, extender.address, body, every_s=_EVERY_SECONDS)
         quiet = summary(await caller.calls(_CALLS), _NAMES)
+        bare = await self._bare_filter(body)
         planning, round_ms = await self._while_planning(extender, body)
-        self._tell(f"quiet: {quiet}, while a round is planned: {planning}")
+        self._tell(f"quiet: {quiet}, of a bare extender: {bare}, while a round is planned: {planning}")
         await scheduler.stop()
         hand_overs = await self._hand_overs(seen, extender)
         return {
             "reconcile": asdict(reconciled),
+            "reconcile_bare": asdict(by_bare),
             "scale": asdict(scale),
             "filter_quiet": asdict(quiet),
+            "filter_bare": asdict(bare),
             "filter_while_planning": asdict(planning),
             "round_plan_ms": round_ms,
             "hand_over": [asdict(item) for item in hand_overs],
         }
+
+    async def _bare_filter(self, body: bytes) -> Filtering:
+        """The same calls to the reference, which does nothing else."""
+        async with self._product.bare_extender("bare-extender-filter") as address:
+            return summary(await Caller(self._product, address, body, every_s=_EVERY_SECONDS).calls(_CALLS), _NAMES)
 
     async def _while_planning(self, extender: Replica, body: bytes) -> tuple[Filtering, float | None]:
         """Calls while a round is planned and written, which renews the lease of every job."""
         rounds = Rounds(_ROUND_SECONDS)
         await asyncio.sleep(rounds.plan_time(rounds.due(time.time()) + 1) - time.time() - _BEFORE_SECONDS)
         before = await extender.metrics()
-        caller = Caller(self._product, extender, body, every_s=_EVERY_SECONDS)
+        caller = Caller(self._product, extender.address, body, every_s=_EVERY_SECONDS)
         calls = caller.start()
 
         async def planned() -> bool:

@@ -36,13 +36,21 @@ def text(report: Mapping[str, Any]) -> str:
             for scale in report["scale"]
         ],
     )
-    verbs = (
+    reconcile, bare = report["reconcile"], report["reconcile_bare"]
+    references = (
         f"bound per second: {binding['with_extender_per_s']:.0f} with the extender, "
-        f"{binding['without_extender_per_s']:.0f} without; in the extender "
+        f"{binding['without_extender_per_s']:.0f} without, {binding['with_bare_extender_per_s']:.0f} with a bare one\n"
+        f"reconciled once: {reconcile['reconciled_s']:.1f} s, {bare['reconciled_s']:.1f} s by a bare kopf handler "
+        f"({bare['operator_mb']:.0f} MB)\n"
+        f"filter at the client: p99 {report['filter_quiet']['p99_ms']:.2f} ms, "
+        f"of a bare extender {report['filter_bare']['p99_ms']:.2f} ms"
+    )
+    verbs = (
+        "in the extender while pods were bound: "
         f"filter p50 {binding['filter_p50_ms']:.2f} ms, p99 {binding['filter_p99_ms']:.2f} ms, "
         f"bind p50 {binding['bind_p50_ms']:.1f} ms, p99 {binding['bind_p99_ms']:.1f} ms"
     )
-    return "\n\n".join((head, aims, scales, verbs))
+    return "\n\n".join((head, aims, references, scales, verbs))
 
 
 def _shown(value: float | None) -> str:
