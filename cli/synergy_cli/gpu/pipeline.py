@@ -12,14 +12,14 @@ from typing import Any
 import synergy_job
 from synergy_cli.gpu.training import build
 
-BATCH, SIDE, IMAGES = 64, 160, 4096
+BATCH, SIDE, IMAGES = 64, 96, 4096
 
 
 class Pictures:
-    """Compressed images, made once, decoded each time."""
+    """Compressed images, made once, decoded each time. It holds no module, so that it goes to any kind of process."""
 
-    def __init__(self, torch: Any) -> None:
-        self._torch = torch
+    def __init__(self) -> None:
+        torch: Any = importlib.import_module("torch")
         noise = torch.randint(0, 40, (64, SIDE, SIDE, 3), dtype=torch.uint8)
         self._stored = [zlib.compress(one.numpy().tobytes(), 3) for one in noise]
 
@@ -29,7 +29,7 @@ class Pictures:
 
     def __getitem__(self, index: int) -> tuple[Any, int]:
         """Decode, resize, crop and turn one."""
-        torch = self._torch
+        torch: Any = importlib.import_module("torch")
         data = bytearray(zlib.decompress(self._stored[index % len(self._stored)]))
         image = torch.frombuffer(data, dtype=torch.uint8).reshape(1, SIDE, SIDE, 3).permute(0, 3, 1, 2).float() / 255
         resized = torch.nn.functional.interpolate(image, size=(48, 48), mode="bilinear", antialias=True)[0]
@@ -45,7 +45,7 @@ def main() -> None:
     torch.set_num_threads(1)
     workers = int(sys.argv[1])
     loader = torch.utils.data.DataLoader(
-        Pictures(torch), batch_size=BATCH, num_workers=workers, drop_last=True, persistent_workers=True, pin_memory=True
+        Pictures(), batch_size=BATCH, num_workers=workers, drop_last=True, persistent_workers=True, pin_memory=True
     )
     model = build(torch, "cnn")[0].cuda()
     optimiser = torch.optim.SGD(model.parameters(), lr=1e-3)
