@@ -50,9 +50,9 @@ class GPUPoolSpec(ApiModel):
     gpu_type: Annotated[
         str, Field(min_length=1, max_length=63, description="Name of the GPU type that jobs and matrices use.")
     ]
-    price_per_hour: Annotated[float, Field(ge=0, description="Price of one GPU for an hour, in any one currency.")] = (
-        0.0
-    )
+    price_per_hour: Annotated[
+        float, Field(ge=0, le=1e9, description="Price of one GPU for an hour, in any one currency.")
+    ] = 0.0
     storage_bandwidth: Annotated[
         int | None, Field(ge=1, description="Bytes per second that one node reads from storage; for the memory model.")
     ] = None

@@ -22,6 +22,7 @@ LABEL_SHARING: Final = "nvidia.com/gpu.sharing-strategy"
 LABEL_COUNT: Final = "nvidia.com/gpu.count"
 LABEL_MEMORY: Final = "nvidia.com/gpu.memory"
 _MPS: Final = "mps"
+_MOST_NUMBER: Final = 1 << 40
 
 WORKER_TOLERATIONS: Final[tuple[Mapping[str, str], ...]] = ({"key": RESOURCE_GPU, "operator": "Exists"},)
 """What every worker and profile pod tolerates beside its template's own: the customary taint of GPU nodes."""
@@ -207,9 +208,9 @@ def _strategy(pool: Pool | None, labels: Mapping[str, str]) -> str:
 
 
 def _number(labels: Mapping[str, str], label: str) -> int:
-    """A label's number; 0 where there is none."""
+    """A label's number, within reason; 0 where there is none."""
     value = labels.get(label, "")
-    return int(value) if value.isdecimal() else 0
+    return min(int(value), _MOST_NUMBER) if value.isdecimal() else 0
 
 
 def _problem(name: str, labels: Mapping[str, str], claims: Sequence[Pool], reserved_too_large: bool) -> Problem | None:

@@ -38,7 +38,13 @@ _Axis = Annotated[
     AfterValidator(_ascends),
     Field(min_length=1, max_length=64, json_schema_extra={"x-kubernetes-validations": _ASCENDING}),
 ]
-_Row = Annotated[list[Annotated[float, Field(gt=0, allow_inf_nan=False)]], Field(min_length=1, max_length=64)]
+SLOWEST, FASTEST = 1e-6, 1e9
+"""Steps per second that a matrix can speak of: beyond them nothing trains, and sums and quotients of speeds would leave
+what a float can hold, in the plan of every job. (The API server takes a bound for a whole number, so a 0 is kept out
+by an exclusive one only.)"""
+_Row = Annotated[
+    list[Annotated[float, Field(gt=SLOWEST, le=FASTEST, allow_inf_nan=False)]], Field(min_length=1, max_length=64)
+]
 
 
 class SensitivityMatrix(ApiModel):

@@ -22,28 +22,40 @@ _SUFFIXES: Final[dict[str, Decimal]] = {
     "Pi": Decimal(2) ** 50,
     "Ei": Decimal(2) ** 60,
 }
-_QUANTITY: Final = re.compile(r"([+-]?[0-9]+(?:\.[0-9]*)?|[+-]?\.[0-9]+)([eE][+-]?[0-9]+|[numkMGTPE]|[KMGTPE]i)?")
-QUANTITY_PATTERN: Final = r"^[+]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+|[numkMGTPE]|[KMGTPE]i)?$"
-"""What the API server lets through as an amount in a spec: a quantity that is not negative."""
+LARGEST: Final = 2**63 - 1
+"""The most that a quantity can be: apimachinery cuts what is larger down to it."""
+_LONGEST: Final = 64
+"""Characters of a quantity. The API server writes none with more than 30."""
+_QUANTITY: Final = re.compile(r"([+-]?[0-9]+(?:\.[0-9]*)?|[+-]?\.[0-9]+)([eE][+-]?[0-9]{1,2}|[numkMGTPE]|[KMGTPE]i)?")
+QUANTITY_PATTERN: Final = r"^[+]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,2}|[numkMGTPE]|[KMGTPE]i)?$"
+"""What the API server lets through as an amount in a spec: a quantity that is not negative. Its exponent has two digits
+at the most: the integer of 1e99999999 takes hours to compute."""
 
 
 def parse_quantity(text: str | int | float) -> Decimal:
     """Value of a Kubernetes quantity in its base unit.
 
-    Raises ValueError naming the text if it is not a quantity (apimachinery, pkg/api/resource).
+    Raises ValueError naming the text if it is not a quantity (apimachinery, pkg/api/resource), or more than one can be.
     """
-    match = _QUANTITY.fullmatch(str(text))
+    written = str(text)
+    match = _QUANTITY.fullmatch(written) if len(written) <= _LONGEST else None
     if match is None:
-        raise ValueError(f"{text!r} is not a Kubernetes quantity such as 500m, 2 or 64Gi")
+        raise ValueError(f"{_shown(written)} is not a Kubernetes quantity such as 500m, 2 or 64Gi")
     number, suffix = match.group(1), match.group(2) or ""
-    if suffix[:1] in ("e", "E") and len(suffix) > 1 and suffix not in _SUFFIXES:
-        return Decimal(number + suffix)
-    return Decimal(number) * _SUFFIXES[suffix]
+    exponent = suffix[:1] in ("e", "E") and len(suffix) > 1 and suffix not in _SUFFIXES
+    value = Decimal(number + suffix) if exponent else Decimal(number) * _SUFFIXES[suffix]
+    if not -LARGEST <= value <= LARGEST:
+        raise ValueError(f"{text!r} is beyond {LARGEST}, the most that a Kubernetes quantity can be")
+    return value
+
+
+def _shown(text: str) -> str:
+    return repr(text) if len(text) <= _LONGEST else f"{text[:_LONGEST]!r}..."
 
 
 def cpu_millis(text: str | int | float) -> int:
-    """CPU quantity in milli-CPU, rounded up as the API server does."""
-    return int((parse_quantity(text) * 1000).to_integral_value(ROUND_CEILING))
+    """CPU quantity in milli-CPU, rounded up and cut to 64 bits as the API server does."""
+    return min(int((parse_quantity(text) * 1000).to_integral_value(ROUND_CEILING)), LARGEST)
 
 
 def byte_count(text: str | int | float) -> int:

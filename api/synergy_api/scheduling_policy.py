@@ -58,7 +58,7 @@ class TenantShare(ApiModel):
         str, Field(min_length=1, max_length=63, description="What spec.tenant of its jobs says, or their namespace.")
     ]
     weight: Annotated[
-        float, Field(gt=0, le=1e6, description="Its part of the cluster, beside those of the others.")
+        float, Field(gt=1e-6, le=1e6, description="Its part of the cluster, beside those of the others.")
     ] = 1.0
     policy: Annotated[
         Literal["fairness", "fifo"],

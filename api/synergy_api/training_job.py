@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field, computed_field, model_validator
 
-from synergy_api.base import ApiModel, Conditions, PositiveQuantity, Timestamp
+from synergy_api.base import ApiModel, Conditions, PositiveQuantity, Timestamp, short_exponents
 from synergy_api.names import MAX_JOB_NAME
 from synergy_api.profile import ConfidenceList, DemandList, MatrixList, ProfilePoint, ProfileRequest, UsageList
 from synergy_api.queues import Marks
@@ -26,6 +26,7 @@ class ResourceBounds(ApiModel):
 _RANGE_RULES: list[Any] = [
     {
         "rule": f"!has(self.min) || !has(self.max) || !has(self.min.{name}) || !has(self.max.{name}) || "
+        f"{short_exponents(f'self.min.{name}', f'self.max.{name}')} && "
         f"quantity(string(self.min.{name})).compareTo(quantity(string(self.max.{name}))) <= 0",
         "message": f"min.{name} must not be above max.{name}",
         "fieldPath": f".min.{name}",
@@ -166,7 +167,7 @@ class TrainingJobSpec(ApiModel):
     steps: Annotated[int, Field(ge=1, description="Training steps until the job is done.")]
     batch_size: Annotated[int | None, Field(ge=1, description="Samples per training step, over all GPUs.")] = None
     tenant: Annotated[str, Field(max_length=63, description="Who the job counts for; empty means its namespace.")] = ""
-    weight: Annotated[float, Field(gt=0, description="Weight in fair policies.")] = 1.0
+    weight: Annotated[float, Field(gt=1e-6, le=1e6, description="Weight in fair policies.")] = 1.0
     slo: Slo | None = None
     resources: ResourceRange = ResourceRange()
     dataset: Dataset | None = None

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from synergy_api.profile import DemandVector, SensitivityMatrix
+from synergy_api.profile import FASTEST, SLOWEST, DemandVector, SensitivityMatrix
 from synergy_api.training_job import TrainingJobSpec
 from synergy_core.model import Profile
 from synergy_core.profiling.adaptive_cpu_search import complete_curve
@@ -30,8 +30,13 @@ def job_matrix(spec: TrainingJobSpec, size: ProfileSize, points: Points) -> Sens
         gpu_type=size.gpu_type,
         cpu_millis=[size.of_job(value) for value in pod.cpu_millis],
         memory_bytes=[size.of_job(value) for value in pod.memory_bytes],
-        steps_per_second=[[float(f"{speed:.6g}") for speed in row] for row in pod.steps_per_s],
+        steps_per_second=[[_speakable(speed) for speed in row] for row in pod.steps_per_s],
     )
+
+
+def _speakable(speed: float) -> float:
+    """What a data set without end, or read one byte at a time, makes of a speed is still one that a matrix can hold."""
+    return min(max(float(f"{speed:.6g}"), 2 * SLOWEST), FASTEST)
 
 
 def job_demand(matrix: SensitivityMatrix, gpus: int, tolerance_percent: int) -> DemandVector:

@@ -13,6 +13,7 @@ from pydantic import (
     WrapValidator,
 )
 
+from synergy_api.profile import FASTEST, SLOWEST
 from synergy_api.reasons import Reason
 from synergy_operator.views import ContainerView
 
@@ -48,7 +49,7 @@ def _or_nothing(value: object, parse: ValidatorFunctionWrapHandler) -> object:
 
 class _Measured(_Message):
     outcome: Literal["measured"]
-    steps_per_second: Annotated[float, Field(gt=0)]
+    steps_per_second: Annotated[float, Field(gt=SLOWEST, le=FASTEST)]
     relative_error: Annotated[float, Field(ge=0)] = 0.0
     max_rss_bytes: Annotated[int, Field(ge=0)] = 0
     cached: bool = False

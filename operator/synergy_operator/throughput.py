@@ -29,7 +29,9 @@ def regex_problem(spec: TrainingJobSpec) -> str:
         return ""
     try:
         named = re.compile(spec.throughput.regex).groupindex
-    except re.error as error:
+    except RecursionError:
+        return "spec.throughput.regex: its groups are nested too deeply"
+    except (re.error, OverflowError) as error:
         return f"spec.throughput.regex: {error}"
     unknown = sorted(set(named) - set(GROUPS))
     return f"spec.throughput.regex: group {unknown[0]} means nothing, use {' or '.join(GROUPS)}" if unknown else ""

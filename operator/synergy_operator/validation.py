@@ -4,13 +4,13 @@ for a change of the job or of the nodes, and is looked at again when either chan
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from itertools import pairwise
-from typing import Final
+from typing import Any, Final
 
 from synergy_api.names import GPU_RESOURCES
 from synergy_api.pods import Amounts, init_requests, sidecar_requests
 from synergy_api.pools import NodeCapacity
 from synergy_api.profile import SensitivityMatrix
-from synergy_api.quantity import byte_count, cpu_millis, format_bytes, format_cpu
+from synergy_api.quantity import byte_count, cpu_millis, format_bytes, format_cpu, parse_quantity
 from synergy_api.reasons import Finding, Reason, say
 from synergy_api.training_job import TrainingJobSpec
 from synergy_operator.cluster import Cluster
@@ -77,6 +77,8 @@ def _sidecars(spec: TrainingJobSpec) -> Finding | None:
     try:
         sidecar_requests(pod)
         init_requests(pod)
+        for container in [*pod["containers"], *(pod.get("initContainers") or [])]:
+            _quantities(container.get("resources") or {})
     except ValueError as error:
         return say(Reason.INVALID_SPEC, problem=f"spec.template.spec: resources of a container: {error}")
     for container in [*pod["containers"][1:], *(pod.get("initContainers") or [])]:
@@ -84,6 +86,13 @@ def _sidecars(spec: TrainingJobSpec) -> Finding | None:
         if set(GPU_RESOURCES) & {**(resources.get("requests") or {}), **(resources.get("limits") or {})}.keys():
             return say(Reason.SIDECAR_WANTS_GPU, container=container["name"])
     return None
+
+
+def _quantities(resources: Mapping[str, Any]) -> None:
+    """Raises ValueError for an amount of anything at all: some keep the API server busy for minutes."""
+    for amounts in (resources.get("requests") or {}, resources.get("limits") or {}):
+        for amount in amounts.values():
+            parse_quantity(amount)
 
 
 def falling(field: str, matrices: Iterable[SensitivityMatrix]) -> Finding | None:

@@ -54,7 +54,7 @@ _ODD = st.one_of(
     st.booleans(),
     st.integers(-2, 2),
     st.floats(-1, 1),
-    st.sampled_from(["", "x", "1", "-1", "lots"]),
+    st.sampled_from(["", "x", "1", "-1", "lots", "9E", "1e99999999", "7" * 5000]),
     st.lists(st.one_of(st.none(), st.integers(0, 1), st.just("x"), st.just({}), st.just([])), max_size=2),
     st.dictionaries(st.sampled_from(["name", "cpu", "x"]), st.one_of(st.none(), st.just(1), st.just("x")), max_size=2),
 )

@@ -22,6 +22,9 @@ from synergy_api.timestamps import parse_time
 from synergy_api.training_job import TrainingJobSpec, TrainingJobStatus
 from synergy_core import model as core
 
+_MOST_DIGITS: Final = 63
+"""Of a label. What calls itself a pod in a request may say more than Python reads as a number."""
+
 
 class Key(NamedTuple):
     """Namespace and name of a TrainingJob."""
@@ -94,7 +97,7 @@ def member_of(pod: Object) -> Member | None:
     job, run, rank, role = (labels.get(label) for label in (LABEL_JOB, LABEL_RUN, LABEL_RANK, LABEL_ROLE))
     if not job or role not in (ROLE_WORKER, ROLE_PROFILE):
         return None
-    if not (run and run.isdecimal() and rank and rank.isdecimal()):
+    if not (run and run.isdecimal() and rank and rank.isdecimal()) or max(len(run), len(rank)) > _MOST_DIGITS:
         return None
     return Member(Key(metadata.get("namespace", ""), job), int(run), int(rank), role)
 

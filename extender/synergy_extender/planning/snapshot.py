@@ -14,6 +14,7 @@ from synergy_api.nodes import pod_spec_admits
 from synergy_api.pods import NOTHING, Amounts
 from synergy_api.pools import WORKER_TOLERATIONS, NodeCapacity
 from synergy_api.profile import ProfileRequest
+from synergy_api.quantity import LARGEST
 from synergy_api.scheduling_policy import SchedulingPolicySpec
 from synergy_api.timestamps import parse_time
 from synergy_api.training_job import Allocation, NodeShare
@@ -333,8 +334,8 @@ def _node(capacity: NodeCapacity, used: Amounts, *, open_to_new: bool) -> core.N
         cpu_millis=capacity.cpu_millis,
         memory_bytes=capacity.memory_bytes,
         gpus_used=max(0, -(-used.gpus // capacity.devices_per_gpu)),
-        cpu_millis_used=max(0, used.cpu_millis),
-        memory_bytes_used=max(0, used.memory_bytes),
+        cpu_millis_used=min(max(0, used.cpu_millis), LARGEST),
+        memory_bytes_used=min(max(0, used.memory_bytes), LARGEST),
         replicas=capacity.clients,
         gpu_memory_bytes=capacity.gpu_memory_bytes,
         client_memory_bytes=capacity.gpu_memory_bytes // capacity.clients,

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from synergy_api.pods import Amounts
 from synergy_api.profile import ProfileRequest
-from synergy_api.quantity import byte_count, cpu_millis
+from synergy_api.quantity import LARGEST, byte_count, cpu_millis
 from synergy_api.timestamps import parse_time
 from synergy_api.training_job import Allocation, NodeShare, Progress, Slo, TrainingJobStatus
 from synergy_core import model as core
@@ -24,6 +24,8 @@ from synergy_extender.sharing.measured import measured_beside_others
 from synergy_extender.sharing.usages import usages_of
 
 _NOTHING = Progress()
+_MOST = Amounts(0, LARGEST, LARGEST)
+"""What the planner's process can be told of: a larger number in one job would end the plan of all."""
 
 
 def training(
@@ -133,7 +135,8 @@ def _least(job: JobView) -> Amounts:
     """What the containers beside the first make the whole job need, so that no worker's share is too small for them."""
     spec, least = job.spec, job.least
     size = spec.gpus_per_worker or spec.gpus
-    return Amounts(0, *(-(-amount * spec.gpus // size) for amount in (least.cpu_millis, least.memory_bytes)))
+    whole = Amounts(0, *(-(-amount * spec.gpus // size) for amount in (least.cpu_millis, least.memory_bytes)))
+    return whole.at_most(_MOST)
 
 
 def profiling(job: JobView, request: ProfileRequest, nodes: tuple[str, ...] | None) -> core.Job:

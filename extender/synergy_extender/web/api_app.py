@@ -1,11 +1,13 @@
 """The API for workers (leases) and for people (snapshot, plan), with its OpenAPI page under /docs."""
 
 import asyncio
+import json
 from collections.abc import Callable
 from typing import Annotated, Any, Literal
 
-from fastapi import Depends, FastAPI, Header, HTTPException
-from fastapi.responses import JSONResponse
+from fastapi import Depends, FastAPI, Header, HTTPException, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse, Response
 from pydantic import BaseModel
 
 from synergy_api.timestamps import format_time
@@ -69,6 +71,7 @@ class ApiDesk:
 def api_app(desk: ApiDesk) -> App:
     """The ASGI application."""
     app = FastAPI(title="kube-synergy extender", version="v1", redoc_url=None)
+    app.add_exception_handler(RequestValidationError, _not_valid)
     app.post("/v1/lease", responses=_REFUSALS, summary="A worker reports and hears whether to train on")(_lease(desk))
     person = Depends(_person(desk))
     app.get(
@@ -111,6 +114,14 @@ def _lease(desk: ApiDesk) -> Callable[..., Any]:
         return VerdictAnswer(**vars(answer))
 
     return lease
+
+
+def _not_valid(_: Request, error: Exception) -> Response:
+    """422 with the fields and what is wrong with them. FastAPI's own answer repeats the input, and fails where that is
+    no JSON: a NaN, half of a surrogate pair, bytes that are no UTF-8."""
+    problems = error.errors() if isinstance(error, RequestValidationError) else []
+    detail = [{"loc": list(one["loc"]), "msg": one["msg"], "type": one["type"]} for one in problems]
+    return Response(json.dumps({"detail": detail}), 422, media_type="application/json")
 
 
 def _person(desk: ApiDesk) -> Callable[..., Any]:

@@ -50,6 +50,19 @@ def test_what_is_no_quantity_is_refused_by_name(text: str) -> None:
         parse_quantity(text)
 
 
+@pytest.mark.parametrize("text", ["8Ei", "1e19", "-1e99", "9E25", "1e99999999", "1e-99999999", "9" * 10_000])
+def test_what_no_quantity_can_be_is_refused_at_once(text: str) -> None:
+    for read in (parse_quantity, cpu_millis, byte_count, whole_count):
+        with pytest.raises(ValueError, match=r"is beyond 9223372036854775807|not a Kubernetes quantity") as found:
+            read(text)
+        assert len(str(found.value)) < 200
+
+
+@pytest.mark.parametrize(("text", "want"), [("9E", 2**63 - 1), ("1e-99", 1), ("1e15", 10**18)])
+def test_cpu_is_cut_to_64_bits(text: str, want: int) -> None:
+    assert cpu_millis(text) == want
+
+
 def test_half_a_device_is_refused() -> None:
     with pytest.raises(ValueError, match="not a whole number"):
         whole_count("500m")

@@ -1,14 +1,19 @@
 """One bad job never delays another: the plan of the others is the same as if it were not there."""
 
-from typing import Any
+from dataclasses import replace
+from typing import Any, get_args
 
+import msgspec
 import pytest
 
-from support.cluster import NOW, cluster, job, node_object
+from support.cluster import NOW, cluster, foreign, job, node_object
+from synergy_api.scheduling_policy import TimeSharingPolicyName
 from synergy_api.timestamps import format_time
 from synergy_core import model as core
 from synergy_core.plan import plan
 from synergy_extender.cluster.views import JobView
+from synergy_extender.planning.planner_process import Planner
+from synergy_extender.planning.question import Planned, Question
 from synergy_extender.planning.snapshot import build_snapshot
 
 NODES = [node_object("n1"), node_object("n2")]
@@ -56,3 +61,49 @@ def test_the_others_get_what_they_would_get_without_it(case: str, mode: core.Mod
     without = planned(GOOD, mode, policy)
     assert [place.job for place in without] == [f"team/good-{index}" for index in range(4)], "four of five fit"
     assert planned([BAD[case], *GOOD], mode, policy) == without
+
+
+LAST = 2**63 - 1
+
+
+def matrix(*speeds: list[float]) -> dict[str, Any]:
+    """A profile whose axes go from the least to the most."""
+    given = {"gpuType": "V100", "cpuMillis": [1, LAST], "memoryBytes": [1, LAST], "stepsPerSecond": list(speeds)}
+    return {"mode": "Provided", "matrices": [given]}
+
+
+EXTREME: list[dict[str, Any]] = [
+    {"resources": {"max": {"cpu": "9E", "memory": "7Ei"}}},
+    {"resources": {"min": {"cpu": "9E"}}},
+    {"resources": {"min": {"memory": "9223372036854775807"}}},
+    {"weight": 2e-6, "steps": LAST, "profile": matrix([2e-6, 2e-6], [2e-6, 2e-6])},
+    {"weight": 1e6, "steps": 1, "profile": matrix([1e9, 1e9], [1e9, 1e9])},
+    {"weight": 1e6, "steps": 1, "profile": matrix([2e-6, 2e-6], [2e-6, 1e9])},
+    {"slo": {"deadline": "0001-01-01T00:00:00Z"}, "steps": LAST, "profile": matrix([2e-6, 2e-6], [2e-6, 1e9])},
+    {"slo": {"deadline": "9999-12-31T23:59:59Z"}, "steps": 1, "batchSize": LAST},
+    {"sharing": {"allowed": True, "usage": [{"gpuType": "V100", "compute": 0, "bandwidth": 0, "memory": "9E"}]}},
+]
+"""The largest and smallest numbers that the API server lets pass."""
+
+
+@pytest.mark.parametrize(
+    ("policy", "mechanism"),
+    [
+        *((policy, "tune") for policy in get_args(TimeSharingPolicyName)),
+        *(("las", m) for m in ("greedy", "opt", "drf")),
+    ],
+)
+def test_no_number_that_a_spec_may_hold_ends_the_plan_of_all(policy: str, mechanism: str) -> None:
+    """Over the way to the planner's process, which takes no more than 64 bits."""
+    sidecars = [{"name": n, "image": "x", "resources": {"requests": {"cpu": "9E"}}} for n in ("train", "a", "b", "c")]
+    spot = {"cpu": "9E", "memory": "7Ei", "node": "n2"}
+    pods = [foreign(f"large-{index}", **spot) for index in range(3)]  # a pod with a nodeName passes no scheduler
+    extreme = [*(job("bad", gpus=4, spec=spec, **FIRST) for spec in EXTREME)]
+    for bad in (*extreme, job("bad", gpus=4, template={"containers": sidecars}, **FIRST)):
+        state = cluster(NODES, [bad, job("good", gpus=4)], pods)
+        priced = replace(state, capacities=[replace(c, price_per_hour=1.0) for c in state.capacities])
+        snapshot = build_snapshot(priced, mode="round", now=NOW, round_s=20).snapshot
+        question = Question(snapshot, core.PlanConfig(policy=policy, mechanism=mechanism), {}, frozenset(), 60.0)
+        answer = Planner().answer(msgspec.msgpack.encode(question))
+        assert isinstance(answer, Planned), (bad.spec, answer)
+        msgspec.msgpack.encode(answer)

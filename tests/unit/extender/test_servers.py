@@ -51,6 +51,22 @@ async def test_no_body_brings_anything_but_200_with_a_reason(parts: Parts) -> No
             assert answers["preempt"].json() == {"NodeNameToMetaVictims": {}}
 
 
+@pytest.mark.parametrize("token", ["", "Bearer x"])
+async def test_no_report_brings_a_server_error_though_it_cannot_be_repeated_in_json(parts: Parts, token: str) -> None:
+    bodies = ['{"step": NaN}', '{"step": 1, "steps_per_second": 1e400}', '{"step": 1, "else": -Infinity}']
+    bodies += ['"\\ud800"', '{"\\ud800": 1}', '{"step": 1, "gpu_uuids": ["\\ud800"]}', "\xff", '{"step": "\xff"}']
+    headers = {"authorization": token} if token else {}
+    async with (
+        running(Endpoint(api_app(parts.desk), 0)) as (port,),
+        httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", headers=headers) as client,
+    ):
+        for body in bodies:
+            for kind in ({}, {"content-type": "application/json"}):
+                answer = await client.post("/v1/lease", content=body.encode("latin-1"), headers=kind)
+                assert answer.status_code in (400, 422), body
+                assert answer.json()["detail"]
+
+
 async def test_an_api_server_that_does_not_answer_is_named_to_the_user(parts: Parts) -> None:
     parts.verbs = SchedulerVerbs(
         ClusterPlacements(parts.client, parts.cache),

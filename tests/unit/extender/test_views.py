@@ -28,6 +28,7 @@ def test_a_terminal_pod_holds_nothing_and_a_gated_one_is_seen() -> None:
         {**worker_labels("j"), "kube-synergy.dev/run": "two"},
         {**worker_labels("j"), "kube-synergy.dev/rank": ""},
         {**worker_labels("j"), "kube-synergy.dev/role": "boss"},
+        {**worker_labels("j"), "kube-synergy.dev/run": "1" * 5000},
         {k: v for k, v in worker_labels("j").items() if k != "kube-synergy.dev/run"},
     ],
 )

@@ -343,3 +343,15 @@ def test_the_demand_is_what_the_tolerance_allows(tolerance: int, cpu: int) -> No
     world = world_of(None, profiling=Profiling(demand_tolerance_percent=tolerance))
     run_all(world, lambda cpu, _rate, _pace: min(9.0, cpu / 1000))
     assert profile_of(world).demand[0].cpu_millis == cpu
+
+
+def test_data_that_nobody_could_read_in_a_life_still_make_a_matrix() -> None:
+    last = 2**63 - 1
+    world = world_of(1, dataset={"bytes": last, "samples": 1}, batchSize=last)
+    run_all(world, lambda cpu, hit_rate, pace: 2.0)
+    assert world.status.phase == "Queued"
+    assert world.status.profile is not None
+    (matrix,) = world.status.profile.matrices
+    speeds = [speed for row in matrix.steps_per_second for speed in row]
+    assert min(speeds) == 2e-6
+    assert all(speed <= 2.0 for speed in speeds)

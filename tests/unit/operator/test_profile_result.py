@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from synergy_operator.profile_result import Measurement, read_result
+from synergy_operator.profile_result import Measurement, Shortfall, read_result
 from synergy_operator.views import ContainerView
 
 
@@ -24,3 +24,12 @@ def test_wrong_sizes_are_ignored_and_the_point_counts(
 ) -> None:
     said = {"outcome": "measured", "steps_per_second": 2.0, "largest_tensor_bytes": largest, "model_bytes": model}
     assert read_result(ContainerView(message=json.dumps(said))) == Measurement(2.0, 0.0, 0, False, known)
+
+
+@pytest.mark.parametrize("speed", [0, 1e-300, 1e300, "NaN", -1])
+def test_a_speed_at_which_nothing_trains_is_no_measurement(speed: object) -> None:
+    found = read_result(
+        ContainerView(exit_code=0, message=json.dumps({"outcome": "measured", "steps_per_second": speed}))
+    )
+    assert isinstance(found, Shortfall)
+    assert "steps_per_second" in found.problem

@@ -81,6 +81,33 @@ CASES: dict[str, tuple[dict[str, Any], str, str]] = {
         "InvalidSpec",
         "spec.throughput.regex: group epoch means nothing, use step or speed",
     ),
+    "an expression that repeats without end": (
+        {"throughput": {"regex": "a{99999999999}"}},
+        "InvalidSpec",
+        "spec.throughput.regex: the repetition number is too large",
+    ),
+    "an expression of nothing but groups": (
+        {"throughput": {"regex": "(" * 511 + ")" * 511}},
+        "InvalidSpec",
+        "spec.throughput.regex: its groups are nested too deeply",
+    ),
+    "a quantity that takes hours to compute": (
+        with_containers(CONTAINER, side(requests={"memory": "1e99999999"})),
+        "InvalidSpec",
+        "'1e99999999' is not a Kubernetes quantity",
+    ),
+    "a quantity of the first container that keeps the API server busy": (
+        with_containers({**CONTAINER, "resources": {"limits": {"ephemeral-storage": "1e999999999"}}}),
+        "InvalidSpec",
+        "'1e999999999' is not a Kubernetes quantity",
+    ),
+    "more than a quantity can be": (
+        {"resources": {"max": {"memory": "16Ei"}}},
+        "InvalidSpec",
+        "'16Ei' is beyond 9223372036854775807",
+    ),
+    "a matrix faster than anything": (provided([[1e300]]), "InvalidSpec", "less than or equal to 1000000000"),
+    "a weight beside which nobody else counts": ({"weight": 1e300}, "InvalidSpec", "spec.weight"),
     "a quantity that is none": (with_containers(CONTAINER, side(requests={"cpu": "lots"})), "InvalidSpec", "'lots'"),
     "a sidecar with a GPU": (
         with_containers(CONTAINER, side(limits={"nvidia.com/gpu": "1"})),
@@ -140,7 +167,7 @@ CASES: dict[str, tuple[dict[str, Any], str, str]] = {
     ),
     "a matrix that falls as memory grows": (provided([[1.0, 0.9]]), "MatrixFalls", "as memory grows, at [0][1]"),
     "a matrix with a zero": (provided([[0.0]]), "InvalidSpec", "spec.profile.matrices.0.stepsPerSecond.0.0"),
-    "a matrix with a negative": (provided([[-1.0]]), "InvalidSpec", "greater than 0"),
+    "a matrix with a negative": (provided([[-1.0]]), "InvalidSpec", "greater than 0.000001"),
     "a matrix with a NaN": (provided([[math.nan]]), "InvalidSpec", "stepsPerSecond.0.0"),
     "a matrix of the wrong shape": (
         provided([[1.0]], cpuMillis=[1, 2]),
