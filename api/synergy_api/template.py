@@ -56,3 +56,17 @@ TEMPLATE_SCHEMA: Final[dict[str, Any]] = {
     },
     **_KEEP,
 }
+
+_DEEPEST: Final = 100
+
+
+def depth_problem(template: Any) -> str:
+    """What is wrong with a template that is nested deeper than anything in a pod, empty where nothing is. Whoever
+    copies, compares or writes such an object would come to the end of Python's stack."""
+    level = [template]
+    for _ in range(_DEEPEST):
+        parts = (node.values() if isinstance(node, dict) else node for node in level if isinstance(node, dict | list))
+        level = [child for children in parts for child in children]
+        if not level:
+            return ""
+    return f"spec.template: its fields are nested more than {_DEEPEST} levels deep"

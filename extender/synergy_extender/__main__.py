@@ -8,6 +8,7 @@ import uvloop
 from synergy_extender.app import serve
 from synergy_extender.config import ConfigError, read_settings
 from synergy_extender.logs import configure
+from synergy_kube.nesting import admit_deep_objects
 
 _SWITCH_SECONDS = 0.0001
 """How long a thread that computes may keep the event loop from running: a filter waits that long, several times."""
@@ -21,6 +22,7 @@ def main() -> int:
         sys.stderr.write(f"{error}\n")
         return 2
     configure(settings.log_level)
+    admit_deep_objects()
     sys.setswitchinterval(_SWITCH_SECONDS)
     try:
         uvloop.run(serve(settings))

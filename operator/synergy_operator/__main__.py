@@ -7,6 +7,7 @@ import sys
 import kopf
 import uvloop
 
+from synergy_kube.nesting import admit_deep_objects
 from synergy_operator.config import Environment, read_environment
 from synergy_operator.handlers import Operator
 
@@ -23,6 +24,7 @@ def main() -> int:
     logging.getLogger().setLevel(environment.log_level)
     for chatty in ("kopf", "aiohttp.access"):  # a line for each event and each probe
         logging.getLogger(chatty).setLevel(logging.WARNING)
+    admit_deep_objects()
     uvloop.run(_serve(environment))
     return 0
 

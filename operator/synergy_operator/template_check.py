@@ -8,6 +8,8 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from synergy_api.template import depth_problem
+
 
 class _Part(BaseModel):
     model_config = ConfigDict(extra="ignore", strict=True)
@@ -83,6 +85,9 @@ class _Template(_Part):
 
 def template_problem(template: dict[str, Any]) -> str:
     """The first field of the wrong shape with what is wrong, empty if there is none."""
+    problem = depth_problem(template)
+    if problem:
+        return problem
     try:
         _Template.model_validate(template)
     except ValidationError as error:

@@ -18,6 +18,7 @@ from synergy_api.names import (
 )
 from synergy_api.nodes import Object
 from synergy_api.pods import NOTHING, Amounts, is_terminal, least_requests, pod_requests
+from synergy_api.template import depth_problem
 from synergy_api.timestamps import parse_time
 from synergy_api.training_job import TrainingJobSpec, TrainingJobStatus
 from synergy_core import model as core
@@ -137,6 +138,9 @@ def read_job(item: Object) -> JobView:
     """
     metadata = item["metadata"]
     template = (item.get("spec") or {}).get("template") or {}
+    problem = depth_problem(template)
+    if problem:
+        raise ValueError(problem)
     pod_spec = template.get("spec") or {}
     constraints = {
         field: pod_spec[field] for field in ("nodeSelector", "affinity", "tolerations") if pod_spec.get(field)

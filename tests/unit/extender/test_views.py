@@ -59,6 +59,14 @@ def test_a_job_that_does_not_parse_names_the_field(broken: dict[str, Any], names
         read_job(job_object("j", **broken))
 
 
+def test_a_template_without_a_bottom_is_left_alone() -> None:
+    deep: Any = []
+    for _ in range(300):
+        deep = [deep]
+    with pytest.raises(ValueError, match=r"spec\.template: its fields are nested more than 100 levels deep"):
+        read_job(job_object("j", template={"affinity": {"nodeAffinity": deep}}))
+
+
 def test_what_the_operator_tells_people_is_not_kept() -> None:
     told = {"conditions": [{"type": "Running", "some": "later version's"}], "workers": [{"name": "j-1-0"}]}
     view = read_job(job_object("j", status={"phase": "Running", **told}))

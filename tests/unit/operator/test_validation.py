@@ -32,6 +32,11 @@ def provided(rows: list[list[float]], **matrix: Any) -> dict[str, Any]:
     return {"profile": {"mode": "Provided", "matrices": [full]}}
 
 
+def deep_list(levels: int) -> list[Any]:
+    """Lists in lists."""
+    return [deep_list(levels - 1)] if levels else []
+
+
 def side(**resources: Any) -> dict[str, Any]:
     """A second container."""
     return {"name": "side", "image": "i", "resources": resources}
@@ -90,6 +95,11 @@ CASES: dict[str, tuple[dict[str, Any], str, str]] = {
         {"throughput": {"regex": "(" * 511 + ")" * 511}},
         "InvalidSpec",
         "spec.throughput.regex: its groups are nested too deeply",
+    ),
+    "a template without a bottom": (
+        with_containers(CONTAINER, volumes=deep_list(300)),
+        "InvalidSpec",
+        "spec.template: its fields are nested more than 100 levels deep",
     ),
     "a quantity that takes hours to compute": (
         with_containers(CONTAINER, side(requests={"memory": "1e99999999"})),
