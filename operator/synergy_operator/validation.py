@@ -77,10 +77,9 @@ def _sidecars(spec: TrainingJobSpec) -> Finding | None:
     try:
         sidecar_requests(pod)
         init_requests(pod)
-        for container in [*pod["containers"], *(pod.get("initContainers") or [])]:
-            _quantities(container.get("resources") or {})
+        _quantities(pod)
     except ValueError as error:
-        return say(Reason.INVALID_SPEC, problem=f"spec.template.spec: resources of a container: {error}")
+        return say(Reason.INVALID_SPEC, problem=f"spec.template.spec: {error}")
     for container in [*pod["containers"][1:], *(pod.get("initContainers") or [])]:
         resources = container.get("resources") or {}
         if set(GPU_RESOURCES) & {**(resources.get("requests") or {}), **(resources.get("limits") or {})}.keys():
@@ -88,11 +87,19 @@ def _sidecars(spec: TrainingJobSpec) -> Finding | None:
     return None
 
 
-def _quantities(resources: Mapping[str, Any]) -> None:
-    """Raises ValueError for an amount of anything at all: some keep the API server busy for minutes."""
-    for amounts in (resources.get("requests") or {}, resources.get("limits") or {}):
-        for amount in amounts.values():
+def _quantities(node: Any) -> None:
+    """Raises ValueError for what is no amount where a pod has one: some keep the API server busy for minutes, whenever
+    the pods are made."""
+    if isinstance(node, list):
+        for child in node:
+            _quantities(child)
+    elif isinstance(node, dict):
+        amounts = [node[name] for name in ("sizeLimit", "divisor") if isinstance(node.get(name), str)]
+        for kind in ("requests", "limits"):
+            amounts += node[kind].values() if isinstance(node.get(kind), dict) else []
+        for amount in amounts:
             parse_quantity(amount)
+        _quantities(list(node.values()))
 
 
 def falling(field: str, matrices: Iterable[SensitivityMatrix]) -> Finding | None:

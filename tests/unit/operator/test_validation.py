@@ -111,6 +111,26 @@ CASES: dict[str, tuple[dict[str, Any], str, str]] = {
         "InvalidSpec",
         "'1e999999999' is not a Kubernetes quantity",
     ),
+    "a volume's size that does": (
+        with_containers(CONTAINER, volumes=[{"name": "v", "emptyDir": {"sizeLimit": "1e999999999"}}]),
+        "InvalidSpec",
+        "'1e999999999' is not a Kubernetes quantity",
+    ),
+    "a claim's size that does": (
+        with_containers(
+            CONTAINER,
+            volumes=[
+                {
+                    "name": "v",
+                    "ephemeral": {
+                        "volumeClaimTemplate": {"spec": {"resources": {"requests": {"storage": "1e999999999"}}}}
+                    },
+                }
+            ],
+        ),
+        "InvalidSpec",
+        "'1e999999999' is not a Kubernetes quantity",
+    ),
     "more than a quantity can be": (
         {"resources": {"max": {"memory": "16Ei"}}},
         "InvalidSpec",
