@@ -17,6 +17,8 @@ from synergy_extender.sharing.usages import as_told, from_told, usages_of
 
 MOST = 8
 """Sets of partners that are kept, the newest."""
+MOST_PARTNERS = 47
+"""MPS takes 48 clients."""
 REMEMBERED_S = 600.0
 """Seconds that a mean is of: beyond these the oldest fade."""
 ENOUGH_S, ENOUGH_STEPS = 10.0, 20.0
@@ -33,11 +35,14 @@ _LEAST_FRACTION = 0.01
 
 
 def partners_now(job: JobView, run: int, others: Mapping[Key, JobView]) -> list[str]:
-    """Who was seen on the run's GPU and is there still; nobody where one of them has gone."""
+    """Who was seen on the run's GPU and is there still; nobody where one of them has gone, nor where there are more
+    than MPS lets onto one GPU: whoever runs on several GPUs may see so many."""
     allocation = open_run(job)
     if allocation is None or allocation.run != run or allocation.shared_gpu is None:
         return []
     names = sorted(allocation.shared_gpu.seen or [])
+    if len(names) > MOST_PARTNERS:
+        return []
     return names if all(_is_there(others.get(key_of(name))) for name in names) else []
 
 

@@ -17,7 +17,7 @@ from synergy_extender.ledger import AssumedBindings
 from synergy_extender.planning.decide import YIELDS, PlanResult, decide, stance
 from synergy_extender.planning.snapshot import build_snapshot
 from synergy_extender.rounds import Moment, Rounds
-from synergy_extender.sharing.measured import ENOUGH_S, MOST, REMEMBERED_S
+from synergy_extender.sharing.measured import ENOUGH_S, MOST, MOST_PARTNERS, REMEMBERED_S
 
 MATRIX = {"gpuType": "V100", "cpuMillis": [1000, 2000], "memoryBytes": [1], "stepsPerSecond": [[6.0], [10.0]]}
 USAGE = {"gpuType": "V100", "compute": 0.3, "bandwidth": 0.2, "memory": "3Gi"}
@@ -90,6 +90,11 @@ def test_its_status_says_what_was_expected_and_what_came() -> None:
         pytest.param(trains("a", "b"), [], id="the partner is gone"),
         pytest.param(trains("a", "b", seen=None), [trains("b", "a")], id="nobody was seen"),
         pytest.param(trains("a"), [], id="it is alone"),
+        pytest.param(
+            trains("a", "b", seen=[f"team/p{index}" for index in range(MOST_PARTNERS + 1)]),
+            [trains(f"p{index}", "a") for index in range(MOST_PARTNERS + 1)],
+            id="it sees more than one GPU takes",
+        ),
     ],
 )
 def test_time_in_which_partners_were_not_seen_together_does_not_count(view: JobView, others: list[JobView]) -> None:
