@@ -75,13 +75,18 @@ def first_container_share(template: Mapping[str, Any], place: Place) -> Amounts:
 
 
 def pod_metadata(template: Mapping[str, Any], labels: Mapping[str, str], place: Place) -> Object:
-    """Labels and annotations of the template, ours over them."""
+    """Labels and annotations of the template, with ours. Names of ours that the template gives are not used: a pod is
+    read by them, and one that says something else would be nobody's."""
     given = template.get("metadata") or {}
     devices = {names.ANNOTATION_DEVICES: str(place.devices)} if place.devices else {}
     return {
-        "labels": {**(given.get("labels") or {}), **labels},
-        "annotations": {**(given.get("annotations") or {}), names.ANNOTATION_PLANNED_NODE: place.node, **devices},
+        "labels": {**_not_ours(given.get("labels")), **labels},
+        "annotations": {**_not_ours(given.get("annotations")), names.ANNOTATION_PLANNED_NODE: place.node, **devices},
     }
+
+
+def _not_ours(given: Mapping[str, str] | None) -> dict[str, str]:
+    return {name: value for name, value in (given or {}).items() if not name.startswith(f"{names.GROUP}/")}
 
 
 def pod_spec(template: Mapping[str, Any], place: Place, settings: Settings, additions: Additions) -> Object:

@@ -235,3 +235,17 @@ def test_an_object_that_is_no_pod_of_ours_is_an_error_to_read(missing: str) -> N
     del pod["metadata"][missing]
     with pytest.raises(KeyError, match=missing):
         read_pod(pod)
+
+
+def test_a_template_cannot_say_what_only_the_operator_says_of_a_pod() -> None:
+    ours = {f"kube-synergy.dev/{name}": "x" for name in ("ungated-at", "job-uid", "devices", "bound", "cpu-millis")}
+    template = {"metadata": {"labels": {"kube-synergy.dev/else": "x"}, "annotations": {**ours, "note": "kept"}}}
+    world = World(template={**TEMPLATE, **template})
+    world.settle()
+    world.grant()
+    world.settle()
+    (pod,) = world.pods.values()
+    assert "x" not in pod["metadata"]["annotations"].values()
+    assert pod["metadata"]["annotations"]["note"] == "kept"
+    assert "kube-synergy.dev/else" not in pod["metadata"]["labels"]
+    assert read_pod(pod).owner == world.job["metadata"]["uid"]
