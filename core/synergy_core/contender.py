@@ -1,6 +1,6 @@
 """A job while it is planned: its place in line, what it holds, and what jobs of its kind may have."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -45,6 +45,12 @@ class Contender:
         self.rank = -1
         self.stays_for_now = False
         """Whether nobody may have its place in this plan: the policy preempts nobody, or its run is too young."""
+        self.goes_first = False
+        """Whether it was promoted for having waited too long, and nodes are to be kept for it (`kept_free`)."""
+        self.least_run_s = 0.0
+        """Seconds for which nobody may have its place once it has started."""
+        self.kept_off: Mapping[str, frozenset[int]] = {}
+        """Nodes by GPU type, as indices, that are kept for others in this plan: it must not start there."""
         self.goes_by_price = False
         """Whether the policy rather leaves a GPU idle than gives the job one of another type."""
         self.types: tuple[str, ...] | None = None

@@ -29,6 +29,17 @@ def open_to(contender: Contender, pool: Pool) -> NDArray[np.bool_]:
     return both
 
 
+def free_to(contender: Contender, pool: Pool) -> NDArray[np.bool_]:
+    """Which of them it may start on in this plan: those that are not kept for another job."""
+    kept = contender.kept_off.get(pool.gpu_type)
+    allowed = open_to(contender, pool)
+    if not kept:
+        return allowed
+    free = allowed.copy()
+    free[list(kept)] = False
+    return free
+
+
 def promise_room(contender: Contender, reservations: Reservations) -> tuple[Rooms, NDArray[np.float64]]:
     """GPUs that each node can promise the contender, and how little its place there would hurt (the less, the better).
 
@@ -44,7 +55,7 @@ def promise_room(contender: Contender, reservations: Reservations) -> tuple[Room
         room = reservations.room(per_gpu)
         stranded = reservations.stranded(per_gpu, contender.gpus)
         harm = (stranded * (1 + max(pool.gpus)) + reservations.slots).astype(np.float64)
-    return np.where(open_to(contender, pool), room, 0), harm
+    return np.where(free_to(contender, pool), room, 0), harm
 
 
 def choose_for(contender: Contender, pool: Pool, room: Rooms, emptiness: NDArray[np.float64]) -> Seats | None:

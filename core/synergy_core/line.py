@@ -4,7 +4,7 @@ Most jobs of a long line are never looked at closely: once nothing is left to pr
 when it is needed: for running jobs at once, for the others when the walk along the line comes to them.
 """
 
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 
 from synergy_core.contender import Contender
 from synergy_core.memory import Memory
@@ -25,10 +25,14 @@ class Line:
         passes: bool = True,
         types: Mapping[str, tuple[str, ...]] | None = None,
         settling: Container[str] = (),
+        first: Container[str] = (),
+        least_run_s: Callable[[Job], float] = lambda _: 0.0,
         by_price: bool = False,
     ) -> None:
         self._roster = roster
         self._settling = settling
+        self._first = first
+        self._least_run_s = least_run_s
         self._by_price = by_price
         self._types = types or {}
         self._names = names
@@ -40,7 +44,7 @@ class Line:
         for rank, contender in running:
             contender.rank = rank
             contender.stays_for_now = not preempts or contender.name in settling
-            self._tell_types(contender)
+            self._tell(contender)
         self.running: list[Contender] = [contender for _, contender in running]
         """Those that run, in the order of the line."""
 
@@ -51,11 +55,14 @@ class Line:
         for rank, name in enumerate(self._names):
             contender = self._roster.contender(name)
             contender.rank = rank
-            self._tell_types(contender)
+            self._tell(contender)
             yield contender
 
-    def _tell_types(self, contender: Contender) -> None:
-        """GPU types that the policy gives a job; one that may not be displaced yet does not move either."""
+    def _tell(self, contender: Contender) -> None:
+        """What holds for a job in this plan. One that may not be displaced yet does not move to another type either."""
+        contender.goes_first = contender.name in self._first
+        contender.least_run_s = self._least_run_s(contender.job)
+        contender.kept_off = {}
         contender.types = None if contender.name in self._settling else self._types.get(contender.name)
         contender.goes_by_price = self._by_price and contender.types is not None
 
@@ -70,6 +77,8 @@ class Line:
             passes=self.passes,
             types=self._types,
             settling=self._settling,
+            first=self._first,
+            least_run_s=self._least_run_s,
             by_price=self._by_price,
         )
 
@@ -108,8 +117,18 @@ class Roster:
         total, most = pool.open_gpus
         return contender.gpus <= (most if contender.placement == "consolidate" else total)
 
-    def line(self, ranking: Ranking, *, without: Container[str], settling: Container[str] = ()) -> Line:
-        """The policy's line, without some jobs; those that are `settling` keep their places."""
+    def line(
+        self,
+        ranking: Ranking,
+        *,
+        without: Container[str],
+        settling: Container[str] = (),
+        least_run_s: Callable[[Job], float] = lambda _: 0.0,
+    ) -> Line:
+        """The policy's line, without some jobs; those that are `settling` keep their places.
+
+        `least_run_s` is for how long a job would be, once it has started.
+        """
         names = [name for name in ranking.names if name not in without]
         return Line(
             self,
@@ -118,5 +137,7 @@ class Roster:
             passes=ranking.passes,
             types=ranking.types,
             settling=settling,
+            first=frozenset(ranking.first),
+            least_run_s=least_run_s,
             by_price=ranking.leaves_idle,
         )

@@ -24,7 +24,7 @@ from synergy_core.policies.time_shares import WITH_PAIRS
 from synergy_core.pool import Pool
 from synergy_core.reasons import waiting
 from synergy_core.resources import node_share, with_more_used
-from synergy_core.settling import settling
+from synergy_core.settling import least_run_s, settling
 from synergy_core.skew import PackRules
 
 
@@ -48,7 +48,9 @@ def plan(snapshot: Snapshot, config: PlanConfig, memory: Memory | None = None) -
     teams = teams_of(snapshot, ranking, pools, config, grouping)
     planned = roster if teams is NO_TEAMS else Roster(teams.jobs(snapshot.jobs), memory)
     young = teams.settling(settling(snapshot.jobs, snapshot.now, config))
-    line = planned.line(teams.ranking(ranking), without=kept, settling=young)
+    line = planned.line(
+        teams.ranking(ranking), without=kept, settling=young, least_run_s=lambda job: least_run_s(job, config)
+    )
     gpus = sum(sum(pool.gpus) for pool in pools)
     round_ = Round(line, pools, config.mode, gpus * config.profile_gpu_percent // 100, config.explain)
     outcome = MECHANISMS[config.mechanism](round_)
@@ -122,7 +124,7 @@ def _out_of_reach(contenders: Iterable[Contender], config: PlanConfig) -> dict[s
 
 
 def _ranking(snapshot: Snapshot, roster: Roster, memory: Memory, config: PlanConfig, pairs: Pairs | None) -> Ranking:
-    """Profile runs by arrival, then the policy's line."""
+    """Who was promoted, profile runs by arrival, then the policy's line."""
     queue = Queue(
         now=snapshot.now,
         jobs=snapshot.jobs,
@@ -145,7 +147,7 @@ def _ranking(snapshot: Snapshot, roster: Roster, memory: Memory, config: PlanCon
     if not profile_runs:
         return ranking
     profile_runs.sort(key=lambda job: (job.arrival_s, job.name))
-    first = dict.fromkeys(job.name for job in profile_runs)
+    first = dict.fromkeys([*ranking.first, *(job.name for job in profile_runs)])
     return replace(ranking, names=(*first, *(name for name in ranking.names if name not in first)))
 
 

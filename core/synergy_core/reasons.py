@@ -14,6 +14,7 @@ class Reason(StrEnum):
     HEAD_OF_LINE = "HeadOfLine"
     NO_FREE_NODE = "NoFreeNode"
     WOULD_BE_SPREAD = "WouldBeSpread"
+    KEPT_FREE = "KeptForAPromotedJob"
     NO_FREE_CPU_OR_MEMORY = "NoFreeCPUOrMemory"
     NOT_WORTH_ITS_PRICE = "NotWorthItsPrice"
     PROFILE_SHARE_USED = "ProfileShareUsed"
@@ -36,6 +37,9 @@ MESSAGES: Final[dict[Reason, str]] = {
     Reason.WOULD_BE_SPREAD: "{gpus} GPUs are free, but on more nodes than it needs, and it is slow when spread: its "
     "largest tensor is {skew:.0%} of the model, or it was measured so. It runs when the fewest nodes have room; "
     "placement spread lets it run at once.",
+    Reason.KEPT_FREE: "GPUs are free, but they are kept for a job that has waited too long, and this one could not be "
+    "moved away again at once. It runs when that job has started; preemption other than Never brings it in earlier "
+    "where no minimum run is asked for.",
     Reason.NO_FREE_CPU_OR_MEMORY: "GPUs are free, but not beside them the CPU or memory that it needs: others hold it, "
     "such as a profile run. It runs when a node has both; a lower minimum of CPU or memory brings it in earlier.",
     Reason.NOT_WORTH_ITS_PRICE: "GPUs are free, but the policy goes by cost, and its steps are cheaper on a type that "

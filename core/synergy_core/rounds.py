@@ -9,6 +9,8 @@ would like beyond that: CPU and memory are fungible, and the mechanism deals the
   the end of the line on, and never more than needed. A displaced job may still find room elsewhere: then it moves.
 * A job that may run on several GPU types takes the one on which it is fastest at its proportional share, among those
   where it fits without displacing anyone; only if there is none, among those where it fits by displacing.
+* Where a job that was promoted finds no room, nodes are kept for it from newcomers that could not be displaced again
+  (`kept_free`).
 * A job that may lie on any nodes floats: it is promised a number of GPUs, the mechanism finds the nodes. One that is
   bound to one node, to certain nodes or to more than its share of CPU or memory is seated here.
 
@@ -23,7 +25,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from synergy_core.contender import Contender, fastest_first
-from synergy_core.diagnosis import choose_for, never, not_now, open_to, promise_room
+from synergy_core.diagnosis import choose_for, free_to, never, not_now, promise_room
+from synergy_core.kept_free import Kept, kept_off, nodes_to_keep
 from synergy_core.line import Line
 from synergy_core.model import Mode
 from synergy_core.placement import Seats
@@ -90,6 +93,10 @@ class _Walk:
         self.selection = Selection({pool.gpu_type: PoolSelection(Reservations(pool)) for pool in pools})
         self._held: dict[Contender, Booking] = {}
         """What is kept for running jobs whose turn has not come."""
+        self._booked: dict[Contender, Booking] = {}
+        """What all running jobs have that were not displaced."""
+        self._kept: dict[str, Kept] = {}
+        """Nodes that are kept for promoted jobs, by GPU type."""
         self._displaceable: dict[str, list[Contender]] = {pool.gpu_type: [] for pool in pools}
         """Running jobs that may be displaced, in the order of the line; those no longer in `_held` are past."""
         self._releasable = {pool.gpu_type: np.zeros(len(pool.nodes), dtype=np.int64) for pool in pools}
@@ -153,7 +160,7 @@ class _Walk:
 
     def _hold(self, contender: Contender, booking: Booking) -> None:
         self._pool_selection(_pool_of(contender)).reservations.take(booking)
-        self._held[contender] = booking
+        self._held[contender] = self._booked[contender] = booking
 
     def _count_releasable(self, contender: Contender, sign: int) -> None:
         pool = _pool_of(contender)
@@ -169,9 +176,12 @@ class _Walk:
 
     def admit(self, contender: Contender) -> None:
         """Promise a newcomer its GPUs, or note why it waits."""
+        contender.kept_off = kept_off(contender, self._kept)
         reason = Reason.HEAD_OF_LINE if self._blocked and not contender.is_profile_run else self._try(contender)
         if reason is not None:
             reason = never(contender, self._pools) or reason
+            if contender.goes_first and reason not in NEVER:
+                self._keep_nodes_for(contender)
             waits_in_front = reason not in NEVER and not contender.is_profile_run
             self._blocked |= waits_in_front and not self._line.passes
             self.selection.waiting.append((contender, reason))
@@ -190,6 +200,8 @@ class _Walk:
         for pool in pools:
             if not floats(contender, pool):
                 self._pool_selection(pool).turned_away.append(contender)
+        if contender.kept_off and contender.running is None and self._would_fit(contender, pools):
+            return Reason.KEPT_FREE
         return not_now(contender, [one.reservations for one in self.selection.pools.values()])
 
     def _place(self, contender: Contender, pool: Pool) -> bool:
@@ -197,6 +209,7 @@ class _Walk:
         reservations = chosen.reservations
         if contender.held is not None and contender.held.pool is pool and self._may_stay(contender):
             reservations.take(contender.booking_in_place)
+            self._booked[contender] = contender.booking_in_place
             chosen.staying.append(contender)
             return True
         if reservations.idle < contender.gpus:
@@ -211,6 +224,31 @@ class _Walk:
         reservations.take(contender.on(pool).booking(seats))
         chosen.seated[contender] = seats
         return True
+
+    # Nodes that are kept for a promoted job
+
+    def _keep_nodes_for(self, contender: Contender) -> None:
+        """Where nothing is kept yet, keep the nodes that are free for the contender first."""
+        found: list[tuple[Kept, str]] = []
+        for pool in fastest_first(contender, self._pools):
+            held = [(one, booking) for one, booking in self._booked.items() if _pool_of(one) is pool]
+            if pool.gpu_type not in self._kept:
+                kept = nodes_to_keep(contender, pool, self._pool_selection(pool).reservations, held)
+                found += [(kept, pool.gpu_type)] if kept is not None else []
+        if found:
+            kept, gpu_type = min(found, key=lambda one: one[0].release)
+            self._kept[gpu_type] = kept
+
+    def _would_fit(self, contender: Contender, pools: Iterable[Pool]) -> bool:
+        """Whether there would be room if nothing were kept."""
+        kept, contender.kept_off = contender.kept_off, {}
+        fits = False
+        for pool in pools:
+            reservations = self._pool_selection(pool).reservations
+            enough = reservations.idle >= contender.gpus
+            fits |= enough and choose_for(contender, pool, *promise_room(contender, reservations)) is not None
+        contender.kept_off = kept
+        return fits
 
     # Displacing
 
@@ -244,6 +282,7 @@ class _Walk:
 
     def _release(self, victim: Contender) -> None:
         self._count_releasable(victim, -1)
+        del self._booked[victim]
         self._pool_selection(_pool_of(victim)).reservations.give_back(self._held.pop(victim))
 
     def _could_fit(self, contender: Contender, pool: Pool) -> bool:
@@ -254,7 +293,7 @@ class _Walk:
         if floats(contender, pool):
             return True
         after = np.array(reservations.free_gpus) + self._releasable[pool.gpu_type]
-        rooms = np.where(open_to(contender, pool), after, 0)
+        rooms = np.where(free_to(contender, pool), after, 0)
         needs_one = contender.place(pool) == "consolidate"
         return bool((rooms.max() if needs_one else rooms.sum()) >= contender.gpus)
 
@@ -277,5 +316,6 @@ def _pool_of(contender: Contender) -> Pool:
 
 def floats(contender: Contender, pool: Pool) -> bool:
     """Whether any free GPUs of the pool will do, wherever they are."""
-    anywhere = contender.job.nodes is None and not contender.on(pool).hard
+    is_free = contender.job.nodes is None and not contender.kept_off.get(pool.gpu_type)
+    anywhere = is_free and not contender.on(pool).hard
     return anywhere and (contender.gpus == 1 or contender.place(pool) not in ("consolidate", "pack"))

@@ -21,5 +21,9 @@ def settling(jobs: Iterable[Job], now: float, config: PlanConfig) -> frozenset[s
 def _is_settling(job: Job, now: float, config: PlanConfig) -> bool:
     if job.running is None or job.run_started_s is None:
         return False
-    least_s = max(config.minimum_run_s, config.preemption_payback * job.preemption_cost_s)
-    return now - job.run_started_s < least_s
+    return now - job.run_started_s < least_run_s(job, config)
+
+
+def least_run_s(job: Job, config: PlanConfig) -> float:
+    """For how long nobody may displace a run of the job."""
+    return max(config.minimum_run_s, config.preemption_payback * job.preemption_cost_s)

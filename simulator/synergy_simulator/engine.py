@@ -49,6 +49,9 @@ class Options:
     storage_bytes_per_s: float | None = None
     """Bandwidth of the storage that checkpoints are written to and read from; each preemption takes both, in which the
     job holds GPUs without a step (`Task.checkpoint_bytes`). None: nothing beyond `preemption_overhead_s`."""
+    link_bytes_per_s: float | None = None
+    """Bandwidth of a node's link, which the planner knows: what jobs lose by it on many nodes whose trace does not tell
+    (`Task.model_bytes`). None: nothing."""
     minimum_run_s: float = 0.0
     preemption_payback: float = 0.0
     """As in `PlanConfig`."""
@@ -260,6 +263,7 @@ class _Simulation:
             profiling_s=self._options.profiling_s,
             preemption_cost_s=self._pause_s(task),
             fewest_nodes=-(-task.gpus // self._largest_node),
+            link_bytes_per_s=self._options.link_bytes_per_s,
         )
         run.since = task.arrival_s
         self._profiling += run.profiling_s > 0
@@ -348,6 +352,7 @@ class _Simulation:
             minimum_run_s=options.minimum_run_s,
             preemption_payback=options.preemption_payback,
             pack_limit=options.pack_limit,
+            link_bytes_per_s=options.link_bytes_per_s,
             explain=False,
             colocation=options.colocation,
             predictors=self._predictors,

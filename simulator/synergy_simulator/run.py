@@ -2,6 +2,7 @@
 
 from math import ceil
 
+from synergy_core import all_reduce
 from synergy_core.model import Allocation, Job, Shared
 from synergy_simulator.workload import Task
 
@@ -49,6 +50,7 @@ class Run:
 
     __slots__ = (
         "_fewest_nodes",
+        "_link_bytes_per_s",
         "_preemption_cost_s",
         "ends_at",
         "finish_s",
@@ -69,11 +71,18 @@ class Run:
     )
 
     def __init__(
-        self, task: Task, *, profiling_s: float, preemption_cost_s: float = 0.0, fewest_nodes: int = 1
+        self,
+        task: Task,
+        *,
+        profiling_s: float,
+        preemption_cost_s: float = 0.0,
+        fewest_nodes: int = 1,
+        link_bytes_per_s: float | None = None,
     ) -> None:
         self.task = task
         self._preemption_cost_s = preemption_cost_s
         self._fewest_nodes = fewest_nodes
+        self._link_bytes_per_s = link_bytes_per_s
         self.profiling_s = profiling_s
         """Seconds of a profile run that the job still has to go through before it trains."""
         self.left = profiling_s or task.steps
@@ -106,6 +115,7 @@ class Run:
             profiles=task.profiles,
             steps_total=max(1, ceil(task.steps)),
             skew=task.skew,
+            model_bytes=task.model_bytes,
             preemption_cost_s=self._preemption_cost_s,
             sharing=bool(task.usage),
             sharing_across_tenants=bool(task.usage),
@@ -153,12 +163,20 @@ class Run:
         if self.job.running is None:
             self.job.begin_run(now)
         self.job.hold(allocation)
-        self.speed = 1.0 if self.profiling_s else steps_per_s * self._kept_by(allocation)
+        self.speed = 1.0 if self.profiling_s else steps_per_s * self._kept_by(allocation, steps_per_s)
         self.ends_at = max(now, self.steps_from) + max(0.0, self.left) / self.speed if self.speed > 0 else float("inf")
 
-    def _kept_by(self, allocation: Allocation) -> float:
+    def _kept_by(self, allocation: Allocation, steps_per_s: float) -> float:
         """Part of its speed that it keeps where its workers lie: all, where they are on the fewest nodes."""
-        return 1.0 if len(allocation.workers) <= self._fewest_nodes else self.task.spread_speed
+        nodes, model_bytes, link = len(allocation.workers), self.task.model_bytes, self._link_bytes_per_s
+        if nodes <= self._fewest_nodes:
+            return 1.0
+        if self.task.spread_speed is not None:
+            return self.task.spread_speed
+        if model_bytes is None or link is None or steps_per_s <= 0:
+            return 1.0
+        here, least = (all_reduce.spread_speed(model_bytes, steps_per_s, link, n) for n in (nodes, self._fewest_nodes))
+        return here / least
 
     def leave(self, now: float) -> None:
         """Give the place back."""

@@ -34,8 +34,11 @@ class Task:
     weight: float = 1.0
     slo_s: float | None = None
     skew: float = 0.1
-    spread_speed: float = 1.0
-    """Part of its speed that is left when it lies on more nodes than it must."""
+    model_bytes: int | None = None
+    """What all-reduce training sends in a step."""
+    spread_speed: float | None = None
+    """Part of its speed that is left when it lies on more nodes than it must; None: as `model_bytes` and the link tell,
+    where both are known, else all."""
     checkpoint_bytes: int = 0
     """What a preemption has to write and to read."""
     usage: Mapping[str, Usage] = field(default_factory=dict)
@@ -125,6 +128,9 @@ def _task(job: TraceJob, known: "_Known", cluster: Cluster) -> Task:
         weight=job.weight,
         slo_s=job.slo_s,
         skew=job.skew,
+        model_bytes=job.model_bytes,
+        spread_speed=job.spread_speed,
+        checkpoint_bytes=job.checkpoint_bytes,
     )
 
 

@@ -98,6 +98,7 @@ class Reason(StrEnum):
     HEAD_OF_LINE = "HeadOfLine"
     NO_FREE_NODE = "NoFreeNode"
     WOULD_BE_SPREAD = "WouldBeSpread"
+    KEPT_FREE = "KeptForAPromotedJob"
     NO_FREE_CPU_OR_MEMORY = "NoFreeCPUOrMemory"
     NOT_WORTH_ITS_PRICE = "NotWorthItsPrice"
     PROFILE_SHARE_USED = "ProfileShareUsed"

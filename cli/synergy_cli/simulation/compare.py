@@ -7,6 +7,7 @@ import click
 
 from synergy_cli.sharing_options import model_option
 from synergy_cli.simulation.options import (
+    check_bandwidths,
     check_costs,
     check_sharing,
     input_options,
@@ -76,6 +77,12 @@ def compare_command(
         for mode in colocation
     ]
     check_costs(policies, workload)
+    check_bandwidths(
+        workload,
+        profiles=profiles,
+        storage_bandwidth=how["storage_bandwidth"],
+        link_bandwidth=how["link_bandwidth"],
+    )
     check_sharing(colocation, workload, sharing=how["sharing"])
     cases = [Case(label_of(options), workload, options) for options in grid]
     with progress_bar("simulations", len(grid)) as bar:

@@ -171,6 +171,18 @@ def run_options(command: Callable[..., Any]) -> Callable[..., Any]:
                 "--preemption-overhead", default=0.0, type=seconds, help="Seconds lost each time a job begins again."
             ),
             click.option(
+                "--storage-bandwidth",
+                type=Within(min=1),
+                metavar="BYTES/S",
+                help="Each preemption also writes and reads the job's checkpoint_bytes at this speed.",
+            ),
+            click.option(
+                "--link-bandwidth",
+                type=Within(min=1),
+                metavar="BYTES/S",
+                help="A node's link: on many nodes jobs lose what all-reduce of their model_bytes takes over it.",
+            ),
+            click.option(
                 "--minimum-run",
                 default=0.0,
                 type=seconds,
@@ -269,6 +281,20 @@ def check_costs(policies: Iterable[str], workload: Workload) -> None:
             )
 
 
+def check_bandwidths(
+    workload: Workload, *, profiles: str | None, storage_bandwidth: float | None, link_bandwidth: float | None
+) -> None:
+    """Raise BadInputError where a bandwidth is given and no job of the trace has anything to send."""
+    if storage_bandwidth is not None and not any(task.checkpoint_bytes for task in workload.tasks):
+        raise BadInputError("--storage-bandwidth: no job of the trace has checkpoint_bytes; add that column")
+    if link_bandwidth is None:
+        return
+    if not any(task.model_bytes for task in workload.tasks):
+        raise BadInputError("--link-bandwidth: no job of the trace has model_bytes; add that column")
+    if profiles is None:
+        raise BadInputError("--link-bandwidth: needs --profiles, which tell how many steps a second send their bytes")
+
+
 def check_sharing(modes: Iterable[str], workload: Workload, *, sharing: bool) -> None:
     """Raise BadInputError where GPUs are to be shared and nothing tells how."""
     if not sharing and all(mode == "none" for mode in modes):
@@ -291,6 +317,8 @@ def options_of(
     measure: tuple[int, int] | None,
     until_measured_done: bool,
     preemption_overhead: float,
+    storage_bandwidth: float | None,
+    link_bandwidth: float | None,
     minimum_run: float,
     preemption_payback: float,
     pack_limit: float | None,
@@ -342,6 +370,8 @@ def options_of(
         measure=measure,
         until_measured_done=until_measured_done,
         preemption_overhead_s=preemption_overhead,
+        storage_bytes_per_s=storage_bandwidth,
+        link_bytes_per_s=link_bandwidth,
         minimum_run_s=minimum_run,
         preemption_payback=preemption_payback,
         pack_limit=pack_limit,

@@ -9,6 +9,7 @@ import click
 from synergy_cli.errors import BadInputError
 from synergy_cli.sharing_options import sharing_options
 from synergy_cli.simulation.options import (
+    check_bandwidths,
     check_costs,
     check_sharing,
     input_options,
@@ -70,6 +71,12 @@ def simulate_command(
     options = options_of(policy=policy, mechanism=mechanism, jobs=len(workload.tasks), record=report is not None, **how)
     check_sharing([how["colocation"]], workload, sharing=how["sharing"])
     check_costs([policy], workload)
+    check_bandwidths(
+        workload,
+        profiles=profiles,
+        storage_bandwidth=how["storage_bandwidth"],
+        link_bandwidth=how["link_bandwidth"],
+    )
     with progress_bar(f"{policy} on {mechanism}", len(workload.tasks)) as bar:
         outcome = simulate(workload, options, bar)
     metrics = metrics_of(outcome)

@@ -2,19 +2,32 @@
 
 import csv
 import io
+from typing import Any
 
 import click
+from click.core import ParameterSource
 
+from synergy_cli.errors import BadInputError
 from synergy_cli.simulation.options import JobsPerHour, as_split, bad_input, profiles_of
 from synergy_cli.simulation.output import check_writable, write_whole
 from synergy_simulator.generator import PHILLY, SINGLE, Split, generate
 from synergy_simulator.inputs.traces import TraceJob
+from synergy_simulator.tiresias_mix import GPUS, production_like, scaled_down
+
+TESTBED_JOBS = sum(GPUS.values())
 
 
 @click.command("trace")
 @click.argument("out", metavar="OUT.csv")
 @click.option("--jobs", required=True, type=click.IntRange(1, 10_000_000), help="How many.")
 @click.option("--load", type=JobsPerHour(), help="Jobs per hour; without, all arrive at 0.")
+@click.option(
+    "--mix",
+    type=click.Choice(["synergy", "tiresias-testbed", "tiresias-production"]),
+    default="synergy",
+    show_default=True,
+    help="Whose evaluation the jobs are drawn for; those of Tiresias need --load.",
+)
 @click.option("--split", callback=as_split, default="20,70,10", show_default=True, metavar="I,L,S", help="In percent.")
 @click.option(
     "--gpus",
@@ -25,22 +38,50 @@ from synergy_simulator.inputs.traces import TraceJob
 )
 @click.option("--profiles", metavar="P.json", help="Whose models to draw from (default: the built-in ones).")
 @click.option("--seed", default=0, show_default=True)
-def trace_command(
-    *, out: str, jobs: int, load: float | None, split: Split, gpus: str, profiles: str | None, seed: int
-) -> None:
-    """Write a trace as in Synergy's evaluation: durations, arrivals, GPU demands and models are drawn."""
+def trace_command(*, out: str, jobs: int, load: float | None, mix: str, seed: int, **of_synergy: Any) -> None:
+    """Write a trace as in Synergy's evaluation, or Tiresias': durations, arrivals, GPU demands and models are drawn."""
     check_writable("OUT.csv", out)
-    with bad_input():
-        models = profiles_of(profiles or "built-in").models
-        mix = PHILLY if gpus == "philly" else SINGLE
-        made = generate(jobs, seed=seed, split=split, models=models, jobs_per_hour=load, gpu_mix=mix)
+    if mix == "synergy":
+        made = _as_in_synergy(jobs, load, seed, **of_synergy)
+    else:
+        made = _as_in_tiresias(mix, jobs, load, seed)
     write_whole(out, _native(made))
 
 
+def _as_in_synergy(
+    jobs: int, load: float | None, seed: int, *, split: Split, gpus: str, profiles: str | None
+) -> list[TraceJob]:
+    with bad_input():
+        models = profiles_of(profiles or "built-in").models
+        mix = PHILLY if gpus == "philly" else SINGLE
+        return generate(jobs, seed=seed, split=split, models=models, jobs_per_hour=load, gpu_mix=mix)
+
+
+def _as_in_tiresias(mix: str, jobs: int, load: float | None, seed: int) -> list[TraceJob]:
+    context = click.get_current_context()
+    for option in ("split", "gpus", "profiles"):
+        if context.get_parameter_source(option) is not ParameterSource.DEFAULT:
+            raise BadInputError(f"--{option}: {mix} has GPU counts and models of its own; leave it out")
+    if load is None:
+        raise BadInputError(f"--load: jobs of {mix} arrive one after the other; give jobs per hour (the testbed: 120)")
+    if mix == "tiresias-production":
+        return production_like(jobs, seed=seed, jobs_per_hour=load)
+    if jobs > TESTBED_JOBS:
+        raise BadInputError(f"--jobs: {mix} has {TESTBED_JOBS} jobs; ask for as many at the most")
+    return scaled_down(seed=seed, jobs=jobs, jobs_per_hour=load)
+
+
+_COLUMNS = ("job_id", "arrival_s", "gpus", "model", "duration_s")
+_SENSITIVITY = ("skew", "model_bytes", "spread_speed", "checkpoint_bytes")
+"""Written where the models are known to have them."""
+
+
 def _native(jobs: list[TraceJob]) -> str:
+    further = _SENSITIVITY if any(job.model_bytes for job in jobs) else ()
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(("job_id", "arrival_s", "gpus", "model", "duration_s"))
+    writer.writerow((*_COLUMNS, *further))
     for job in jobs:
-        writer.writerow((job.name, f"{job.arrival_s:.3f}", job.gpus, job.model, f"{job.duration_s:.3f}"))
+        own = ["" if value is None else value for value in (getattr(job, column) for column in further)]
+        writer.writerow((job.name, f"{job.arrival_s:.3f}", job.gpus, job.model, f"{job.duration_s:.3f}", *own))
     return text.getvalue()

@@ -33,7 +33,8 @@ class Teams:
                 types[name] = team.job.gpu_types
             elif given[0] is not None:
                 types[name] = given[0]
-        return replace(ranking, names=tuple(names), types=types)
+        first = dict.fromkeys(self._planned(name) for name in ranking.first)
+        return replace(ranking, names=tuple(names), types=types, first=tuple(first))
 
     def settling(self, names: frozenset[str]) -> frozenset[str]:
         """Who is settling, as planned."""

@@ -25,7 +25,7 @@ from dataclasses import replace
 import numpy as np
 
 from synergy_core.contender import Contender
-from synergy_core.diagnosis import open_to
+from synergy_core.diagnosis import free_to
 from synergy_core.mechanisms import tune
 from synergy_core.mechanisms.choice import Option, best_choice
 from synergy_core.mechanisms.demotion import demote
@@ -98,7 +98,7 @@ class OptDemands(tune.TuneDemands):
         """Nodes for those who are whole on one in the second programme."""
         in_order = sorted(contenders, key=lambda contender: contender.name)
         pieces = [
-            Piece(contender.gpus, times(self._demands[contender], contender.gpus), open_to(contender, packing.pool))
+            Piece(contender.gpus, times(self._demands[contender], contender.gpus), free_to(contender, packing.pool))
             for contender in in_order
         ]
         found = parts(pieces, packing.reservations.slots, packing.free)

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synergy_core.contender import Contender
-from synergy_core.diagnosis import choose_for, open_to, promise_room
+from synergy_core.diagnosis import choose_for, free_to, promise_room
 from synergy_core.mechanisms.demotion import demote
 from synergy_core.mechanisms.statement import Packing, shares_of
 from synergy_core.model import Mode
@@ -132,7 +132,8 @@ class Packer:
 
     def _slots(self, contender: Contender) -> Rooms:
         slots = self._packing.reservations.slots
-        return slots if contender.job.nodes is None else np.where(open_to(contender, self._pool), slots, 0)
+        anywhere = contender.job.nodes is None and not contender.kept_off
+        return slots if anywhere else np.where(free_to(contender, self._pool), slots, 0)
 
     def _find(self, contender: Contender, slots: Rooms, per_gpu: NDArray[np.int64]) -> Seats | None:
         """Nodes that can give `per_gpu` (one vector, or one per node), no more of them than the GPUs force."""

@@ -11,8 +11,8 @@ FIFO. So its limit is `promote_knob` times as long as the first queue would let 
 Within a queue jobs stand in the order in which they first started; those that never did come after them, by arrival.
 Promoted jobs stand ahead of all others of the first queue, by arrival, until they have used it up again: a round may
 displace whoever runs behind them, and nothing that arrives later can pass them. That bounds a job's wait, also that of
-a wide one whose GPUs never fall free at once. What no round displaces holds it off all the same: jobs that may not be
-preempted, and those within their minimum run.
+a wide one whose GPUs never fall free at once. What no round displaces, jobs that may not be preempted and those within
+their minimum run, holds it off only as long as they run anyway: nodes are kept for it (`kept_free`).
 """
 
 import math
@@ -72,7 +72,9 @@ def rank_by_queue(queue: Queue, within: Callable[[list[Standing], int], list[Sta
         queues[one.queue].append(one)
     line = [one for index, members in enumerate(queues) for one in within(members, index)]
     return Ranking(
-        tuple(one.job.name for one in line), promoted=tuple(sorted(one.job.name for one in line if one.promoted))
+        tuple(one.job.name for one in line),
+        promoted=tuple(sorted(one.job.name for one in line if one.promoted)),
+        first=tuple(one.job.name for one in line if one.goes_first),
     )
 
 

@@ -68,6 +68,8 @@ class Ranking:
     names: tuple[str, ...]
     promoted: tuple[str, ...] = ()
     """Jobs whose clocks begin anew because they waited too long (Tiresias, section 3.2.3)."""
+    first: tuple[str, ...] = ()
+    """Jobs at the head of the line that were promoted, now or earlier: nodes are kept for them (`kept_free`)."""
     preempts: bool = True
     """Whether a running job may be displaced by one ahead of it."""
     passes: bool = True

@@ -27,12 +27,21 @@ class TraceJob:
     """Seconds after its arrival by which it should be done."""
     batch_size: int | None = None
     skew: float = 0.1
+    model_bytes: int | None = None
+    """What all-reduce training sends in a step."""
+    spread_speed: float | None = None
+    """Part of its speed that is left on more nodes than it must have; None: as `model_bytes` and the link tell."""
+    checkpoint_bytes: int = 0
+    """What a preemption has to write and to read."""
     place: Place
     """Where it stands, for errors."""
 
 
 _NATIVE = ("job_id", "arrival_s", "gpus", "model", "steps")
-_NATIVE_OPTIONAL = ("duration_s", "tenant", "weight", "slo_s", "batch_size", "skew")
+_NATIVE_OPTIONAL = (
+    *("duration_s", "tenant", "weight", "slo_s", "batch_size"),
+    *("skew", "model_bytes", "spread_speed", "checkpoint_bytes"),
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,8 +173,18 @@ def _native_job(row: Row) -> TraceJob:
         slo_s=row.number("slo_s", above=0) if row.has("slo_s") else None,
         batch_size=row.count("batch_size") if row.has("batch_size") else None,
         skew=row.number("skew", least=0) if row.has("skew") else 0.1,
+        model_bytes=row.count("model_bytes") if row.has("model_bytes") else None,
+        spread_speed=_part(row, "spread_speed") if row.has("spread_speed") else None,
+        checkpoint_bytes=row.count("checkpoint_bytes", least=0) if row.has("checkpoint_bytes") else 0,
         place=_at(row),
     )
+
+
+def _part(row: Row, column: str) -> float:
+    part = row.number(column, above=0)
+    if part > 1:
+        raise row.bad(column, f"must be at most 1, is {row.text(column)}")
+    return part
 
 
 def _gavel_physical(rows: list[Row]) -> list[TraceJob]:

@@ -11,7 +11,7 @@ from synergy_simulator.grid import Case
 from synergy_simulator.inputs.clusters import Cluster, Pool
 from synergy_simulator.report.summary import Summary
 from synergy_simulator.reproductions.common import Inputs
-from synergy_simulator.tiresias_mix import MODEL_BYTES, production_like, scaled_down
+from synergy_simulator.tiresias_mix import production_like, scaled_down
 from synergy_simulator.workload import Workload, build_workload
 
 GPU_HOUR = 3600.0
@@ -19,9 +19,6 @@ TESTBED_THRESHOLD = 3200.0
 """GPU-seconds (section 5.2)."""
 STORAGE_BYTES_PER_S = 1.2e9
 """Of the testbed's file system, from each machine (section 5.1)."""
-SENSITIVE: Final = ("VGG19", "VGG16", "VGG11", "AlexNet")
-SPREAD_SPEED = 0.6
-"""Of these four, on more nodes than they must: 1 / 1.67, the most that placement gains in the paper (section 5.2.3)."""
 PRODUCTION_NOTE: Final = (
     "Trace: drawn, as the production trace is not public: the paper's GPU counts, nine jobs in ten log-normal with a "
     "median of 5 minutes, one in ten of 4 to 8 hours (simulator/synergy_simulator/tiresias_mix.py)."
@@ -41,17 +38,7 @@ def production(inputs: Inputs) -> Workload:
 def testbed_workload(inputs: Inputs) -> Workload:
     """The 480 jobs on 15 machines of 4 GPUs, or 160 of them on 8, with what it costs to preempt and to spread them."""
     jobs = scaled_down(seed=inputs.seed, jobs=160 if inputs.quick else 480)
-    cluster = _cluster(8 if inputs.quick else 15, 4)
-    workload = build_workload(jobs, None, cluster)
-    tasks = tuple(
-        replace(
-            task,
-            checkpoint_bytes=MODEL_BYTES[task.model],
-            spread_speed=SPREAD_SPEED if task.model in SENSITIVE else 1.0,
-        )
-        for task in workload.tasks
-    )
-    return Workload(tasks, cluster)
+    return build_workload(jobs, None, _cluster(8 if inputs.quick else 15, 4))
 
 
 def _cluster(nodes: int, gpus: int) -> Cluster:

@@ -120,6 +120,9 @@ def test_options_change_what_they_say(inputs: Path) -> None:
         ),
         (("--pack-limit", "nan"), "Invalid value for '--pack-limit': nan is not a finite number"),
         (("--pack-limit", "40"), "Invalid value for '--pack-limit': 40.0 is not in the range 0<=x<=1"),
+        (("--storage-bandwidth", "1e9"), "--storage-bandwidth: no job of the trace has checkpoint_bytes; add that col"),
+        (("--storage-bandwidth", "0"), "Invalid value for '--storage-bandwidth': 0.0 is not in the range x>=1"),
+        (("--link-bandwidth", "1e9"), "--link-bandwidth: no job of the trace has model_bytes; add that column"),
         (("--preemption-payback", "nan"), "Invalid value for '--preemption-payback': nan is not a finite number"),
         (("--preemption-payback", "-1"), "Invalid value for '--preemption-payback'"),
         (("--service-distribution", "/no/file"), "--service-distribution: cannot read /no/file"),
@@ -227,6 +230,66 @@ def test_a_generated_trace_is_simulated_with_the_built_in_profiles(inputs: Path)
     (inputs / "c.yaml").write_text(cluster)
     result = _run(inputs, "--profiles", "built-in", "--json")
     assert json.loads(result.stdout)["measured"] == 12
+
+
+def test_the_jobs_of_tiresias_testbed_are_drawn_with_what_preempting_and_spreading_costs(inputs: Path) -> None:
+    out = inputs / "t.csv"
+    arguments = ["trace", str(out), "--jobs", "30", "--load", "120", "--mix", "tiresias-testbed"]
+    assert CliRunner().invoke(main, arguments).exit_code == 0
+    head, *lines = out.read_text().splitlines()
+    assert head == "job_id,arrival_s,gpus,model,duration_s,skew,model_bytes,spread_speed,checkpoint_bytes"
+    assert len(lines) == 30
+    nodes = CLUSTER.replace("nodes: 1", "nodes: 8").replace("gpus_per_node: 2", "gpus_per_node: 4")
+    (inputs / "c.yaml").write_text(nodes)
+    files = ["--trace", str(out), "--cluster", str(inputs / "c.yaml"), "--policy", "2d-las", "--round", "10", "--json"]
+
+    def average(*more: str) -> float:
+        result = CliRunner().invoke(main, ["simulate", *files, *more])
+        assert result.exit_code == 0, result.output
+        return float(json.loads(result.stdout)["avg_jct_s"])
+
+    short = ("--queue-thresholds", "300")
+    slow_storage = average(*short, "--storage-bandwidth", "1e6")
+    assert slow_storage > average(*short), "checkpoints of 27 to 548 MB take minutes at 1 MB/s"
+    assert average("--pack-limit", "1") > average("--pack-limit", "0.4"), "who is slow when spread is spread"
+    link = CliRunner().invoke(main, ["simulate", *files, "--link-bandwidth", "1e9"])
+    assert "--link-bandwidth: needs --profiles, which tell how many steps a second send" in link.stderr
+
+
+def test_a_link_slows_down_who_sends_much_from_many_nodes(inputs: Path) -> None:
+    """Two nodes of three GPUs have one left each; a planner that knows the link keeps a node for it: it spreads
+    the others."""
+    rows = ["a,0,2,frugal,500,1", "b,0,2,frugal,500,1", "wide,0,2,frugal,100,10000000000"]
+    (inputs / "t.csv").write_text("\n".join(["job_id,arrival_s,gpus,model,steps,model_bytes", *rows]))
+    nodes = CLUSTER.replace("nodes: 1", "nodes: 2").replace("gpus_per_node: 2", "gpus_per_node: 3")
+    (inputs / "c.yaml").write_text(nodes.replace("cpus_per_node: 6", "cpus_per_node: 9"))
+
+    def end_of_wide(*more: str) -> float:
+        out = inputs / "jobs.csv"
+        result = _run(inputs, "--per-job", str(out), "--mechanism", "proportional", "--json", *more)
+        assert result.exit_code == 0, result.output
+        (line,) = [line for line in out.read_text().splitlines() if line.startswith("wide,")]
+        return float(line.split(",")[3])
+
+    assert end_of_wide() == pytest.approx(100.0)
+    # ten gigabytes over 1 GB/s take 10 s for each step of 1 s, of which two thirds of a second are free
+    assert end_of_wide("--link-bandwidth", "1e9") == pytest.approx(100.0 * (1.0 + 10.0 - 2.0 / 3.0), rel=1e-3)
+    assert end_of_wide("--link-bandwidth", "1e9", "--pack-limit", "0.5") == pytest.approx(100.0)
+
+
+@pytest.mark.parametrize(
+    ("options", "line"),
+    [
+        (("--jobs", "3"), "--load: jobs of tiresias-testbed arrive one after the other; give jobs per hour"),
+        (("--jobs", "481", "--load", "9"), "--jobs: tiresias-testbed has 480 jobs; ask for as many at the most"),
+        (("--jobs", "3", "--load", "9", "--gpus", "philly"), "--gpus: tiresias-testbed has GPU counts and models of"),
+    ],
+)
+def test_what_the_testbed_s_jobs_do_not_have_is_refused(inputs: Path, options: tuple[str, ...], line: str) -> None:
+    out = inputs / "made.csv"
+    result = CliRunner().invoke(main, ["trace", str(out), "--mix", "tiresias-testbed", *options])
+    assert (result.exit_code, out.exists()) == (2, False)
+    assert line in result.stderr
 
 
 def test_a_trace_goes_into_a_folder_that_is_there(inputs: Path) -> None:
