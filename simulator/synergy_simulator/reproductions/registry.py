@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from synergy_simulator.reproductions import (
     colocation,
     colocation_modes,
+    gavel_authors,
     gavel_batches,
     gavel_fig13,
     gavel_fig16,
@@ -34,6 +35,7 @@ REPRODUCTIONS: Mapping[str, Callable[[Inputs], Findings]] = {
     "colocation-best": colocation.best,
     "colocation-modes": colocation_modes.modes,
     "colocation-worst": colocation.worst,
+    "gavel-authors": gavel_authors.authors,
     "gavel-fig9": gavel_loads.fig9,
     "gavel-fig10": gavel_loads.fig10,
     "gavel-fig13": gavel_fig13.fig13,
