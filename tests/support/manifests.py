@@ -27,6 +27,9 @@ POINT: Manifest = {
     "cached": True,
     "largestTensorBytes": 2**20,
     "modelBytes": 2**22,
+    "gpuCompute": 0.6,
+    "gpuBandwidth": 0.4,
+    "gpuMemoryBytes": 2**33,
     "runs": [{"stepsPerSecond": 1.5, "relativeError": 0.01, "job": "job-1-p3000"}],
     "job": "job-1-p3000",
     "measuredAt": "2026-11-21T10:00:00Z",
@@ -170,6 +173,7 @@ FULL_PROFILE: Manifest = {
         "batchSize": 64,
         "points": [POINT],
         "confidence": [CONFIDENCE],
+        "usage": [{"gpuType": "V100", "compute": 0.6, "bandwidth": 0.4, "memoryBytes": 2**33}],
     },
 }
 
