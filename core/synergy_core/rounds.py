@@ -231,10 +231,11 @@ class _Walk:
         """Where nothing is kept yet, keep the nodes that are free for the contender first."""
         found: list[tuple[Kept, str]] = []
         for pool in fastest_first(contender, self._pools):
+            if pool.gpu_type in self._kept:
+                continue
             held = [(one, booking) for one, booking in self._booked.items() if _pool_of(one) is pool]
-            if pool.gpu_type not in self._kept:
-                kept = nodes_to_keep(contender, pool, self._pool_selection(pool).reservations, held)
-                found += [(kept, pool.gpu_type)] if kept is not None else []
+            kept = nodes_to_keep(contender, pool, self._pool_selection(pool).reservations, held)
+            found += [(kept, pool.gpu_type)] if kept is not None else []
         if found:
             kept, gpu_type = min(found, key=lambda one: one[0].release)
             self._kept[gpu_type] = kept
