@@ -14,6 +14,7 @@ from synergy_simulator.reproductions import (
     tiresias_composition,
     tiresias_fig7,
     tiresias_fig10,
+    tiresias_ilp,
     tiresias_sensitivity,
     tiresias_tables,
 )
@@ -68,6 +69,7 @@ REPRODUCTIONS: Mapping[str, Callable[[Inputs], Findings]] = {
     "tiresias-fig12": tiresias_fig10.fig12,
     "tiresias-fig14": tiresias_sensitivity.fig14,
     "tiresias-fig15": tiresias_sensitivity.fig15,
+    "tiresias-ilp": tiresias_ilp.ilp,
     "tiresias-table1": tiresias_tables.table1,
     "tiresias-table5": tiresias_tables.table5,
 }

@@ -38,3 +38,10 @@ def test_tuning_helps_every_policy_on_one_type(figures: dict[str, float]) -> Non
     for policy in ("2d-las", "2d-gittins", "las", "srtf", "ftf"):
         assert figures[f"one type_{policy}_tune_h"] < figures[f"one type_{policy}_proportional_h"]
         assert figures[f"three types_{policy}_proportional_h"] > 0
+
+
+@pytest.mark.parametrize("figures", ["ilp"], indirect=True)
+def test_the_programme_is_never_worse_than_the_fewest_nodes_and_takes_much_longer(figures: dict[str, float]) -> None:
+    assert 1.0 <= figures["least_of_packed"] <= figures["packed"]
+    assert figures["spread"] > 1.0
+    assert figures["slower"] > 10

@@ -50,7 +50,8 @@ def test_every_reproduction_of_the_paper_is_there() -> None:
     figures = [f"synergy-fig{number}" for number in (5, 6, 7, 8, 9, 11, 12, 13)]
     others = ("synergy-ftf", "synergy-motivation", "synergy-opt-gap", "synergy-table5")
     tiresias = [
-        f"tiresias-{name}" for name in ("table1", "table5", "composition", "fig7", "fig10", "fig12", "fig14", "fig15")
+        f"tiresias-{name}"
+        for name in ("table1", "table5", "composition", "fig7", "fig10", "fig12", "fig14", "fig15", "ilp")
     ]
     gavel = [
         *(f"gavel-fig{number}" for number in (9, 10, 11, 12, 13, 14, 15, 16)),

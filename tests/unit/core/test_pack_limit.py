@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from support.placement_ilp import least_load, load_of
 from support.planning import holding, job, node, places, planned, saturating
 from synergy_core.all_reduce import spread_speed
 from synergy_core.memory import Memory
 from synergy_core.model import FieldError, Job
 from synergy_core.pack_limit import learned_pack_limit
 from synergy_core.placement import choose
+from synergy_core.placement_ilp import least_load, load_of
 from synergy_core.skew import PackRules
 
 TABLE_6 = {"VGG19": 0.715, "VGG16": 0.743, "VGG11": 0.773, "AlexNet": 0.61, "ResNet152": 0.039, "ResNet101": 0.053,
@@ -110,7 +110,13 @@ class TestAppendixD:
             for hosts in product(range(3), repeat=2)
             if sum(seats) == 3
         ]
-        assert least_load(3, servers, free, load) == pytest.approx(min(every))
+        best = least_load(3, servers, free, load)
+        assert best is not None
+        assert (best.load_bytes, sum(best.workers)) == (pytest.approx(min(every)), 3)
+        assert load_of(best.workers, best.hosts, servers, load) == best.load_bytes
+
+    def test_without_room_there_is_no_placement(self) -> None:
+        assert least_load(3, (1, 1), (1, 1), (0, 0)) is None
 
     @settings(max_examples=15, deadline=None)
     @given(st.lists(st.integers(0, 4), min_size=2, max_size=4), st.sampled_from((2, 4)), st.integers(1, 9))
@@ -126,6 +132,7 @@ class TestAppendixD:
         hosts = [node for node, count in enumerate(workers) for _ in range(count)]
         ours = load_of(workers, hosts, servers, [0] * len(free))
         best = least_load(need, servers, free, [0] * len(free))
-        assert ours >= best - 1e-6
+        assert best is not None
+        assert ours >= best.load_bytes
         if max(free) >= need:
-            assert (ours, best) == (0.0, pytest.approx(0.0, abs=1e-6))
+            assert (ours, best.load_bytes) == (0.0, 0.0)
