@@ -70,8 +70,8 @@ def ilp(inputs: Inputs) -> Findings:
     header = ("nodes", "on the fewest nodes", "on leftovers", "programme / fewest nodes, ms")
     differs = [
         (
-            "The paper gives the programme and no figures of it. Bytes over the busiest node's link in a step, relative "
-            f"to the programme's; means of {count} random clusters of nodes with {GPUS} GPUs."
+            "The paper gives the programme and no figures of it. Bytes over the busiest node's link in a step, "
+            f"relative to the programme's; means of {count} random clusters of nodes with {GPUS} GPUs."
         ),
         "Parameter servers: one beside each worker, as many as workers; the programme may put them anywhere.",
     ]
