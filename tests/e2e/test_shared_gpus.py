@@ -112,8 +112,8 @@ class Jobs:
         await submit(self.kube, self.namespace, name, **usual | spec)
 
     async def status(self, name: str) -> Json:
-        """The status of one of them."""
-        return dict((await self.kube.get(TRAINING_JOBS, name, self.namespace))["status"])
+        """The status of one of them, empty as long as nobody has looked at it."""
+        return dict((await self.kube.get(TRAINING_JOBS, name, self.namespace)).get("status") or {})
 
     async def running(self) -> dict[str, Json]:
         """The status of every job that has told of its GPU in its newest run, by name."""

@@ -11,14 +11,16 @@ def demote(packing: Packing, seats: Seats, per_gpu: Vector) -> bool:
 
     A job that had more CPU and less memory than its share takes the memory of its share when it is cut down; where that
     is too much for a node, others are cut down there too. If even all of them would not do, nothing is changed and the
-    answer is False.
+    answer is False. A node elsewhere that had given more than it has already (its GPUs or memory are fewer by now) only
+    must not give still more.
     """
     mark = packing.mark()
+    before: dict[int, Vector] = {}
     wanted = {node: times(per_gpu, gpus) for node, gpus in seats}
     to_check = [node for node, _ in seats]
     while to_check:
         node = to_check[-1]
-        missing = _missing(packing, node, wanted.get(node))
+        missing = _missing(packing, node, wanted.get(node) or before[node])
         if not any(missing):
             to_check.pop()
             continue
@@ -27,15 +29,17 @@ def demote(packing: Packing, seats: Seats, per_gpu: Vector) -> bool:
             packing.undo_to(mark)
             return False
         seat = packing.seated[victim]
+        others = [other for other in seat.nodes if other != node]
+        for other in others:
+            before.setdefault(other, tuple(min(0, left) for left in packing.free[other].tolist()))
         packing.resize(victim, seat.least)
-        to_check.extend(other for other in seat.nodes if other != node)
+        to_check.extend(others)
     return True
 
 
-def _missing(packing: Packing, node: int, wanted: Vector | None) -> Vector:
-    """What the node lacks for `wanted`; more than that where it already gives more than it has."""
-    free = packing.free[node].tolist()
-    return tuple(max(0, amount - left) for amount, left in zip(wanted or (0,) * len(free), free, strict=True))
+def _missing(packing: Packing, node: int, wanted: Vector) -> Vector:
+    """What the node lacks to have `wanted` free."""
+    return tuple(max(0, amount - left) for amount, left in zip(wanted, packing.free[node].tolist(), strict=True))
 
 
 def _victim(packing: Packing, node: int, missing: Vector) -> Contender | None:

@@ -1,10 +1,12 @@
 """Demotion over random packings: it helps, touches no one needlessly, or leaves no trace (section 4.2, step 2a)."""
 
+from dataclasses import replace
+
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from support.planning import job, node
+from support.planning import holding, job, node, places, planned
 from synergy_core.contender import Contender
 from synergy_core.mechanisms.demotion import demote
 from synergy_core.mechanisms.statement import Packing, shares_of
@@ -56,3 +58,15 @@ def test_it_can_be_undone(packing: Packing, seats, per_gpu) -> None:
     packing.undo_to(mark)
     assert np.array_equal(packing.free, free)
     assert packing.seated == seated
+
+
+def test_a_node_that_gives_more_than_it_has_keeps_nobody_off_another() -> None:
+    """n2 has lost all but half a CPU and 1 GiB; `spread` on both is cut down for a newcomer on n1 all the same."""
+    nodes = [node("n1", 2, cpus=8, gib=40), replace(node("n2", 1, gib=1), cpu_millis=500)]
+    jobs = [
+        job("there", running=holding("there", ("n2", 1, 4, 20))),
+        job("spread", 2, placement="spread", running=holding("spread", ("n1", 1, 4, 21), ("n2", 1, 4, 21))),
+        job("newcomer"),
+    ]
+    made = planned(nodes, jobs, mode="fill")
+    assert places(made) == {"there": {"n2": 1}, "spread": {"n1": 1, "n2": 1}, "newcomer": {"n1": 1}}
