@@ -42,7 +42,7 @@ def job(gpus: int, seconds: int, on: Json | None = None, **spec: Any) -> Json:
 async def test_a_job_that_minds_to_be_spread_waits_and_says_so(
     kube: KubeClient, namespace: str, pools: None, policy: Callable[..., Awaitable[None]], nodes: list[str]
 ) -> None:
-    """Five GPUs of each node are taken: six are free, three and three."""
+    """Five GPUs of each node are taken: six are free, three and three, until one of those who have them goes."""
 
     async def status_of(name: str) -> Json:
         found: Json = (await kube.get(TRAINING_JOBS, name, namespace)).get("status") or {}
@@ -51,7 +51,7 @@ async def test_a_job_that_minds_to_be_spread_waits_and_says_so(
     await policy(policy="fifo", mechanism="tune", roundSeconds=5, placement={"packLimitPercent": 30})
     async with Observer(kube) as observer:
         for name, node in zip(("here", "there"), nodes, strict=True):
-            await submit(kube, namespace, name, **job(5, 25, on={HOST: node}))
+            await submit(kube, namespace, name, **job(5, 600, on={HOST: node}))
         for name in ("here", "there"):
             await reaches(kube, namespace, name, "Running", seconds=60)
         await submit(kube, namespace, "even", **job(6, 3, suspend=True))
@@ -74,6 +74,7 @@ async def test_a_job_that_minds_to_be_spread_waits_and_says_so(
         spread = await reaches(kube, namespace, "even", "Running", "Succeeded", seconds=30)
         assert spread["status"]["allocation"]["nodes"] == 2
         assert (await status_of("skewed"))["phase"] == "Queued", "it let the other one pass"
+        await kube.delete(TRAINING_JOBS, "here", namespace)
         whole = await reaches(kube, namespace, "skewed", "Running", "Succeeded", seconds=60)
         assert whole["status"]["allocation"]["nodes"] == 1
         await reaches(kube, namespace, "skewed", "Succeeded", seconds=30)
