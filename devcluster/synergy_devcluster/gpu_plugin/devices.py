@@ -41,8 +41,9 @@ def mounts_of(clients: Path | None) -> tuple[Mount, ...]:
 
 def prepare(clients: Path, uuids: Iterable[str]) -> None:
     """Make the folder that `mounts_of` tells of: in it one for each GPU, where any user's container may be a client."""
+    clients.mkdir(parents=True, exist_ok=True)  # also of a node without GPUs
     for gpu in uuids:
-        (clients / gpu).mkdir(parents=True, exist_ok=True)
+        (clients / gpu).mkdir(exist_ok=True)
         (clients / gpu).chmod(0o1777)
     program = clients / "nvidia-smi"
     fresh = clients / "nvidia-smi.new"

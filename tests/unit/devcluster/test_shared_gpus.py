@@ -9,7 +9,14 @@ from hypothesis import strategies as st
 
 from synergy_devcluster.errors import BadInputError
 from synergy_devcluster.gpu_plugin import __main__ as plugin
-from synergy_devcluster.gpu_plugin.devices import CLIENTS_FOLDER, NVIDIA_SMI, ExclusiveGpus, Mount, gpu_uuids
+from synergy_devcluster.gpu_plugin.devices import (
+    CLIENTS_FOLDER,
+    NVIDIA_SMI,
+    ExclusiveGpus,
+    Mount,
+    gpu_uuids,
+    prepare,
+)
 from synergy_devcluster.gpu_plugin.shared import MpsGpus, Preference
 from synergy_devcluster.gpu_types import gpu_type, node_labels
 from synergy_devcluster.options import Options
@@ -126,3 +133,12 @@ def test_the_plugin_refuses_replicas_that_mps_does_not_know(
     with pytest.raises(SystemExit):
         plugin.main(flags)
     assert "--replicas: 49" in capsys.readouterr().err
+
+
+def test_a_node_without_gpus_has_the_folder_and_the_program_too(tmp_path: Path) -> None:
+    clients = tmp_path / "gpus" / "clients"
+    for uuids in ([], ["GPU-1"], ["GPU-1"]):
+        prepare(clients, uuids)
+        assert {entry.name for entry in clients.iterdir()} == {"nvidia-smi", *uuids}
+    assert (clients / "nvidia-smi").stat().st_mode & 0o111
+    assert (clients / "GPU-1").stat().st_mode & 0o7777 == 0o1777
