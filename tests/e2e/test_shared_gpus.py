@@ -54,7 +54,7 @@ print("begins at", step, flush=True)
 try:
     for _ in synergy_job.iterate(range(10**6), save=kept.write, load=lambda: step or None, checkpoint_every_steps=10):
         device.launch()
-        if name == "b" and not crashed.exists() and (folder / "a").exists():
+        if name == "b" and not crashed.exists() and (synergy_job.Checkpoint(folder / "a").read() or 0) >= 10:
             crashed.touch()
             client.fault()
 except DeviceError:
