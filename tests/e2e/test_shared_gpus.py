@@ -49,20 +49,21 @@ folder, name = pathlib.Path("/checkpoints"), os.environ["SYNERGY_JOB"]
 crashed, kept = folder / "crashed", synergy_job.Checkpoint(folder / name)
 client = Client(0.95 if crashed.exists() else 0.3, 8192)
 device = FakeDevice(0.1, client)
-step = kept.read() or 0
+step, partner = kept.read() or 0, synergy_job.Checkpoint(folder / "a")
+seen = partner.read() or 0
 print("begins at", step, flush=True)
 try:
     for _ in synergy_job.iterate(range(10**6), save=kept.write, load=lambda: step or None, checkpoint_every_steps=10):
         device.launch()
-        if name == "b" and not crashed.exists() and (synergy_job.Checkpoint(folder / "a").read() or 0) >= 10:
+        if name == "b" and not crashed.exists() and (partner.read() or 0) >= seen + 10:
             crashed.touch()
             client.fault()
 except DeviceError:
     time.sleep(0 if name == "b" else 2)  # who is taken down hears of it a little later
     raise
 """
-"""Two who say that they compute 0.3 of the time. `b` brings their GPU down once; afterwards each computes 0.95, and
-they keep 0.64 of their speed."""
+"""Two who say that they compute 0.3 of the time. `b` brings their GPU down once, when it has seen `a` train
+beside it; afterwards each computes 0.95, and they keep 0.64 of their speed."""
 
 
 @pytest_asyncio.fixture

@@ -10,22 +10,24 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from synergy_core.model import Placement
 from synergy_core.placement import choose
 from synergy_core.placement_ilp import least_load, load_of
 from synergy_simulator.reproductions.common import Findings, Inputs, mean
+from synergy_simulator.tiresias_mix import MODEL_BYTES, SKEW
 
 GPUS = 4
 """Of a node, as in the paper's testbed."""
-_MEGABYTE = 1 << 20
-_LARGEST = 400
-"""Megabytes of a skewed model's largest tensor: VGG19's, as in table 6."""
+WORKERS = 8
+MODEL = "VGG19"
+_BUSIEST_BYTES = 2_000_000_000
+"""A node with a GPU in use has up to so many bytes a step on its link."""
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A job of so many workers, a parameter server for each, on a cluster that others use."""
+    """A job with a parameter server for each worker, on a cluster that others use."""
 
-    workers: int
     servers_bytes: Sequence[int]
     free_gpus: Sequence[int]
     load_bytes: Sequence[int]
@@ -43,7 +45,7 @@ class Sample:
 
 
 def ilp(inputs: Inputs) -> Findings:
-    """Random clusters of a few nodes, three quarters of their GPUs free, one job of 8 workers with a skewed model."""
+    """Random clusters of a few nodes, three quarters of their GPUs free, one job of 8 workers that train VGG19."""
     sizes, count = ((4,), 3) if inputs.quick else ((4, 8, 16), 10)
     rng = random.Random(inputs.seed)  # noqa: S311 - a simulation
     _sample(_case(rng, sizes[0]))  # what is imported once is nobody's cost
@@ -73,34 +75,37 @@ def ilp(inputs: Inputs) -> Findings:
             "The paper gives the programme and no figures of it. Bytes over the busiest node's link in a step, "
             f"relative to the programme's; means of {count} random clusters of nodes with {GPUS} GPUs."
         ),
-        "Parameter servers: one beside each worker, as many as workers; the programme may put them anywhere.",
+        (
+            "Parameter servers: one beside each worker, as many as workers; the programme may put them anywhere. The "
+            f"largest tensor of {MODEL} is on one, the rest evenly on the others."
+        ),
     ]
     return Findings("Appendix D: the integer programme beside placing by skew", header, rows, differs, (), figures)
 
 
 def _case(rng: random.Random, nodes: int) -> Case:
-    workers = 8
-    while True:
+    free: list[int] = []
+    while sum(free) < WORKERS:
         free = [sum(rng.random() < 0.75 for _ in range(GPUS)) for _ in range(nodes)]
-        if sum(free) >= workers:
-            break
-    servers = [_LARGEST * _MEGABYTE] + [rng.randint(1, 20) * _MEGABYTE for _ in range(workers - 1)]
-    return Case(workers, servers, free, [rng.randint(0, 2000) * _MEGABYTE if f < GPUS else 0 for f in free])
+    largest = round(SKEW[MODEL] * MODEL_BYTES[MODEL])
+    rest = (MODEL_BYTES[MODEL] - largest) // (WORKERS - 1)
+    load = [rng.randint(0, _BUSIEST_BYTES) if gpus < GPUS else 0 for gpus in free]
+    return Case([largest] + [rest] * (WORKERS - 1), free, load)
 
 
 def _sample(case: Case) -> Sample:
     begun = time.process_time()
-    best = least_load(case.workers, case.servers_bytes, case.free_gpus, case.load_bytes)
+    best = least_load(WORKERS, case.servers_bytes, case.free_gpus, case.load_bytes)
     assert best is not None, "a case has the GPUs"
     solved = time.process_time()
-    packed = _chosen(case, "pack")
+    packed = _load(case, "pack")
     placed = time.process_time()
-    return Sample(best.load_bytes, packed, _chosen(case, "spread"), solved - begun, max(placed - solved, 1e-6))
+    return Sample(best.load_bytes, packed, _load(case, "spread"), solved - begun, max(placed - solved, 1e-6))
 
 
-def _chosen(case: Case, how: str) -> float:
+def _load(case: Case, how: Placement) -> float:
     room = np.array(case.free_gpus)
-    seats = dict(choose("pack" if how == "pack" else "spread", case.workers, room, room.astype(float)) or ())
+    seats = dict(choose(how, WORKERS, room, room.astype(float)) or ())
     workers = [seats.get(node, 0) for node in range(len(room))]
     hosts = [node for node, here in enumerate(workers) for _ in range(here)]
     return load_of(workers, hosts, case.servers_bytes, case.load_bytes)
