@@ -45,6 +45,10 @@ def solve_command(
         found = solve(what, policy, aware=not agnostic, sharing=sharing, budget=budget)
     except FieldError as error:
         raise BadInputError(str(error)) from error
+    except ArithmeticError as error:
+        raise BadInputError(
+            f"jobs: the solver has no answer ({error}); weights, speeds or steps are too many orders of magnitude apart"
+        ) from error
     seconds = time.perf_counter() - started
     if as_json:
         click.echo(json.dumps(allocation_document(what, found, seconds=seconds)))

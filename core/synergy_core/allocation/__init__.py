@@ -32,7 +32,6 @@ from synergy_core.allocation.policies import (
 )
 from synergy_core.allocation.policy import Found, Policy, on_columns
 from synergy_core.allocation.problem import Allocation, Floats, Problem, check, within_bounds
-from synergy_core.allocation.programme import InfeasibleError
 from synergy_core.allocation.shares import isolated_shares
 from synergy_core.model import FieldError
 
@@ -70,7 +69,8 @@ def solve(
     `aware=False`: heterogeneity-agnostic. `sharing=False`: without the problem's pairs. `efficient`: of the optima a
     Pareto efficient one, where the policy knows how to find it (it takes longer). When the budget ends the best
     allocation found so far is the answer; where there is none, `last` (rows x C, an allocation of the same jobs), else
-    the isolated allocation; the status says so. Raises FieldError for what cannot be solved, naming the field.
+    the isolated allocation; the status says so. Raises FieldError for what cannot be solved, naming the field, and
+    ArithmeticError where a solver does not cope with the numbers.
     """
     if policy not in ALLOCATION_POLICIES:
         raise FieldError("policy", f"{policy!r} is not there; choose one of {', '.join(sorted(ALLOCATION_POLICIES))}")
@@ -84,8 +84,6 @@ def solve(
         x = found.x if aware else _on_types(seen, view, found.x, by_cost=kind in _BY_COST)
     except OutOfTimeError:
         found, x = _fallback(seen, last)
-    except InfeasibleError:
-        raise FieldError("jobs", "no allocation is feasible") from None
     return Allocation(
         x=np.concatenate([x, np.zeros((problem.rows - len(x), len(problem.columns)))]),
         objective=kind.objective(seen, x) if found.value is None else found.value,

@@ -180,7 +180,7 @@ def fill(here: Setting, start: Fill, unit: Floats) -> tuple[Floats, bool]:
     state, reached = start, None
     while state.rises.any():
         try:
-            level = _raise(here, state, unit)
+            level = _raise(here, state, unit, reached)
         except OutOfTimeError:
             if reached is None:
                 raise
@@ -194,9 +194,10 @@ def fill(here: Setting, start: Fill, unit: Floats) -> tuple[Floats, bool]:
     return reached.time, True
 
 
-def _raise(here: Setting, state: Fill, unit: Floats) -> Level:
+def _raise(here: Setting, state: Fill, unit: Floats, before: Level | None) -> Level:
     requirement: Callable[[float], Floats] = lambda z: state.at(z) * unit  # noqa: E731
-    return highest_level(here.programme, requirement, low=0.0, high=state.highest, first=state.nearest)
+    had = None if before is None else here.programme.throughput(before.time)
+    return highest_level(here.programme, requirement, low=0.0, high=state.highest, first=state.nearest, reached=had)
 
 
 def _after(state: Fill, level: Level, unit: Floats) -> Fill:

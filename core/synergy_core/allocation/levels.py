@@ -14,7 +14,7 @@ steps, in practice after two to six.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -27,7 +27,8 @@ Requirement = Callable[[float], Floats]
 
 _CLOSE = 1e-10
 _SLACK = 1e-9
-"""What was reached before is asked for again a hair lower, so that rounding cannot make it infeasible."""
+"""What was reached before is asked for again a hair lower, so that rounding cannot make it infeasible; and less of a
+job's full speed than that is below what the solver tells apart."""
 _MOST_STEPS = 100
 
 
@@ -49,14 +50,22 @@ class Level:
 
 
 def highest_level(
-    programme: Programme, requirement: Requirement, *, low: float, high: float, first: float | None = None
+    programme: Programme,
+    requirement: Requirement,
+    *,
+    low: float,
+    high: float,
+    first: float | None = None,
+    reached: Floats | None = None,
 ) -> Level:
     """The largest z from `low`, which must be feasible, to `high`.
 
     `first` is where to begin, else at `high`: far better where r bends often, since prices say little of far levels.
-    Raises OutOfTimeError where time ran out before there was anything but `low`.
+    `reached` (G): a throughput that was had together, and is r(low) but for rounding. Raises OutOfTimeError where time
+    ran out before there was anything but `low`.
     """
     held = requirement(low)
+    had = held if reached is None else np.minimum(held, reached)
     upper, best = high, None
     stride = (high if first is None else first) - low
     scarcity = np.zeros_like(held)
@@ -65,7 +74,7 @@ def highest_level(
         if trial == upper and step >= _PATIENCE and step % 2:
             trial = 0.5 * (low + upper)
         try:
-            demanded, base = requirement(trial), held * (1.0 - _SLACK)
+            demanded, base = requirement(trial), had * (1.0 - _SLACK)
             # who is to have no more than before stays out of it: rounding would be its coefficient
             direction = np.where(demanded > held + _SLACK * programme.fastest, demanded - base, 0.0)
             point = programme.solve(base=base, direction=direction if direction.any() else None)
@@ -73,10 +82,10 @@ def highest_level(
             break
         if point.level >= 1.0 - _SLACK or not direction.any():
             best = Level(trial, point.time, scarcity, proved=trial == upper)
-            low, held = trial, demanded
+            low, held, had = trial, demanded, np.minimum(demanded, programme.throughput(point.time))
             stride *= 4.0
         else:
-            here = _reached(requirement, programme.throughput(point.time), low, trial)
+            here = _reached(programme, requirement, point.time, low, trial)
             if best is None or here > best.z:
                 best = Level(here, point.time, scarcity, proved=False)
             if not point.cut_short:
@@ -91,12 +100,13 @@ def highest_level(
             break
     if best is None:
         raise OutOfTimeError
-    return best
+    return replace(best, time=programme.topped_up(best.time, requirement(best.z)))
 
 
-def _reached(requirement: Requirement, throughput: Floats, low: float, high: float) -> float:
+def _reached(programme: Programme, requirement: Requirement, time: Floats, low: float, high: float) -> float:
     """The largest z of which everybody has what it demands."""
-    return largest(lambda z: bool((requirement(z) <= throughput * (1.0 + _SLACK)).all()), low, high)
+    most = programme.throughput(time) * (1.0 + _SLACK) + _SLACK * programme.fastest
+    return largest(lambda z: bool((requirement(z) <= most).all()), low, high)
 
 
 def _bound(requirement: Requirement, price: Floats, most: float, low: float, high: float) -> float:

@@ -31,7 +31,7 @@ _LOSS = 1e-8
 """Pairs are added until what those left out could bring is below this fraction of the objective."""
 
 
-class InfeasibleError(Exception):
+class InfeasibleError(ArithmeticError):
     """No allocation reaches the base throughputs."""
 
 
@@ -78,6 +78,27 @@ class Programme:
         total = np.bincount(acts.first, weights=acts.first_rate * time, minlength=classes)
         total += np.bincount(acts.second, weights=acts.second_rate * time, minlength=classes)
         return total / self.members
+
+    def topped_up(self, time: Floats, demanded: Floats) -> Floats:
+        """M: `time` and what each class lacks of `demanded` (G) by the solver's tolerance, on its fastest type.
+
+        It is next to nothing for the cluster, of which all then have that much less, and all that there was to be for a
+        job with few steps to go, or with a millionth of the others' weight.
+        """
+        lacking = np.maximum(demanded - self.throughput(time), 0.0)
+        if not lacking.any():
+            return time
+        acts, more = self.acts, time.copy()
+        order = np.argsort(acts.first_rate[: acts.alone], kind="stable")
+        fastest = np.full(self._classes, -1)
+        fastest[acts.first[order]] = order
+        lacks = np.flatnonzero((lacking > 0) & (fastest >= 0))
+        more[fastest[lacks]] += (lacking * self.members)[lacks] / acts.first_rate[fastest[lacks]]
+        taken = np.bincount(acts.type_, weights=acts.scale * more, minlength=len(self._workers))
+        busy = np.bincount(acts.first, weights=more, minlength=self._classes)
+        busy += np.bincount(acts.second[acts.alone :], weights=more[acts.alone :], minlength=self._classes)
+        full = max(float((taken[taken > 0] / self._workers[taken > 0]).max()), float((busy / self.members).max()))
+        return np.asarray(more / max(1.0, full))
 
     @property
     def fastest(self) -> Floats:

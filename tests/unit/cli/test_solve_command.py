@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
+from cvxpy import SolverError
 
 from synergy_cli.main import main
 from synergy_core.allocation import ALLOCATION_POLICIES
@@ -196,6 +197,19 @@ def test_deadlines_that_cannot_be_met_together_name_one_of_the_jobs() -> None:
     result = _run(_problem(jobs=jobs), "--policy", "min-cost-slo", "--json")
     assert result.exit_code == 2
     assert result.stderr.startswith("error: jobs[1].slo_s: no feasible allocation: ")
+
+
+def test_a_solver_that_does_not_cope_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    def gives_up(*_: Any, **__: Any) -> None:
+        raise SolverError("Solver 'CLARABEL' failed.")
+
+    monkeypatch.setattr("cvxpy.Problem.solve", gives_up)
+    result = _run(_problem(), "--policy", "strategy-proof")
+    assert result.exit_code == 2
+    assert result.stderr == (
+        "error: jobs: the solver has no answer (Clarabel: Solver 'CLARABEL' failed.); "
+        "weights, speeds or steps are too many orders of magnitude apart\n"
+    )
 
 
 def test_a_file_that_is_not_there_is_one_line() -> None:

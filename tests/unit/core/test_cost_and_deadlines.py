@@ -8,6 +8,7 @@ import pytest
 
 from support.planning import GIB, holding, job, node, planned, reasons
 from synergy_core.allocation.budget import Budget
+from synergy_core.allocation.programme import InfeasibleError, Programme
 from synergy_core.memory import Memory
 from synergy_core.model import FieldError, Job, Plan, PlanConfig, Profile, Snapshot, Tenant
 from synergy_core.plan import plan
@@ -184,6 +185,16 @@ def test_out_of_time_the_last_allocation_serves_and_the_plan_says_so() -> None:
     assert _types(served) == _types(plan(snapshot, config))
     assert plan(later, config, _memory(0.0)).shares_from == "isolated"
     assert len(plan(later, config, _memory(0.0)).allocations) == 2, "no GPU is idle for want of a solution"
+
+
+def test_a_solver_that_does_not_cope_stops_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    def gives_up(*_: Any, **__: Any) -> None:
+        raise InfeasibleError
+
+    snapshot = Snapshot(nodes=DEAR_AND_CHEAP, jobs=(_typed("a", V100=20.0),))
+    monkeypatch.setattr(Programme, "solve", gives_up)
+    result = plan(snapshot, PlanConfig(policy="max-min-fairness"), _memory(float("inf")))
+    assert (result.shares_from, _types(result)) == ("isolated", {"a": "V100"})
 
 
 def test_deadlines_that_are_not_looked_at_in_time_stop_nobody() -> None:

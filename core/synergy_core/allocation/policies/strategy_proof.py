@@ -83,8 +83,12 @@ class _Nash:
             self._rows(np.ones(len(use)), job, count) @ time <= 1,
             self._rows(acts.scale[use], acts.type_[use], len(problem.types)) @ time <= problem.workers,
         ]
-        programme = cp.Problem(cp.Maximize(problem.weight[counted] @ cp.log(speed @ time)), constraints)
-        programme.solve(solver=cp.CLARABEL, **({"time_limit": left} if np.isfinite(left) else {}))
+        weight = problem.weight[counted] / problem.weight[counted].max()
+        programme = cp.Problem(cp.Maximize(weight @ cp.log(speed @ time)), constraints)
+        try:
+            programme.solve(solver=cp.CLARABEL, **({"time_limit": left} if np.isfinite(left) else {}))
+        except cp.SolverError as error:
+            raise ArithmeticError(f"Clarabel: {error}") from error
         if programme.status not in {"optimal", "optimal_inaccurate"} or time.value is None:
             raise OutOfTimeError
         found = np.zeros(len(acts))

@@ -46,6 +46,31 @@ def test_sharing_incentive_nobody_is_better_off_with_a_static_nth_of_the_cluster
         assert finish_time_fairness(made, solve(made, policy).x).max() <= 1.0 + 1e-7
 
 
+@settings(deadline=None, max_examples=30)
+@given(
+    seed=SEEDS,
+    policy=st.sampled_from(
+        ["max-min-fairness", "max-min-fairness-water-filling", "makespan", "finish-time-fairness", "hierarchical"]
+    ),
+    jobs=st.sampled_from([8, 35]),
+    apart=st.sampled_from(["weight", "steps", "speed"]),
+)
+def test_numbers_twelve_orders_apart_leave_nobody_with_nothing(seed: int, policy: str, jobs: int, apart: str) -> None:
+    made, orders = drawn(seed, jobs), 10.0 ** np.random.default_rng(seed).uniform(-6, 6, jobs)
+    if apart == "weight":
+        made = replace(made, weight=orders)
+    elif apart == "steps":
+        made = replace(made, steps=1e6 * orders)
+    else:
+        made = replace(made, throughputs=made.throughputs * orders[:, None])
+    found = solve(made, policy)
+    assert_valid(made, found.x)
+    assert (effective_throughput(made, found.x) > 0).all()
+    worth = ALLOCATION_POLICIES[policy].objective
+    isolated = worth(made, solve(made, "isolated").x)
+    assert found.objective == pytest.approx(isolated, rel=1e-6) or _better(policy, found.objective, isolated)
+
+
 @settings(deadline=None)
 @given(seed=SEEDS, policy=st.sampled_from(OPTIMISING), kinds=st.sampled_from([None, 2]))
 def test_with_pairs_it_is_at_least_as_good_as_without(seed: int, policy: str, kinds: int | None) -> None:

@@ -64,6 +64,13 @@ def test_rounds_are_given_of_the_shortest_makespans_one_that_leaves_nothing_to_b
     assert found.status == "optimal"
 
 
+def test_a_job_with_one_step_to_go_is_done_beside_one_with_a_trillion() -> None:
+    made = problem([[10.0]] * 2, [1], steps=[1e12, 1])
+    found = solve(made, "makespan")
+    assert found.objective == pytest.approx(1e11, rel=1e-6)
+    assert effective_throughput(made, found.x)[1] == pytest.approx(1e-11, rel=1e-6)
+
+
 def test_what_is_left_beside_the_longest_job_is_dealt_out_fairly_not_by_length() -> None:
     """All that a makespan asks of the two shorter jobs is to be done by then; the shorter one has no less for it."""
     made = problem([[10.0]] * 3, [2], steps=[100_000, 50_000, 100])
