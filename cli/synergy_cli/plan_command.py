@@ -2,7 +2,7 @@
 
 import json
 import time
-from typing import Any
+from typing import Any, get_args
 
 import click
 
@@ -13,7 +13,7 @@ from synergy_cli.queue_options import queue_options, queues_of
 from synergy_cli.sharing_options import mode_of, predictors_of, sharing_options
 from synergy_core.collector import collector_paused
 from synergy_core.mechanisms import MECHANISMS
-from synergy_core.model import PlanConfig
+from synergy_core.model import EstimateMode, PlanConfig
 from synergy_core.plan import plan
 from synergy_core.policies import POLICIES
 from synergy_core.policies.time_shares import NAMES as TIME_SHARES
@@ -35,6 +35,14 @@ _DEFAULTS = PlanConfig()
 )
 @click.option("--fill", is_flag=True, help="Only give free capacity to waiting jobs; running jobs stay.")
 @click.option("--agnostic", is_flag=True, help="Policies do not see that GPU types differ in speed.")
+@click.option(
+    "--estimate",
+    default=_DEFAULTS.estimate,
+    show_default=True,
+    type=click.Choice(get_args(EstimateMode)),
+    help="GPU types for which a job without a matrix there gets its measured or an estimated speed: those that its "
+    "gpu_types names, all that it may use, or none.",
+)
 @queue_options
 @sharing_options
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout and nothing else there.")
@@ -45,6 +53,7 @@ def plan_command(
     mechanism: str,
     fill: bool,
     agnostic: bool,
+    estimate: EstimateMode,
     as_json: bool,
     colocation: str,
     colocation_model: tuple[str, ...],
@@ -59,6 +68,7 @@ def plan_command(
         mode="fill" if fill else "round",
         queues=queues_of(**queues),
         aware=not agnostic,
+        estimate=estimate,
         colocation=mode_of(colocation),
         predictors=predictors_of(colocation_model, mode_of(colocation)),
     )

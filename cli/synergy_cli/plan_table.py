@@ -22,6 +22,9 @@ def plan_text(plan: Plan, *, seconds: float) -> str:
     if plan.waiting:
         lines = (f"{place}. {w.job}: {w.reason}\n   {w.message}" for place, w in enumerate(plan.waiting, start=1))
         parts.append("\n".join(["waiting, the first in line first", *lines]))
+    if plan.estimates:
+        lines = (f"{e.job} on {e.gpu_type}: {e.steps_per_s:.3g} steps/s, like {e.reference}" for e in plan.estimates)
+        parts.append("\n".join(["estimated, never measured", *lines]))
     if plan.late:
         parts.append("\n".join(["late", *(f"{late.job}: {late.reason}\n   {late.message}" for late in plan.late)]))
     if plan.shares_from:
@@ -41,7 +44,8 @@ def _rows(plan: Plan, allocation: Allocation) -> Iterator[tuple[str, ...]]:
 
 def _speed(allocation: Allocation) -> tuple[str, str]:
     speed, usual = allocation.steps_per_s, allocation.proportional_steps_per_s
-    return f"{speed:.3g}" if speed else "-", f"{speed / usual:.2f}x" if speed and usual else "-"
+    about = "~" if allocation.estimated else ""
+    return f"{about}{speed:.3g}" if speed else "-", f"{speed / usual:.2f}x" if speed and usual else "-"
 
 
 def _note(plan: Plan, job: str) -> str:

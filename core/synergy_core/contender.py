@@ -7,6 +7,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from synergy_core.estimates import NO_SPEEDS
 from synergy_core.kind import Kind, Kinds, Terms
 from synergy_core.model import Job, Placement
 from synergy_core.placement import Seats
@@ -38,6 +39,7 @@ class Contender:
         kinds: Kinds | None = None,
         *,
         rules: PackRules = NO_RULES,
+        speeds: Mapping[str, float] = NO_SPEEDS,
     ) -> None:
         self.job = job
         self.name = job.name
@@ -57,7 +59,9 @@ class Contender:
         """GPU types that the policy gives it this round, the first choice first; None: those it is fastest on."""
         self.running = job.running
         self.held = _held(job, pools) if job.running is not None else None
-        self.kind: Kind = (kinds or Kinds(pools[0].further if pools else (), tolerance)).of(job)
+        self.speeds = speeds
+        """On GPU types without a matrix."""
+        self.kind: Kind = (kinds or Kinds(pools[0].further if pools else (), tolerance)).of(job, speeds)
         self.on: Callable[[Pool], Terms] = self.kind.on
         """What the job may have on a pool."""
         self.is_profile_run = self.kind.is_profile_run

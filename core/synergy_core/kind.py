@@ -4,13 +4,14 @@ All amounts are per GPU and integers, so that a job that is split over nodes has
 each of its GPUs (Synergy, section 4.2), and never more in total than was counted.
 """
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from functools import cached_property
 from weakref import WeakValueDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 
+from synergy_core.estimates import NO_SPEEDS
 from synergy_core.model import Job
 from synergy_core.placement import Seats
 from synergy_core.pool import Booking, Pool
@@ -41,10 +42,13 @@ class Kind:
         "is_profile_run",
         "low",
         "profiles",
+        "speeds",
         "tolerance",
     )
 
-    def __init__(self, job: Job, further: Further, tolerance: float) -> None:
+    def __init__(self, job: Job, further: Further, tolerance: float, speeds: Mapping[str, float] = NO_SPEEDS) -> None:
+        self.speeds = speeds
+        """At the GPU-proportional share, on GPU types without a matrix (`estimates`)."""
         self.gpus = job.gpus
         self.gpu_types = job.gpu_types
         self.is_profile_run = job.purpose == "profile"
@@ -99,8 +103,8 @@ class Kinds:
         self._tolerance = tolerance
         self._known: WeakValueDictionary[Hashable, Kind] = WeakValueDictionary()
 
-    def of(self, job: Job) -> Kind:
-        """The job's kind."""
+    def of(self, job: Job, speeds: Mapping[str, float] = NO_SPEEDS) -> Kind:
+        """The job's kind; `speeds` are those on types without a matrix."""
         key = (
             job.gpus,
             minimum(job, self._further),
@@ -108,10 +112,11 @@ class Kinds:
             job.purpose,
             job.gpu_types,
             id(job.profiles),  # a kind holds its profiles, so that no others come to have their id
+            tuple(sorted(speeds.items())),
         )
         kind = self._known.get(key)
         if kind is None:
-            kind = self._known[key] = Kind(job, self._further, self._tolerance)
+            kind = self._known[key] = Kind(job, self._further, self._tolerance, speeds)
         return kind
 
 
@@ -122,6 +127,7 @@ class Terms:
         self._kind = kind
         self._pool = pool
         self._profile = kind.profiles.get(pool.gpu_type)
+        self._without_matrix = kind.speeds.get(pool.gpu_type, 0.0)
         self._speeds: dict[Vector, float] = {}
         self._promises: dict[int, Vector] = {}
         self._bookings: dict[Seats, Booking] = {}
@@ -147,10 +153,10 @@ class Terms:
         return self.steps_per_s(self._pool.best_share if share is None else share)
 
     def steps_per_s(self, per_gpu: Vector) -> float:
-        """Speed with `per_gpu` beside each GPU; 0 where it is not known."""
+        """Speed with `per_gpu` beside each GPU, without a matrix as at the share; 0 where it is not known."""
         known = self._speeds.get(per_gpu)
         if known is None:
-            known = 0.0 if self.speed is None else self.speed.at(times(per_gpu, self._kind.gpus))
+            known = self._without_matrix if self.speed is None else self.speed.at(times(per_gpu, self._kind.gpus))
             self._speeds[per_gpu] = known
         return known
 

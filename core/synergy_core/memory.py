@@ -10,6 +10,7 @@ from itertools import groupby
 
 from synergy_core.colocation.combinations import KnownPairs
 from synergy_core.contender import Contender
+from synergy_core.estimates import NO_SPEEDS, Speeds
 from synergy_core.kind import Kinds
 from synergy_core.model import Job, Node
 from synergy_core.policies.solutions import Solutions
@@ -27,6 +28,8 @@ class Memory:
         """Allocation matrices of the policies over several GPU types; its budget is the caller's to set."""
         self.pairs = KnownPairs()
         """What jobs keep that share a GPU."""
+        self.speeds = Speeds()
+        """Of the present plan, on GPU types without a matrix."""
         self._nodes: tuple[Node, ...] = ()
         self._tolerance = 0.0
         self._rules = NO_RULES
@@ -50,8 +53,9 @@ class Memory:
         found = self._contenders.get(job.name)
         if found is None:
             found = self._before.get(job.name)
-            if found is None or found.job is not job or found.running is not job.running:
-                found = Contender(job, self.pools, self._tolerance, self._kinds, rules=self._rules)
+            speeds = self.speeds.of.get(job.name, NO_SPEEDS)
+            if found is None or found.job is not job or found.running is not job.running or found.speeds != speeds:
+                found = Contender(job, self.pools, self._tolerance, self._kinds, rules=self._rules, speeds=speeds)
             self._contenders[job.name] = found
         return found
 

@@ -35,6 +35,7 @@ Purpose = Literal["train", "profile"]
 Placement = Literal["auto", "consolidate", "pack", "spread"]
 Mode = Literal["round", "fill"]
 ColocationMode = Literal["none", "thesis", "auto", "gavel"]
+EstimateMode = Literal["none", "named", "all"]
 
 
 class FieldError(ValueError):
@@ -145,6 +146,8 @@ class Allocation:
     steps_per_s: Rate = 0.0
     proportional_steps_per_s: Rate = 0.0
     """Speed the job would have at the GPU-proportional share on the same nodes."""
+    estimated: bool = False
+    """Whether these speeds are estimated from other jobs: it was never measured on this GPU type."""
     shares_gpu_with: Name | tuple[Name, ...] | None = None
     """The job that has the same GPU; a list where there are more."""
 
@@ -186,6 +189,8 @@ class Job:
     """GPU types the job may run on; empty means any."""
     profiles: Mapping[str, Profile] = field(default_factory=dict)
     """Sensitivity matrix by GPU type. On a type without one the job runs at its GPU-proportional share."""
+    measured: Mapping[str, Annotated[float, Field(gt=0)]] = field(default_factory=dict)
+    """Speed at that share by GPU type, as it was measured while the job ran; counts on types without a matrix."""
     steps_total: Positive | None = None
     steps_done: Count = 0
     attained_gpu_s: Seconds = 0.0
@@ -365,6 +370,9 @@ class PlanConfig:
     """What sharing costs, by GPU type; types that are not there: `colocation.generic`."""
     sharing_retry_s: float = 3600.0
     """What was measured of jobs together stands for so long in place of what is predicted."""
+    estimate: EstimateMode = "named"
+    """On which GPU types that a job may use and has no matrix for its speed is what was measured there, or estimated
+    from other jobs (Gavel, section 3.3): `named`, on those that its `gpu_types` names; `all`; `none`, on no type."""
     aware: bool = True
     """Whether policies over several GPU types see that a job's speed differs between them (Gavel)."""
     explain: bool = True
@@ -392,6 +400,18 @@ class Late:
     message: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Estimate:
+    """A speed that the plan went by and nobody measured."""
+
+    job: str
+    gpu_type: str
+    steps_per_s: float
+    """At the GPU-proportional share."""
+    reference: str
+    """The job that it was taken for the like of."""
+
+
 SharesFrom = Literal["", "cut-short", "last", "isolated"]
 """Where the allocation matrix came from that a plan follows: it is the policy's own (or the policy has none); the best
 that was found when time ran out; that of an earlier plan; everybody's own part."""
@@ -415,4 +435,5 @@ class Plan:
     mechanism: str
     promoted: tuple[str, ...] = ()
     late: tuple[Late, ...] = ()
+    estimates: tuple[Estimate, ...] = ()
     shares_from: SharesFrom = ""

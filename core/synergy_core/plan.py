@@ -6,18 +6,20 @@ policy (who should run) -> rounds (who stays, enters, leaves) -> mechanism (CPU 
 from collections.abc import Iterable
 from dataclasses import replace
 from math import inf
+from typing import get_args
 
 from synergy_core.colocation.combinations import Combinations
 from synergy_core.colocation.grouping import Grouping
 from synergy_core.colocation.teams import NO_TEAMS, Teams, teams_of
 from synergy_core.contender import Contender
 from synergy_core.deadlines import late_jobs
+from synergy_core.estimates import Speeds
 from synergy_core.line import Roster
 from synergy_core.mechanisms import MECHANISMS
 from synergy_core.mechanisms.mechanism import Round
 from synergy_core.mechanisms.statement import Packing
 from synergy_core.memory import Memory
-from synergy_core.model import Allocation, FieldError, Job, Node, Plan, PlanConfig, Snapshot
+from synergy_core.model import Allocation, EstimateMode, FieldError, Job, Node, Plan, PlanConfig, Snapshot
 from synergy_core.policies import POLICIES
 from synergy_core.policies.queue import Pairs, Queue, Ranking
 from synergy_core.policies.time_shares import WITH_PAIRS
@@ -40,6 +42,7 @@ def plan(snapshot: Snapshot, config: PlanConfig, memory: Memory | None = None) -
     nodes = _with_strangers(snapshot) if config.mode == "fill" else snapshot.nodes
     memory.begin(nodes, config.demand_tolerance, PackRules.of(config))
     pools = memory.pools
+    memory.speeds.begin(snapshot.jobs, pools, config.estimate)
     roster = Roster(snapshot.jobs, memory)
     kept = _out_of_reach(roster.running, config)
     grouping = Grouping(snapshot, pools, config)
@@ -55,7 +58,9 @@ def plan(snapshot: Snapshot, config: PlanConfig, memory: Memory | None = None) -
     round_ = Round(line, pools, config.mode, gpus * config.profile_gpu_percent // 100, config.explain)
     outcome = MECHANISMS[config.mechanism](round_)
     running = [job for job in snapshot.jobs if job.running is not None]
-    given = {a.job: a for packing in outcome.packings for a in _allocations(packing, config, teams)} | kept
+    given = {
+        a.job: a for packing in outcome.packings for a in _allocations(packing, config, teams, memory.speeds)
+    } | kept
     return Plan(
         allocations=tuple(given[name] for name in sorted(given)),
         waiting=tuple(waiting(job, reason) for one, reason in outcome.waiting for job in teams.members(one.job))
@@ -67,6 +72,7 @@ def plan(snapshot: Snapshot, config: PlanConfig, memory: Memory | None = None) -
         mechanism=config.mechanism,
         promoted=ranking.promoted,
         late=late_jobs(snapshot.jobs, snapshot.now, roster.best_speed, ranking.colliding),
+        estimates=memory.speeds.estimates,
         shares_from=ranking.shares_from,
     )
 
@@ -76,6 +82,7 @@ def _check(config: PlanConfig) -> None:
         ("policy", config.policy, POLICIES),
         ("mechanism", config.mechanism, MECHANISMS),
         ("mode", config.mode, ("round", "fill")),
+        ("estimate", config.estimate, get_args(EstimateMode)),
     )
     for name, value, choices in known:
         if value not in choices:
@@ -168,12 +175,12 @@ def _idle(snapshot: Snapshot, ranking: Ranking) -> dict[str, tuple[str, ...]]:
     return {name: types for name, types in ranking.types.items() if name not in running}
 
 
-def _allocations(packing: Packing, config: PlanConfig, teams: Teams) -> Iterable[Allocation]:
-    for given in _of_planned(packing, config):
+def _allocations(packing: Packing, config: PlanConfig, teams: Teams, speeds: Speeds) -> Iterable[Allocation]:
+    for given in _of_planned(packing, config, speeds):
         yield from teams.allocations(given, packing.pool)
 
 
-def _of_planned(packing: Packing, config: PlanConfig) -> Iterable[Allocation]:
+def _of_planned(packing: Packing, config: PlanConfig, speeds: Speeds) -> Iterable[Allocation]:
     pool = packing.pool
     for contender, seat in packing.seated.items():
         terms, running, held = contender.on(pool), contender.job.running, contender.held
@@ -184,10 +191,11 @@ def _of_planned(packing: Packing, config: PlanConfig) -> Iterable[Allocation]:
             continue
         speed = terms.steps_per_s(seat.per_gpu)
         usual = terms.proportional_steps_per_s(pool.share_on(seat.nodes))
+        estimated = speeds.is_estimated(contender.name, pool.gpu_type)
         if (
             running is not None
             and unchanged
-            and (running.steps_per_s, running.proportional_steps_per_s) == (speed, usual)
+            and (running.steps_per_s, running.proportional_steps_per_s, running.estimated) == (speed, usual, estimated)
         ):
             yield running
             continue
@@ -199,6 +207,7 @@ def _of_planned(packing: Packing, config: PlanConfig) -> Iterable[Allocation]:
             ),
             steps_per_s=speed,
             proportional_steps_per_s=usual,
+            estimated=estimated,
         )
 
 

@@ -6,7 +6,7 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 
-from synergy_core.model import FieldError, Job, Node, NodeShare, Plan, Profile, Snapshot
+from synergy_core.model import Allocation, FieldError, Job, Node, NodeShare, Plan, Profile, Snapshot
 
 _SNAPSHOT = TypeAdapter(Snapshot)
 
@@ -19,6 +19,9 @@ _ONLY_WHEN_SET = frozenset(
         (NodeShare, "further"),
         (Plan, "promoted"),
         (Plan, "late"),
+        (Plan, "estimates"),
+        (Allocation, "estimated"),
+        (Job, "measured"),
         (Plan, "shares_from"),
         (Profile, "further"),
         (Job, "further_min"),

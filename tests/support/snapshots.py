@@ -162,6 +162,7 @@ def jobs(draw: st.DrawFn, name: str, *, plain: bool = False) -> Job:
         spread_speed=draw(st.sampled_from((None, None, 0.5, 1.0))),
         preemption_cost_s=draw(st.sampled_from((0.0, 30.0))),
         nodes=draw(st.sampled_from((None, None, None, ("n0",), ("n0", "n2", "n3")))),
+        measured=draw(st.sampled_from(({}, {}, {"A100": 3.0}, {"A100": 3.0, "V100": 2.0}))),
         **bounds,
     )
 

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from click.testing import CliRunner, Result
 from support.planning import holding, job, node
 from synergy_cli.main import main
 from synergy_core.mechanisms import MECHANISMS
-from synergy_core.model import Snapshot
+from synergy_core.model import Profile, Snapshot
 from synergy_core.policies import POLICIES
 from synergy_core.snapshot_format import snapshot_document
 
@@ -72,6 +73,23 @@ def test_the_table_shows_what_moves_and_what_is_resized() -> None:
     lines = _run("-", text=text).stdout.splitlines()
     assert next(line for line in lines if line.startswith("moved")).endswith("moves")
     assert next(line for line in lines if line.startswith("grown")).endswith("resized")
+
+
+def test_estimated_speeds_are_shown_as_such_and_can_be_left_out() -> None:
+    flat = Profile(cpu_millis=(1000,), memory_bytes=(1 << 30,), steps_per_s=((2.0,),))
+    fast = replace(flat, steps_per_s=((6.0,),))
+    jobs = (
+        job("known", profiles={"K80": flat, "V100": fast}),
+        job("new", profiles={"K80": flat}, gpu_types=("K80", "V100"), nodes=("v",)),
+    )
+    nodes = (node("k", gpu_type="K80"), node("v", gpu_type="V100"))
+    text = json.dumps(snapshot_document(Snapshot(nodes=nodes, jobs=jobs)))
+    lines = _run("-", text=text).stdout.splitlines()
+    assert next(line for line in lines if line.startswith("new")).split()[6] == "~6"
+    assert lines[-2:] == ["estimated, never measured", "new on V100: 6 steps/s, like known"]
+    lines = _run("-", "--estimate", "none", text=text).stdout.splitlines()
+    assert next(line for line in lines if line.startswith("new")).split()[6] == "-"
+    assert "estimated, never measured" not in lines
 
 
 def test_fill_leaves_running_jobs_alone() -> None:

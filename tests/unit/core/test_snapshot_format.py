@@ -62,13 +62,13 @@ def test_every_snapshot_survives_writing_and_reading(snapshot: Snapshot) -> None
 def test_every_plan_has_exactly_the_fields_of_the_format(snapshot: Snapshot, config: PlanConfig) -> None:
     result = plan(snapshot, config)
     document = json.loads(json.dumps(plan_document(result, seconds=0.5)))
-    promoted = {"promoted"} if result.promoted else set()
-    assert set(document) == promoted | {
+    some = {name for name in ("promoted", "estimates") if getattr(result, name)}
+    assert set(document) == some | {
         "allocations", "waiting", "preempted", "resized", "policy", "mechanism", "seconds"
     }  # fmt: skip
     assert document["seconds"] == 0.5
     for entry, allocation in zip(document["allocations"], result.allocations, strict=True):
-        assert set(entry) == {
+        assert set(entry) == ({"estimated"} if allocation.estimated else set()) | {
             "job", "gpu_type", "steps_per_s", "proportional_steps_per_s", "workers", "shares_gpu_with"
         }  # fmt: skip
         assert entry["job"] == allocation.job

@@ -1,0 +1,121 @@
+"""What a plan takes for a job's speed on GPU types that it has no matrix for.
+
+Measured while the job ran there, else estimated from the other jobs of the snapshot (`estimation.gpu_types`). Such a
+speed says on which types a job shall run, never what it gets there beside its GPUs: an estimate may be wrong, so the
+job has its whole GPU-proportional share, as every job of which no speed is known.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from synergy_core.estimation.gpu_types import AT_SHARE, Estimated, Known, Place, estimated
+from synergy_core.model import Estimate, EstimateMode, Job, Profile
+from synergy_core.pool import Pool
+from synergy_core.resources import Vector, times
+from synergy_core.speed import Speed
+
+_CPU_POINTS = (0.25, 0.5, AT_SHARE, 2.0)
+"""Multiples of the share's CPU at which a matrix is read: how a job's speed follows the CPU tells much of what it gains
+from a faster GPU."""
+
+NO_SPEEDS: Mapping[str, float] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """What the matrices of a job say of its speeds."""
+
+    profiles: Mapping[str, Profile]
+    gpus: int
+    speeds: dict[Place, float]
+
+
+class Speeds:
+    """Speeds of the present plan's jobs on types without a matrix, by job and type."""
+
+    def __init__(self) -> None:
+        self.of: Mapping[str, Mapping[str, float]] = {}
+        """Steps per second at the share; jobs without an entry go by their matrices alone."""
+        self.estimates: tuple[Estimate, ...] = ()
+        """Those of them that are estimated, by job and type."""
+        self._estimated: frozenset[tuple[str, str]] = frozenset()
+        self._pools: Sequence[Pool] = ()
+        self._read: dict[str, _Read] = {}
+
+    def begin(self, jobs: Sequence[Job], pools: Sequence[Pool], mode: EstimateMode) -> None:
+        """Begin a plan. What was read from matrices that are the same object is used again, on the same pools."""
+        types = [pool.gpu_type for pool in pools if pool.open_gpus[0] > 0]
+        wanted = {job.name: lacking for job in jobs if (lacking := _wanted(job, types, mode))}
+        told = mode != "none" and any(job.measured for job in jobs)
+        if not wanted and not told:
+            self.of, self.estimates, self._estimated, self._pools, self._read = {}, (), frozenset(), (), {}
+            return
+        if self._pools is not pools:
+            self._pools, self._read = pools, {}
+        training = [job for job in jobs if job.purpose == "train"]
+        self._read = {job.name: _read(job, pools, self._read.get(job.name)) for job in training}
+        known = {job.name: Known(job.name, job.gpus, self._read[job.name].speeds | _measured(job)) for job in training}
+        found = estimated(_different(known.values(), wanted), {n: w for n, w in wanted.items() if known[n].types})
+        self.of = {job.name: own for job in training if (own := _own(job, types, found.get(job.name, {})))}
+        self.estimates = tuple(
+            Estimate(job=name, gpu_type=gpu_type, steps_per_s=one.steps_per_s, reference=one.reference)
+            for name in sorted(found)
+            if name in self.of
+            for gpu_type, one in sorted(found[name].items())
+        )
+        self._estimated = frozenset((one.job, one.gpu_type) for one in self.estimates)
+
+    def is_estimated(self, job: str, gpu_type: str) -> bool:
+        """Whether the job's speed on a type is an estimate."""
+        return (job, gpu_type) in self._estimated
+
+
+def _wanted(job: Job, types: Iterable[str], mode: EstimateMode) -> tuple[str, ...]:
+    """The types on which the job may run and neither has a matrix nor was measured."""
+    if mode == "none" or job.purpose != "train" or not (job.profiles or job.measured):
+        return ()
+    if mode == "named" and not job.gpu_types:
+        return ()
+    named = job.gpu_types or types
+    return tuple(t for t in types if t in named and t not in job.profiles and t not in job.measured)
+
+
+def _read(job: Job, pools: Iterable[Pool], before: _Read | None) -> _Read:
+    """The job's speeds by its matrices; of a type on which it does not move by them, nothing."""
+    if before is not None and before.profiles is job.profiles and before.gpus == job.gpus:
+        return before
+    found: dict[Place, float] = {}
+    for pool in pools:
+        profile = job.profiles.get(pool.gpu_type)
+        if profile is not None:
+            speed = Speed(profile, pool.further)
+            own = {part: speed.at(times(_with_cpu(pool.best_share, part), job.gpus)) for part in _CPU_POINTS}
+            found |= {(pool.gpu_type, part): value for part, value in own.items() if all(own.values())}
+    return _Read(job.profiles, job.gpus, found)
+
+
+def _measured(job: Job) -> dict[Place, float]:
+    return {(gpu_type, AT_SHARE): speed for gpu_type, speed in job.measured.items() if gpu_type not in job.profiles}
+
+
+def _with_cpu(share: Vector, part: float) -> Vector:
+    return (max(1, int(share[0] * part)), *share[1:])
+
+
+def _different(known: Iterable[Known], wanted: Mapping[str, object]) -> list[Known]:
+    """Those that ask, and of all others that are alike the first by name."""
+    found: dict[object, Known] = {}
+    for job in sorted(known, key=lambda job: job.name):
+        own = job.name if job.name in wanted else (job.gpus, tuple(sorted(job.speeds.items())))
+        found.setdefault(own, job)
+    return list(found.values())
+
+
+def _own(job: Job, types: Iterable[str], found: Mapping[str, Estimated]) -> dict[str, float]:
+    """A job without any matrix counts as equally fast everywhere until there is a number for each type that it may use:
+    with some it would be kept from the others, which may be the faster ones."""
+    own = {gpu_type: speed for gpu_type, speed in job.measured.items() if gpu_type not in job.profiles}
+    own |= {gpu_type: one.steps_per_s for gpu_type, one in found.items()}
+    allowed = (gpu_type for gpu_type in types if not job.gpu_types or gpu_type in job.gpu_types)
+    return own if job.profiles or all(gpu_type in own for gpu_type in allowed) else {}
