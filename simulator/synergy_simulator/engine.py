@@ -44,6 +44,8 @@ class Options:
     """Window of jobs, in arrival order, that the metrics are about; None: all."""
     until_measured_done: bool = False
     """End when these jobs are done; other jobs keep coming until then."""
+    start_overhead_s: float = 0.0
+    """Seconds that a job holds its GPUs without a step when it begins for the first time."""
     preemption_overhead_s: float = 0.0
     """Seconds that a job holds its GPUs without a step each time it begins again."""
     storage_bytes_per_s: float | None = None
@@ -399,6 +401,8 @@ class _Simulation:
             run.segment_from = self._now
             if run.steps_from == inf:
                 run.steps_from = self._now + run.job.preemption_cost_s
+            elif run.start_s is None and not run.profiling_s:
+                run.steps_from = self._now + self._options.start_overhead_s
         self._usage.add(allocation, 1)
         run.hold(allocation, self._now, steps_per_s)
         heapq.heappush(self._ends, (run.ends_at, run.task.name))

@@ -167,6 +167,7 @@ def run_options(command: Callable[..., Any]) -> Callable[..., Any]:
                 help="Window of jobs, by arrival, that the figures are about.",
             ),
             click.option("--until-measured-done", is_flag=True, help="End when the measured jobs are done."),
+            click.option("--start-overhead", default=0.0, type=seconds, help="Seconds before a job's first step."),
             click.option(
                 "--preemption-overhead", default=0.0, type=seconds, help="Seconds lost each time a job begins again."
             ),
@@ -316,6 +317,7 @@ def options_of(
     round_s: float,
     measure: tuple[int, int] | None,
     until_measured_done: bool,
+    start_overhead: float,
     preemption_overhead: float,
     storage_bandwidth: float | None,
     link_bandwidth: float | None,
@@ -369,6 +371,7 @@ def options_of(
         round_s=round_s,
         measure=measure,
         until_measured_done=until_measured_done,
+        start_overhead_s=start_overhead,
         preemption_overhead_s=preemption_overhead,
         storage_bytes_per_s=storage_bandwidth,
         link_bytes_per_s=link_bandwidth,

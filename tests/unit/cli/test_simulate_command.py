@@ -107,6 +107,7 @@ def test_options_change_what_they_say(inputs: Path) -> None:
         (("--tenant", "a=1:las"), "Invalid value for '--tenant': must be NAME=WEIGHT"),
         (("--tenant", "a=1", "--tenant", "a=2"), "Invalid value for '--tenant': a is there 2 times"),
         (("--round", "0"), "Invalid value for '--round'"),
+        (("--start-overhead", "-1"), "Invalid value for '--start-overhead'"),
         (("--preemption-overhead", "-1"), "Invalid value for '--preemption-overhead'"),
         (("--preemption-overhead", "nan"), "Invalid value for '--preemption-overhead': nan is not a number of seconds"),
         (("--profiling-overhead", "inf"), "Invalid value for '--profiling-overhead': inf is not a number of seconds"),

@@ -44,6 +44,20 @@ def test_a_preempted_job_pays_for_beginning_again_and_holds_its_gpu_meanwhile() 
     assert outcome.runs[0].held_s == 520
 
 
+def test_a_job_pays_once_for_its_first_start() -> None:
+    jobs = [traced("long", 0, 500), traced("short", 30, 50)]
+    assert times(simulated(jobs[:1], start_overhead_s=20)) == {"long": (0, 520)}
+    outcome = simulated(jobs, policy="srtf", start_overhead_s=20, preemption_overhead_s=5)
+    assert times(outcome) == {"long": (0, 595), "short": (100, 170)}
+    (long, _) = outcome.runs
+    assert (long.preemptions, long.held_s) == (1, 525)
+
+
+def test_a_profile_run_is_no_start() -> None:
+    outcome = simulated([traced("a", 0, 100)], profiling_s=40, start_overhead_s=20)
+    assert times(outcome) == {"a": (40, 160)}
+
+
 def test_las_shares_a_gpu_between_equal_jobs_in_turns() -> None:
     outcome = simulated([traced("a", 0, 300), traced("b", 0, 300)], policy="las")
     assert sorted(finish or 0 for _, finish in times(outcome).values()) == [500, 600]
@@ -101,6 +115,7 @@ _options = st.fixed_dictionaries(
         "policy": st.sampled_from(sorted(POLICIES.keys() - BY_COST)),  # the cluster has no prices
         "mechanism": st.sampled_from(("proportional", "tune", "opt", "greedy", "drf-tune", "tetris")),
         "fill": st.booleans(),
+        "start_overhead_s": st.sampled_from((0.0, 20.0)),
         "preemption_overhead_s": st.sampled_from((0.0, 30.0)),
         "queues": st.builds(
             PriorityQueues,
