@@ -6,14 +6,15 @@ import os
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import click
 
 from synergy_cli.errors import BadInputError, OneLineGroup
-from synergy_cli.gpu.cpus import HarnessError, measured_cpus
-from synergy_cli.gpu.machine import Gpu, NoGpuError, find_gpu, machine
+from synergy_cli.gpu.cpus import HarnessError, measured_cpus, pipeline_command
+from synergy_cli.gpu.machine import Gpu, NoGpuError, find_gpu, machine, no_gpu
 from synergy_cli.gpu.measuring import Setting, TrainingError
 from synergy_cli.gpu.pairs import Options, measured_pairs, only
 from synergy_cli.gpu.pairs import tables as as_tables
@@ -63,21 +64,27 @@ def measure_pairs(
 
 @gpu.command("measure-cpus")
 @click.option("--most", type=click.IntRange(2), help="CPUs at the most; by default all that this process may use.")
+@click.option(
+    "--stand-in",
+    type=click.FloatRange(0, 60, min_open=True),
+    metavar="SECONDS",
+    help="No GPU: something that takes so long for a step is in its place.",
+)
 @out_option
 @json_option
-def measure_cpus(*, most: int | None, out: str | None, as_json: bool) -> None:
+def measure_cpus(*, most: int | None, stand_in: float | None, out: str | None, as_json: bool) -> None:
     """Train with a real DataLoader at every CPU count; compare with what the profile's search tells from few."""
     available = len(os.sched_getaffinity(0))
     if most is not None and most > available:
         raise BadInputError(f"--most: {most} is more than the {available} CPUs that this process may use")
-    found = _gpu(as_json)
+    found = _gpu(as_json, stand_in)
     if found is None:
         return
     target = _target(out, found, "cpus")
+    environ = {**os.environ, **only(found.uuid)}
+    command = partial(pipeline_command, stand_in_s=stand_in)
     try:
-        figures = measured_cpus(
-            most or available, {**os.environ, **only(found.uuid)}, _report, options=("--steps", "100")
-        )
+        figures = measured_cpus(most or available, environ, _report, command, ("--steps", "100"))
     except (HarnessError, ValueError) as error:
         raise BadInputError(f"nothing could be measured: {error}") from error
     _write(target, found, figures, as_json=as_json)
@@ -97,10 +104,10 @@ def _settings(models: str, batches: str) -> tuple[Setting, ...]:
     return tuple(sorted({Setting(name, size) for name in names for size in sizes}))
 
 
-def _gpu(as_json: bool) -> Gpu | None:
-    """The GPU to measure on; None, with a word on why, where there is none."""
+def _gpu(as_json: bool, stand_in_s: float | None = None) -> Gpu | None:
+    """The GPU to measure on, or what stands in for it; None, with a word on why, where there is none."""
     try:
-        found = find_gpu(os.environ)
+        found = find_gpu(os.environ) if stand_in_s is None else no_gpu(stand_in_s)
         if not has_pytorch():
             raise NoGpuError("PyTorch is not installed here: pip install torch")
     except NoGpuError as error:

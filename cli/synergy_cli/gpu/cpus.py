@@ -20,9 +20,10 @@ class HarnessError(Exception):
     """A profile run came to nothing; the message is the harness' own."""
 
 
-def pipeline_command(cpus: int) -> list[str]:
-    """Real training with PyTorch's DataLoader."""
-    return [sys.executable, "-m", "synergy_cli.gpu.pipeline", str(cpus)]
+def pipeline_command(cpus: int, stand_in_s: float | None = None) -> list[str]:
+    """Real training with PyTorch's DataLoader; or its data, and so many seconds for a step in a GPU's place."""
+    step = [] if stand_in_s is None else [str(stand_in_s)]
+    return [sys.executable, "-m", "synergy_cli.gpu.pipeline", str(cpus), *step]
 
 
 def speed_with(cpus: int, command: Sequence[str], environ: Mapping[str, str], options: Sequence[str] = ()) -> float:
@@ -35,21 +36,25 @@ def speed_with(cpus: int, command: Sequence[str], environ: Mapping[str, str], op
         told = Path(folder) / "result.json"
         harness = [sys.executable, "-m", "synergy_profiler", *options, "--termination-log", str(told), "--", *command]
         try:
-            subprocess.run(
-                harness,
-                env={**environ, "OMP_NUM_THREADS": "1"},
-                preexec_fn=lambda: os.sched_setaffinity(0, own),
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                timeout=_PATIENCE_S,
-                check=False,
-            )
+            _run(harness, {**environ, "OMP_NUM_THREADS": "1"}, own)
             result = json.loads(told.read_text(encoding="ascii"))
         except (OSError, ValueError, subprocess.TimeoutExpired) as error:
             raise HarnessError(f"with {cpus} CPUs the harness left no result: {error}") from None
     if result.get("outcome") != "measured":
         raise HarnessError(f"with {cpus} CPUs: {result.get('message')}; {str(result.get('log_tail'))[-300:]}")
     return float(result["steps_per_second"])
+
+
+def _run(command: Sequence[str], environ: Mapping[str, str], cpus: Sequence[int]) -> None:
+    """Run it on these CPUs; in time, or it is told to stop, and with it what it runs."""
+    process = subprocess.Popen(command, env=dict(environ), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        os.sched_setaffinity(process.pid, cpus)  # long before it runs anything
+        process.wait(_PATIENCE_S)
+    finally:
+        if process.poll() is None:
+            process.terminate()
+            process.wait()
 
 
 def measured_cpus(

@@ -51,6 +51,11 @@ def find_gpu(environ: Mapping[str, str]) -> Gpu:
         raise NoGpuError(f"nvidia-smi tells of no GPU as it should: {lines[0]!r}") from None
 
 
+def no_gpu(stand_in_s: float) -> Gpu:
+    """What stands in for one: something that takes so long for a step."""
+    return Gpu(uuid="", name=f"none, {stand_in_s:g} s for a step", memory_bytes=0, driver="", compute_mode="")
+
+
 def machine(gpu: Gpu) -> dict[str, object]:
     """What figures of this machine are to be read with."""
     return {

@@ -1,17 +1,22 @@
-"""A real input pipeline that trains on the GPU: `python -m synergy_cli.gpu.pipeline WORKERS`.
+"""A real input pipeline that trains on the GPU: `python -m synergy_cli.gpu.pipeline WORKERS [SECONDS]`.
 
 Each sample is decoded from compressed bytes, cropped and turned by PyTorch's DataLoader in so many processes; a small
-convolutional network trains on it. It is run by the profile harness.
+convolutional network trains on it, or with SECONDS something that takes so long for a step in its place. It is run by
+the profile harness.
 """
 
 import importlib
 import sys
+import time
 import zlib
+from collections.abc import Callable
 from typing import Any
 
 import synergy_job
-from synergy_cli.gpu.training import build
+from synergy_cli.gpu.training import build, synchronise
 
+Step = Callable[[Any, Any], None]
+"""Trains on images and their labels."""
 BATCH, SIDE, IMAGES = 64, 96, 4096
 
 
@@ -38,23 +43,43 @@ class Pictures:
         return (cut.flip(-1) if index % 2 else cut), index % 10
 
 
+def training_on(torch: Any, device: str) -> Step:
+    """Steps of a small convolutional network."""
+    model = build(torch, "cnn")[0].to(device)
+    optimiser = torch.optim.SGD(model.parameters(), lr=1e-3)
+    loss_of = torch.nn.CrossEntropyLoss()
+
+    def step(images: Any, labels: Any) -> None:
+        optimiser.zero_grad(set_to_none=True)
+        loss_of(model(images.to(device, non_blocking=True)), labels.to(device, non_blocking=True)).backward()
+        optimiser.step()
+        synchronise(torch, device)
+
+    return step
+
+
+def stand_in(seconds: float) -> Step:
+    """Steps that take so long and, as a GPU's, no CPU."""
+    return lambda _images, _labels: time.sleep(seconds)
+
+
 def main() -> None:
     """Train until the harness ends it."""
     torch: Any = importlib.import_module("torch")  # no dependency of ours
 
     torch.set_num_threads(1)
-    workers = int(sys.argv[1])
+    workers, seconds = int(sys.argv[1]), (float(sys.argv[2]) if len(sys.argv) > 2 else None)
     loader = torch.utils.data.DataLoader(
-        Pictures(), batch_size=BATCH, num_workers=workers, drop_last=True, persistent_workers=True, pin_memory=True
+        Pictures(),
+        batch_size=BATCH,
+        num_workers=workers,
+        drop_last=True,
+        persistent_workers=True,
+        pin_memory=seconds is None,
     )
-    model = build(torch, "cnn")[0].cuda()
-    optimiser = torch.optim.SGD(model.parameters(), lr=1e-3)
-    loss_of = torch.nn.CrossEntropyLoss()
+    step = training_on(torch, "cuda") if seconds is None else stand_in(seconds)
     for images, labels in synergy_job.iterate(loader):
-        optimiser.zero_grad(set_to_none=True)
-        loss_of(model(images.cuda(non_blocking=True)), labels.cuda(non_blocking=True)).backward()
-        optimiser.step()
-        torch.cuda.synchronize()
+        step(images, labels)
 
 
 if __name__ == "__main__":

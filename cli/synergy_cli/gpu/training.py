@@ -1,7 +1,7 @@
-"""A small PyTorch model that trains on the GPU: `python -m synergy_cli.gpu.training MODEL BATCH`.
+"""A small PyTorch model that trains on the GPU: `python -m synergy_cli.gpu.training MODEL BATCH [DEVICE]`.
 
 It says `ready` when it has warmed up, begins with a line on its input, tells then of finished steps, and ends with its
-input. Data lies on the GPU: what is measured is the GPU alone.
+input. Data lies on the device, `cuda` unless told: what is measured is the GPU alone.
 """
 
 import importlib
@@ -53,12 +53,17 @@ def _Last(torch: Any, inner: Any) -> Any:  # noqa: N802 - it makes a class of a 
     return Last()
 
 
-def train(name: str, batch: int, begin: threading.Event, end: threading.Event) -> None:
+def synchronise(torch: Any, device: str) -> None:
+    """Wait until the device has done all that it was given; a CPU has already."""
+    if device == "cuda":
+        torch.cuda.synchronize()
+
+
+def train(name: str, batch: int, device: str, begin: threading.Event, end: threading.Event) -> None:
     """Warm up, wait for `begin`, train until `end`."""
     torch: Any = importlib.import_module("torch")  # no dependency of ours
 
     torch.manual_seed(0)
-    device = torch.device("cuda")
     model, inputs_of = build(torch, name)
     model = model.to(device)
     inputs, labels = inputs_of(batch).to(device), torch.randint(_CLASSES, (batch,), device=device)
@@ -72,14 +77,14 @@ def train(name: str, batch: int, begin: threading.Event, end: threading.Event) -
 
     for _ in range(WARM_UP_STEPS):
         step()
-    torch.cuda.synchronize()
+    synchronise(torch, device)
     say(ready=True)
     begin.wait()
     done = 0
     while not end.is_set():
         for _ in range(SYNCHRONISED_EVERY):
             step()
-        torch.cuda.synchronize()
+        synchronise(torch, device)
         done += SYNCHRONISED_EVERY
         say(step=done, at=time.monotonic())
 
@@ -101,9 +106,10 @@ def listen(begin: threading.Event, end: threading.Event) -> None:
 def main() -> None:
     """Train as the command line says."""
     name, batch = sys.argv[1], int(sys.argv[2])
+    device = sys.argv[3] if len(sys.argv) > 3 else "cuda"
     begin, end = threading.Event(), threading.Event()
     threading.Thread(target=listen, args=(begin, end), daemon=True).start()
-    train(name, batch, begin, end)
+    train(name, batch, device, begin, end)
 
 
 if __name__ == "__main__":

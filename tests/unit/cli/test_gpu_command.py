@@ -1,20 +1,26 @@
 """`kube-synergy gpu`: without a GPU it says so; the measuring itself runs here on fake GPUs and a fake MPS daemon."""
 
+import importlib
+import importlib.util
 import json
 import os
 import sys
+import threading
 from pathlib import Path
 from typing import Any
+from unittest.mock import MagicMock
 
 import pytest
 from click.testing import CliRunner, Result
 
 from synergy_cli.colocation.tables import measurements_of, read_pairs, read_singles
+from synergy_cli.gpu import pipeline
 from synergy_cli.gpu.cpus import HarnessError, measured_cpus, speed_with
 from synergy_cli.gpu.machine import NoGpuError, find_gpu, machine
 from synergy_cli.gpu.measuring import Setting, TrainingError, side_by_side
 from synergy_cli.gpu.mps import MpsError, mps_daemon
 from synergy_cli.gpu.pairs import Options, measured_pairs, pairs_of, tables
+from synergy_cli.gpu.training import MODELS, WARM_UP_STEPS, build, train
 from synergy_cli.main import main
 from synergy_devcluster.gpu_plugin.devices import prepare
 
@@ -177,6 +183,63 @@ def test_the_search_s_curve_is_compared_with_every_cpu_count() -> None:
         speed_with(1, [sys.executable, "-c", "raise SystemExit(7)"], os.environ, quick)
 
 
+def test_a_measurement_that_takes_too_long_is_ended_with_all_that_it_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("synergy_cli.gpu.cpus._PATIENCE_S", 1.5)
+    mine = tmp_path / "pid"
+    words = f"import os, pathlib, time; pathlib.Path({str(mine)!r}).write_text(str(os.getpid())); time.sleep(600)"
+    with pytest.raises(HarnessError, match="with 1 CPUs the harness left no result"):
+        speed_with(1, [sys.executable, "-c", words], os.environ)
+    assert not mine.exists() or not Path(f"/proc/{mine.read_text()}").exists()
+
+
+@pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="PyTorch is not here")
+@pytest.mark.parametrize("name", MODELS)
+def test_each_model_trains_wherever_it_is(name: str) -> None:
+    torch = importlib.import_module("torch")
+    model, inputs_of = build(torch, name)
+    told = model(inputs_of(2))
+    assert tuple(told.shape) == (2, 10)
+    torch.nn.CrossEntropyLoss()(told, torch.tensor([1, 2])).backward()
+    assert all(one.grad is not None for one in model.parameters())
+
+
+@pytest.mark.parametrize(("device", "waits"), [("cuda", 4), ("cpu", 0)])
+def test_a_training_says_when_it_is_ready_and_what_it_has_done(
+    device: str, waits: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The loop itself, on a library that computes nothing."""
+    begin, end = threading.Event(), threading.Event()
+    begin.set()
+    steps = iter(range(WARM_UP_STEPS + 12))
+
+    def step() -> None:
+        if next(steps, None) is None:
+            end.set()
+
+    torch = MagicMock()
+    torch.optim.SGD.return_value.step.side_effect = step
+    monkeypatch.setitem(sys.modules, "torch", torch)
+    train("mlp", 4, device, begin, end)
+    ready, *told = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert ready == {"ready": True}
+    assert [one["step"] for one in told] == [5, 10, 15]
+    assert torch.cuda.synchronize.call_count == waits
+
+
+def test_the_pipeline_feeds_what_stands_in_for_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    torch, batches = MagicMock(), [("images", "labels")] * 3
+    torch.utils.data.DataLoader.return_value = batches
+    monkeypatch.setitem(sys.modules, "torch", torch)
+    monkeypatch.setattr(sys, "argv", ["pipeline", "2", "0.01"])
+    slept: list[float] = []
+    monkeypatch.setattr("synergy_cli.gpu.pipeline.time.sleep", slept.append)
+    pipeline.main()
+    assert slept == [0.01] * 3
+    assert torch.utils.data.DataLoader.call_args.kwargs["num_workers"] == 2
+
+
 def test_the_machine_is_described(environ: dict[str, str]) -> None:
     gpu = find_gpu(environ)
     assert (gpu.uuid, gpu.name, gpu.memory_bytes) == (GPU, "Fake GPU", 16 << 30)
@@ -245,5 +308,7 @@ def test_figures_are_written_with_the_machine_they_are_of(
     assert (written["machine"]["gpu"], written["failures"]) == ("Fake GPU", [])
     assert (tmp_path / "single.csv").read_text().startswith("model,dataset,batchsize")
     assert json.loads(invoke("measure-cpus", "--json", **environ).stdout)["worst_error"] == 0.01
+    without = invoke("measure-cpus", "--stand-in", "0.04", PATH=str(tmp_path))
+    assert without.stdout == "docs/measurements/none-0-04-s-for-a-step-cpus.json\n"
     missing = invoke("measure-pairs", "--tables", str(tmp_path / "nowhere"), **environ)
     assert (missing.exit_code, "--tables: there is no folder" in missing.stderr) == (2, True)
