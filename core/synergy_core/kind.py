@@ -35,6 +35,7 @@ class Kind:
     __slots__ = (
         "__weakref__",
         "_best_speed",
+        "_share_speeds",
         "_terms",
         "gpu_types",
         "gpus",
@@ -61,6 +62,7 @@ class Kind:
         """Least of each resource per GPU."""
         self._terms: dict[str, Terms] = {}
         self._best_speed: float | None = None
+        self._share_speeds: dict[bool, Mapping[str, float]] = {}
 
     def capped(self, per_gpu: Vector) -> Vector:
         """`per_gpu` within the upper bounds."""
@@ -90,6 +92,18 @@ class Kind:
             speeds = [self.on(pool).proportional_steps_per_s() for pool in pools if self.may_use(pool)]
             self._best_speed = max(speeds, default=0.0)
         return self._best_speed
+
+    def share_speeds(self, pools: Iterable[Pool], *, on_one_node: bool) -> Mapping[str, float]:
+        """Speed at the proportional share on each GPU type that could hold them, on one node or on any; 0 where it is
+        not known. Always the same mapping."""
+        found = self._share_speeds.get(on_one_node)
+        if found is None:
+            found = self._share_speeds[on_one_node] = {
+                pool.gpu_type: self.on(pool).proportional_steps_per_s()
+                for pool in pools
+                if self.may_use(pool) and self.gpus <= pool.open_gpus[1 if on_one_node else 0]
+            }
+        return found
 
 
 class Kinds:

@@ -10,7 +10,6 @@ from synergy_core.contender import Contender
 from synergy_core.memory import Memory
 from synergy_core.model import Job
 from synergy_core.policies.queue import Ranking
-from synergy_core.pool import Pool
 
 
 class Line:
@@ -104,18 +103,10 @@ class Roster:
         """Speed at the proportional share on the GPU type where the job is fastest; 0 where it is not known."""
         return self._memory.contender(job).kind.best_speed(self._memory.pools)
 
-    def speeds(self, job: Job) -> dict[str, float]:
+    def speeds(self, job: Job) -> Mapping[str, float]:
         """Speed at the proportional share on each GPU type that could hold the job; 0 where it is not known."""
         contender = self.contender(job.name)
-        return {
-            pool.gpu_type: contender.on(pool).proportional_steps_per_s()
-            for pool in self._memory.pools
-            if contender.may_use(pool) and self._has_room(contender, pool)
-        }
-
-    def _has_room(self, contender: Contender, pool: Pool) -> bool:
-        total, most = pool.open_gpus
-        return contender.gpus <= (most if contender.placement == "consolidate" else total)
+        return contender.kind.share_speeds(self._memory.pools, on_one_node=contender.placement == "consolidate")
 
     def line(
         self,

@@ -38,6 +38,10 @@ class LiveJob(Job):
         others = [one for one in self.shared if (one.gpu_type, one.partners) != (shared.gpu_type, shared.partners)]
         object.__setattr__(self, "shared", (*others, shared))
 
+    def wait(self, waiting_s: float) -> None:
+        """Set how long it has waited."""
+        object.__setattr__(self, "waiting_s", waiting_s)
+
     def progress(self, *, steps_done: int, attained_gpu_s: float, waiting_s: float) -> None:
         """Set how far it is, and what it had so far."""
         object.__setattr__(self, "steps_done", steps_done)
@@ -52,6 +56,7 @@ class Run:
         "_fewest_nodes",
         "_link_bytes_per_s",
         "_preemption_cost_s",
+        "_shown",
         "ends_at",
         "finish_s",
         "gpu_s",
@@ -89,6 +94,8 @@ class Run:
         """Steps that are left; seconds of the profile run while it is measured."""
         self.received_s: dict[str, float] = {}
         self.job = self._live("profile" if profiling_s else "train")
+        self._shown = False
+        """Whether it has held nothing since the planner's view was brought up to date: then only time has passed."""
         self.speed = 0.0
         self.since = task.arrival_s
         """What lies before this is counted."""
@@ -151,12 +158,17 @@ class Run:
     def show(self, now: float) -> None:
         """Bring the planner's view up to date."""
         self.advance(now)
+        if self._shown and self.job.running is None:
+            self.job.wait(self.waited_s)
+            return
+        self._shown = self.job.running is None
         done = 0 if self.profiling_s else min(int(self.task.steps - self.left), self.job.steps_total or 0)
         self.job.progress(steps_done=max(0, done), attained_gpu_s=self.gpu_s, waiting_s=self.waited_s)
 
     def hold(self, allocation: Allocation, now: float, steps_per_s: float) -> None:
         """Take a place, or go on with other amounts in the same place, at this speed."""
         self.advance(now)
+        self._shown = False
         if self.start_s is None and not self.profiling_s:
             self.start_s = now
             self.job.start(now)
@@ -189,3 +201,4 @@ class Run:
         self.profiling_s = 0.0
         self.left = self.task.steps
         self.job = self._live("train")
+        self._shown = False

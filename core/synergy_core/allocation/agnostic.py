@@ -91,10 +91,8 @@ def _fitting(problem: Problem, fits: Floats, wanted: Floats, room: Floats) -> Fl
 def _pools(problem: Problem) -> Ints:
     """W: types that the same jobs can use have the same number; a type without workers is in a pool with its like."""
     can = (best_throughputs(problem) > 0) & (problem.workers > 0)
-    _, start, pool = np.unique(can.T, axis=0, return_index=True, return_inverse=True)
-    rank = np.empty(len(start), dtype=np.int64)
-    rank[np.argsort(start)] = np.arange(len(start))
-    return np.asarray(rank[pool.ravel()])
+    numbers: dict[bytes, int] = {}
+    return np.array([numbers.setdefault(column.tobytes(), len(numbers)) for column in np.ascontiguousarray(can.T)])
 
 
 def _shared(problem: Problem, pool: Ints, workers: Floats, can: np.typing.NDArray[np.bool_], speed: Floats) -> Floats:

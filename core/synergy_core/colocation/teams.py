@@ -25,6 +25,8 @@ class Teams:
 
     def ranking(self, ranking: Ranking) -> Ranking:
         """The line as it is planned: a team stands where its first member does."""
+        if not self.by_name:
+            return ranking
         names = dict.fromkeys(self._planned(name) for name in ranking.names)
         types = dict(ranking.types)
         for name, team in self.by_name.items():
@@ -168,4 +170,6 @@ def _is_on(job: Job, nodes: set[str]) -> bool:
 
 
 def _teams(teams: Sequence[Team]) -> Teams:
+    if not teams:
+        return NO_TEAMS
     return Teams({team.job.name: team for team in teams}, {job.name: team for team in teams for job in team.members})

@@ -17,10 +17,11 @@ Speeds = Mapping[str, float]
 def problem_of(queue: Queue, jobs: Sequence[Job], speeds: Mapping[str, Speeds], free: Mapping[str, int]) -> Problem:
     """The jobs at their GPU-proportional shares, on what is not kept from them; without deadlines."""
     types = tuple(sorted(free))
-    throughputs = np.array([[speeds[job.name].get(gpu_type, 0.0) for gpu_type in types] for job in jobs])
+    throughputs = _rows([speeds[job.name] for job in jobs], types)
     tenants = _tenants(queue, jobs)
     names = [tenant.name for tenant in tenants]
-    remaining = np.array([_steps(queue, job, max(speeds[job.name].values())) for job in jobs])
+    fastest = throughputs.max(axis=1).tolist()
+    remaining = np.array([_steps(queue, job, speed) for job, speed in zip(jobs, fastest, strict=True)])
     problem = Problem(
         types=types,
         workers=np.array([free[gpu_type] for gpu_type in types], dtype=float),
@@ -47,6 +48,16 @@ def problem_of(queue: Queue, jobs: Sequence[Job], speeds: Mapping[str, Speeds], 
         return problem
     pairs, together = queue.pairs.rows(jobs, types, throughputs, problem.workers)
     return replace(problem, pairs=pairs, pair_throughputs=together)
+
+
+def _rows(speeds: Sequence[Speeds], types: Sequence[str]) -> Floats:
+    """J x W. Jobs of one kind have one mapping, which is looked into once."""
+    places: dict[int, int] = {}
+    rows: list[list[float]] = []
+    for each in speeds:
+        if places.setdefault(id(each), len(rows)) == len(rows):
+            rows.append([each.get(gpu_type, 0.0) for gpu_type in types])
+    return np.array(rows)[[places[id(each)] for each in speeds]]
 
 
 def check_prices(queue: Queue, policy: str) -> None:

@@ -42,17 +42,19 @@ Where the paper leaves room:
 * A pair is given a GPU only as long as there are GPUs left that the two could share.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import floor
+from operator import attrgetter
 from zlib import crc32
 
 import numpy as np
 
 from synergy_core.allocation import ALLOCATION_POLICIES
 from synergy_core.allocation.budget import OutOfTimeError
-from synergy_core.allocation.problem import Floats, Problem
+from synergy_core.allocation.problem import Floats, Ints, Problem
 from synergy_core.model import Job, SharesFrom
+from synergy_core.policies.entries import Entries, Ways, entries_of
 from synergy_core.policies.queue import Queue, Ranking
 from synergy_core.policies.shares_deadlines import Deadlines, with_deadlines
 from synergy_core.policies.shares_problem import Speeds, check_prices, problem_of
@@ -88,30 +90,7 @@ WITH_PAIRS = frozenset({"fifo", *(name for name in NAMES if ALLOCATION_POLICIES[
 BY_COST = frozenset({"min-cost", "min-cost-slo"})
 """Those that need prices, and rather leave a GPU idle than pay for it."""
 
-_LEAST = 1e-6
-"""A share of the time below this is a solver's rounding."""
-
-
 _GOLDEN = 0.5 * (5.0**0.5 - 1.0)
-
-
-@dataclass(frozen=True, slots=True)
-class _Entry:
-    """A job on a GPU type."""
-
-    priority: float
-    share: float
-    job: Job
-    gpu_type: str
-    pressed: bool
-    ways: tuple[tuple[Job | None, float], ...]
-    """Alone (None) and with partners: of its share, the part of each."""
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Of the job, and of its partner where there is but one way."""
-        partner = self.ways[0][0] if len(self.ways) == 1 else None
-        return (self.job.name,) if partner is None else (self.job.name, partner.name)
 
 
 def ranked_by(policy: str) -> Callable[[Queue], Ranking]:
@@ -123,29 +102,27 @@ def ranked_by(policy: str) -> Callable[[Queue], Ranking]:
 
 
 def _rank(policy: str, queue: Queue) -> Ranking:
-    by_arrival = sorted(queue.jobs, key=lambda job: (job.arrival_s, job.name))
-    in_play = [job for job in by_arrival if not _keeps_its_gpus(job)]
+    by_arrival = sorted(queue.jobs, key=attrgetter("arrival_s", "name"))
     free = _free(queue)
-    speeds = {job.name: _usable(queue.speeds(job), job, free) for job in in_play}
-    able = [job for job in in_play if speeds[job.name]]
+    speeds = _all_usable(queue, [job for job in by_arrival if not _keeps_its_gpus(job)], free)
+    able = [job for job in by_arrival if speeds.get(job.name)]
     if policy in BY_COST:
         check_prices(queue, policy)
-    found = _found(policy, queue, able, problem_of(queue, able, speeds, free)) if able else _Found()
-    entries = found.entries
-    given, together = _algorithm_1(entries, free, queue)
-    place = {name: index for index, entry in reversed(list(enumerate(entries))) for name in entry.names}
-    ahead = sorted((job for job in able if job.name in given), key=lambda job: (-job.gpus, place[job.name]))
-    behind = sorted(by_arrival, key=lambda job: place.get(job.name, len(entries)))
-    others = {} if policy in BY_COST else speeds
-    wanted: dict[str, list[str]] = {}
-    for entry in entries:
-        if entry.ways[0][0] is None:
-            wanted.setdefault(entry.job.name, []).append(entry.gpu_type)
-    types = {job.name: _in_order(wanted.get(job.name, ()), others.get(job.name, {})) for job in able}
-    types |= {name: (gpu_type,) for name, gpu_type in given.items()}
+    if not able:
+        return Ranking(tuple([job.name for job in by_arrival]), leaves_idle=policy in BY_COST)
+    found = _found(policy, queue, able, problem_of(queue, able, speeds, free))
+    entries, order = found.entries, found.order
+    given, together = _algorithm_1(found, able, free, queue)
+    place = np.full(len(able), len(order))
+    np.minimum.at(place, entries.job[order], np.arange(len(order)))
+    paired = np.flatnonzero(entries.partner[order] >= 0)
+    np.minimum.at(place, entries.partner[order[paired]], paired)
+    ahead = sorted(given, key=lambda index: (-able[index].gpus, place[index], index))
+    places = dict(zip([job.name for job in able], place.tolist(), strict=True))
+    behind = sorted(by_arrival, key=lambda job: places.get(job.name, len(order)))
     return Ranking(
-        tuple(dict.fromkeys(job.name for job in [*ahead, *behind])),
-        types=types,
+        tuple(dict.fromkeys([*[able[index].name for index in ahead], *[job.name for job in behind]])),
+        types=_Types(found, able, given, {} if policy in BY_COST else speeds),
         leaves_idle=policy in BY_COST,
         colliding=found.colliding,
         together=together,
@@ -174,14 +151,29 @@ def _usable(speeds: Speeds, job: Job, free: Mapping[str, int]) -> Speeds:
     return known or (dict.fromkeys(fitting, 1.0) if not any(speeds.values()) else {})
 
 
-@dataclass(frozen=True, slots=True)
+def _all_usable(queue: Queue, jobs: Sequence[Job], free: Mapping[str, int]) -> dict[str, Speeds]:
+    """By job; jobs of one kind have one mapping."""
+    known: dict[tuple[int, int], tuple[Speeds, Speeds]] = {}
+    found = {}
+    for job in jobs:
+        speeds = queue.speeds(job)
+        key = id(speeds), job.gpus
+        if key not in known:
+            known[key] = speeds, _usable(speeds, job, free)  # kept with it, so that no other comes to have its id
+        found[job.name] = known[key][1]
+    return found
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class _Found:
     """What the policy says."""
 
-    entries: Sequence[_Entry] = ()
-    """Jobs on types that X gives them time on, in the order in which this round serves them."""
-    colliding: tuple[str, ...] = ()
-    shares_from: SharesFrom = ""
+    types: tuple[str, ...]
+    entries: Entries
+    order: Ints
+    """Entries in the order in which this round serves them."""
+    colliding: tuple[str, ...]
+    shares_from: SharesFrom
 
 
 def _found(policy: str, queue: Queue, jobs: Sequence[Job], problem: Problem) -> _Found:
@@ -194,75 +186,40 @@ def _found(policy: str, queue: Queue, jobs: Sequence[Job], problem: Problem) -> 
     except OutOfTimeError:
         x, shares_from = queue.solutions.stand_in(problem)
     number = round(queue.now / queue.round_s)
-    ways = _ways(jobs, problem, x)
-    shares = {key: sum(share for _, share in each) for key, each in ways.items()}
-    entries = []
-    for (index, gpu_type), each in ways.items():
-        job, pressed = jobs[index], jobs[index].name in deadlines.pressed
-        owed = _priority(queue, job, gpu_type, shares[index, gpu_type])
-        if queue.pairs is None or settles(number):
-            whole = shares[index, gpu_type]
-            entries.append(
-                _Entry(
-                    owed, whole, job, gpu_type, pressed, tuple((jobs[o] if o >= 0 else None, part) for o, part in each)
-                )
-            )
-            continue
-        for other, share in each:
-            if other < 0:
-                entries.append(_Entry(owed, share, job, gpu_type, pressed, ((None, share),)))
-            elif index < other:
-                partner = jobs[other]
-                theirs = _priority(queue, partner, gpu_type, shares[other, gpu_type])
-                pressed = pressed or partner.name in deadlines.pressed
-                entries.append(_Entry(0.5 * (owed + theirs), share, job, gpu_type, pressed, ((partner, share),)))
-    in_order = in_turn(entries, number)
-    return _Found(in_order, deadlines.colliding, shares_from)
-
-
-def _priority(queue: Queue, job: Job, gpu_type: str, share: float) -> float:
-    spent = job.received_s.get(gpu_type, 0.0) + 0.5 * queue.round_s
-    return share * (max(0.0, queue.now - job.arrival_s) + queue.round_s) / spent
-
-
-def _ways(jobs: Sequence[Job], problem: Problem, x: Floats) -> Mapping[tuple[int, str], list[tuple[int, float]]]:
-    """By job and type what part of the time X gives alone (-1) and beside which other job; alone comes first."""
-    found: dict[tuple[int, str], list[tuple[int, float]]] = {}
-    for row, column in np.argwhere(x > _LEAST).tolist():
-        share, gpu_type = float(x[row, column]), problem.types[column]
-        if row < len(jobs):
-            found.setdefault((row, gpu_type), []).append((-1, share))
-        else:
-            one, other = problem.pairs[row - len(jobs)].tolist()
-            found.setdefault((one, gpu_type), []).append((other, share))
-            found.setdefault((other, gpu_type), []).append((one, share))
-    return found
+    pressed = np.array([job.name in deadlines.pressed for job in jobs], dtype=bool)
+    entries = entries_of(queue, jobs, problem, x, pressed, settling=settles(number))
+    return _Found(problem.types, entries, in_turn(entries.shares, number), deadlines.colliding, shares_from)
 
 
 def _algorithm_1(
-    entries: Sequence[_Entry], free: Mapping[str, int], queue: Queue
-) -> tuple[dict[str, str], tuple[tuple[str, tuple[str, ...]], ...]]:
-    """GPU type of each job that is given one, and those of them that are to have one GPU (`Ranking.together`)."""
-    left, shared, given = dict(free), dict.fromkeys(free, 0), dict[str, str]()
-    together = []
-    for entry in entries:
-        job, gpu_type = entry.job, entry.gpu_type
-        if job.name in given or job.gpus > left[gpu_type]:
+    found: _Found, jobs: Sequence[Job], free: Mapping[str, int], queue: Queue
+) -> tuple[dict[int, str], tuple[tuple[str, tuple[str, ...]], ...]]:
+    """GPU type of each job (index) that is given one, and those of them that are to have one GPU
+    (`Ranking.together`)."""
+    left, shared, given = dict(free), dict.fromkeys(free, 0), dict[int, str]()
+    together, entries = [], found.entries
+    job_of, type_of = entries.job.tolist(), entries.shares.type_.tolist()
+    for entry in found.order.tolist():
+        index, gpu_type = job_of[entry], found.types[type_of[entry]]
+        job = jobs[index]
+        if index in given or job.gpus > left[gpu_type]:
             continue
         possible = [
-            (partner, share)
-            for partner, share in entry.ways
-            if partner is None or (partner.name not in given and _can_share(queue, (job, partner), gpu_type, shared))
+            (other, share)
+            for other, share in entries.ways(entry)
+            if other < 0 or (other not in given and _can_share(queue, (job, jobs[other]), gpu_type, shared))
         ]
         if not possible:
             continue
         partner = _drawn(job, possible, queue)
-        given[job.name] = gpu_type
+        given[index] = gpu_type
         left[gpu_type] -= job.gpus
-        if partner is not None:
-            given[partner.name] = gpu_type
+        if partner >= 0:
+            given[partner] = gpu_type
             shared[gpu_type] += 1
-            together.append((gpu_type, (job.name, partner.name)))
+            together.append((gpu_type, (job.name, jobs[partner].name)))
+        if not any(left.values()):
+            break
     return given, tuple(together)
 
 
@@ -270,8 +227,8 @@ def _can_share(queue: Queue, two: tuple[Job, Job], gpu_type: str, shared: Mappin
     return queue.pairs is not None and shared[gpu_type] < queue.pairs.gpus(two, gpu_type)
 
 
-def _drawn(job: Job, possible: Sequence[tuple[Job | None, float]], queue: Queue) -> Job | None:
-    """The partner of this round, or None for nobody: in the long run each as often as its share says."""
+def _drawn(job: Job, possible: Ways, queue: Queue) -> int:
+    """The partner of this round, or -1 for nobody: in the long run each as often as its share says."""
     if len(possible) == 1:
         return possible[0][0]
     begun = crc32(job.name.encode()) / 2**32
@@ -283,6 +240,36 @@ def _drawn(job: Job, possible: Sequence[tuple[Job | None, float]], queue: Queue)
     return possible[-1][0]
 
 
-def _in_order(wanted: Sequence[str], speeds: Speeds) -> tuple[str, ...]:
-    """The types of a job that was given none: those it has time on by priority, then the others, the fastest first."""
-    return tuple(dict.fromkeys([*wanted, *sorted(speeds, key=lambda gpu_type: (-speeds[gpu_type], gpu_type))]))
+class _Types(Mapping[str, tuple[str, ...]]):
+    """`Ranking.types`, found when it is asked for: most jobs of a long line are not.
+
+    The type that a job is given. Of one that is given none, those it has time on by priority, then the others, the
+    fastest first.
+    """
+
+    def __init__(
+        self, found: _Found, jobs: Sequence[Job], given: Mapping[int, str], others: Mapping[str, Speeds]
+    ) -> None:
+        self._given = given
+        self._others = others
+        self._types = found.types
+        self._jobs = {job.name: index for index, job in enumerate(jobs)}
+        alone = found.order[found.entries.alone[found.order]]
+        self._place = np.full((len(jobs), len(found.types)), len(alone))
+        self._place[found.entries.job[alone], found.entries.shares.type_[alone]] = np.arange(len(alone))
+        self._last = len(alone)
+
+    def __getitem__(self, name: str) -> tuple[str, ...]:
+        index = self._jobs[name]
+        if index in self._given:
+            return (self._given[index],)
+        place, speeds = self._place[index].tolist(), self._others.get(name, {})
+        wanted = sorted((at, gpu_type) for at, gpu_type in zip(place, self._types, strict=True) if at < self._last)
+        fastest = sorted(speeds, key=lambda gpu_type: (-speeds[gpu_type], gpu_type))
+        return tuple(dict.fromkeys([*(gpu_type for _, gpu_type in wanted), *fastest]))
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._jobs)
+
+    def __len__(self) -> int:
+        return len(self._jobs)

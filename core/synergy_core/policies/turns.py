@@ -10,11 +10,12 @@ that it has spent on the type (Gavel, section 5). That makes up for what the tim
 GPUs do not always fit beside others that are due.
 """
 
-from collections.abc import Iterable, Sequence
-from math import floor
-from typing import Protocol, TypeVar
+from dataclasses import dataclass
 
-from synergy_core.model import Job
+import numpy as np
+import numpy.typing as npt
+
+from synergy_core.allocation.problem import Floats, Ints
 
 SETTLING = 16
 _GOLDEN = 0.6180339887498949
@@ -23,53 +24,35 @@ _APART = 1e-6
 _HAIR = 1e-9
 
 
-class Share(Protocol):
-    """A job's share of the time on a GPU type."""
+@dataclass(frozen=True, slots=True, eq=False)
+class Shares:
+    """E shares of the time on GPU types. Of those that are alike in all that counts the first comes first."""
 
-    @property
-    def priority(self) -> float:
-        """X / f."""
-
-    @property
-    def share(self) -> float:
-        """X."""
-
-    @property
-    def job(self) -> Job:
-        """Whose it is."""
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Of its jobs: what tells it from all others on its type."""
-
-    @property
-    def gpu_type(self) -> str:
-        """Where it is."""
-
-    @property
-    def pressed(self) -> bool:
-        """Whether it comes before all others."""
+    share: Floats
+    """E: X."""
+    priority: Floats
+    """E: X / f."""
+    gpus: Floats
+    """E: GPUs of the job."""
+    type_: Ints
+    """E: index of the GPU type."""
+    pressed: npt.NDArray[np.bool_]
+    """E: whether it comes before all others."""
 
 
-_Share = TypeVar("_Share", bound=Share)
-
-
-def in_turn(shares: Iterable[_Share], number: int) -> list[_Share]:
-    """The shares in the order in which round `number` serves them.
+def in_turn(shares: Shares, number: int) -> Ints:
+    """E: the shares, as indices, in the order in which round `number` serves them.
 
     Before all others those that are pressed. By the timetable then who is due: first those that are to run all the
     time, as nothing could make up for a round that they lose, then by X / f; then the others, the largest X first.
     """
-    owed = settled(shares)
+    owed = np.lexsort((-shares.share, -shares.priority, ~shares.pressed))
     if settles(number):
         return owed
-    due = _due(owed, (number - number // SETTLING) * _GOLDEN % 1.0)
-
-    def place(one: _Share) -> tuple[object, ...]:
-        is_due = _key(one) in due
-        return (not one.pressed, not is_due, 0.0 if is_due and one.share < 1.0 - _APART else -one.share)
-
-    return sorted(owed, key=place)
+    due = _due(shares, (number - number // SETTLING) * _GOLDEN % 1.0)
+    by_priority = due & (shares.share < 1.0 - _APART)
+    place = np.where(by_priority, 0.0, -shares.share)
+    return np.asarray(owed[np.lexsort((place[owed], ~due[owed], ~shares.pressed[owed]))])
 
 
 def settles(number: int) -> bool:
@@ -77,37 +60,16 @@ def settles(number: int) -> bool:
     return number % SETTLING == 0
 
 
-def settled(shares: Iterable[_Share]) -> list[_Share]:
-    """The shares in the order in which a settling round serves them."""
-    return sorted(
-        shares,
-        key=lambda one: (
-            not one.pressed,
-            -one.priority,
-            -one.share,
-            one.job.arrival_s,
-            one.names,
-            one.gpu_type,
-        ),
-    )
-
-
-def _key(share: Share) -> tuple[tuple[str, ...], str]:
-    return share.names, share.gpu_type
-
-
-def _due(shares: Sequence[Share], mark: float) -> set[tuple[tuple[str, ...], str]]:
+def _due(shares: Shares, mark: float) -> npt.NDArray[np.bool_]:
     """On each type the first mark lies `mark` before the line's first end of a share, and somewhat on for each type, so
-    that a job's shares of several types are not due at once."""
-    types = sorted({share.gpu_type for share in shares})
-    due = set[tuple[tuple[str, ...], str]]()
-    for place, gpu_type in enumerate(types):
-        end = mark + place / len(types)
-        for share in sorted(
-            (one for one in shares if one.gpu_type == gpu_type),
-            key=lambda one: (-one.job.gpus, one.job.arrival_s, one.names),
-        ):
-            start, end = end, end + share.share
-            if share.share >= 1.0 - _APART or floor(end + _HAIR) > floor(start + _HAIR):
-                due.add(_key(share))
+    that a job's shares of several types are not due at once. The largest jobs lie first."""
+    due = np.zeros(len(shares.share), dtype=bool)
+    types = np.unique(shares.type_).tolist()
+    for place, type_ in enumerate(types):
+        of_type = np.flatnonzero(shares.type_ == type_)
+        line = of_type[np.argsort(-shares.gpus[of_type], kind="stable")]
+        share = shares.share[line]
+        ends = np.cumsum(np.concatenate([[mark + place / len(types)], share]))
+        marked = np.floor(ends[1:] + _HAIR) > np.floor(ends[:-1] + _HAIR)
+        due[line] = marked | (share >= 1.0 - _APART)
     return due

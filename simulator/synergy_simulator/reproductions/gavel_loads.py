@@ -29,8 +29,10 @@ class Scale:
 
     gpus: int
     """Of each type."""
-    jobs: int
     measure: tuple[int, int]
+    """Jobs by arrival."""
+    jobs: int
+    """In the trace. In full more than come until those that are measured are done, so that they are in steady state."""
     round_s: float = ROUND_S
 
     @property
@@ -39,8 +41,8 @@ class Scale:
         return self.gpus / 36
 
 
-FULL = Scale(36, 3000, (1500, 2000))
-QUICK = Scale(8, 120, (20, 45), 20 * ROUND_S)
+FULL = Scale(36, (4000, 5000), 30_000)
+QUICK = Scale(8, (20, 45), 120, 20 * ROUND_S)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,7 +94,8 @@ def notes(inputs: Inputs) -> list[str]:
     said = [
         GavelInputs.of(inputs).speeds_note,
         TRACE_NOTE,
-        f"Seed {inputs.seed}; the paper has three. Jobs {first} to {last} are measured.",
+        f"Seed {inputs.seed}; the paper has three. Jobs {first} to {last} are measured"
+        + (f" of {scale.jobs}." if inputs.quick else "; others keep coming until they are done."),
     ]
     if inputs.quick:
         size = f"{scale.gpus} GPUs of each type instead of 36, {scale.part:.2f} of the load"

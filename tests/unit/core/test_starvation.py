@@ -47,7 +47,7 @@ def _rounds(jobs: tuple[Job, ...], policy: str, gpus: int, rounds: int) -> Itera
 
 
 def _share(one: Job, gpu_type: str, memory: Memory) -> float:
-    return memory.solutions.last.get((one.name, gpu_type), 0.0)
+    return memory.solutions.last(one.name, gpu_type)
 
 
 @settings(deadline=None, max_examples=20)

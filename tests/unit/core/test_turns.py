@@ -3,11 +3,13 @@
 from collections import Counter
 from dataclasses import dataclass
 
+import numpy as np
 import pytest
 
 from support.planning import job
 from synergy_core.model import Job
-from synergy_core.policies.turns import SETTLING, in_turn
+from synergy_core.policies import turns
+from synergy_core.policies.turns import SETTLING
 
 
 @dataclass(frozen=True)
@@ -18,9 +20,19 @@ class _Share:
     priority: float = 1.0
     pressed: bool = False
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        return (self.job.name,)
+
+def in_turn(shares: list[_Share], number: int) -> list[_Share]:
+    """The shares in the order in which the round serves them."""
+    by_arrival = sorted(shares, key=lambda one: (one.job.arrival_s, one.job.name, one.gpu_type))
+    types = sorted({one.gpu_type for one in shares})
+    arrays = turns.Shares(
+        share=np.array([one.share for one in by_arrival]),
+        priority=np.array([one.priority for one in by_arrival]),
+        gpus=np.array([float(one.job.gpus) for one in by_arrival]),
+        type_=np.array([types.index(one.gpu_type) for one in by_arrival]),
+        pressed=np.array([one.pressed for one in by_arrival]),
+    )
+    return [by_arrival[place] for place in turns.in_turn(arrays, number).tolist()]
 
 
 def _shares(*shares: float, gpu_type: str = "V100") -> list[_Share]:
