@@ -48,6 +48,7 @@ PolicyName = Literal[
 ]  # fmt: skip
 MechanismName = Literal["proportional", "greedy", "tune", "opt", "drf", "drf-tune", "tetris", "tetris-tune"]
 ColocationName = Literal["none", "thesis", "auto", "gavel"]
+EstimateName = Literal["none", "named", "all"]
 DEFAULT_POLICY_NAME = "default"
 
 
@@ -146,6 +147,14 @@ class SchedulingPolicySpec(ApiModel):
         ),
     ] = []
     mechanism: Annotated[MechanismName, Field(description="How CPU and memory are packed.")] = "tune"
+    estimate: Annotated[
+        EstimateName,
+        Field(
+            description="On which GPU types that a job may use and has no matrix for it goes by the throughput that "
+            "was measured while it ran there, or is estimated from other jobs: those that its "
+            "gpuTypes names, all, or none."
+        ),
+    ] = "named"
     colocation: Annotated[
         ColocationName,
         Field(

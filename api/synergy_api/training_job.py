@@ -335,6 +335,10 @@ class Allocation(ApiModel):
     proportional_steps_per_second: Annotated[
         float, Field(ge=0, description="Throughput at the GPU-proportional share.")
     ] = 0.0
+    estimated: Annotated[
+        bool | None,
+        Field(description="True where these throughputs are estimated: the job was never measured on this GPU type."),
+    ] = None
     shared_gpu: Annotated[SharedGPU | None, Field(description="On nodes with shared GPUs.")] = None
     reason: Annotated[str, Field(description="Why a revoked job leaves, in words.")] = ""
 
@@ -378,6 +382,43 @@ class PlacementSpeed(ApiModel):
     ] = 1
 
 
+ENOUGH_REPORTS = 5
+"""Reports of a throughput before anybody goes by it."""
+
+
+class MeasuredSpeed(ApiModel):
+    """How fast the job was on a GPU type that it has no matrix for, at its GPU-proportional share."""
+
+    gpu_type: Annotated[str, Field(description="GPU type it ran on.")]
+    steps_per_second: Annotated[float, Field(gt=0, description="Measured throughput, the mean of the reports.")]
+    reports: Annotated[
+        int, Field(ge=1, description="Reports that the mean is of, 100 at the most: older ones fade.")
+    ] = 1
+    estimated_steps_per_second: Annotated[
+        float | None, Field(gt=0, description="What plans went by before, where that was an estimate.")
+    ] = None
+
+    @property
+    def is_known(self) -> bool:
+        """Whether there are reports enough for plans to go by it."""
+        return self.reports >= ENOUGH_REPORTS
+
+    @property
+    def error_of_estimate(self) -> float | None:
+        """How far the estimate was off, relative to what was measured; None where there was none, or too few reports
+        yet."""
+        if self.estimated_steps_per_second is None or not self.is_known:
+            return None
+        return abs(self.estimated_steps_per_second / self.steps_per_second - 1.0)
+
+
+class SpeedEstimate(ApiModel):
+    """A throughput that nobody measured: what a job that is like this one gains on the GPU type."""
+
+    gpu_type: Annotated[str, Field(description="GPU type it is estimated for.")]
+    steps_per_second: Annotated[float, Field(gt=0, description="Throughput at the GPU-proportional share.")]
+
+
 class Progress(ApiModel):
     """What rank 0 last reported. Owned by the extender's lease endpoint."""
 
@@ -406,6 +447,10 @@ class Progress(ApiModel):
         list[PlacementSpeed],
         Field(max_length=16, description="Throughputs measured so far, by GPU type and number of nodes."),
     ] = []
+    measured: Annotated[
+        list[MeasuredSpeed],
+        Field(max_length=16, description="Throughputs measured on GPU types without a matrix."),
+    ] = []
     gpu_partners: Annotated[
         list[str], Field(max_length=47, description="Jobs that were seen on its GPU when it reported.")
     ] = []
@@ -427,7 +472,7 @@ class TrainingJobStatus(ApiModel):
 
     Field ownership: operator - observedGeneration, phase, problem, conditions, profile, workers, sizeLimits,
     service, times;
-    extender - allocation, queue, late, marks (leader), progress (any replica).
+    extender - allocation, queue, late, marks, estimates (leader), progress (any replica).
     """
 
     observed_generation: Annotated[
@@ -448,6 +493,10 @@ class TrainingJobStatus(ApiModel):
     queue: QueueStatus | None = None
     late: Late | None = None
     marks: Marks | None = None
+    estimates: Annotated[
+        list[SpeedEstimate] | None,
+        Field(max_length=64, description="Throughputs that plans go by and nobody measured, by GPU type."),
+    ] = None
     progress: Progress | None = None
 
 

@@ -44,6 +44,14 @@ class Metrics:
             ["served"],
             registry=self.registry,
         )
+        self.estimated_speeds = Gauge(
+            f"{prefix}_estimated_speeds", "Speeds of jobs on GPU types that are estimated.", registry=self.registry
+        )
+        self.estimate_error = Gauge(
+            f"{prefix}_estimate_error",
+            "How far estimated speeds were off, relative to what was measured since: the mean over the jobs there are.",
+            registry=self.registry,
+        )
         self.rounds = Counter(f"{prefix}_rounds_total", "Rounds planned.", registry=self.registry)
         self.late_rounds = Counter(
             f"{prefix}_late_rounds_total", "Rounds that began before their plan was written.", registry=self.registry

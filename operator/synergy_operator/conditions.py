@@ -10,11 +10,12 @@ from synergy_api.timestamps import format_time
 
 VALID: Final = "Valid"
 PROFILED: Final = "Profiled"
+SPEEDS: Final = "SpeedsMeasured"
 RUNNING: Final = "Running"
 RESOURCES: Final = "ResourcesAsPlanned"
 ON_TIME: Final = "OnTime"
 FINISHED: Final = "Finished"
-ORDER: Final = (VALID, PROFILED, RUNNING, RESOURCES, ON_TIME, FINISHED)
+ORDER: Final = (VALID, PROFILED, SPEEDS, RUNNING, RESOURCES, ON_TIME, FINISHED)
 
 _LONGEST_MESSAGE: Final = 4096
 

@@ -24,8 +24,22 @@ from synergy_api.training_job import (
 from synergy_operator import profile_run, training_run, ttl
 from synergy_operator.actions import Action, Actions, ApplyStatus, DeleteTrainingJob
 from synergy_operator.cleanup import leftovers
-from synergy_operator.conditions import FINISHED, ON_TIME, PROFILED, RESOURCES, RUNNING, VALID, Verdict, no, write, yes
+from synergy_operator.conditions import (
+    FINISHED,
+    ON_TIME,
+    PROFILED,
+    RESOURCES,
+    RUNNING,
+    SPEEDS,
+    VALID,
+    Verdict,
+    no,
+    write,
+    yes,
+)
 from synergy_operator.deadline import on_time, seconds_left, still_said
+from synergy_operator.estimated_speeds import speeds_measured
+from synergy_operator.estimated_speeds import still_said as still_estimated
 from synergy_operator.events import events
 from synergy_operator.fingerprint import fingerprint
 from synergy_operator.image_change import noted, outdated
@@ -81,7 +95,9 @@ def reconcile(observed: Observed, now: float) -> Actions:
 
 def operator_part(status: TrainingJobStatus) -> TrainingJobStatus:
     """The fields of the status that the operator owns."""
-    return status.model_copy(update={"allocation": None, "queue": None, "late": None, "marks": None, "progress": None})
+    return status.model_copy(
+        update={"allocation": None, "queue": None, "late": None, "marks": None, "estimates": None, "progress": None}
+    )
 
 
 def _decide(observed: Observed, spec: TrainingJobSpec, problem: Finding | None, now: float) -> _Next:
@@ -170,13 +186,14 @@ def _act(observed: Observed, spec: TrainingJobSpec, following: _Next, now: float
     verdicts: dict[str, Verdict | None] = {
         VALID: yes(accepted(spec)) if following.problem is None else no(following.problem),
         PROFILED: following.profiled,
+        SPEEDS: speeds_measured(job.status),
         RUNNING: following.running,
         ON_TIME: on_time(spec.slo, job.status, end.phase if end is not None else None, now),
         FINISHED: yes(end.finding) if end is not None else no(say(Reason.NOT_FINISHED)),
         **(step.verdicts if step is not None else {}),
     }
     old = [c for c in job.status.conditions if c.type != RESOURCES or RESOURCES in verdicts]
-    old = [c for c in old if still_said(c, spec.slo)]
+    old = [c for c in old if still_said(c, spec.slo) and still_estimated(c, job.status)]
     status = TrainingJobStatus(
         observed_generation=job.generation,
         phase=following.phase,

@@ -81,7 +81,7 @@ def job_manifest(name: str = "job", **spec: Any) -> Json:
     }
 
 
-EXTENDERS = ("allocation", "queue", "late", "marks", "progress")
+EXTENDERS = ("allocation", "queue", "late", "marks", "estimates", "progress")
 """The extender's part of a status."""
 
 

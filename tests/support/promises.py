@@ -124,7 +124,8 @@ def never_slower_than_proportional(snapshot: Snapshot, plan: Plan) -> None:
             continue
         profile = job.profiles.get(a.gpu_type)
         if profile is None:
-            assert a.steps_per_s == a.proportional_steps_per_s == 0.0
+            assert a.steps_per_s == a.proportional_steps_per_s
+            assert a.estimated or a.steps_per_s in (0.0, job.measured.get(a.gpu_type))
             continue
         total = {name: sum(amount(w, name) for w in a.workers) for name in dimensions(snapshot)}
         now = speed(profile, total.pop("cpu_millis"), total.pop("memory_bytes"), total)

@@ -11,6 +11,7 @@ from synergy_api.training_job import TrainingJobStatus
 _CONDITIONS: Final = {
     "Valid": Place.VALID,
     "Profiled": Place.PROFILED,
+    "SpeedsMeasured": Place.SPEEDS,
     "Running": Place.RUNNING,
     "ResourcesAsPlanned": Place.RESOURCES,
     "OnTime": Place.ON_TIME,

@@ -12,6 +12,7 @@ class Place(StrEnum):
 
     VALID = "TrainingJob, `Valid`"
     PROFILED = "TrainingJob, `Profiled`"
+    SPEEDS = "TrainingJob, `SpeedsMeasured`"
     RUNNING = "TrainingJob, `Running`"
     RESOURCES = "TrainingJob, `ResourcesAsPlanned`"
     ON_TIME = "TrainingJob, `OnTime`"

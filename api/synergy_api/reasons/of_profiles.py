@@ -70,6 +70,23 @@ PROFILES: Final[dict[Reason, Entry]] = {
         "the image's name stands for {new} by now, measured was {old}; the job is measured anew before its next run",
         event="Normal",
     ),
+    Reason.SPEEDS_ESTIMATED: Entry(
+        (Place.SPEEDS,),
+        "estimated from other jobs, in steps/s: {speeds}",
+        means="The job names GPU types in spec.gpuTypes that it has no matrix for. It is placed there by what a job "
+        "that is like it gains on them, and has its whole GPU-proportional share there. Once it has run on a type, "
+        "what was measured stands in place of the estimate.",
+    ),
+    Reason.ESTIMATES_CHECKED: Entry(
+        (Place.SPEEDS,), "measured where it was estimated before, in steps/s: {speeds}", event="Normal"
+    ),
+    Reason.ESTIMATE_OFF: Entry(
+        (Place.SPEEDS,),
+        "measured where it was estimated before, in steps/s: {speeds}",
+        means="An estimate was more than 25 % off. Plans go by the measured throughput now; until then they may have "
+        "had the job on a GPU type that others gain more from.",
+        event="Warning",
+    ),
     Reason.NO_NODE_TO_PROFILE: Entry(
         _P,
         "no node of an allowed GPU type ({wanted}) takes pods now",

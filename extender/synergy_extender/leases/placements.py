@@ -25,9 +25,12 @@ def placements_after(
 
     Speeds are taken relative to what the plan expects of the present CPU and memory, so that placements differ in
     where the workers lie alone; where it expects none there is nothing to go by, and nothing is measured, nor while
-    others are to have its GPU too. A job that has lain in more ways than are kept forgets the oldest.
+    others are to have its GPU too, nor where what it expects is an estimate. A job that has lain in more ways than are
+    kept forgets the oldest.
     """
     if allocation is None or allocation.run != run or not allocation.workers or not allocation.steps_per_second:
+        return list(before)
+    if allocation.estimated:
         return list(before)
     if allocation.shared_gpu is not None and (allocation.shared_gpu.asked or allocation.shared_gpu.seen):
         return list(before)

@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from synergy_api.timestamps import format_time, parse_time
 from synergy_api.training_job import Progress, RunOutcome
 from synergy_extender.cluster.views import JobView, Key
+from synergy_extender.leases.measured_speeds import measured_after
 from synergy_extender.leases.placements import placements_after
 from synergy_extender.sharing.measured import partners_now, shared_after
 
@@ -79,6 +80,7 @@ def progress_after(job: JobView, reported: Reported, now: float, others: Mapping
         resume_seconds=known.resume_seconds if report.resume_seconds is None else report.resume_seconds,
         gpu_uuids=report.gpu_uuids,
         placements=placements_after(known.placements, job.status.allocation, reported.run, report.steps_per_second),
+        measured=measured_after(known.measured, job, reported.run, report.steps_per_second),
         gpu_partners=partners_now(job, reported.run, others),
     )
     return progress.model_copy(update={"shared": shared_after(known, progress, job, others, now)})

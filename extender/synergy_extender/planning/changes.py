@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 from synergy_api.queues import Marks
-from synergy_api.training_job import Allocation, Late, QueueStatus
+from synergy_api.training_job import Allocation, Late, QueueStatus, SpeedEstimate
 from synergy_extender.cluster.views import JobView
 
 
@@ -35,6 +35,7 @@ class StatusChange:
     queue: QueueStatus | None
     marks: Marks | None = None
     late: Late | None = None
+    estimates: list[SpeedEstimate] | None = None
 
 
 @dataclass
@@ -46,12 +47,14 @@ class Draft:
     queue: QueueStatus | None
     marks: Marks | None
     late: Late | None
+    estimates: list[SpeedEstimate] | None = None
     kind: Kind = Kind.POSITION
 
     @classmethod
     def of(cls, job: JobView) -> "Draft":
         """What stands now."""
-        return cls(job, job.status.allocation, job.status.queue, job.status.marks, job.status.late)
+        status = job.status
+        return cls(job, status.allocation, status.queue, status.marks, status.late, status.estimates)
 
     @property
     def granted(self) -> Allocation | None:
@@ -68,9 +71,9 @@ class Draft:
         status = self.job.status
         kind = self.kind
         if self.allocation == status.allocation:
-            rest = self.marks == status.marks and self.late == status.late
+            rest = (self.marks, self.late, self.estimates) == (status.marks, status.late, status.estimates)
             if rest and self.queue == status.queue:
                 return None
             same = self.queue is not None and status.queue is not None and self.queue.reason == status.queue.reason
             kind = Kind.POSITION if same and rest else Kind.QUEUE
-        return StatusChange(self.job, kind, self.allocation, self.queue, self.marks, self.late)
+        return StatusChange(self.job, kind, self.allocation, self.queue, self.marks, self.late, self.estimates)

@@ -4,7 +4,7 @@ from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from synergy_api.training_job import FINISHED, Late
+from synergy_api.training_job import FINISHED, Late, SpeedEstimate
 from synergy_core import model as core
 from synergy_extender.cluster.pod_index import PodIndex
 from synergy_extender.cluster.state import ClusterState
@@ -26,6 +26,11 @@ from synergy_extender.sharing.partners import Coming, movers
 NOT_ADMITTED_SECONDS = 120.0
 """A granted run gives its place back when its room has not come free this long after it was granted, or after the pods
 there that were told to go had to be gone by their grace periods."""
+
+_DIGITS = 3
+"""Of an estimate that is told: with more, each job that comes or goes would change those of all others."""
+_MOST_ESTIMATES = 64
+"""Of one job, that are told."""
 
 SUSPENDED = "spec.suspend is true"
 NODE_UNUSABLE = "a planned node takes no new pods any more; the job is planned anew"
@@ -104,6 +109,7 @@ def decide(
     admit(drafts.values(), ledger, state.pods, assumed, ByOrder(drafts.values(), state, assumed, kept))
     _tell_queue(drafts, moment.now, result)
     _tell_late(drafts, moment.now, result)
+    _tell_estimates(drafts, moment.now, result)
     for draft in drafts.values():
         if draft.job.uid in counted and is_over(draft.job):
             draft.marks = marks.counted(draft.job)
@@ -262,6 +268,19 @@ def _tell_late(drafts: Mapping[Key, Draft], now: float, result: PlanResult | Non
         elif result is not None and standing(draft.job, now) in (Standing.WAITING, Standing.HOLDING):
             found = late.get(str(key))
             draft.late = Late(reason=found.reason, message=found.message) if found is not None else None
+
+
+def _tell_estimates(drafts: Mapping[Key, Draft], now: float, result: PlanResult | None) -> None:
+    """Which throughputs of a job are estimated; who had no part in the plan hears nothing new."""
+    found: dict[str, list[SpeedEstimate]] = {}
+    for one in result.plan.estimates if result is not None else ():
+        speed = float(f"{one.steps_per_s:.{_DIGITS}g}")
+        found.setdefault(one.job, []).append(SpeedEstimate(gpu_type=one.gpu_type, steps_per_second=speed))
+    for key, draft in drafts.items():
+        if draft.job.status.phase in FINISHED:
+            draft.estimates = None
+        elif result is not None and standing(draft.job, now) in (Standing.WAITING, Standing.HOLDING):
+            draft.estimates = found.get(str(key), [])[:_MOST_ESTIMATES] or None
 
 
 def _keeps(draft: Draft, now: float, wanted: tuple[Standing, ...]) -> bool:

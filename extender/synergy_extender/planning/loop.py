@@ -271,7 +271,8 @@ def _signature(built: BuiltSnapshot, policy: PolicyInForce) -> tuple[Any, ...]:
     """What a fill plan hangs on beside the clock: with the same free room and the same jobs nobody can enter anew."""
     jobs = tuple(
         (job.name, job.gpus, job.purpose, job.gpu_types, job.nodes, job.placement, job.running is None,
-         job.cpu_millis_min, job.memory_bytes_min, job.cpu_millis_max, job.memory_bytes_max, tuple(job.profiles))
+         job.cpu_millis_min, job.memory_bytes_min, job.cpu_millis_max, job.memory_bytes_max, tuple(job.profiles),
+         tuple(job.measured))
         for job in built.snapshot.jobs
     )  # fmt: skip
     return built.snapshot.nodes, jobs, tuple(sorted(built.refused)), policy.spec

@@ -72,6 +72,7 @@ def plan_config(policy: PolicyInForce, mode: core.Mode) -> core.PlanConfig:
         mode=mode,
         colocation=spec.colocation,
         aware=not spec.agnostic,
+        estimate=spec.estimate,
         profile_gpu_percent=spec.profiling.max_gpu_percent,
         queues=core.PriorityQueues(
             thresholds_gpu_s=thresholds(spec.queues, policy.history),

@@ -16,6 +16,7 @@ from synergy_api.timestamps import format_time
 from synergy_core.model import SharesFrom
 from synergy_extender.cluster.cache import ClusterCache
 from synergy_extender.cluster.state import ClusterState
+from synergy_extender.leases.measured_speeds import errors_of_estimates
 from synergy_extender.leases.placements import sizes_of
 from synergy_extender.metrics import Metrics
 from synergy_extender.planning.conditions import news, policy_statuses, pool_statuses
@@ -106,6 +107,9 @@ class Publisher:
         self._metrics.queue_length.set(stands.count(Standing.WAITING) + stands.count(Standing.BACKING_OFF))
         self._metrics.allocations.labels("granted").set(stands.count(Standing.HOLDING))
         self._metrics.allocations.labels("revoked").set(stands.count(Standing.LEAVING))
+        self._metrics.estimated_speeds.set(sum(len(job.status.estimates or ()) for job in state.jobs.values()))
+        errors = [error for job in state.jobs.values() for error in errors_of_estimates(job)]
+        self._metrics.estimate_error.set(sum(errors) / len(errors) if errors else 0.0)
         total: dict[str, int] = {}
         held: dict[str, int] = {}
         for capacity in state.capacities:

@@ -10,6 +10,7 @@ from synergy_api.timestamps import parse_time
 from synergy_api.training_job import Allocation, NodeShare, Progress, Slo, TrainingJobStatus
 from synergy_core import model as core
 from synergy_extender.cluster.views import JobView
+from synergy_extender.leases.measured_speeds import measured_speeds
 from synergy_extender.leases.placements import Sizes, spread_speed
 from synergy_extender.planning.marks import marks_of, started_s
 from synergy_extender.planning.standing import (
@@ -48,6 +49,7 @@ def training(
         tenant=spec.tenant or job.key.namespace,
         gpu_types=tuple(spec.gpu_types),
         profiles=job.profiles,
+        measured=measured_speeds(job),
         steps_total=spec.steps,
         steps_done=steps_done(job),
         attained_gpu_s=attained_gpu_seconds(job, now),
@@ -178,6 +180,7 @@ def held(job: JobView, allocation: Allocation, partners: tuple[str, ...] = ()) -
         workers=core_shares(allocation.planned or allocation.workers),
         steps_per_s=allocation.steps_per_second,
         proportional_steps_per_s=allocation.proportional_steps_per_second,
+        estimated=allocation.estimated is True,
         shares_gpu_with=partners[0] if len(partners) == 1 else partners or None,
     )
 

@@ -112,3 +112,24 @@ async def test_cost_and_deadlines_decide_who_runs_where_and_everybody_hears_why(
     finally:
         for name in ("a100", "v100", "t4"):
             await kube.delete(GPU_POOLS, name)
+
+
+async def test_a_type_without_a_matrix_is_estimated_until_it_was_measured(
+    kube: KubeClient, operator: Operator, follow: Follow, two_types: None
+) -> None:
+    """The only job with both matrices is half as fast on V100s; so the other is taken to be."""
+    await follow("InForce", policy="max-throughput", roundSeconds=3600)
+    await operator.submit("known", **job(operator, {V100: 2.0, T4: 4.0}))
+    assert (await operator.allocation("known", state="Granted"))["gpuType"] == T4
+    named = {**job(operator, {T4: 6.0}), "gpuTypes": [V100, T4]}
+    await operator.submit("new", **named)
+    place = await operator.allocation("new", state="Granted")
+    assert (place["gpuType"], place["estimated"], place["stepsPerSecond"]) == (V100, True, pytest.approx(3.0))
+    assert (await operator.job("new"))["status"]["estimates"] == [{"gpuType": V100, "stepsPerSecond": 3.0}]
+    measured = {"gpuType": V100, "stepsPerSecond": 2.5, "reports": 5, "estimatedStepsPerSecond": 3.0}
+    await operator.write("new", progress={"measured": [measured]})
+
+    async def measured_only() -> bool:
+        return "estimates" not in (await operator.job("new"))["status"]
+
+    await eventually(measured_only, seconds=20, what="the estimate to go")

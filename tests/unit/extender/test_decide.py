@@ -1,6 +1,7 @@
 """From a plan to changes of status."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -357,3 +358,25 @@ def test_who_will_be_late_is_told_once_and_no_longer_than_the_plan_says_so() -> 
 def test_who_is_done_or_has_no_deadline_any_more_is_not_late(more: dict[str, Any]) -> None:
     status = {**more["status"], "late": {"reason": "DeadlinePast", "message": ""}}
     assert only(decided(cluster(NODES, [job("j", spec=more["spec"], status=status)]), MID_ROUND)).late is None
+
+
+def estimating(*estimates: tuple[str, float]) -> core.Plan:
+    told = tuple(
+        core.Estimate(job="team/j", gpu_type=gpu_type, steps_per_s=speed, reference="team/x")
+        for gpu_type, speed in estimates
+    )
+    return replace(plan(), estimates=told)
+
+
+def test_what_is_estimated_of_a_job_is_told_as_long_as_the_plan_goes_by_it() -> None:
+    made = estimating(("A100", 7.123456), ("T4", 1.0))
+    change = only(decided(cluster(NODES, [job("j")]), MID_ROUND, made, "fill"))
+    written = [{"gpuType": "A100", "stepsPerSecond": 7.12}, {"gpuType": "T4", "stepsPerSecond": 1.0}]
+    assert body_of(change.job, change)["status"]["estimates"] == written, "and not from which job"
+    told = cluster(NODES, [job("j", status={"estimates": written})])
+    assert decided(told, MID_ROUND, estimating(("A100", 7.1211), ("T4", 1.0)), "fill").changes == []
+    assert decided(told, MID_ROUND).changes == [], "without a plan the old words stand"
+    gone = only(decided(told, MID_ROUND, plan(), "fill"))
+    assert "estimates" not in body_of(gone.job, gone)["status"]
+    done = cluster(NODES, [job("j", status={"phase": "Succeeded", "estimates": written})])
+    assert only(decided(done, MID_ROUND)).estimates is None

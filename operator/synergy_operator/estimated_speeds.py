@@ -1,0 +1,35 @@
+"""Whether the speeds that plans go by were all measured: what is estimated, and how good the estimates turned out."""
+
+from synergy_api.base import Condition
+from synergy_api.reasons import Reason, say
+from synergy_api.training_job import MeasuredSpeed, TrainingJobStatus
+from synergy_operator.conditions import SPEEDS, Verdict, no, yes
+
+OFF = 0.25
+"""An estimate that was further off, relative to what was measured, is worth an event."""
+
+
+def speeds_measured(status: TrainingJobStatus) -> Verdict | None:
+    """The condition `SpeedsMeasured`; None where no speed of the job is or was estimated."""
+    if status.estimates:
+        found = ", ".join(f"{one.gpu_type} {one.steps_per_second:.3g}" for one in status.estimates)
+        return no(say(Reason.SPEEDS_ESTIMATED, speeds=found))
+    checked = _checked(status)
+    if not checked:
+        return None
+    found = ", ".join(
+        f"{one.gpu_type} {one.steps_per_second:.3g} ({error:.0%} off what was estimated)" for one, error in checked
+    )
+    off = any(error > OFF for _, error in checked)
+    return yes(say(Reason.ESTIMATE_OFF if off else Reason.ESTIMATES_CHECKED, speeds=found))
+
+
+def still_said(condition: Condition, status: TrainingJobStatus) -> bool:
+    """Whether a condition may stay: that of estimates that are gone may not."""
+    return condition.type != SPEEDS or bool(status.estimates or _checked(status))
+
+
+def _checked(status: TrainingJobStatus) -> list[tuple[MeasuredSpeed, float]]:
+    """What was measured where it had been estimated, and how far the estimate was off."""
+    measured = status.progress.measured if status.progress is not None else []
+    return [(one, error) for one in measured if (error := one.error_of_estimate) is not None]
