@@ -10,6 +10,9 @@ from synergy_core.allocation.shares import isolated_throughput
 from synergy_core.model import FieldError, Job, Tenant
 from synergy_core.policies.queue import Queue
 
+_MOST_STEPS = 1e15
+"""What a job that has no end can have left to do; more is more than a job can train."""
+
 Speeds = Mapping[str, float]
 """Steps per second by GPU type; above 0."""
 
@@ -80,4 +83,4 @@ def _of(jobs: Sequence[Job], value: Callable[[Job], float]) -> Floats:
 def _steps(queue: Queue, job: Job, speed: float) -> float:
     if job.steps_total is not None:
         return max(1.0, float(job.steps_total - job.steps_done))
-    return speed * max(sum(job.received_s.values()), queue.round_s)
+    return min(_MOST_STEPS, speed * max(sum(job.received_s.values()), queue.round_s))

@@ -197,6 +197,13 @@ def test_a_solver_that_does_not_cope_stops_nobody(monkeypatch: pytest.MonkeyPatc
     assert (result.shares_from, _types(result)) == ("isolated", {"a": "V100"})
 
 
+@pytest.mark.parametrize("policy", ["allox", "makespan", "sjf", "finish-time-fairness"])
+def test_a_job_without_an_end_and_with_any_time_behind_it_has_a_finite_rest(policy: str) -> None:
+    old = replace(_typed("old", V100=1e9), received_s={"V100": 1e300}, steps_total=None)
+    result = plan(Snapshot(nodes=DEAR_AND_CHEAP, jobs=(old,)), PlanConfig(policy=policy))
+    assert _types(result) == {"old": "V100"}
+
+
 def test_deadlines_that_are_not_looked_at_in_time_stop_nobody() -> None:
     snapshot = Snapshot(nodes=DEAR_AND_CHEAP, jobs=(_typed("a", V100=20.0, deadline_s=HOUR),))
     result = plan(snapshot, PlanConfig(policy="min-cost-slo"), _memory(0.0))
