@@ -106,6 +106,14 @@ class Profiling(ApiModel):
         bool,
         Field(description="Measure a job that reads through the data cache at one point with less memory as well."),
     ] = True
+    max_gpu_types: Annotated[
+        int | None,
+        Field(
+            ge=2,
+            description="GPU types that a job is measured on at the most, different ones for different jobs; by "
+            "default all. On the others plans go by estimates, where estimate says so.",
+        ),
+    ] = None
     max_sweep_points: Annotated[
         int, Field(ge=4, le=240, description="Points of a Sweep at the most, over all GPU types of a job.")
     ] = 64

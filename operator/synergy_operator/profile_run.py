@@ -30,6 +30,7 @@ from synergy_operator.profile_series import (
     next_series,
     points_on,
     publication,
+    types_to_measure,
 )
 from synergy_operator.profile_size import ProfileSize, profile_size
 from synergy_operator.profile_target import next_target
@@ -157,7 +158,7 @@ def _measure(series: _Series) -> ProfileStep:
         size,
         tuple(series.standing.profile.points),
         series.observed.cluster.profiling,
-        gpu_types=len(series.observed.cluster.allowed_types(series.spec.gpu_types)),
+        gpu_types=types_to_measure(series.spec, series.observed.cluster),
         check=size.gpu_type not in series.standing.profile.unchecked,
     )
     if target is None:

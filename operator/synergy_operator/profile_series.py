@@ -78,10 +78,26 @@ def completed(
 
 
 def missing_types(profile: ProfileStatus, spec: TrainingJobSpec, cluster: Cluster) -> tuple[str, ...]:
-    """Allowed GPU types without a matrix whose nodes take pods now, in order of name."""
+    """Allowed GPU types that are to be measured and have no matrix yet, whose nodes take pods now, in order of name.
+
+    Where not all are to be measured, which ones hangs on the job's fingerprint: so that other jobs are measured on what
+    this one is not, and each can be a reference for the others.
+    """
     have = {matrix.gpu_type for matrix in profile.matrices}
     kinds = cluster.allowed_types(spec.gpu_types)
-    return tuple(k for k in kinds if k not in have and any(node.schedulable for node in cluster.by_type[k]))
+    most = cluster.profiling.max_gpu_types
+    missing = [k for k in kinds if k not in have and any(node.schedulable for node in cluster.by_type[k])]
+    if most is None:
+        return tuple(missing)
+    first = int(profile.fingerprint[:8] or "0", 16) % max(1, len(kinds))
+    in_turn = [k for k in (*kinds[first:], *kinds[:first]) if k in missing]
+    return tuple(sorted(in_turn[: max(0, most - len(have.intersection(kinds)))]))
+
+
+def types_to_measure(spec: TrainingJobSpec, cluster: Cluster) -> int:
+    """On how many GPU types the job is measured in all."""
+    kinds, most = len(cluster.allowed_types(spec.gpu_types)), cluster.profiling.max_gpu_types
+    return kinds if most is None else min(kinds, most)
 
 
 def size_on(gpu_type: str, spec: TrainingJobSpec, cluster: Cluster) -> ProfileSize:

@@ -152,6 +152,7 @@ FULL_POLICY: Manifest = {
             "demandTolerancePercent": 10,
             "checkMemoryModel": False,
             "maxSweepPoints": 24,
+            "maxGpuTypes": 2,
         },
     },
 }
