@@ -18,7 +18,7 @@ REPORT ?=
 MINUTES ?= 5
 TIMES ?= 10
 
-.PHONY: help setup lock format lint types imports check crds images images-docker sbom unit properties coverage prerequisites integration integration-product integration-devcluster test-e2e chaos chaos-outage chaos-short pairings test side-by-side demo demo-kind
+.PHONY: help setup lock format lint types imports check crds images images-docker sbom unit properties coverage prerequisites integration integration-product integration-devcluster test-e2e chaos chaos-outage chaos-short pairings fidelity test side-by-side demo demo-kind
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "%-14s %s\n", $$1, $$2}'
@@ -51,7 +51,7 @@ lint: setup ## format and lint, changing nothing
 types: setup ## mypy, strict
 	$(BIN)/mypy
 	MYPYPATH=examples:job $(BIN)/mypy examples/*.py
-	MYPYPATH=tests:core:api:kube:operator:extender:profiler-job:job:cli:devcluster:simulator $(BIN)/mypy tests/support tests/chaos
+	MYPYPATH=tests:core:api:kube:operator:extender:profiler-job:job:cli:devcluster:simulator $(BIN)/mypy tests/support tests/chaos tests/fidelity
 
 imports: setup ## which room may import which
 	$(BIN)/lint-imports
@@ -108,6 +108,9 @@ chaos-outage: setup prerequisites ## jobs train on while the control plane is aw
 
 chaos-short: setup prerequisites ## each kind of fault once, a short outage, gangs that got stuck
 	$(APART) $(BIN)/pytest tests/chaos
+
+fidelity: setup prerequisites ## is a cluster of three GPU types as fast as the simulator says: 15 minutes
+	$(BIN)/pytest tests/fidelity -s
 
 test: check prerequisites ## everything; from nothing on a new machine
 	$(ON_DEVCLUSTER) $(MAKE) side-by-side test-e2e
