@@ -78,7 +78,13 @@ def test_bad_arguments_are_one_line(tmp_path: Path, arguments: tuple[str, ...], 
 
 def test_bench_has_each_run_beside_the_authors(monkeypatch: pytest.MonkeyPatch) -> None:
     kind = bench_simulator.Kind(
-        "tiny", 1, lambda source: source.drawn(20, 4.0), None, ("fifo",), {"proportional": 1000.0}, 60.0
+        "tiny",
+        lambda source: source.on_nodes(1, source.drawn(20, 4.0)),
+        None,
+        (
+            bench_simulator.Case("fifo", "proportional", 60.0, 1000.0),
+            bench_simulator.Case("fifo", "tune", 60.0, aware=False),
+        ),
     )
     monkeypatch.setattr(bench_simulator, "KINDS", (kind,))
     result = CliRunner().invoke(main, ["bench", "simulator", "--json"])
@@ -90,6 +96,7 @@ def test_bench_has_each_run_beside_the_authors(monkeypatch: pytest.MonkeyPatch) 
     assert tuned["avg_jct_h"] <= usual["avg_jct_h"]
     table = CliRunner().invoke(main, ["bench", "simulator"]).stdout
     assert table.splitlines()[2].split()[:3] == ["tiny", "fifo", "proportional"]
+    assert table.splitlines()[3].split()[:4] == ["tiny", "fifo,", "agnostic", "tune"]
 
 
 def test_bench_without_its_data_is_one_line() -> None:
