@@ -10,7 +10,7 @@ event; a round in which nothing can have changed is passed over:
 
 import heapq
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import ceil, floor, inf
 
@@ -19,6 +19,7 @@ from synergy_core.memory import Memory
 from synergy_core.model import Allocation, ColocationMode, Mode, Plan, PlanConfig, PriorityQueues, Snapshot, Tenant
 from synergy_core.plan import plan
 from synergy_core.policies.time_shares import NAMES, WITH_PAIRS
+from synergy_simulator.partial import PartialProfiles
 from synergy_simulator.run import Run
 from synergy_simulator.selection import ORDER_NEVER_CHANGES, SELECTS_BY_GPUS, SHARES_TIME, ranking, same_ones_run
 from synergy_simulator.sharing import Truth
@@ -59,6 +60,9 @@ class Options:
     """As in `PlanConfig`."""
     pack_limit: float | None = None
     """As in `PlanConfig`: jobs with a larger skew are packed, others spread."""
+    measured_types: int | None = None
+    """GPU types on which each job is measured before it runs, different ones for different models; on the others the
+    planner goes by estimates, until the job ran there. None: all."""
     profiling_s: float = 0.0
     """Seconds of the profile run on its own GPUs that each job goes through before it is in line (section 3.1)."""
     fill: bool = True
@@ -102,6 +106,8 @@ class Outcome:
     wall_s: float
     first_s: float
     """When the first job arrived."""
+    estimate_errors: Sequence[float] = ()
+    """How far each estimate was off that a job ran by, relative to its real speed."""
 
     @property
     def rounds(self) -> int:
@@ -154,6 +160,7 @@ class _Simulation:
         self._watch = watch
         self._memory = Memory()
         self._together = Together(replace(options.truth, measured=workload.pairs))
+        self._partial = PartialProfiles(options.measured_types)
         self._predictors = {**workload.pairs, **options.predictors}
         self._now = 0.0
         self._coming = 0
@@ -207,6 +214,7 @@ class _Simulation:
             self._plan_s,
             time.perf_counter() - started,
             first,
+            self._partial.errors,
         )
 
     # Time
@@ -263,6 +271,7 @@ class _Simulation:
         run = Run(
             task,
             profiling_s=self._options.profiling_s,
+            profiles=self._partial.of(task),
             preemption_cost_s=self._pause_s(task),
             fewest_nodes=-(-task.gpus // self._largest_node),
             link_bytes_per_s=self._options.link_bytes_per_s,
@@ -313,7 +322,7 @@ class _Simulation:
 
     def _round(self) -> None:
         self._planned_round = round(self._now / self._options.round_s)
-        if self._together.measured(self._running.values(), self._now):
+        if self._together.measured(self._running.values(), self._now) | self._partial.learn(self._running.values()):
             self._settled = False
         foreseen = self._settled and self._options.reuse_plans and not self._moves_all_the_time and self._is_foreseen()
         if not self._active or foreseen:
@@ -389,7 +398,8 @@ class _Simulation:
         for name, allocation in given.items():
             run = self._active[name]
             if run.job.running != allocation:
-                self._give(run, allocation, self._together.steps_per_s(allocation, members))
+                real = self._partial.steps_per_s(run, allocation)
+                self._give(run, allocation, self._together.steps_per_s(allocation, members) if real is None else real)
                 changed = True
         return changed
 

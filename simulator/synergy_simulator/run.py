@@ -1,9 +1,10 @@
 """A job in the simulation: the planner's view of it, and its progress."""
 
+from collections.abc import Mapping
 from math import ceil
 
 from synergy_core import all_reduce
-from synergy_core.model import Allocation, Job, Shared
+from synergy_core.model import Allocation, Job, Profile, Shared
 from synergy_simulator.workload import Task
 
 
@@ -38,6 +39,10 @@ class LiveJob(Job):
         others = [one for one in self.shared if (one.gpu_type, one.partners) != (shared.gpu_type, shared.partners)]
         object.__setattr__(self, "shared", (*others, shared))
 
+    def measure(self, gpu_type: str, steps_per_s: float) -> None:
+        """Note how fast it is on a type that it has no matrix for."""
+        object.__setattr__(self, "measured", {**self.measured, gpu_type: steps_per_s})
+
     def wait(self, waiting_s: float) -> None:
         """Set how long it has waited."""
         object.__setattr__(self, "waiting_s", waiting_s)
@@ -56,6 +61,7 @@ class Run:
         "_fewest_nodes",
         "_link_bytes_per_s",
         "_preemption_cost_s",
+        "_profiles",
         "_shown",
         "ends_at",
         "finish_s",
@@ -80,11 +86,14 @@ class Run:
         task: Task,
         *,
         profiling_s: float,
+        profiles: Mapping[str, Profile] | None = None,
         preemption_cost_s: float = 0.0,
         fewest_nodes: int = 1,
         link_bytes_per_s: float | None = None,
     ) -> None:
+        """`profiles` are the matrices that the planner sees; by default all."""
         self.task = task
+        self._profiles = task.profiles if profiles is None else profiles
         self._preemption_cost_s = preemption_cost_s
         self._fewest_nodes = fewest_nodes
         self._link_bytes_per_s = link_bytes_per_s
@@ -119,7 +128,7 @@ class Run:
             weight=task.weight,
             tenant=task.tenant,
             gpu_types=tuple(task.profiles),
-            profiles=task.profiles,
+            profiles=self._profiles,
             steps_total=max(1, ceil(task.steps)),
             skew=task.skew,
             model_bytes=task.model_bytes,

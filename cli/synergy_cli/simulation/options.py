@@ -205,6 +205,12 @@ def run_options(command: Callable[..., Any]) -> Callable[..., Any]:
             click.option(
                 "--profiling-overhead", default=0.0, type=seconds, help="Seconds of each job's profile run on its GPUs."
             ),
+            click.option(
+                "--measured-types",
+                type=click.IntRange(1),
+                metavar="N",
+                help="Plans know a model on N GPU types only, estimate the others, and learn from runs there.",
+            ),
             click.option("--no-fill", is_flag=True, help="GPUs that fall free stay idle until the round ends."),
             click.option(
                 "--sharing",
@@ -325,6 +331,7 @@ def options_of(
     preemption_payback: float,
     pack_limit: float | None,
     profiling_overhead: float,
+    measured_types: int | None,
     no_fill: bool,
     sharing: bool,
     agnostic: bool,
@@ -354,6 +361,8 @@ def options_of(
     ):
         if asked:
             raise BadInputError(f"{option}: {policy} has no such variant; leave it out")
+    if measured_types is not None and mode != "none":
+        raise BadInputError("--measured-types: jobs that share a GPU need all their matrices; leave one of the two out")
     if tenants and policy != "hierarchical":
         raise BadInputError(f"--tenant: {policy} knows no tenants; leave it out or use --policy hierarchical")
     if measure is not None:
@@ -379,6 +388,7 @@ def options_of(
         preemption_payback=preemption_payback,
         pack_limit=pack_limit,
         profiling_s=profiling_overhead,
+        measured_types=measured_types,
         fill=not no_fill,
         colocation=mode,
         predictors=predictors_of(colocation_model, mode),

@@ -101,6 +101,8 @@ def test_options_change_what_they_say(inputs: Path) -> None:
         (("--sharing",), "--sharing: no job of the trace has a usage of the GPU; give --usage"),
         (("--sharing", "--policy", "srtf"), "--sharing: srtf has no such variant"),
         (("--policy", "las", "--agnostic"), "--agnostic: las has no such variant"),
+        (("--measured-types", "2", "--colocation", "auto"), "--measured-types: jobs that share a GPU need all"),
+        (("--measured-types", "0"), "Invalid value for '--measured-types': 0 is not in the range x>=1"),
         (("--tenant", "a=1"), "--tenant: fifo knows no tenants; leave it out or use --policy hierarchical"),
         (("--tenant", "a"), "Invalid value for '--tenant': must be NAME=WEIGHT"),
         (("--tenant", "a=-1"), "Invalid value for '--tenant': must be NAME=WEIGHT"),
@@ -333,3 +335,22 @@ def test_a_trace_of_an_impossible_load_is_not_written(inputs: Path, load: str) -
     assert result.exit_code == 2
     assert "--load" in result.output
     assert not out.exists()
+
+
+def test_with_few_types_measured_it_says_how_far_the_estimates_were_off(tmp_path: Path) -> None:
+    pool = "{{name: {0}, gpu_type: {0}, nodes: 1, gpus_per_node: 1, cpus_per_node: 3, memory_gib_per_node: 60}}"
+    speeds = {"K80": 1.0, "P100": 2.0, "V100": 4.0}
+    models = {
+        f"m{number}": {t: {"1": {"cpus": [1], "memory_gib": [1], "steps_per_s": [[s]]}} for t, s in speeds.items()}
+        for number in range(6)
+    }
+    rows = [f"j{number},0,1,m{number},{3000 + 500 * number}" for number in range(6)]
+    (tmp_path / "t.csv").write_text("\n".join(["job_id,arrival_s,gpus,model,steps", *rows]))
+    (tmp_path / "p.json").write_text(json.dumps({"models": models}))
+    (tmp_path / "c.yaml").write_text("\n".join(["pools:", *(f"  - {pool.format(gpu_type)}" for gpu_type in speeds)]))
+    few = ("--policy", "max-min-fairness", "--mechanism", "proportional", "--measured-types", "2")
+    result = _run(tmp_path, *few, "--json")
+    assert result.exit_code == 0, result.output
+    assert json.loads(result.stdout)["estimate_error"] == pytest.approx(0.0, abs=1e-9)
+    assert "estimates off by" in _run(tmp_path, *few).stdout
+    assert "estimate_error" not in json.loads(_run(tmp_path, *few[:4], "--json").stdout)
