@@ -63,17 +63,27 @@ def evened(problem: Problem, x: Floats) -> Floats:
     jobs = len(problem.jobs)
     can = (problem.throughputs > 0) * problem.workers
     alone, together = x[:jobs], x[jobs:]
-    whole = alone.sum(axis=1, keepdims=True)
     room = problem.workers - problem.row_scale()[jobs:] @ together
-    even, part = alone, np.ones(len(problem.types))
+    even = dealt(alone.sum(axis=1), can, problem.scale, room)
+    return np.concatenate([_fitting(problem, alone, even, room), together])
+
+
+def dealt(whole: Floats, weights: Floats, scale: Floats, room: Floats) -> Floats:
+    """Rows x types: `whole` (rows) of the time on types in proportion to `weights` (rows x types), as far as fits.
+
+    `room` (types): workers; where the rows' own division is too much for it, the types that are too full count for less
+    with everybody. What does not fit however it is divided is left over the room.
+    """
+    part = np.ones(len(room))
+    even = np.zeros(weights.shape)
     for _ in range(_TIMES):
-        weights = can * part
-        even = whole * weights / np.maximum(weights.sum(axis=1, keepdims=True), 1e-300)
-        full = problem.scale @ even / np.maximum(room, 1e-300)
-        if full.max() <= 1.0 + _CLOSE:
+        parts = weights * part
+        even = whole[:, None] * parts / np.maximum(parts.sum(axis=1, keepdims=True), 1e-300)
+        full = scale @ even / np.maximum(room, 1e-300)
+        if full.max(initial=0.0) <= 1.0 + _CLOSE:
             break
         part = part / np.maximum(full, 1.0)
-    return np.concatenate([_fitting(problem, alone, even, room), together])
+    return even
 
 
 _TIMES = 100

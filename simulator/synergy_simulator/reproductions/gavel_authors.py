@@ -57,7 +57,7 @@ class _Row:
     @property
     def aware(self) -> bool:
         """Whether it sees the GPU types: AlloX always does, Gandiva's packing never."""
-        return self.theirs.endswith(("_perf", "_packed")) or self.theirs == "allox"
+        return self.theirs.endswith(("_perf", "_packed")) or self.theirs in ("allox", "gandiva")
 
     @property
     def colocation(self) -> ColocationMode:

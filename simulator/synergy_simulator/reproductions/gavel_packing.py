@@ -23,12 +23,12 @@ class _Run:
 
 _RUNS: Mapping[str, _Run] = {
     "LAS": _Run(Scheduler("LAS", "max-min-fairness", aware=False), "none"),
-    "LAS, Gandiva's packing": _Run(Scheduler("Gandiva", "gandiva", aware=False), "gavel"),
+    "LAS, Gandiva's packing": _Run(Scheduler("Gandiva", "gandiva"), "gavel"),
     "LAS, aware": _Run(Scheduler("Gavel", "max-min-fairness"), "none"),
     "LAS, aware, pairs": _Run(Scheduler("Gavel SS", "max-min-fairness"), "gavel"),
     "FIFO, aware": _Run(Scheduler("FIFO", "gavel-fifo"), "none"),
     "FIFO, aware, pairs": _Run(Scheduler("FIFO SS", "gavel-fifo"), "gavel"),
-    "makespan, Gandiva's packing": _Run(Scheduler("Gandiva", "gandiva", aware=False), "gavel", static=True),
+    "makespan, Gandiva's packing": _Run(Scheduler("Gandiva", "gandiva"), "gavel", static=True),
     "makespan, aware": _Run(Scheduler("makespan", "makespan"), "none", static=True),
     "makespan, aware, pairs": _Run(Scheduler("makespan SS", "makespan"), "gavel", static=True),
 }

@@ -6,9 +6,12 @@ pair has the same part of the time, as far as the workers go, on each type in pr
 no throughput looked at but whether a drawn pair helps. The draw is that of `seed`.
 """
 
+import zlib
+
 import numpy as np
 
 from synergy_core.allocation.activities import helpful
+from synergy_core.allocation.agnostic import dealt
 from synergy_core.allocation.budget import Budget
 from synergy_core.allocation.policies import max_min_fairness
 from synergy_core.allocation.policy import Found, Policy
@@ -22,20 +25,20 @@ def allocate(problem: Problem, budget: Budget) -> Found:
     rows = np.setdiff1d(np.arange(len(problem.jobs)), problem.pairs[packed])
     rows = np.concatenate([rows, len(problem.jobs) + packed])
     scale = problem.row_scale()[rows]
-    time = min(1.0, problem.workers.sum() / scale.sum())
+    columns = np.stack([_columns(problem, rows, type_) for type_ in range(len(problem.types))], axis=1)
+    can = _worthwhile(problem)[rows[:, None], columns]
+    time = np.full(len(rows), min(1.0, problem.workers.sum() / scale.sum()))
     x = np.zeros((problem.rows, len(problem.columns)))
-    for type_, workers in enumerate(problem.workers):
-        x[rows, _columns(problem, rows, type_)] = time * workers / problem.workers.sum()
-    return Found(within_bounds(problem, x * (_rates(problem) > 0)), "heuristic")
+    x[rows[:, None], columns] = dealt(time, can * problem.workers, scale, problem.workers)
+    return Found(within_bounds(problem, x), "heuristic")
 
 
 def _packed(problem: Problem) -> Ints:
     """Indices of the pairs that were drawn and help."""
-    rng = np.random.default_rng(problem.seed)
     needed, free = problem.scale.sum(), np.ones(len(problem.jobs), dtype=bool)
     useful = np.asarray(helpful(problem).any(axis=1))
     chosen: list[int] = []
-    for pair in rng.permutation(len(problem.pairs)).tolist():
+    for pair in np.argsort(_lots(problem), kind="stable").tolist():
         if needed <= problem.workers.sum():
             break
         one, other = problem.pairs[pair].tolist()
@@ -44,6 +47,19 @@ def _packed(problem: Problem) -> Ints:
             free[[one, other]] = False
             needed -= problem.scale[one]
     return np.array(sorted(chosen), dtype=np.int64)
+
+
+def _lots(problem: Problem) -> np.typing.NDArray[np.uint64]:
+    """P: a number drawn for each pair from its jobs' names: who has been packed stays so as others come and go."""
+    names = [zlib.crc32(f"{problem.seed}/{job}".encode()) for job in problem.jobs]
+    one, other = np.array(names, dtype=np.uint64)[problem.pairs].T
+    mixed = (one ^ (other << np.uint64(32))) * np.uint64(0x9E3779B97F4A7C15)
+    return np.asarray(mixed ^ (mixed >> np.uint64(29)))
+
+
+def _worthwhile(problem: Problem) -> np.typing.NDArray[np.bool_]:
+    """Rows x C: where a job has a speed, and a pair more than its jobs have in turns."""
+    return np.concatenate([problem.throughputs > 0, helpful(problem)])
 
 
 def _rates(problem: Problem) -> Floats:
