@@ -33,6 +33,15 @@ def test_the_table_has_a_row_per_case() -> None:
     assert lines[2].split()[:4] == ["makespan", "no", "16", "optimal"]
 
 
+def test_tenants_that_serve_in_order_are_measured_on_request() -> None:
+    arguments = ["bench", "solver", "--jobs", "8", "--no-pairs", "--repeats", "1", "--json"]
+    fair, in_order = (
+        json.loads(CliRunner().invoke(main, [*arguments, "--policy", policy]).stdout)["cases"][0]["objective"]
+        for policy in ("hierarchical", "hierarchical-fifo")
+    )
+    assert fair != in_order
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

@@ -95,3 +95,4 @@ def test_the_cheapest_is_late_and_with_slos_nearly_as_cheap_and_in_time(figures:
 def test_the_physical_cluster_gains(figures: dict[str, float]) -> None:
     assert figures["continuous_agnostic"] > 1.2 * figures["continuous_gavel"]
     assert figures["static_agnostic"] > 1.05 * figures["static_gavel"]
+    assert figures["static_gandiva"] > figures["static_gavel"]
