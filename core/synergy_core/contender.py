@@ -53,6 +53,9 @@ class Contender:
         """Seconds for which nobody may have its place once it has started."""
         self.kept_off: Mapping[str, frozenset[int]] = {}
         """Nodes by GPU type, as indices, that are kept for others in this plan: it must not start there."""
+        self.wants_shared: frozenset[str] | None = None
+        """GPU types on which it rather has nodes whose GPUs are shared, on the others those where they are not; None
+        where it does not matter."""
         self.goes_by_price = False
         """Whether the policy rather leaves a GPU idle than gives the job one of another type."""
         self.types: tuple[str, ...] | None = None

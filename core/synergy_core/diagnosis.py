@@ -12,6 +12,9 @@ from synergy_core.placement import Rooms, Seats, choose, nodes_needed
 from synergy_core.pool import Pool, Reservations
 from synergy_core.reasons import Reason
 
+_FAR: Final = 1e6
+"""More than any two nodes differ in how empty they are."""
+
 AS_PLACED: Final[Mapping[Placement, Reason]] = {
     "consolidate": Reason.NO_FREE_NODE,
     "pack": Reason.WOULD_BE_SPREAD,
@@ -59,8 +62,13 @@ def promise_room(contender: Contender, reservations: Reservations) -> tuple[Room
 
 
 def choose_for(contender: Contender, pool: Pool, room: Rooms, emptiness: NDArray[np.float64]) -> Seats | None:
-    """Nodes of the pool for the contender, as its GPUs are to lie; None where they do not fit."""
+    """Nodes of the pool for the contender, as its GPUs are to lie; None where they do not fit.
+
+    Among nodes that would do, those whose GPUs are shared are left to who shares, and the others to who does not.
+    """
     place = contender.place(pool)
+    if contender.wants_shared is not None and pool.shared is not None:
+        emptiness = emptiness + _FAR * (pool.shared != (pool.gpu_type in contender.wants_shared))
     seats = choose(place, contender.gpus, room, emptiness)
     if seats is None or place != "pack":
         return seats

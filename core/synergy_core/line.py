@@ -26,12 +26,14 @@ class Line:
         settling: Container[str] = (),
         first: Container[str] = (),
         least_run_s: Callable[[Job], float] = lambda _: 0.0,
+        wants_shared: Callable[[Job], frozenset[str] | None] = lambda _: None,
         by_price: bool = False,
     ) -> None:
         self._roster = roster
         self._settling = settling
         self._first = first
         self._least_run_s = least_run_s
+        self._wants_shared = wants_shared
         self._by_price = by_price
         self._types = types or {}
         self._names = names
@@ -61,6 +63,7 @@ class Line:
         """What holds for a job in this plan. One that may not be displaced yet does not move to another type either."""
         contender.goes_first = contender.name in self._first
         contender.least_run_s = self._least_run_s(contender.job)
+        contender.wants_shared = self._wants_shared(contender.job)
         contender.kept_off = {}
         contender.types = None if contender.name in self._settling else self._types.get(contender.name)
         contender.goes_by_price = self._by_price and contender.types is not None
@@ -78,6 +81,7 @@ class Line:
             settling=self._settling,
             first=self._first,
             least_run_s=self._least_run_s,
+            wants_shared=self._wants_shared,
             by_price=self._by_price,
         )
 
@@ -115,10 +119,11 @@ class Roster:
         without: Container[str],
         settling: Container[str] = (),
         least_run_s: Callable[[Job], float] = lambda _: 0.0,
+        wants_shared: Callable[[Job], frozenset[str] | None] = lambda _: None,
     ) -> Line:
         """The policy's line, without some jobs; those that are `settling` keep their places.
 
-        `least_run_s` is for how long a job would be, once it has started.
+        `least_run_s` is for how long a job would be, once it has started, `wants_shared` as `Contender` has it.
         """
         names = [name for name in ranking.names if name not in without]
         return Line(
@@ -130,5 +135,6 @@ class Roster:
             settling=settling,
             first=frozenset(ranking.first),
             least_run_s=least_run_s,
+            wants_shared=wants_shared,
             by_price=ranking.leaves_idle,
         )

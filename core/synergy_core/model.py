@@ -70,6 +70,8 @@ class Node:
     """Of one GPU; 0: not known, and its GPUs are not shared."""
     client_memory_bytes: Count = 0
     """Of its GPUs' memory, what MPS leaves each client of a shared one; 0: all that is there."""
+    client_thread_percent: Annotated[int, Field(ge=1, le=100)] = 100
+    """Of its GPUs' threads, what MPS lets each client use, one that has its GPU alone too."""
     schedulable: bool = True
     """False for a cordoned node: what runs there stays, nothing new comes."""
     price_per_hour: Rate = 0.0

@@ -3,7 +3,7 @@
 policy (who should run) -> rounds (who stays, enters, leaves) -> mechanism (CPU and memory, nodes) -> plan
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from math import inf
 from typing import get_args
@@ -11,6 +11,7 @@ from typing import get_args
 from synergy_core.colocation.combinations import Combinations
 from synergy_core.colocation.grouping import Grouping
 from synergy_core.colocation.teams import NO_TEAMS, Teams, teams_of
+from synergy_core.colocation.threads import ceiling, least_percent
 from synergy_core.contender import Contender
 from synergy_core.deadlines import late_jobs
 from synergy_core.estimates import Speeds
@@ -47,12 +48,16 @@ def plan(snapshot: Snapshot, config: PlanConfig, memory: Memory | None = None) -
     kept = _out_of_reach(roster.running, config)
     grouping = Grouping(snapshot, pools, config)
     pairs = Combinations(grouping, memory.pairs) if _by_matrix(config) else None
-    ranking = _ranking(snapshot, roster, memory, config, pairs)
+    ranking = _ranking(snapshot, roster, memory, config, pairs, grouping=grouping)
     teams = teams_of(snapshot, ranking, pools, config, grouping)
     planned = roster if teams is NO_TEAMS else Roster(teams.jobs(snapshot.jobs), memory)
     young = teams.settling(settling(snapshot.jobs, snapshot.now, config))
     line = planned.line(
-        teams.ranking(ranking), without=kept, settling=young, least_run_s=lambda job: least_run_s(job, config)
+        teams.ranking(ranking),
+        without=kept,
+        settling=young,
+        least_run_s=lambda job: least_run_s(job, config),
+        wants_shared=grouping.wants_shared,
     )
     gpus = sum(sum(pool.gpus) for pool in pools)
     round_ = Round(line, pools, config.mode, gpus * config.profile_gpu_percent // 100, config.explain)
@@ -130,7 +135,9 @@ def _out_of_reach(contenders: Iterable[Contender], config: PlanConfig) -> dict[s
     return {name: allocation for name, allocation in running.items() if allocation is not None}
 
 
-def _ranking(snapshot: Snapshot, roster: Roster, memory: Memory, config: PlanConfig, pairs: Pairs | None) -> Ranking:
+def _ranking(
+    snapshot: Snapshot, roster: Roster, memory: Memory, config: PlanConfig, pairs: Pairs | None, *, grouping: Grouping
+) -> Ranking:
     """Who was promoted, profile runs by arrival, then the policy's line."""
     queue = Queue(
         now=snapshot.now,
@@ -138,7 +145,7 @@ def _ranking(snapshot: Snapshot, roster: Roster, memory: Memory, config: PlanCon
         steps_per_s=roster.best_speed,
         gpus=sum(node.gpus for node in snapshot.nodes),
         queues=config.queues,
-        speeds=roster.speeds,
+        speeds=lambda job: _as_clients(job, roster.speeds(job), grouping),
         gpus_of={pool.gpu_type: pool.open_gpus[0] for pool in memory.pools},
         aware=config.aware,
         round_s=snapshot.round_s,
@@ -156,6 +163,11 @@ def _ranking(snapshot: Snapshot, roster: Roster, memory: Memory, config: PlanCon
     profile_runs.sort(key=lambda job: (job.arrival_s, job.name))
     first = dict.fromkeys([*ranking.first, *(job.name for job in profile_runs)])
     return replace(ranking, names=(*first, *(name for name in ranking.names if name not in first)))
+
+
+def _as_clients(job: Job, speeds: Mapping[str, float], grouping: Grouping) -> Mapping[str, float]:
+    """Speeds by GPU type where the job shares with nobody, with the threads that it has then."""
+    return {gpu_type: speed * grouping.alone(job, gpu_type) for gpu_type, speed in speeds.items()}
 
 
 def _prices(pools: Iterable[Pool]) -> dict[str, float]:
@@ -189,8 +201,10 @@ def _of_planned(packing: Packing, config: PlanConfig, speeds: Speeds) -> Iterabl
         if config.mode == "fill" and running is not None and unchanged:
             yield running
             continue
-        speed = terms.steps_per_s(seat.per_gpu)
-        usual = terms.proportional_steps_per_s(pool.share_on(seat.nodes))
+        threads = least_percent(pool.nodes[node] for node in seat.nodes)
+        part = ceiling(contender.job.usage.get(pool.gpu_type), threads)
+        speed = part * terms.steps_per_s(seat.per_gpu)
+        usual = part * terms.proportional_steps_per_s(pool.share_on(seat.nodes))
         estimated = speeds.is_estimated(contender.name, pool.gpu_type)
         if (
             running is not None

@@ -45,6 +45,9 @@ class Pool:
         self.best_share = larger(*(open_shares or self.share))
         self.least_share = smaller(*(open_shares or self.share))
         self.shares = np.array(self.share, dtype=np.int64)
+        shared = np.array([node.replicas > 1 for node in self.nodes], dtype=bool)
+        self.shared = shared if shared.any() and not shared.all() else None
+        """Which nodes' GPUs several jobs may share; None where all nodes are alike in that."""
         self.weight = 1.0 / (
             (len(self.best_share) + 1) * np.maximum(1, np.array(self.capacity, dtype=np.int64).max(axis=0))
         )

@@ -46,6 +46,7 @@ _ONLY_WHEN_SET = frozenset(
         (Job, "shared"),
         (Node, "gpu_memory_bytes"),
         (Node, "client_memory_bytes"),
+        (Node, "client_thread_percent"),
         (Job, "deadline_s"),
         (Snapshot, "tenants"),
     }

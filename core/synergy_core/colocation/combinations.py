@@ -64,7 +64,8 @@ class Combinations:
     def rows(self, jobs: Sequence[Job], types: Sequence[str], alone: Floats, workers: Floats) -> tuple[Ints, Floats]:
         """Pairs (P x 2, indices of jobs) and their throughputs (P x W x 2); see `policies.queue.Pairs`."""
         able = [index for index, job in enumerate(jobs) if self._rules.anywhere and self._rules.may_share(job)]
-        fair = self._fair(jobs, types, alone, workers)
+        least = self._least(jobs, types)
+        fair = self._fair(jobs, types, alone, workers, least)
         kinds, kind_of = _kinds(jobs, able, alone)
         kept = self._kept(kinds, types, fair)
         one, other = np.triu_indices(len(able), 1)
@@ -74,16 +75,22 @@ class Combinations:
         pairs = np.stack([chosen[one[some]], chosen[other[some]]], axis=1)
         rates = np.stack([kept[:, a[some], b[some]].T, kept[:, b[some], a[some]].T], axis=2)
         pairs, rates = self._with_measured(jobs, types, pairs, rates, fair)
-        return pairs, rates * alone[pairs].transpose(0, 2, 1)
+        return pairs, rates * (alone / least)[pairs].transpose(0, 2, 1)
+
+    def _least(self, jobs: Sequence[Job], types: Sequence[str]) -> Floats:
+        """J x W: what each keeps where it shares with nobody (`Grouping.alone`)."""
+        return np.array([[self._grouping.alone(job, gpu_type) for gpu_type in types] for job in jobs]).reshape(
+            len(jobs), len(types)
+        )
 
     def _fair(
-        self, jobs: Sequence[Job], types: Sequence[str], alone: Floats, workers: Floats
+        self, jobs: Sequence[Job], types: Sequence[str], alone: Floats, workers: Floats, least: Floats
     ) -> dict[str, dict[str, float]]:
         """By type and job, the part of its speed there that is its fair share."""
         equal = alone @ (workers / max(1.0, workers.sum()))
         with np.errstate(divide="ignore", invalid="ignore"):
             of_gpus = np.array([self._grouping.fair(job) for job in jobs])
-            part = of_gpus[:, None] * np.minimum(1.0, np.where(alone > 0, equal[:, None] / alone, 1.0))
+            part = of_gpus[:, None] * least * np.minimum(1.0, np.where(alone > 0, equal[:, None] / alone, 1.0))
         names = [job.name for job in jobs]
         return {
             gpu_type: dict(zip(names, part[:, column].tolist(), strict=True)) for column, gpu_type in enumerate(types)
@@ -104,7 +111,7 @@ class Combinations:
             two = (jobs[0], partners[1 if a == b else 0])
             for gpu_type, each in self._known.of((kind, other), two, self._each).items():
                 column = places.get(gpu_type)
-                if column is not None and self._helps(two, each, fair[gpu_type]):
+                if column is not None and self._helps(two, gpu_type, each, fair[gpu_type]):
                     kept[column, a, b], kept[column, b, a] = each
         return kept
 
@@ -112,13 +119,16 @@ class Combinations:
         found = {}
         for gpu_type in self._rules.types(two):
             group = self._grouping.together(two, gpu_type, self._rules.predicted(two, gpu_type))
-            if group is not None and sum(group.each) > 1.0 + WORTH:
+            if group is not None and self._gains(two, gpu_type, group.each):
                 found[gpu_type] = (group.each[0], group.each[1])
         return found
 
-    def _helps(self, two: tuple[Job, Job], each: tuple[float, ...], fair: Mapping[str, float]) -> bool:
+    def _helps(self, two: tuple[Job, Job], gpu_type: str, each: tuple[float, ...], fair: Mapping[str, float]) -> bool:
         bearable = all(self._grouping.bears(job, kept, fair[job.name]) for job, kept in zip(two, each, strict=True))
-        return bearable and sum(each) > 1.0 + WORTH
+        return bearable and self._gains(two, gpu_type, each)
+
+    def _gains(self, two: tuple[Job, Job], gpu_type: str, each: tuple[float, ...]) -> bool:
+        return sum(each) > max(self._grouping.alone(job, gpu_type) for job in two) + WORTH
 
     def _with_measured(
         self,
@@ -147,7 +157,7 @@ class Combinations:
             for first, second, column in known:
                 two, gpu_type = (jobs[first], jobs[second]), types[column]
                 group = self._grouping.together(two, gpu_type)
-                helps = group is not None and self._helps(two, group.each, fair[gpu_type])
+                helps = group is not None and self._helps(two, gpu_type, group.each, fair[gpu_type])
                 rates[rows[first, second], column] = group.each if group is not None and helps else 0.0
             some = rates.any(axis=(1, 2))
             pairs, rates = pairs[some], rates[some]

@@ -5,16 +5,17 @@ A job's fraction is 1 + x w, where x has
 * of the load: the number of partners, their compute, its product with the job's own compute, and by how much the
   compute of all together exceeds the GPU;
 * of the job's model: a sensitivity, and one that grows with the partners' compute; of its configuration: another;
-* of each partner's model: a pressure, and one that grows with the job's own compute; of its configuration: another.
+* of each partner's model: a pressure, and one that grows with the job's own compute; of its configuration: another;
+* of the job's model and each partner's together: what they do to each other beyond that.
 
-Weights of models and configurations are random effects: normal, around 0, with a variance for each of the six kinds
+Weights of models and configurations are random effects: normal, around 0, with a variance for each of the seven kinds
 that is estimated from the measurements (expectation maximisation), as are the noise of a job's figure and the noise
 that the jobs of one measurement have in common. So a model that was measured is predicted as it was measured, one that
 was not by its load alone, and everything between follows from Bayes' rule: `corrected` takes what was seen since into
 account, also of a model or configuration that was never measured. Sensitivity and pressure as latent traits of jobs
 are Paragon's and Quasar's idea; here they are what the load does not explain.
 
-The weights are a hundred numbers; a prediction is a dozen products.
+The weights are some hundred numbers; a prediction is a dozen products.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -31,7 +32,7 @@ Feature = tuple[str, str]
 """A kind of weight, and the model or configuration whose weight it is (nothing for those of the load)."""
 
 LOAD = ("partners", "compute", "product", "excess")
-RANDOM = ("own", "own x compute", "own configuration", "partner", "partner x own", "partner configuration")
+RANDOM = ("own", "own x compute", "own configuration", "partner", "partner x own", "partner configuration", "pair")
 _LOAD_VARIANCE = 1.0
 _STEPS = 60
 
@@ -169,6 +170,9 @@ def _features(own: Usage, partners: Sequence[Usage]) -> dict[Feature, float]:
             )
             for feature, value in weights:
                 found[feature] = found.get(feature, 0.0) + value
+        if own.model and partner.model:
+            beside = ("pair", f"{own.model} beside {partner.model}")
+            found[beside] = found.get(beside, 0.0) + 1.0
     return found
 
 

@@ -10,12 +10,15 @@ from dataclasses import dataclass
 
 from synergy_core.colocation.rules import Rules
 from synergy_core.colocation.team import Member, member, split
+from synergy_core.colocation.threads import ceiling, least_percent
 from synergy_core.model import Job, Node, PlanConfig, Snapshot
 from synergy_core.pool import Pool
 
 WORTH = 0.05
 """What sharing must gain, in speeds of a job, to be begun: speeds are not known better."""
 _LESS = 1e-9
+_NEARLY_ALL = 0.95
+"""Of its speed: what a job may lose for a node where somebody can join it."""
 
 
 @dataclass(slots=True)
@@ -51,6 +54,13 @@ class Grouping:
     def __init__(self, snapshot: Snapshot, pools: Sequence[Pool], config: PlanConfig) -> None:
         self.rules = Rules(snapshot.nodes, snapshot.jobs, config, snapshot.now)
         self.pools = {pool.gpu_type: pool for pool in pools}
+        self._percent = {pool.gpu_type: least_percent(pool.nodes) for pool in pools}
+        self._shares = config.colocation != "none"
+        self._mixed = [
+            pool.gpu_type
+            for pool in pools
+            if pool.shared is not None and (self._shares or self._percent[pool.gpu_type] < 100)
+        ]
         self._tolerance = config.demand_tolerance
         self._wanted = Counter[frozenset[str]]()
         for job in snapshot.jobs:
@@ -86,12 +96,37 @@ class Grouping:
             self._fair[types] = min(1.0, there / max(1, wanted))
         return self._fair[types]
 
+    def alone(self, job: Job, gpu_type: str) -> float:
+        """What the job keeps of its speed where it shares with nobody: less than all where all nodes of the type that
+        it may use limit a client's threads."""
+        usage = job.usage.get(gpu_type)
+        if usage is None or self._percent[gpu_type] == 100:
+            return 1.0
+        allowed = (node for node in self.pools[gpu_type].nodes if job.nodes is None or node.name in job.nodes)
+        return ceiling(usage, max((node.client_thread_percent for node in allowed), default=100))
+
+    def wants_shared(self, job: Job) -> frozenset[str] | None:
+        """The GPU types on which the job rather has a node whose GPUs are shared than one where they are not.
+
+        That is one that may share and loses nothing there while it is alone. All others would take a GPU that two
+        could have, and what its threads' limit costs them. None where no type has both kinds of nodes.
+        """
+        if not self._mixed:
+            return None
+        sharing = self._shares and self.rules.may_share(job)
+        return frozenset(
+            gpu_type
+            for gpu_type in self._mixed
+            if sharing and gpu_type in job.usage and ceiling(job.usage[gpu_type], self._percent[gpu_type]) > _NEARLY_ALL
+        )
+
     def _types(self, job: Job) -> frozenset[str]:
         return frozenset(self.pools.keys() & set(job.gpu_types) if job.gpu_types else self.pools.keys())
 
     def bearable(self, group: Group) -> bool:
         """Whether everybody keeps its fair share, or what its user wants it to."""
-        return all(self.bears(job, kept, self.fair(job)) for job, kept in zip(group.jobs, group.each, strict=True))
+        fair = (self.fair(job) * self.alone(job, group.gpu_type) for job in group.jobs)
+        return all(map(self.bears, group.jobs, group.each, fair))
 
     def bears(self, job: Job, kept: float, fair: float) -> bool:
         """Whether it is enough for a job to keep so much where so much is fair."""

@@ -78,7 +78,7 @@ class Pairing:
                 continue
             free[given] -= job.gpus
             if may_share and self._rules.types([job]).get(given):
-                hosts.append(Group(given, [job]))
+                hosts.append(Group(given, [job], each=(self._grouping.alone(job, given),)))
         return hosts, behind
 
     def _stays_with(self, job: Job, hosts: Iterable[Group]) -> bool:

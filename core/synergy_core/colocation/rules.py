@@ -9,9 +9,12 @@ from collections.abc import Hashable, Mapping, Sequence
 
 from synergy_core.colocation.generic import EFFECTS, SUMS
 from synergy_core.colocation.measurement import Observation, Predictor
+from synergy_core.colocation.threads import ceiling, least_percent
 from synergy_core.model import Job, Node, PlanConfig
 
 _SAME = 1e-9
+_HELD_UP = 0.95
+"""A job at this part of what its threads allow is held up by them."""
 _LAST = 3
 """Of each job so many of its newest measurements correct the predictions: more tell little that is new."""
 
@@ -88,9 +91,11 @@ class Rules:
         return tuple(by_name[job.name] for job in members)
 
     def predicted(self, members: Sequence[Job], gpu_type: str) -> tuple[float, ...]:
-        """What each keeps of its speed, at most all, by what their usages tell."""
-        told = self._predictor(gpu_type).fractions([job.usage[gpu_type] for job in members])
-        return tuple(min(1.0, guess) for guess in told)
+        """What each keeps of its speed, at most what its threads are enough for, by what their usages tell."""
+        usages = [job.usage[gpu_type] for job in members]
+        percent = least_percent(self.types(members).get(gpu_type, ()))
+        told = zip(usages, self._predictor(gpu_type).fractions(usages), strict=True)
+        return tuple(min(ceiling(usage, percent), guess) for usage, guess in told)
 
     def measured(self, job: Job, members: Sequence[Job], gpu_type: str) -> float | None:
         """What was measured of the job with just these others not long ago."""
@@ -110,12 +115,16 @@ class Rules:
         return self._config.predictors.get(gpu_type) or generic.get(self._config.colocation, EFFECTS)
 
     def _observations(self, gpu_type: str) -> list[Observation]:
+        """What was measured, but of who was held up by its threads: that tells nothing of its partners."""
+        percent = least_percent(self._nodes.get(gpu_type, ()))
         return [
             Observation(job.usage[gpu_type], one.usages, one.fraction)
             for job in sorted(self._jobs, key=lambda job: job.name)
             if gpu_type in job.usage
             for one in job.shared[-_LAST:]
-            if one.gpu_type == gpu_type and one.usages
+            if one.gpu_type == gpu_type
+            and one.usages
+            and (percent == 100 or one.fraction < _HELD_UP * ceiling(job.usage[gpu_type], percent))
         ]
 
 

@@ -100,7 +100,7 @@ def test_the_snapshot_says_what_gpus_there_are_and_what_a_client_gets_of_one() -
     snapshot = build_snapshot(state, mode="round", now=NOW, round_s=20).snapshot
     (node,), (asks,) = snapshot.nodes, snapshot.jobs
     assert (node.gpus, node.gpus_used, node.replicas) == (4, 2, 2)
-    assert (node.gpu_memory_bytes, node.client_memory_bytes) == (16 << 30, 8 << 30)
+    assert (node.gpu_memory_bytes, node.client_memory_bytes, node.client_thread_percent) == (16 << 30, 8 << 30, 50)
     assert (asks.sharing, asks.sharing_across_tenants, asks.min_throughput_fraction) == (True, True, 0.5)
     assert asks.usage["V100"].memory_bytes == 3 << 30
 

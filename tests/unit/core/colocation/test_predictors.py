@@ -7,6 +7,7 @@ import pytest
 
 from synergy_core.colocation.effects import fit_effects
 from synergy_core.colocation.evaluation import calibration, family, judged, judged_after, score, threshold_accuracy
+from synergy_core.colocation.generic import EFFECTS
 from synergy_core.colocation.measurement import Measurement, Observation
 from synergy_core.colocation.model_format import SharingModel, model_text, parse_model
 from synergy_core.colocation.sums import fit_sums
@@ -69,6 +70,18 @@ def test_the_order_of_jobs_does_not_matter() -> None:
     assert model.fractions((c, a, b)) == pytest.approx(
         (*model.fractions((a, b, c))[2:], *model.fractions((a, b, c))[:2])
     )
+
+
+def test_an_observed_pair_tells_most_of_the_same_models_beside_each_other() -> None:
+    model = EFFECTS
+    own, partner, other = job("Cnn3", 1), job("Dcgan", 1), job("Eff4", 4)
+    told = model.fractions((own, partner))[0]
+    after = model.corrected([Observation(own, (partner,), told - 0.2)])
+    again, elsewhere = (
+        model.fractions((job("Cnn3", 4), one))[0] - after.fractions((job("Cnn3", 4), one))[0]
+        for one in (job("Dcgan", 4), other)
+    )
+    assert again > elsewhere + 0.02
 
 
 def test_one_observation_tells_much_of_a_model_that_was_never_seen() -> None:

@@ -56,6 +56,7 @@ def _nodes(draw: st.DrawFn, name: str) -> Node:
         memory_bytes=gpus * draw(st.integers(1, 64)) * GIB,
         replicas=draw(st.sampled_from((1, 2, 3))),
         gpu_memory_bytes=draw(st.sampled_from((0, 16, 16))) * GIB,
+        client_thread_percent=draw(st.sampled_from((100, 100, 50, 30))),
     )
 
 
@@ -105,6 +106,13 @@ def _teams(allocations: tuple[Allocation, ...]) -> list[tuple[Allocation, ...]]:
     return list(found.values())
 
 
+def _alone(snapshot: Snapshot, job: Job, gpu_type: str) -> float:
+    """What threads leave the job of its speed on the node of the type that leaves it most."""
+    nodes = [node for node in snapshot.nodes if node.gpu_type == gpu_type and (not job.nodes or node.name in job.nodes)]
+    percent = max((node.client_thread_percent for node in nodes), default=100)
+    return min(1.0, percent / 100 / job.usage[gpu_type].compute)
+
+
 def _fair(snapshot: Snapshot, config: PlanConfig, job: Job, gpu_type: str) -> float:
     """Of the types that the job may use, the GPUs there are for each that is wanted by those who may use one of them;
     where an allocation matrix says who shares, on a type on which the job is faster than on the average GPU only what
@@ -113,7 +121,7 @@ def _fair(snapshot: Snapshot, config: PlanConfig, job: Job, gpu_type: str) -> fl
     own = present & set(job.gpu_types or present)
     there = sum(node.gpus for node in snapshot.nodes if node.gpu_type in own)
     rivals = [other for other in snapshot.jobs if own & set(other.gpu_types or present)]
-    fair = min(1.0, there / sum(other.gpus for other in rivals))
+    fair = min(1.0, there / sum(other.gpus for other in rivals)) * _alone(snapshot, job, gpu_type)
     memory = Memory()
     memory.begin(snapshot.nodes, config.demand_tolerance)
     by_matrix = config.colocation == "gavel" or config.policy in WITH_PAIRS - {"fifo"}
@@ -123,7 +131,9 @@ def _fair(snapshot: Snapshot, config: PlanConfig, job: Job, gpu_type: str) -> fl
     for other in snapshot.jobs:
         if other.running is not None and not other.preemptible:
             gpus[other.running.gpu_type] -= other.gpus
-    speeds = Roster(snapshot.jobs, memory).speeds(job)
+    speeds = {
+        name: one * _alone(snapshot, job, name) for name, one in Roster(snapshot.jobs, memory).speeds(job).items()
+    }
     done = sum(speed * gpus[name] for name, speed in speeds.items() if gpus[name] >= job.gpus)
     return fair * min(1.0, done / sum(gpus.values()) / speeds[gpu_type])
 
@@ -152,6 +162,10 @@ def check(snapshot: Snapshot, config: PlanConfig) -> None:
             assert used.get(node.name, Counter())[dimension] <= promises.left(node, dimension), dimension
     for one in result.allocations:
         job = jobs[one.job]
+        if one.gpu_type in job.profiles and job.running is None:
+            best = max(map(max, job.profiles[one.gpu_type].steps_per_s))
+            part = min(nodes[share.node].client_thread_percent for share in one.workers) / 100
+            assert one.steps_per_s * job.usage[one.gpu_type].compute <= part * best * (1 + 1e-9), "beyond its threads"
         if one.partners:
             assert one.workers[0].cpu_millis >= max(1, job.cpu_millis_min)
             assert one.workers[0].cpu_millis <= (job.cpu_millis_max or 1 << 50)

@@ -1,0 +1,24 @@
+"""What MPS' limit on a client's threads leaves it of its speed.
+
+NVIDIA's device plugin sets the default active thread percentage of a node's MPS daemon to 100 / replicas. It holds for
+each client by itself, also for one that has its GPU alone or was given all its devices. The work that a client does on
+the GPU cannot exceed its part of the threads: of a job that keeps the whole GPU busy `compute` of the time at full
+speed, the fraction f that it keeps has f x compute <= part.
+"""
+
+from collections.abc import Iterable
+
+from synergy_core.colocation.usage import Usage
+from synergy_core.model import Node
+
+
+def ceiling(usage: Usage | None, percent: int) -> float:
+    """The most that a client keeps of its speed; all of it where its usage is not known."""
+    if usage is None or percent >= 100 or usage.compute * 100 <= percent:
+        return 1.0
+    return percent / (100 * usage.compute)
+
+
+def least_percent(nodes: Iterable[Node]) -> int:
+    """Of the threads, what every one of these nodes lets a client use."""
+    return min((node.client_thread_percent for node in nodes), default=100)

@@ -1,0 +1,149 @@
+"""What MPS' limit on a client's threads costs a job, alone and beside others, and which nodes jobs rather have."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from support.snapshots import GIB
+from synergy_core.colocation.rules import Rules
+from synergy_core.colocation.threads import ceiling, least_percent
+from synergy_core.colocation.usage import Usage
+from synergy_core.model import Job, Node, Plan, PlanConfig, Profile, Shared, Snapshot
+from synergy_core.plan import plan
+
+AUTO = PlanConfig(policy="fifo", colocation="auto")
+X = PlanConfig(policy="max-min-fairness", colocation="gavel")
+LIGHT, HEAVY = 0.3, 0.9
+
+
+def node(name: str, gpus: int = 1, clients: int = 1, percent: int | None = None) -> Node:
+    return Node(
+        name=name,
+        gpu_type="V100",
+        gpus=gpus,
+        cpu_millis=8000 * gpus,
+        memory_bytes=64 * GIB * gpus,
+        replicas=clients,
+        gpu_memory_bytes=32 * GIB,
+        client_thread_percent=100 // clients if percent is None else percent,
+    )
+
+
+def job(name: str, compute: float = HEAVY, **changes: Any) -> Job:
+    """A job of 10 steps/s on a GPU of its own."""
+    profile = Profile(cpu_millis=(1000,), memory_bytes=(GIB,), steps_per_s=((10.0,),))
+    usage = {"V100": Usage(compute=compute, bandwidth=compute / 2, memory_bytes=4 * GIB)}
+    return replace(Job(name=name, gpus=1, tenant="t", sharing=True, profiles={"V100": profile}, usage=usage), **changes)
+
+
+def planned(jobs: list[Job], nodes: list[Node], config: PlanConfig = AUTO) -> Plan:
+    return plan(Snapshot(nodes=tuple(nodes), jobs=tuple(jobs)), config)
+
+
+def places(result: Plan) -> dict[str, str]:
+    return {one.job: one.workers[0].node for one in result.allocations}
+
+
+def test_a_client_does_no_more_on_the_gpu_than_its_threads_can() -> None:
+    assert ceiling(Usage(compute=0.8, bandwidth=0), 50) == pytest.approx(0.625)
+    assert ceiling(Usage(compute=0.5, bandwidth=0), 50) == ceiling(Usage(compute=0.0, bandwidth=0), 1) == 1.0
+    assert ceiling(None, 50) == ceiling(Usage(compute=1.0, bandwidth=0), 100) == 1.0
+    assert (least_percent([node("a"), node("b", clients=3)]), least_percent([])) == (33, 100)
+
+
+@pytest.mark.parametrize("config", [AUTO, X, PlanConfig(policy="las", mechanism="tune")])
+def test_a_job_alone_on_a_shared_gpu_is_planned_with_the_threads_that_it_has(config: PlanConfig) -> None:
+    (one,) = planned([job("a")], [node("n", clients=2)], config).allocations
+    assert one.steps_per_s == one.proportional_steps_per_s == pytest.approx(10 * 0.5 / HEAVY)
+    (light,) = planned([job("a", LIGHT)], [node("n", clients=2)], config).allocations
+    assert light.steps_per_s == 10.0
+    (unknown,) = planned([job("a", usage={})], [node("n", clients=2)], config).allocations
+    assert unknown.steps_per_s == 10.0
+
+
+@pytest.mark.parametrize("config", [AUTO, X])
+@pytest.mark.parametrize("clients", [2, 3])
+def test_where_threads_are_limited_anyway_a_partner_costs_no_more(config: PlanConfig, clients: int) -> None:
+    # of three clients each has a third: 0.37 of its speed, less than half of a whole GPU's, and alone no more
+    result = planned([job("a"), job("b")], [node("n", clients=clients)], config)
+    kept = 100 // clients / 100 / HEAVY
+    assert {one.job: one.partners for one in result.allocations} == {"a": ("b",), "b": ("a",)}
+    assert [one.steps_per_s for one in result.allocations] == pytest.approx([10 * kept] * 2)
+
+
+def test_a_gpu_of_its_own_is_better_than_half_the_threads() -> None:
+    # on a GPU of their own in turns each would have half its speed, on the shared one half the time 0.37
+    result = planned([job("a"), job("b")], [node("n", clients=3), node("own")])
+    assert {one.job: one.partners for one in result.allocations} == {"a": (), "b": ()}
+
+
+def test_who_is_held_up_by_its_threads_tells_nothing_of_its_partners() -> None:
+    def told(fraction: float, percent: int) -> tuple[float, ...]:
+        partner = Usage(compute=0.2, bandwidth=0.1, model="p")
+        seen = Shared(gpu_type="V100", partners=("b",), usages=(partner,), fraction=fraction, at_s=0)
+        known = {"V100": Usage(compute=HEAVY, bandwidth=0.4, model="m")}
+        a, c = job("a", shared=(seen,), usage=known), job("c", 0.4)
+        return Rules([node("n", clients=2, percent=percent)], [a, c], AUTO, 0.0).predicted([a, c], "V100")
+
+    without = Rules([node("n", clients=2)], [], AUTO, 0.0).predicted([job("a"), job("c", 0.4)], "V100")
+    assert told(0.55, 50) == pytest.approx(without)
+    assert told(0.3, 50)[1] < without[1] - 0.02, "slower than its threads"
+    assert told(0.55, 100)[0] < told(0.8, 100)[0]
+
+
+MECHANISMS = ("proportional", "tune", "greedy", "opt")
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_who_shares_and_who_does_not_leave_each_other_their_nodes(mechanism: str) -> None:
+    config = replace(AUTO, mechanism=mechanism)
+    jobs = [job("alone", sharing=False), job("may", LIGHT), job("run", purpose="profile", profiles={}, usage={})]
+    for names in (("a", "z"), ("z", "a")):
+        shared, own = node(names[0], 2, 2), node(names[1], 2)
+        assert places(planned(jobs, [shared, own], config)) == {"alone": own.name, "may": shared.name, "run": own.name}
+        # where only the other kind has room, there
+        full = replace(own, gpus_used=2)
+        assert set(places(planned(jobs[:2], [shared, full], config)).values()) == {shared.name}
+    # who would lose threads is better off on a GPU of its own while nobody shares with it
+    assert places(planned([job("heavy")], [node("a", 2, 2), node("b", 2)], config)) == {"heavy": "b"}
+    assert places(planned([job("heavy")], [node("a", 2, 2, percent=100), node("b", 2)], config)) == {"heavy": "a"}
+
+
+def test_nobody_is_sent_anywhere_where_nobody_shares_and_nothing_is_limited() -> None:
+    nodes = [node("a", 2, 2, percent=100), node("b", 2)]
+    assert places(planned([job("x", sharing=False)], nodes, replace(AUTO, colocation="none"))) == {"x": "a"}
+    limited = [node("a", 2, 2), node("b", 2)]
+    assert places(planned([job("x")], limited, replace(AUTO, colocation="none"))) == {"x": "b"}
+
+
+@st.composite
+def mixed(draw: st.DrawFn) -> Snapshot:
+    nodes = [
+        node(f"n{index}", draw(st.integers(1, 3)), draw(st.sampled_from((1, 2, 3))))
+        for index in range(draw(st.integers(2, 4)))
+    ]
+    jobs = [
+        job(f"j{index}", draw(st.sampled_from((LIGHT, HEAVY))), sharing=draw(st.booleans()))
+        for index in range(draw(st.integers(1, 8)))
+    ]
+    return Snapshot(nodes=tuple(nodes), jobs=tuple(jobs))
+
+
+@settings(max_examples=50, deadline=None)
+@given(mixed(), st.sampled_from(("none", "auto", "thesis")))
+def test_who_does_not_share_blocks_a_shared_gpu_only_where_no_other_is_idle(snapshot: Snapshot, mode: str) -> None:
+    config = PlanConfig(policy="fifo", mechanism="proportional", colocation=mode)  # type: ignore[arg-type]
+    result = plan(snapshot, config)
+    nodes, jobs = ({one.name: one for one in of} for of in (snapshot.nodes, snapshot.jobs))
+    taken = dict.fromkeys(nodes, 0.0)
+    for one in result.allocations:
+        taken[one.workers[0].node] += 1 / (1 + len(one.partners))
+    idle = {name for name in nodes if taken[name] < nodes[name].gpus - 0.5}
+    for one in result.allocations:
+        there = nodes[one.workers[0].node]
+        if not jobs[one.job].sharing and there.replicas > 1:
+            assert not any(nodes[name].replicas == 1 for name in idle)
+    assert mode != "none" or not (idle and result.waiting), "nobody waits for that"
