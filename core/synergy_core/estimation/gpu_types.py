@@ -10,6 +10,7 @@ type to type what the reference gains. So where all jobs gain alike (a matrix of
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import exp, log
+from sys import float_info
 
 import numpy as np
 
@@ -20,6 +21,8 @@ AT_SHARE = 1.0
 """The GPU-proportional share itself, as the CPU of a `Place`."""
 _MEASURED = 8.0
 """Weight of an entry of a fingerprint that was measured, beside those that were filled in."""
+_LEAST, _MOST = log(float_info.min), log(float_info.max)
+"""Logarithms of speeds that a number can hold."""
 _ALIKE = 1e-9
 """Fingerprints that differ by less, squared and on average, are the same: what is left is rounding."""
 
@@ -53,7 +56,8 @@ def estimated(jobs: Sequence[Known], wanted: Mapping[str, Sequence[str]]) -> dic
     """By job and GPU type, for the types that are `wanted` of each job (by name).
 
     Types for which there is no reference are left out, and so are types that the job was measured on: an estimate never
-    stands in place of a measurement. Deterministic, whatever the order of the jobs.
+    stands in place of a measurement; and estimates that no number can hold. Deterministic, whatever the order of the
+    jobs.
     """
     rows = [job for job in sorted(jobs, key=lambda job: job.name) if wanted.get(job.name) or len(job.types) > 1]
     asking = [index for index, job in enumerate(rows) if wanted.get(job.name)]
@@ -73,16 +77,17 @@ def estimated(jobs: Sequence[Known], wanted: Mapping[str, Sequence[str]]) -> dic
             able = nearest_first[comparable & on_types[nearest_first, names.index(gpu_type)]]
             if len(able):
                 one = _like(rows[index], rows[able[0]], gpu_type)
-                found.setdefault(rows[index].name, {})[gpu_type] = one
+                if one is not None:
+                    found.setdefault(rows[index].name, {})[gpu_type] = one
     return found
 
 
-def _like(job: Known, reference: Known, gpu_type: str) -> Estimated:
-    """The job's speed if it gains from type to type what the reference gains."""
+def _like(job: Known, reference: Known, gpu_type: str) -> Estimated | None:
+    """The job's speed if it gains from type to type what the reference gains; None where that is beyond all numbers."""
     both = sorted(job.types & reference.types)
-    gains = [log(job.speeds[known, AT_SHARE] / reference.speeds[known, AT_SHARE]) for known in both]
-    speed = reference.speeds[gpu_type, AT_SHARE] * exp(sum(gains) / len(gains))
-    return Estimated(speed, reference.name)
+    gains = [log(job.speeds[known, AT_SHARE]) - log(reference.speeds[known, AT_SHARE]) for known in both]
+    speed = log(reference.speeds[gpu_type, AT_SHARE]) + sum(gains) / len(gains)
+    return Estimated(exp(speed), reference.name) if _LEAST <= speed <= _MOST else None
 
 
 def _fingerprints(rows: Sequence[Known]) -> tuple[Floats, np.typing.NDArray[np.bool_]]:

@@ -106,6 +106,19 @@ def test_without_a_reference_there_is_no_estimate() -> None:
     assert estimated(apart, {}) == {}
 
 
+@pytest.mark.parametrize(
+    ("k80", "v100", "own", "told"),
+    [(1e-300, 1e300, 1e200, None), (1e300, 1e-300, 1e-100, None), (1e300, 1e290, 1e-10, 1e-20)],
+)
+def test_speeds_too_far_apart_for_a_number_are_not_estimated(
+    k80: float, v100: float, own: float, told: float | None
+) -> None:
+    found = estimated([_known("a", K80=k80, V100=v100), _known("new", K80=own)], {"new": ["V100"]})
+    assert {name: types["V100"].steps_per_s for name, types in found.items()} == (
+        {} if told is None else {"new": pytest.approx(told)}
+    )
+
+
 def test_a_job_that_asks_is_no_reference_for_what_it_asks_of() -> None:
     asking = [_known("x", K80=1.0), _known("y", K80=2.0)]
     assert estimated(asking, {"x": ["V100"], "y": ["V100"]}) == {}
