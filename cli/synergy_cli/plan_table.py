@@ -23,7 +23,11 @@ def plan_text(plan: Plan, *, seconds: float) -> str:
         lines = (f"{place}. {w.job}: {w.reason}\n   {w.message}" for place, w in enumerate(plan.waiting, start=1))
         parts.append("\n".join(["waiting, the first in line first", *lines]))
     if plan.estimates:
-        lines = (f"{e.job} on {e.gpu_type}: {e.steps_per_s:.3g} steps/s, like {e.reference}" for e in plan.estimates)
+        lines = (
+            f"{e.job} on {e.gpu_type}: {e.steps_per_s:.3g} steps/s, "
+            + (f"like {e.reference}" if e.reference else "as before")
+            for e in plan.estimates
+        )
         parts.append("\n".join(["estimated, never measured", *lines]))
     if plan.late:
         parts.append("\n".join(["late", *(f"{late.job}: {late.reason}\n   {late.message}" for late in plan.late)]))

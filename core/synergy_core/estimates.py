@@ -1,14 +1,16 @@
 """What a plan takes for a job's speed on GPU types that it has no matrix for.
 
-Measured while the job ran there, else estimated from the other jobs of the snapshot (`estimation.gpu_types`). Such a
-speed says on which types a job shall run, never what it gets there beside its GPUs: an estimate may be wrong, so the
-job has its whole GPU-proportional share, as every job of which no speed is known.
+Measured while the job ran there, else estimated from the other jobs of the snapshot (`estimation.gpu_types`), else, as
+long as it runs there, what it was estimated to be before. Such a speed says on which types a job shall run, never what
+it gets there beside its GPUs: an estimate may be wrong, so the job has its whole GPU-proportional share, as every job
+of which no speed is known.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
+from synergy_core.colocation.threads import ceiling, least_percent
 from synergy_core.estimation.gpu_types import AT_SHARE, Estimated, Known, Place, estimated
 from synergy_core.model import Estimate, EstimateMode, Job, Profile
 from synergy_core.pool import Pool
@@ -57,6 +59,9 @@ class Speeds:
         self._read = {job.name: _read(job, pools, self._read.get(job.name)) for job in training}
         known = {job.name: Known(job.name, job.gpus, self._read[job.name].speeds | _measured(job)) for job in training}
         found = estimated(_different(known.values(), wanted), {n: w for n, w in wanted.items() if known[n].types})
+        for job in training:
+            if lost := _as_it_runs(job, pools, wanted.get(job.name, ())):
+                found[job.name] = lost | found.get(job.name, {})
         self.of = {job.name: own for job in training if (own := _own(job, types, found.get(job.name, {})))}
         self.estimates = tuple(
             Estimate(job=name, gpu_type=gpu_type, steps_per_s=one.steps_per_s, reference=one.reference)
@@ -93,6 +98,19 @@ def _read(job: Job, pools: Iterable[Pool], before: _Read | None) -> _Read:
             own = {part: speed.at(times(_with_cpu(pool.best_share, part), job.gpus)) for part in _CPU_POINTS}
             found |= {(pool.gpu_type, part): value for part, value in own.items() if all(own.values())}
     return _Read(job.profiles, job.gpus, found)
+
+
+def _as_it_runs(job: Job, pools: Iterable[Pool], lacking: Iterable[str]) -> dict[str, Estimated]:
+    """What a job that runs by an estimate goes on by when those that this came from are gone: it would be moved off."""
+    running = job.running
+    if running is None or not running.estimated or running.gpu_type not in lacking:
+        return {}
+    pool = next((pool for pool in pools if pool.gpu_type == running.gpu_type), None)
+    if pool is None or not running.proportional_steps_per_s > 0.0:
+        return {}
+    there = (pool.nodes[pool.index[share.node]] for share in running.workers if share.node in pool.index)
+    part = ceiling(job.usage.get(pool.gpu_type), least_percent(there))  # the limit on threads is in what it was given
+    return {pool.gpu_type: Estimated(running.proportional_steps_per_s / part, reference="")}
 
 
 def _measured(job: Job) -> dict[Place, float]:

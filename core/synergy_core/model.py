@@ -411,7 +411,7 @@ class Estimate:
     steps_per_s: float
     """At the GPU-proportional share."""
     reference: str
-    """The job that it was taken for the like of."""
+    """The job that it was taken for the like of; empty where that is gone and the job runs by its estimate."""
 
 
 SharesFrom = Literal["", "cut-short", "last", "isolated"]

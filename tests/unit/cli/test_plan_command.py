@@ -90,6 +90,10 @@ def test_estimated_speeds_are_shown_as_such_and_can_be_left_out() -> None:
     lines = _run("-", "--estimate", "none", text=text).stdout.splitlines()
     assert next(line for line in lines if line.startswith("new")).split()[6] == "-"
     assert "estimated, never measured" not in lines
+    held = replace(holding("new", ("v", 1, 24, 500)), steps_per_s=6.0, proportional_steps_per_s=6.0, estimated=True)
+    alone = Snapshot(nodes=nodes, jobs=(replace(jobs[1], running=held),))
+    lines = _run("-", "--policy", "max-min-fairness", text=json.dumps(snapshot_document(alone))).stdout.splitlines()
+    assert lines[-1] == "new on V100: 6 steps/s, as before"
 
 
 def test_fill_leaves_running_jobs_alone() -> None:

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 
 from support.planning import GIB, holding, job, node, places, planned
 from support.snapshots import configs, snapshots
+from synergy_core.colocation.usage import Usage
 from synergy_core.estimates import Speeds
 from synergy_core.memory import Memory
 from synergy_core.model import FieldError, Job, PlanConfig, Profile, Snapshot
@@ -117,6 +118,41 @@ def test_matrices_are_read_once_as_long_as_they_and_the_nodes_are_the_same() -> 
     assert speeds._read["reference"] is before
     speeds.begin(jobs, memory.pools, "none")
     assert (speeds.of, speeds.estimates) == ({}, ())
+
+
+def _by_its_estimate(**more: Any) -> Job:
+    held = replace(holding("new", ("v", 1, 24, 500)), proportional_steps_per_s=10.0, steps_per_s=10.0, estimated=True)
+    return replace(_typed("new", K80=2.0), running=held, **more)
+
+
+@pytest.mark.parametrize("policy", ["max-throughput", "max-min-fairness", "las"])
+def test_who_runs_by_an_estimate_goes_on_by_it_when_its_references_are_gone(policy: str) -> None:
+    result = planned(NODES, [_by_its_estimate()], policy=policy, mechanism="proportional")
+    (held,) = result.allocations
+    assert (held.gpu_type, held.estimated, held.proportional_steps_per_s) == ("V100", True, 10.0)
+    assert [(e.gpu_type, e.steps_per_s, e.reference) for e in result.estimates] == [("V100", 10.0, "")]
+    assert result.preempted == ()
+
+
+def test_a_reference_stands_before_what_was_estimated_earlier() -> None:
+    (one,) = planned(NODES, [_by_its_estimate(), _typed("reference", K80=1.0, V100=3.0)], **FAIR).estimates
+    assert (one.steps_per_s, one.reference) == (pytest.approx(6.0), "reference")
+
+
+@pytest.mark.parametrize("more", [{"measured": {"V100": 1.0}}, {"gpu_types": ("K80",)}, {"purpose": "profile"}])
+def test_an_earlier_estimate_stands_only_where_one_is_wanted(more: dict[str, Any]) -> None:
+    assert planned(NODES, [_by_its_estimate(**more)], **FAIR).estimates == ()
+    assert planned(NODES[1:], [_by_its_estimate()], **FAIR).estimates == (), "there are no such GPUs any more"
+
+
+def test_what_a_limit_on_threads_takes_is_not_taken_again_in_each_plan() -> None:
+    shared = node("v", 1, gpu_type="V100", replicas=2, gpu_memory_bytes=GIB, client_thread_percent=50)
+    usage = {"V100": Usage(model="m", compute=1.0, bandwidth=0.1, memory_bytes=1)}
+    new = _by_its_estimate(usage=usage)
+    for _ in range(3):
+        (held,) = planned([shared], [new], **FAIR).allocations
+        new = replace(new, running=held)
+    assert held.proportional_steps_per_s == pytest.approx(10.0)
 
 
 @settings(deadline=None, max_examples=20)
