@@ -397,6 +397,9 @@ class MeasuredSpeed(ApiModel):
     estimated_steps_per_second: Annotated[
         float | None, Field(gt=0, description="What plans went by before, where that was an estimate.")
     ] = None
+    fingerprint: Annotated[
+        str, Field(max_length=64, description="That of the job's profile at that time; with another it counts no more.")
+    ] = ""
 
     @property
     def is_known(self) -> bool:
@@ -498,6 +501,18 @@ class TrainingJobStatus(ApiModel):
         Field(max_length=64, description="Throughputs that plans go by and nobody measured, by GPU type."),
     ] = None
     progress: Progress | None = None
+
+    @property
+    def fingerprint(self) -> str:
+        """Of what the job runs; empty before the operator has said."""
+        return self.profile.fingerprint if self.profile is not None else ""
+
+    @property
+    def measured_speeds(self) -> list[MeasuredSpeed]:
+        """Throughputs measured on GPU types without a matrix, of what the job runs now: not those of another image,
+        command or batch size."""
+        measured = self.progress.measured if self.progress is not None else []
+        return [one for one in measured if one.fingerprint == self.fingerprint]
 
 
 NAME_RULES: list[Any] = [

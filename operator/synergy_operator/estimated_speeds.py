@@ -31,5 +31,4 @@ def still_said(condition: Condition, status: TrainingJobStatus) -> bool:
 
 def _checked(status: TrainingJobStatus) -> list[tuple[MeasuredSpeed, float]]:
     """What was measured where it had been estimated, and how far the estimate was off."""
-    measured = status.progress.measured if status.progress is not None else []
-    return [(one, error) for one in measured if (error := one.error_of_estimate) is not None]
+    return [(one, error) for one in status.measured_speeds if (error := one.error_of_estimate) is not None]

@@ -80,7 +80,7 @@ def progress_after(job: JobView, reported: Reported, now: float, others: Mapping
         resume_seconds=known.resume_seconds if report.resume_seconds is None else report.resume_seconds,
         gpu_uuids=report.gpu_uuids,
         placements=placements_after(known.placements, job.status.allocation, reported.run, report.steps_per_second),
-        measured=measured_after(known.measured, job, reported.run, report.steps_per_second),
+        measured=measured_after(job, reported.run, report.steps_per_second),
         gpu_partners=partners_now(job, reported.run, others),
     )
     return progress.model_copy(update={"shared": shared_after(known, progress, job, others, now)})

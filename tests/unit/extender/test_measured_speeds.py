@@ -62,6 +62,21 @@ def test_what_the_job_reports_there_goes_to_the_plan_once_there_are_reports_enou
     assert not _core(again).running.estimated  # type: ignore[union-attr]
 
 
+def test_what_was_measured_of_another_spec_counts_no_more() -> None:
+    """The fingerprint in the status is that of what runs; it changes between runs, after the spec has."""
+    old = _after(_with(job("j"), profile=_marked("1" * 32)), 6.0, times=ENOUGH_REPORTS, **ESTIMATED)
+    assert (_core(old).measured, len(errors_of_estimates(old))) == ({"V100": 6.0}, 1)
+    new = _with(old, profile=_marked("2" * 32))
+    assert (_core(new).measured, errors_of_estimates(new)) == ({}, [])
+    after = _measured(_after(new, 9.0))
+    assert [(one.steps_per_second, one.reports, one.fingerprint) for one in after] == [(9.0, 1, "2" * 32)]
+    assert after[0].estimated_steps_per_second is None
+
+
+def _marked(fingerprint: str) -> dict[str, Any]:
+    return {"state": "Complete", "fingerprint": fingerprint, "matrices": [MATRIX]}
+
+
 def test_an_estimate_is_no_measure_of_where_the_workers_lie() -> None:
     view = _after(_with(job("j")), 6.0, **ESTIMATED)
     assert view.status.progress is not None
@@ -83,19 +98,19 @@ def test_an_estimate_is_no_measure_of_where_the_workers_lie() -> None:
 def test_nothing_is_measured_where_there_is_a_matrix_or_the_run_has_no_gpu_to_itself(held: dict[str, Any]) -> None:
     place = {**allocation(share("n1")), **held}
     view = _with(job("j"), allocation=place)
-    assert measured_after((), view, 1, 6.0) == []
+    assert measured_after(view, 1, 6.0) == []
 
 
 @pytest.mark.parametrize("speed", [0.0, 1e-7, 1e12])
 def test_a_speed_that_makes_no_sense_is_not_taken(speed: float) -> None:
-    known = _measured(_after(_with(job("j")), 6.0))
-    view = _with(job("j"), allocation=allocation(share("n1")))
-    assert measured_after(known, view, 1, speed) == known
+    view = _after(_with(job("j")), 6.0)
+    assert measured_after(view, 1, speed) == _measured(view) != []
 
 
 def test_the_newest_types_are_kept() -> None:
-    known = [MeasuredSpeed(gpu_type=f"G{number}", steps_per_second=1.0) for number in range(MOST)]
-    after = measured_after(known, _with(job("j"), allocation=allocation(share("n1"))), 1, 2.0)
+    known = [MeasuredSpeed(gpu_type=f"G{number}", steps_per_second=1.0).to_wire() for number in range(MOST)]
+    view = _with(job("j"), allocation=allocation(share("n1")), progress={"measured": known})
+    after = measured_after(view, 1, 2.0)
     assert [one.gpu_type for one in after] == [*(f"G{number}" for number in range(1, MOST)), "V100"]
 
 

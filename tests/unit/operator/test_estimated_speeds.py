@@ -11,7 +11,10 @@ ESTIMATES = [{"gpuType": "A100", "stepsPerSecond": 7.25}]
 
 def _tell(world: World, *, estimates: bool = False, measured: float = 0.0, reports: int = ENOUGH_REPORTS) -> None:
     """The plan goes by an estimate of 7.25; the job has measured this."""
-    own = {"gpuType": "A100", "stepsPerSecond": measured, "reports": reports, "estimatedStepsPerSecond": 7.25}
+    own = {
+        "gpuType": "A100", "stepsPerSecond": measured, "reports": reports, "estimatedStepsPerSecond": 7.25,
+        "fingerprint": world.status.fingerprint,
+    }  # fmt: skip
     world.job["status"]["estimates"] = ESTIMATES if estimates else None
     world.job["status"]["progress"] = {"measured": [own]} if measured else None
     world.settle()
@@ -52,3 +55,12 @@ def test_once_measured_the_error_of_the_estimate_is_said(measured: float, reason
     assert _said(world) == ("True", reason)
     assert f"{error} off" in world.message("SpeedsMeasured")
     assert reason in world.posted()
+
+
+def test_what_was_measured_before_the_spec_changed_is_said_no_more() -> None:
+    world = World()
+    world.settle()
+    _tell(world, measured=14.5)
+    world.job["spec"]["batchSize"] = 64
+    world.settle()
+    assert world.reason("SpeedsMeasured") == ""
