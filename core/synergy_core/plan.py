@@ -167,6 +167,8 @@ def _ranking(
 
 def _as_clients(job: Job, speeds: Mapping[str, float], grouping: Grouping) -> Mapping[str, float]:
     """Speeds by GPU type where the job shares with nobody, with the threads that it has then."""
+    if not grouping.limits_threads:
+        return speeds  # jobs of one kind have one mapping, which policies look into once
     return {gpu_type: speed * grouping.alone(job, gpu_type) for gpu_type, speed in speeds.items()}
 
 

@@ -55,6 +55,8 @@ class Grouping:
         self.rules = Rules(snapshot.nodes, snapshot.jobs, config, snapshot.now)
         self.pools = {pool.gpu_type: pool for pool in pools}
         self._percent = {pool.gpu_type: least_percent(pool.nodes) for pool in pools}
+        self.limits_threads = min(self._percent.values(), default=100) < 100
+        """Whether a job that shares with nobody can have less than all of a GPU's threads."""
         self._shares = config.colocation != "none"
         self._mixed = [
             pool.gpu_type
