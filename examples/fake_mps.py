@@ -28,14 +28,18 @@ class DeviceError(RuntimeError):
     """The fake GPU can do no more for this client."""
 
 
-def fraction(own: float, others: list[float]) -> float:
-    """What a job that computes `own` of the time keeps of its speed beside others."""
+def fraction(own: float, others: list[float], percent: int = 100) -> float:
+    """What a job that computes `own` of the time, with so much of the GPU's threads, keeps of its speed beside others.
+
+    Alone too it does no more on the GPU than its threads can.
+    """
+    ceiling = min(1.0, percent / 100 / own) if own > 0.0 else 1.0
     if not others:
-        return 1.0
+        return ceiling
     compute = sum(others)
     excess = max(0.0, own + compute - 1.0)
     load = _PARTNERS * len(others) + _COMPUTE * compute + _PRODUCT * own * compute + _EXCESS * excess
-    return min(1.0, max(_LEAST, 1.0 + load))
+    return min(ceiling, max(_LEAST, 1.0 + load))
 
 
 class Client:
@@ -53,6 +57,7 @@ class Client:
         if limit and memory_mib > int(limit[1]):
             raise DeviceError(f"out of GPU memory: {memory_mib} MiB asked for, MPS leaves this client {limit[1]} MiB")
         self._compute = compute
+        self._percent = int(environ.get("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE") or 100)
         self._said = {"compute": compute, "bandwidth": bandwidth, "memory_mib": memory_mib, "busy": 0.0}
         self._busy_s = 0.0
         self._name = f"{uuid.uuid4().hex}.json"
@@ -92,7 +97,8 @@ class Client:
             self._looked_at, self._busy_s = now, 0.0
             for file in self._files:
                 _say(file, self._said)
-            self._fraction = min((fraction(self._compute, self._others(one)) for one in self._folders), default=1.0)
+            kept = (fraction(self._compute, self._others(one), self._percent) for one in self._folders)
+            self._fraction = min(kept, default=1.0)
         return self._fraction
 
     def worked(self, seconds: float) -> None:

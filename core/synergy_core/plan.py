@@ -10,14 +10,14 @@ from typing import get_args
 
 from synergy_core.colocation.combinations import Combinations
 from synergy_core.colocation.grouping import Grouping
-from synergy_core.colocation.teams import NO_TEAMS, Teams, teams_of
-from synergy_core.colocation.threads import ceiling, least_percent
+from synergy_core.colocation.teams import NO_TEAMS, Teams, groups_of, teams_of
+from synergy_core.colocation.threads import kept_alone, least_percent
 from synergy_core.contender import Contender
 from synergy_core.deadlines import late_jobs
 from synergy_core.estimates import Speeds
 from synergy_core.line import Roster
 from synergy_core.mechanisms import MECHANISMS
-from synergy_core.mechanisms.mechanism import Round
+from synergy_core.mechanisms.mechanism import Outcome, Round
 from synergy_core.mechanisms.statement import Packing
 from synergy_core.memory import Memory
 from synergy_core.model import Allocation, EstimateMode, FieldError, Job, Node, Plan, PlanConfig, Snapshot
@@ -49,19 +49,24 @@ def plan(snapshot: Snapshot, config: PlanConfig, memory: Memory | None = None) -
     grouping = Grouping(snapshot, pools, config)
     pairs = Combinations(grouping, memory.pairs) if _by_matrix(config) else None
     ranking = _ranking(snapshot, roster, memory, config, pairs, grouping=grouping)
-    teams = teams_of(snapshot, ranking, pools, config, grouping)
-    planned = roster if teams is NO_TEAMS else Roster(teams.jobs(snapshot.jobs), memory)
-    young = teams.settling(settling(snapshot.jobs, snapshot.now, config))
-    line = planned.line(
-        teams.ranking(ranking),
-        without=kept,
-        settling=young,
-        least_run_s=lambda job: least_run_s(job, config),
-        wants_shared=grouping.wants_shared,
-    )
+    groups = groups_of(snapshot, ranking, config, grouping)
     gpus = sum(sum(pool.gpus) for pool in pools)
-    round_ = Round(line, pools, config.mode, gpus * config.profile_gpu_percent // 100, config.explain)
-    outcome = MECHANISMS[config.mechanism](round_)
+    while True:
+        teams = teams_of(snapshot, ranking, pools, config, groups)
+        planned = roster if teams is NO_TEAMS else Roster(teams.jobs(snapshot.jobs), memory)
+        line = planned.line(
+            teams.ranking(ranking),
+            without=kept,
+            settling=teams.settling(settling(snapshot.jobs, snapshot.now, config)),
+            least_run_s=lambda job: least_run_s(job, config),
+            wants_shared=grouping.wants_shared,
+        )
+        round_ = Round(line, pools, config.mode, gpus * config.profile_gpu_percent // 100, config.explain)
+        outcome = MECHANISMS[config.mechanism](round_)
+        unseated = teams.unseated(*_seated_and_idle(outcome, pools)) if groups else ()
+        if not unseated:
+            break
+        groups = [group for group in groups if frozenset(job.name for job in group.jobs) not in unseated]
     running = [job for job in snapshot.jobs if job.running is not None]
     given = {
         a.job: a for packing in outcome.packings for a in _allocations(packing, config, teams, memory.speeds)
@@ -80,6 +85,14 @@ def plan(snapshot: Snapshot, config: PlanConfig, memory: Memory | None = None) -
         estimates=memory.speeds.estimates,
         shares_from=ranking.shares_from,
     )
+
+
+def _seated_and_idle(outcome: Outcome, pools: Iterable[Pool]) -> tuple[frozenset[str], frozenset[str]]:
+    """Who has GPUs, and the types that have some that nobody has."""
+    seated = frozenset(contender.name for packing in outcome.packings for contender in packing.seated)
+    free = {pool.gpu_type: pool.open_gpus[0] for pool in pools}
+    free |= {packing.pool.gpu_type: int(packing.reservations.slots.sum()) for packing in outcome.packings}
+    return seated, frozenset(gpu_type for gpu_type, gpus in free.items() if gpus > 0)
 
 
 def _check(config: PlanConfig) -> None:
@@ -204,7 +217,7 @@ def _of_planned(packing: Packing, config: PlanConfig, speeds: Speeds) -> Iterabl
             yield running
             continue
         threads = least_percent(pool.nodes[node] for node in seat.nodes)
-        part = ceiling(contender.job.usage.get(pool.gpu_type), threads)
+        part = kept_alone(contender.job, pool.gpu_type, threads)
         speed = part * terms.steps_per_s(seat.per_gpu)
         usual = part * terms.proportional_steps_per_s(pool.share_on(seat.nodes))
         estimated = speeds.is_estimated(contender.name, pool.gpu_type)

@@ -26,15 +26,15 @@ Offer = Callable[..., Awaitable[None]]
 POOL = "shared-a100"
 GIB = 1 << 30
 TIMES = int(os.environ.get("PAIRINGS", "1"))
-COMPUTE = 0.7
-"""Part of the time that each job computes: a pair keeps 0.82 of its speed."""
-USAGE = Usage(compute=COMPUTE, bandwidth=0.2)
-TRAIN = f"""
+LIGHT, HEAVY = Usage(compute=0.5, bandwidth=0.2), Usage(compute=0.95, bandwidth=0.2)
+"""What half the jobs do to a GPU, and the others. The half of the threads that each client has is enough for a light
+one, which keeps 0.83 of its speed beside a heavy one. That has 0.53 in any case, alone too."""
+TRAIN = """
 import sys, synergy_job
 sys.path.insert(0, "/examples")
 from fake_device import FakeDevice
 from fake_mps import Client
-client = Client({COMPUTE}, 8192)
+client = Client(float(sys.argv[1]), 8192)
 device = FakeDevice(0.1, client)
 for _ in synergy_job.iterate(range(10**6), save=lambda step: None, load=lambda: None):
     device.launch()
@@ -99,8 +99,9 @@ class Jobs:
         self.namespace = namespace
 
     async def submit(self, name: str, **spec: Any) -> None:
-        """A job that computes most of the time and needs 8 GiB of a GPU's 40."""
-        usage = {"gpuType": "A100", "compute": COMPUTE, "bandwidth": 0.2, "memory": "8Gi"}
+        """A job that needs 8 GiB of a GPU's 40."""
+        compute = _kind(name).compute
+        usage = {"gpuType": "A100", "compute": compute, "bandwidth": 0.2, "memory": "8Gi"}
         usual = {
             "gpus": 1,
             "steps": 10**6,
@@ -108,7 +109,7 @@ class Jobs:
             "sharing": {"allowed": True, "usage": [usage]},
             "resources": {"max": {"cpu": "100m", "memory": "128Mi"}},
             "profile": {"mode": "Provided", "matrices": [matrix("A100", {50: 8.0, 100: 10.0}, 64 << 20)]},
-            "template": restricted_template(["python3", "-c", TRAIN]),
+            "template": restricted_template(["python3", "-c", TRAIN, str(compute)]),
         }
         await submit(self.kube, self.namespace, name, **usual | spec)
 
@@ -158,6 +159,10 @@ def _in_short(status: Json) -> Json:
     }
 
 
+def _kind(name: str) -> Usage:
+    return LIGHT if name in "abcd" else HEAVY
+
+
 def _speed(status: Json) -> float:
     return float(status["progress"]["stepsPerSecond"])
 
@@ -193,15 +198,24 @@ async def test_eight_jobs_come_to_be_in_the_four_planned_pairs_and_who_is_left_g
 ) -> None:
     await offer("packed")
     jobs = Jobs(kube, namespace)
-    for name in "abcdefgh":
-        await jobs.submit(name)
     for _ in range(TIMES):
+        for name in "abcdefgh":
+            await jobs.submit(name)
         statuses = await jobs.until("eight jobs to run in four planned pairs", paired)
         assert by_uuid(statuses) == planned(statuses)
         before = planned(statuses)
+        assert all(sorted(map(_kind, pair), key=lambda one: one.compute) == [LIGHT, HEAVY] for pair in before)
+
+        # a heavy one has the speed that its threads let it have, and the plan knows
+        leaver = max(statuses)
+        said = statuses[leaver]["allocation"]["stepsPerSecond"]
+        assert said == pytest.approx(10 * 0.5 / HEAVY.compute)
+        await jobs.until(
+            f"{leaver} to tell its speed",
+            lambda now, one=leaver, said=said: one in now and 3.0 < _speed(now[one]) < 1.1 * said,
+        )
 
         # one leaves and another comes: the one who was left gets it as partner, the others stay as they are
-        leaver = min(statuses)
         (lone,) = next(pair for pair in before if leaver in pair) - {leaver}
         await kube.delete(TRAINING_JOBS, leaver, namespace)
         await jobs.submit("i")
@@ -209,7 +223,7 @@ async def test_eight_jobs_come_to_be_in_the_four_planned_pairs_and_who_is_left_g
         assert by_uuid(statuses) == planned(statuses) == before - {frozenset({leaver, lone})} | {frozenset({"i", lone})}
 
         # partners slow each other as the model says
-        most = 10 * (1 + EFFECTS.fractions([USAGE, USAGE])[0]) / 2
+        most = 10 * (1 + EFFECTS.fractions([LIGHT, HEAVY])[0]) / 2
         statuses = await jobs.until(
             f"{lone} to be slowed", lambda now, lone=lone, most=most: lone in now and _speed(now[lone]) < most
         )
@@ -226,9 +240,8 @@ async def test_eight_jobs_come_to_be_in_the_four_planned_pairs_and_who_is_left_g
         await jobs.until(
             f"{lone} to be as fast as alone", lambda now, lone=lone, slowed=slowed: _speed(now[lone]) > 1.08 * slowed
         )
-        await kube.delete(TRAINING_JOBS, lone, namespace)
-        for name in (leaver, lone):
-            await jobs.submit(name)
+        for name in statuses:
+            await kube.delete(TRAINING_JOBS, name, namespace)
 
 
 def crashing() -> Json:

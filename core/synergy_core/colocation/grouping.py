@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from synergy_core.colocation.rules import Rules
 from synergy_core.colocation.team import Member, member, split
-from synergy_core.colocation.threads import ceiling, least_percent
+from synergy_core.colocation.threads import ceiling, kept_alone, least_percent
 from synergy_core.model import Job, Node, PlanConfig, Snapshot
 from synergy_core.pool import Pool
 
@@ -101,11 +101,10 @@ class Grouping:
     def alone(self, job: Job, gpu_type: str) -> float:
         """What the job keeps of its speed where it shares with nobody: less than all where all nodes of the type that
         it may use limit a client's threads."""
-        usage = job.usage.get(gpu_type)
-        if usage is None or self._percent[gpu_type] == 100:
+        if self._percent[gpu_type] == 100:
             return 1.0
         allowed = (node for node in self.pools[gpu_type].nodes if job.nodes is None or node.name in job.nodes)
-        return ceiling(usage, max((node.client_thread_percent for node in allowed), default=100))
+        return kept_alone(job, gpu_type, max((node.client_thread_percent for node in allowed), default=100))
 
     def wants_shared(self, job: Job) -> frozenset[str] | None:
         """The GPU types on which the job rather has a node whose GPUs are shared than one where they are not.

@@ -1,6 +1,6 @@
 """The teams of a plan: which of its jobs are planned as one."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from synergy_core.colocation.grouping import Group, Grouping
@@ -59,6 +59,19 @@ class Teams:
             return False
         return all(member.running is None for member in team.members if member.name == job.name)
 
+    def unseated(self, seated: Container[str], idle: frozenset[str]) -> frozenset[frozenset[str]]:
+        """The members of teams that were given no GPU while there is one idle of a type (`idle`) that one could use.
+
+        Where few of a type's GPUs can be shared, more groups can be made than find one.
+        """
+        return frozenset(
+            frozenset(job.name for job in team.members)
+            for name, team in self.by_name.items()
+            if len(team.members) > 1
+            and name not in seated
+            and any(idle.intersection(job.gpu_types or idle) for job in team.members)
+        )
+
     def _planned(self, name: str) -> str:
         team = self.by_member.get(name)
         return name if team is None else team.job.name
@@ -67,25 +80,31 @@ class Teams:
 NO_TEAMS = Teams({}, {})
 
 
+def groups_of(snapshot: Snapshot, ranking: Ranking, config: PlanConfig, grouping: Grouping) -> list[Group]:
+    """Who is to share a GPU from this round on; nobody between rounds, when those who share go on as they are."""
+    if config.mode == "fill" or config.colocation == "none" or not grouping.rules.anywhere:
+        return []
+    jobs = {job.name: job for job in snapshot.jobs}
+    groups = _chosen(ranking, jobs, grouping)
+    if config.colocation == "gavel":
+        return groups
+    line = [jobs[name] for name in ranking.names]
+    of_member = {name: unit for unit in _units(jobs) for name in unit}
+    return Pairing(grouping, config, of_member).groups(line, ranking.types, groups)
+
+
 def teams_of(
-    snapshot: Snapshot, ranking: Ranking, pools: Sequence[Pool], config: PlanConfig, grouping: Grouping
+    snapshot: Snapshot, ranking: Ranking, pools: Sequence[Pool], config: PlanConfig, groups: Sequence[Group]
 ) -> Teams:
-    """Between rounds those who share go on as they are; at a round's beginning who shares is decided anew."""
+    """Between rounds those who share go on as they are; at a round's beginning the groups are formed."""
     jobs = {job.name: job for job in snapshot.jobs}
     units = _units(jobs)
     nodes = {node.name for pool in pools for node in pool.nodes}
     if config.mode == "fill":
         there = [unit for unit in units if all(_is_on(jobs[name], nodes) for name in unit)]
         return _teams([running_team([jobs[name] for name in unit]) for unit in there])
-    if not units and (config.colocation == "none" or not grouping.rules.anywhere):
+    if not units and not groups:
         return NO_TEAMS
-    groups: list[Group] = []
-    if config.colocation != "none":
-        groups = _chosen(ranking, jobs, grouping)
-    if config.colocation in ("thesis", "auto"):
-        line = [jobs[name] for name in ranking.names]
-        of_member = {name: unit for unit in units for name in unit}
-        groups = Pairing(grouping, config, of_member).groups(line, ranking.types, groups)
     return _placed(groups, units, jobs, ranking.names, pools)
 
 
@@ -125,10 +144,12 @@ def _placed(
 def _team(group: Group, unit_of: Mapping[str, int], taken: set[int], pools: Mapping[str, Pool]) -> Team:
     home: int | str | None = None
     kept = []
+    allowed = {node.name for node in group.nodes}
     for member in group.members:
         job = member.job
         stays = False
-        if job.running is not None and job.running.gpu_type == group.gpu_type:
+        there = job.running is not None and all(share.node in allowed for share in job.running.workers)
+        if there and job.running is not None and job.running.gpu_type == group.gpu_type:
             mine: int | str = unit_of.get(job.name, job.name)
             stays = mine == home or (home is None and mine not in taken)
             home = mine if stays else home

@@ -9,7 +9,7 @@ speed, the fraction f that it keeps has f x compute <= part.
 from collections.abc import Iterable
 
 from synergy_core.colocation.usage import Usage
-from synergy_core.model import Node
+from synergy_core.model import Job, Node
 
 
 def ceiling(usage: Usage | None, percent: int) -> float:
@@ -17,6 +17,13 @@ def ceiling(usage: Usage | None, percent: int) -> float:
     if usage is None or percent >= 100 or usage.compute * 100 <= percent:
         return 1.0
     return percent / (100 * usage.compute)
+
+
+def kept_alone(job: Job, gpu_type: str, percent: int) -> float:
+    """What is left of the speed that is known of a job; one that was measured as it ran has the limit in it."""
+    if gpu_type in job.measured and gpu_type not in job.profiles:
+        return 1.0
+    return ceiling(job.usage.get(gpu_type), percent)
 
 
 def least_percent(nodes: Iterable[Node]) -> int:

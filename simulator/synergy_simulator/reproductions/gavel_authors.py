@@ -56,7 +56,7 @@ class _Row:
 
     @property
     def aware(self) -> bool:
-        """Whether it sees the GPU types: AlloX always does, Gandiva's packing never."""
+        """Whether it sees the GPU types: AlloX does, and Gandiva sees where a pair that it tries gains."""
         return self.theirs.endswith(("_perf", "_packed")) or self.theirs in ("allox", "gandiva")
 
     @property

@@ -87,16 +87,26 @@ def measured(environ: dict[str, str], *settings: Setting, pairs: int = 1) -> dic
     return measured_pairs(GPU, options, environ, lambda _: None, command)
 
 
+def undisturbed(environ: dict[str, str]) -> dict[str, Any]:
+    """Of a few measurements one whose fractions are those of the fake GPU: a busy machine slows one or the other."""
+    expected = [fraction(0.9, [0.2]), fraction(0.2, [0.9])]
+    for _ in range(5):
+        found = measured(environ, LIGHT, HEAVY)
+        (turns,), (mps,) = found["turns"]["pairs"], found["mps"]["pairs"]
+        # the fake GPU slows only who shares it under MPS
+        ratios = [one / other for one, other in zip(mps["fractions"], turns["fractions"], strict=True)]
+        if ratios == pytest.approx(expected, abs=0.12):
+            return found
+    pytest.fail(f"{ratios} are not about {expected} in any of five measurements")
+
+
 def test_jobs_are_measured_alone_and_in_pairs_by_turns_and_under_mps(environ: dict[str, str], tmp_path: Path) -> None:
-    found = measured(environ, LIGHT, HEAVY)
+    found = undisturbed(environ)
     alone = {one["model"]: one for one in found["alone"]}
     assert alone["heavy"]["usage"]["memory_bytes"] == 1000 << 20
     assert 0.5 < alone["heavy"]["usage"]["compute"] <= 0.9
-    (turns,), (mps,) = found["turns"]["pairs"], found["mps"]["pairs"]
+    (mps,) = found["mps"]["pairs"]
     assert (mps["models"], mps["batches"]) == (["heavy", "light"], [256, 16])
-    # the fake GPU slows only who shares it under MPS; a busy machine slows both
-    ratios = [one / other for one, other in zip(mps["fractions"], turns["fractions"], strict=True)]
-    assert ratios == pytest.approx([fraction(0.9, [0.2]), fraction(0.2, [0.9])], abs=0.12)
     assert found["mps"]["by_batch"] == {"256": mps["delta"]}
     assert "too few pairs" in found["mps"]["predicted"]["effects"]["skipped"]
     assert Path(environ["CONTROL_QUIT"]).exists(), "the daemon is ended"

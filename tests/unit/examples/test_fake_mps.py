@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from synergy_core.colocation.generic import EFFECTS
+from synergy_core.colocation.threads import ceiling
 from synergy_core.colocation.usage import Usage
 
 sys.path.insert(0, str(Path(__file__).parents[3] / "examples"))
@@ -36,6 +37,16 @@ def test_jobs_are_slowed_as_the_project_s_model_says(loads: tuple[float, ...]) -
     for index, load in enumerate(loads):
         others = [other for place, other in enumerate(loads) if place != index]
         assert fraction(load, others) == pytest.approx(min(1.0, said[index]), abs=1e-6)
+
+
+def test_a_client_does_no_more_than_its_threads_can_alone_and_beside_others(gpu: dict[str, str]) -> None:
+    half = {**gpu, "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE": "50"}
+    for compute in (0.0, 0.5, 0.7, 1.0):
+        with Client(compute, environ=half) as one:
+            assert one.slowed() == ceiling(Usage(compute=compute, bandwidth=0.2), 50)
+    with Client(0.5, environ=half) as light, Client(0.95, environ=half) as heavy:
+        assert light.slowed() == fraction(0.5, [0.95]) < 0.9
+        assert heavy.slowed() == 0.5 / 0.95
 
 
 def test_a_client_is_slowed_by_those_on_its_gpu_as_long_as_they_live(gpu: dict[str, str]) -> None:

@@ -172,7 +172,11 @@ def test_a_pair_that_does_worse_than_predicted_is_parted_at_the_next_round_and_i
 
 def test_it_is_not_tried_again_soon_also_by_an_extender_that_has_just_started() -> None:
     # all that a new leader has is the status
-    parts = pair_on_one_gpu(4.5)
     retry = core.PlanConfig().sharing_retry_s
-    for later, jobs in ((600.0, {"team/a"}), (retry + 60.0, {"team/a", "team/b"})):
+    for speed, later, jobs in (
+        (5.5, 600.0, {"team/a"}),
+        (5.5, retry + 60.0, {"team/a", "team/b"}),
+        (4.5, retry + 60.0, {"team/a"}),  # so much worse that what is predicted from it is too little as well
+    ):
+        parts = pair_on_one_gpu(speed)
         assert {one.job for one in planned(parts, NOW + 20 + later).allocations} == jobs

@@ -62,6 +62,10 @@ def test_a_job_alone_on_a_shared_gpu_is_planned_with_the_threads_that_it_has(con
     assert light.steps_per_s == 10.0
     (unknown,) = planned([job("a", usage={})], [node("n", clients=2)], config).allocations
     assert unknown.steps_per_s == 10.0
+    # what was measured as it ran has the limit in it
+    as_it_ran = job("a", profiles={}, gpu_types=("V100",), measured={"V100": 5.6})
+    (measured,) = planned([as_it_ran], [node("n", clients=2)], config).allocations
+    assert measured.steps_per_s == pytest.approx(5.6)
 
 
 @pytest.mark.parametrize("config", [AUTO, X])
@@ -146,4 +150,27 @@ def test_who_does_not_share_blocks_a_shared_gpu_only_where_no_other_is_idle(snap
         there = nodes[one.workers[0].node]
         if not jobs[one.job].sharing and there.replicas > 1:
             assert not any(nodes[name].replicas == 1 for name in idle)
-    assert mode != "none" or not (idle and result.waiting), "nobody waits for that"
+    assert not (idle and result.waiting), "nobody waits for that"
+    running = {one.job: one for one in result.allocations}
+    later = replace(
+        snapshot, now=300.0, jobs=tuple(replace(one, running=running.get(one.name)) for one in jobs.values())
+    )
+    for one in (*result.allocations, *plan(later, config).allocations):
+        assert len(one.partners) < nodes[one.workers[0].node].replicas, "not on a GPU for fewer clients"
+
+
+@pytest.mark.parametrize("mode", ["auto", "thesis"])
+def test_of_more_pairs_than_gpus_that_can_be_shared_the_rest_have_gpus_alone(mode: str) -> None:
+    config = PlanConfig(policy="fifo", mechanism="proportional", colocation=mode)  # type: ignore[arg-type]
+    jobs = [job(name, LIGHT) for name in "abcd"]
+    result = planned(jobs, [node("own"), node("shared", clients=2)], config)
+    assert len(result.allocations) == 3
+    assert {one.workers[0].node for one in result.allocations if one.partners} == {"shared"}
+    assert len(result.waiting) == 1
+    # who shares stays, and so does who does not
+    running = {one.job: one for one in result.allocations}
+    again = planned(
+        [replace(one, running=running.get(one.name)) for one in jobs], [node("own"), node("shared", clients=2)], config
+    )
+    assert again.allocations == result.allocations
+    assert again.preempted == ()
