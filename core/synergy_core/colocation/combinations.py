@@ -67,15 +67,19 @@ class Combinations:
         least = self._least(jobs, types)
         fair = self._fair(jobs, types, alone, workers, least)
         kinds, kind_of = _kinds(jobs, able, alone)
-        kept = self._kept(kinds, types, fair)
+        of_kinds = self._kept(kinds, types, fair)
         one, other = np.triu_indices(len(able), 1)
         a, b = kind_of[one], kind_of[other]
-        some = np.asarray((kept[:, a, b] > 0).any(axis=0))
+        some = np.asarray((of_kinds[:, a, b] > 0).any(axis=0))
         chosen = np.array(able, dtype=np.int64)
         pairs = np.stack([chosen[one[some]], chosen[other[some]]], axis=1)
-        rates = np.stack([kept[:, a[some], b[some]].T, kept[:, b[some], a[some]].T], axis=2)
+        rates = np.stack([of_kinds[:, a[some], b[some]].T, of_kinds[:, b[some], a[some]].T], axis=2)
         pairs, rates = self._with_measured(jobs, types, pairs, rates, fair)
-        return pairs, rates * (alone / least)[pairs].transpose(0, 2, 1)
+        # nobody is faster in company than alone, and two are together only where both could be alone
+        kept = (
+            np.minimum(rates, least[pairs].transpose(0, 2, 1)) * np.asarray((alone[pairs] > 0).all(axis=1))[:, :, None]
+        )
+        return pairs, kept * (alone / least)[pairs].transpose(0, 2, 1)
 
     def _least(self, jobs: Sequence[Job], types: Sequence[str]) -> Floats:
         """J x W: what each keeps where it shares with nobody (`Grouping.alone`)."""
