@@ -271,15 +271,17 @@ def _tell_late(drafts: Mapping[Key, Draft], now: float, result: PlanResult | Non
 
 
 def _tell_estimates(drafts: Mapping[Key, Draft], now: float, result: PlanResult | None) -> None:
-    """Which throughputs of a job are estimated; who had no part in the plan hears nothing new."""
+    """Which throughputs of a job are estimated: none of who is suspended or backs off. Who else had no part in the plan
+    hears nothing new."""
     found: dict[str, list[SpeedEstimate]] = {}
     for one in result.plan.estimates if result is not None else ():
         speed = float(f"{one.steps_per_s:.{_DIGITS}g}")
         found.setdefault(one.job, []).append(SpeedEstimate(gpu_type=one.gpu_type, steps_per_second=speed))
     for key, draft in drafts.items():
-        if draft.job.status.phase in FINISHED:
+        job, stands = draft.job, standing(draft.job, now)
+        if job.status.phase in FINISHED or job.spec.suspend or stands is Standing.BACKING_OFF:
             draft.estimates = None
-        elif result is not None and standing(draft.job, now) in (Standing.WAITING, Standing.HOLDING):
+        elif result is not None and stands in (Standing.WAITING, Standing.HOLDING):
             draft.estimates = found.get(str(key), [])[:_MOST_ESTIMATES] or None
 
 

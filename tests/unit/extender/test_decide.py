@@ -378,5 +378,11 @@ def test_what_is_estimated_of_a_job_is_told_as_long_as_the_plan_goes_by_it() -> 
     assert decided(told, MID_ROUND).changes == [], "without a plan the old words stand"
     gone = only(decided(told, MID_ROUND, plan(), "fill"))
     assert "estimates" not in body_of(gone.job, gone)["status"]
-    done = cluster(NODES, [job("j", status={"phase": "Succeeded", "estimates": written})])
-    assert only(decided(done, MID_ROUND)).estimates is None
+    backs_off = {"phase": "Queued", "service": {"retryAt": format_time(NOW + 600)}}
+    for over in (
+        job("j", status={"phase": "Succeeded", "estimates": written}),
+        job("j", spec={"suspend": True}, status={"phase": "Suspended", "estimates": written}),
+        job("j", status={**backs_off, "estimates": written}),
+    ):
+        assert only(decided(cluster(NODES, [over]), MID_ROUND, plan(), "fill")).estimates is None
+        assert only(decided(cluster(NODES, [over]), MID_ROUND)).estimates is None
