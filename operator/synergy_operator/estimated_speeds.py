@@ -3,10 +3,13 @@
 from synergy_api.base import Condition
 from synergy_api.reasons import Reason, say
 from synergy_api.training_job import MeasuredSpeed, TrainingJobStatus
-from synergy_operator.conditions import SPEEDS, Verdict, no, yes
+from synergy_operator.conditions import SPEEDS, Verdict, find, no, yes
 
-OFF = 0.25
-"""An estimate that was further off, relative to what was measured, is worth an event."""
+OFF, NO_LONGER_OFF = 0.25, 0.15
+"""An estimate that was further off, relative to what was measured, is worth an event; it is off until it is below the
+second: the mean of the reports moves a little with each of them, and each change would be a write and an event."""
+_STEP = 5
+"""Percent in which it is said how far an estimate was off, and speeds are said in two digits: for the same reason."""
 
 
 def speeds_measured(status: TrainingJobStatus) -> Verdict | None:
@@ -18,9 +21,12 @@ def speeds_measured(status: TrainingJobStatus) -> Verdict | None:
     if not checked:
         return None
     found = ", ".join(
-        f"{one.gpu_type} {one.steps_per_second:.3g} ({error:.0%} off what was estimated)" for one, error in checked
+        f"{one.gpu_type} {one.steps_per_second:.2g} ({_STEP * round(100 * error / _STEP)}% off what was estimated)"
+        for one, error in checked
     )
-    off = any(error > OFF for _, error in checked)
+    said = find(status.conditions, SPEEDS)
+    bound = NO_LONGER_OFF if said is not None and said.reason == Reason.ESTIMATE_OFF else OFF
+    off = any(error > bound for _, error in checked)
     return yes(say(Reason.ESTIMATE_OFF if off else Reason.ESTIMATES_CHECKED, speeds=found))
 
 

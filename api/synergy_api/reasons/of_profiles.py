@@ -73,9 +73,10 @@ PROFILES: Final[dict[Reason, Entry]] = {
     Reason.SPEEDS_ESTIMATED: Entry(
         (Place.SPEEDS,),
         "estimated from other jobs, in steps/s: {speeds}",
-        means="The job names GPU types in spec.gpuTypes that it has no matrix for. It is placed there by what a job "
-        "that is like it gains on them, and has its whole GPU-proportional share there. Once it has run on a type, "
-        "what was measured stands in place of the estimate.",
+        means="The job may run on GPU types that it has no matrix for: on those that its spec.gpuTypes names, or on "
+        "any where the SchedulingPolicy's spec.estimate is all. It is placed there by what a job that is like it "
+        "gains on them, and has its whole GPU-proportional share there. Once it has run on a type, what was measured "
+        "stands in place of the estimate.",
     ),
     Reason.ESTIMATES_CHECKED: Entry(
         (Place.SPEEDS,), "measured where it was estimated before, in steps/s: {speeds}", event="Normal"
@@ -83,8 +84,8 @@ PROFILES: Final[dict[Reason, Entry]] = {
     Reason.ESTIMATE_OFF: Entry(
         (Place.SPEEDS,),
         "measured where it was estimated before, in steps/s: {speeds}",
-        means="An estimate was more than 25 % off. Plans go by the measured throughput now; until then they may have "
-        "had the job on a GPU type that others gain more from.",
+        means="An estimate was more than 25 % off, and is not yet less than 15 % off. Plans go by the measured "
+        "throughput now; until then they may have had the job on a GPU type that others gain more from.",
         event="Warning",
     ),
     Reason.NO_NODE_TO_PROFILE: Entry(
