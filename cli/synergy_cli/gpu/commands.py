@@ -19,6 +19,7 @@ from synergy_cli.gpu.measuring import Setting, TrainingError
 from synergy_cli.gpu.pairs import Options, measured_pairs, only
 from synergy_cli.gpu.pairs import tables as as_tables
 from synergy_cli.gpu.training import MODELS
+from synergy_cli.simulation.options import Within
 from synergy_cli.simulation.output import check_writable, write_whole
 
 FOLDER = "docs/measurements"
@@ -66,7 +67,7 @@ def measure_pairs(
 @click.option("--most", type=click.IntRange(2), help="CPUs at the most; by default all that this process may use.")
 @click.option(
     "--stand-in",
-    type=click.FloatRange(0, 60, min_open=True),
+    type=Within(0, 60, min_open=True),
     metavar="SECONDS",
     help="No GPU: something that takes so long for a step is in its place.",
 )

@@ -14,6 +14,8 @@ from synergy_core.profiling.adaptive_cpu_search import complete_curve, next_cpu_
 Report = Callable[[str], None]
 _MILLIS = 1000
 _PATIENCE_S = 300.0
+_GRACE_S = 10.0
+"""For the harness to end what it runs, once it is told to stop."""
 
 
 class HarnessError(Exception):
@@ -36,7 +38,7 @@ def speed_with(cpus: int, command: Sequence[str], environ: Mapping[str, str], op
         told = Path(folder) / "result.json"
         harness = [sys.executable, "-m", "synergy_profiler", *options, "--termination-log", str(told), "--", *command]
         try:
-            _run(harness, {**environ, "OMP_NUM_THREADS": "1"}, own)
+            run(harness, {**environ, "OMP_NUM_THREADS": "1"}, own)
             result = json.loads(told.read_text(encoding="ascii"))
         except (OSError, ValueError, subprocess.TimeoutExpired) as error:
             raise HarnessError(f"with {cpus} CPUs the harness left no result: {error}") from None
@@ -45,8 +47,11 @@ def speed_with(cpus: int, command: Sequence[str], environ: Mapping[str, str], op
     return float(result["steps_per_second"])
 
 
-def _run(command: Sequence[str], environ: Mapping[str, str], cpus: Sequence[int]) -> None:
-    """Run it on these CPUs; in time, or it is told to stop, and with it what it runs."""
+def run(command: Sequence[str], environ: Mapping[str, str], cpus: Sequence[int]) -> None:
+    """Run it on these CPUs; where it takes too long it is told to stop, and with it what it runs.
+
+    Raises OSError, subprocess.TimeoutExpired.
+    """
     process = subprocess.Popen(command, env=dict(environ), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         os.sched_setaffinity(process.pid, cpus)  # long before it runs anything
@@ -54,7 +59,11 @@ def _run(command: Sequence[str], environ: Mapping[str, str], cpus: Sequence[int]
     finally:
         if process.poll() is None:
             process.terminate()
-            process.wait()
+            try:
+                process.wait(_GRACE_S)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
 
 
 def measured_cpus(

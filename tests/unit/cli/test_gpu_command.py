@@ -4,6 +4,7 @@ import importlib
 import importlib.util
 import json
 import os
+import subprocess
 import sys
 import threading
 from pathlib import Path
@@ -15,7 +16,7 @@ from click.testing import CliRunner, Result
 
 from synergy_cli.colocation.tables import measurements_of, read_pairs, read_singles
 from synergy_cli.gpu import pipeline
-from synergy_cli.gpu.cpus import HarnessError, measured_cpus, speed_with
+from synergy_cli.gpu.cpus import HarnessError, measured_cpus, run, speed_with
 from synergy_cli.gpu.machine import NoGpuError, find_gpu, machine
 from synergy_cli.gpu.measuring import Setting, TrainingError, side_by_side
 from synergy_cli.gpu.mps import MpsError, mps_daemon
@@ -204,6 +205,14 @@ def test_a_measurement_that_takes_too_long_is_ended_with_all_that_it_runs(
     assert not mine.exists() or not Path(f"/proc/{mine.read_text()}").exists()
 
 
+def test_a_harness_that_does_not_listen_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("synergy_cli.gpu.cpus._PATIENCE_S", 0.5)
+    monkeypatch.setattr("synergy_cli.gpu.cpus._GRACE_S", 0.2)
+    deaf = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(600)"
+    with pytest.raises(subprocess.TimeoutExpired):
+        run([sys.executable, "-c", deaf], os.environ, sorted(os.sched_getaffinity(0))[:1])
+
+
 @pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="PyTorch is not here")
 @pytest.mark.parametrize("name", MODELS)
 def test_each_model_trains_wherever_it_is(name: str) -> None:
@@ -296,6 +305,7 @@ def test_without_pytorch_too(environ: dict[str, str], monkeypatch: pytest.Monkey
         (["measure-pairs", "--batches", "16,many"], "--batches: '16,many' must be whole numbers"),
         (["measure-pairs", "--batches", "0"], "--batches: 0 must be at least 1"),
         (["measure-cpus", "--most", "4096"], "--most: 4096 is more than the"),
+        (["measure-cpus", "--stand-in", "nan"], "--stand-in"),
     ],
 )
 def test_bad_options_are_refused_by_name(arguments: list[str], words: str) -> None:
