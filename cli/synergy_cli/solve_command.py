@@ -12,6 +12,7 @@ from synergy_core.allocation import ALLOCATION_POLICIES, solve
 from synergy_core.allocation.budget import Budget
 from synergy_core.allocation.problem import Allocation, Problem, effective_throughput
 from synergy_core.allocation.problem_format import allocation_document, parse_problem
+from synergy_core.allocation.programme import SolverError
 from synergy_core.model import FieldError
 from synergy_core.snapshot_format import SnapshotError
 
@@ -45,7 +46,7 @@ def solve_command(
         found = solve(what, policy, aware=not agnostic, sharing=sharing, budget=budget)
     except FieldError as error:
         raise BadInputError(str(error)) from error
-    except ArithmeticError as error:
+    except SolverError as error:
         raise BadInputError(
             f"jobs: the solver has no answer ({error}); weights, speeds or steps are too many orders of magnitude apart"
         ) from error

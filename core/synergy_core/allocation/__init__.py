@@ -70,7 +70,7 @@ def solve(
     Pareto efficient one, where the policy knows how to find it (it takes longer). When the budget ends the best
     allocation found so far is the answer; where there is none, `last` (rows x C, an allocation of the same jobs), else
     the isolated allocation; the status says so. Raises FieldError for what cannot be solved, naming the field, and
-    ArithmeticError where a solver does not cope with the numbers.
+    `programme.SolverError` where a solver does not cope with the numbers.
     """
     if policy not in ALLOCATION_POLICIES:
         raise FieldError("policy", f"{policy!r} is not there; choose one of {', '.join(sorted(ALLOCATION_POLICIES))}")

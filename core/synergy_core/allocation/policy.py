@@ -26,7 +26,7 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """One objective. `allocate` may raise FieldError, ArithmeticError and OutOfTimeError."""
+    """One objective. `allocate` may raise FieldError, SolverError and OutOfTimeError."""
 
     allocate: Callable[[Problem, Budget], Found]
     objective: Callable[[Problem, Floats], float]

@@ -31,7 +31,11 @@ _LOSS = 1e-8
 """Pairs are added until what those left out could bring is below this fraction of the objective."""
 
 
-class InfeasibleError(ArithmeticError):
+class SolverError(Exception):
+    """A solver does not cope with the numbers."""
+
+
+class InfeasibleError(SolverError):
     """No allocation reaches the base throughputs."""
 
 
@@ -159,7 +163,7 @@ class Programme:
             raise OutOfTimeError
         if status in {"Infeasible", "Primal infeasible or unbounded"}:
             raise InfeasibleError
-        raise ArithmeticError(f"HiGHS ended with {status!r}")
+        raise SolverError(f"HiGHS ended with {status!r}")
 
     def _first_columns(self) -> Ints:
         """All jobs alone, and for each job and column the pairs that keep most of both jobs' speed."""

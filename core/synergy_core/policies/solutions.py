@@ -8,6 +8,7 @@ import numpy as np
 from synergy_core.allocation import solve
 from synergy_core.allocation.budget import Budget, OutOfTimeError
 from synergy_core.allocation.problem import Floats, Problem, within_bounds
+from synergy_core.allocation.programme import SolverError
 from synergy_core.allocation.shares import isolated_shares
 from synergy_core.model import SharesFrom
 
@@ -69,7 +70,7 @@ class Solutions:
             answer = solve(
                 problem, policy, aware=aware, efficient=True, budget=self.budget, last=self._recalled(problem)
             )
-        except (ArithmeticError, OutOfTimeError):  # the solver's numbers failed it
+        except (SolverError, OutOfTimeError):  # the solver's numbers failed it
             return self.stand_in(problem)
         if answer.status == "time-limit" and answer.note in ("the last allocation", "the isolated allocation"):
             return self.stand_in(problem)

@@ -53,6 +53,7 @@ import numpy as np
 from synergy_core.allocation import ALLOCATION_POLICIES
 from synergy_core.allocation.budget import OutOfTimeError
 from synergy_core.allocation.problem import Floats, Ints, Problem
+from synergy_core.allocation.programme import SolverError
 from synergy_core.model import Job, SharesFrom
 from synergy_core.policies.entries import Entries, Ways, entries_of
 from synergy_core.policies.queue import Queue, Ranking
@@ -183,7 +184,7 @@ def _found(policy: str, queue: Queue, jobs: Sequence[Job], problem: Problem) -> 
         if policy == "min-cost-slo":
             problem, deadlines = with_deadlines(queue, jobs, problem, queue.solutions.budget)
         x, shares_from = queue.solutions.shares(problem, policy, aware=queue.aware)
-    except OutOfTimeError:
+    except (OutOfTimeError, SolverError):
         x, shares_from = queue.solutions.stand_in(problem)
     number = round(queue.now / queue.round_s)
     pressed = np.array([job.name in deadlines.pressed for job in jobs], dtype=bool)

@@ -187,13 +187,14 @@ def test_out_of_time_the_last_allocation_serves_and_the_plan_says_so() -> None:
     assert len(plan(later, config, _memory(0.0)).allocations) == 2, "no GPU is idle for want of a solution"
 
 
-def test_a_solver_that_does_not_cope_stops_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("policy", ["max-min-fairness", "min-cost-slo"])
+def test_a_solver_that_does_not_cope_stops_nobody(policy: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def gives_up(*_: Any, **__: Any) -> None:
         raise InfeasibleError
 
-    snapshot = Snapshot(nodes=DEAR_AND_CHEAP, jobs=(_typed("a", V100=20.0),))
+    snapshot = Snapshot(nodes=DEAR_AND_CHEAP, jobs=(_typed("a", V100=20.0, deadline_s=HOUR),))
     monkeypatch.setattr(Programme, "solve", gives_up)
-    result = plan(snapshot, PlanConfig(policy="max-min-fairness"), _memory(float("inf")))
+    result = plan(snapshot, PlanConfig(policy=policy), _memory(float("inf")))
     assert (result.shares_from, _types(result)) == ("isolated", {"a": "V100"})
 
 

@@ -22,6 +22,7 @@ from synergy_core.allocation.budget import Budget, OutOfTimeError
 from synergy_core.allocation.policies import max_min_fairness
 from synergy_core.allocation.policy import Found, Policy
 from synergy_core.allocation.problem import Floats, Problem, effective_throughput, within_bounds
+from synergy_core.allocation.programme import SolverError
 from synergy_core.allocation.shares import isolated_throughput
 from synergy_core.model import FieldError
 
@@ -88,7 +89,7 @@ class _Nash:
         try:
             programme.solve(solver=cp.CLARABEL, **({"time_limit": left} if np.isfinite(left) else {}))
         except cp.SolverError as error:
-            raise ArithmeticError(f"Clarabel: {error}") from error
+            raise SolverError(f"Clarabel: {error}") from error
         if programme.status not in {"optimal", "optimal_inaccurate"} or time.value is None:
             raise OutOfTimeError
         found = np.zeros(len(acts))
