@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from synergy_core.colocation.threads import ceiling, least_percent
+from synergy_core.colocation.threads import kept_alone, least_percent
 from synergy_core.estimation.gpu_types import AT_SHARE, Estimated, Known, Place, estimated
 from synergy_core.model import Estimate, EstimateMode, Job, Profile
 from synergy_core.pool import Pool
@@ -109,7 +109,7 @@ def _as_it_runs(job: Job, pools: Iterable[Pool], lacking: Iterable[str]) -> dict
     if pool is None or not running.proportional_steps_per_s > 0.0:
         return {}
     there = (pool.nodes[pool.index[share.node]] for share in running.workers if share.node in pool.index)
-    part = ceiling(job.usage.get(pool.gpu_type), least_percent(there))  # the limit on threads is in what it was given
+    part = kept_alone(job, pool.gpu_type, least_percent(there))  # the limit on threads is in what it was given
     return {pool.gpu_type: Estimated(running.proportional_steps_per_s / part, reference="")}
 
 

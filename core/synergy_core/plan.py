@@ -46,7 +46,7 @@ def plan(snapshot: Snapshot, config: PlanConfig, memory: Memory | None = None) -
     memory.speeds.begin(snapshot.jobs, pools, config.estimate)
     roster = Roster(snapshot.jobs, memory)
     kept = _out_of_reach(roster.running, config)
-    grouping = Grouping(snapshot, pools, config)
+    grouping = Grouping(snapshot, pools, config, memory.speeds.is_estimated)
     pairs = Combinations(grouping, memory.pairs) if _by_matrix(config) else None
     ranking = _ranking(snapshot, roster, memory, config, pairs, grouping=grouping)
     groups = groups_of(snapshot, ranking, config, grouping)

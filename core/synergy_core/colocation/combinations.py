@@ -17,6 +17,7 @@ import numpy as np
 
 from synergy_core.allocation.problem import Floats, Ints
 from synergy_core.colocation.grouping import WORTH, Grouping
+from synergy_core.colocation.rules import Rules
 from synergy_core.model import Job
 
 _MOST_KNOWN = 100_000
@@ -66,7 +67,7 @@ class Combinations:
         able = [index for index, job in enumerate(jobs) if self._rules.anywhere and self._rules.may_share(job)]
         least = self._least(jobs, types)
         fair = self._fair(jobs, types, alone, workers, least)
-        kinds, kind_of = _kinds(jobs, able, alone)
+        kinds, kind_of = _kinds(jobs, able, alone, self._rules)
         of_kinds = self._kept(kinds, types, fair)
         one, other = np.triu_indices(len(able), 1)
         a, b = kind_of[one], kind_of[other]
@@ -169,7 +170,9 @@ class Combinations:
         return pairs[order], rates[order]
 
 
-def _kinds(jobs: Sequence[Job], able: Sequence[int], alone: Floats) -> tuple[dict[Hashable, list[Job]], Ints]:
+def _kinds(
+    jobs: Sequence[Job], able: Sequence[int], alone: Floats, rules: Rules
+) -> tuple[dict[Hashable, list[Job]], Ints]:
     """The jobs of each kind, and the number of the kind of each job that is able to share."""
     kinds: dict[Hashable, list[Job]] = {}
     numbers: dict[Hashable, int] = {}
@@ -183,6 +186,7 @@ def _kinds(jobs: Sequence[Job], able: Sequence[int], alone: Floats) -> tuple[dic
             job.sharing_across_tenants,
             job.min_throughput_fraction,
             job.gpu_types,
+            rules.shared_types(job),
             job.nodes,
             (job.cpu_millis_min, job.cpu_millis_max, job.memory_bytes_min, job.memory_bytes_max),
             alone[index].tobytes(),

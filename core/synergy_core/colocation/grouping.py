@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from synergy_core.colocation.rules import Rules
+from synergy_core.colocation.rules import IsEstimated, Rules, never
 from synergy_core.colocation.team import Member, member, split
 from synergy_core.colocation.threads import ceiling, kept_alone, least_percent
 from synergy_core.model import Job, Node, PlanConfig, Snapshot
@@ -51,8 +51,10 @@ class Group:
 class Grouping:
     """For one plan."""
 
-    def __init__(self, snapshot: Snapshot, pools: Sequence[Pool], config: PlanConfig) -> None:
-        self.rules = Rules(snapshot.nodes, snapshot.jobs, config, snapshot.now)
+    def __init__(
+        self, snapshot: Snapshot, pools: Sequence[Pool], config: PlanConfig, is_estimated: IsEstimated = never
+    ) -> None:
+        self.rules = Rules(snapshot.nodes, snapshot.jobs, config, snapshot.now, is_estimated)
         self.pools = {pool.gpu_type: pool for pool in pools}
         self._percent = {pool.gpu_type: least_percent(pool.nodes) for pool in pools}
         self.limits_threads = min(self._percent.values(), default=100) < 100
@@ -118,7 +120,9 @@ class Grouping:
         return frozenset(
             gpu_type
             for gpu_type in self._mixed
-            if sharing and gpu_type in job.usage and ceiling(job.usage[gpu_type], self._percent[gpu_type]) > _NEARLY_ALL
+            if sharing
+            and self.rules.shares_on(job, gpu_type)
+            and ceiling(job.usage[gpu_type], self._percent[gpu_type]) > _NEARLY_ALL
         )
 
     def _types(self, job: Job) -> frozenset[str]:

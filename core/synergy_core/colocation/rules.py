@@ -2,10 +2,11 @@
 
 Jobs of one GPU each, that allow it and may be preempted, of one tenant unless all allow more; never more than the
 node's replicas; GPU memory as each says it needs, all together within the GPU's, and each within what MPS leaves a
-client. Where a node does not tell its GPU memory, or a job its usage on the type, nothing is shared.
+client. Where a node does not tell its GPU memory, or a job its usage on the type, nothing is shared; nor on a type on
+which its speed is only estimated: it has its whole share there.
 """
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 
 from synergy_core.colocation.generic import EFFECTS, SUMS
 from synergy_core.colocation.measurement import Observation, Predictor
@@ -18,17 +19,33 @@ _HELD_UP = 0.95
 _LAST = 3
 """Of each job so many of its newest measurements correct the predictions: more tell little that is new."""
 
+IsEstimated = Callable[[str, str], bool]
+"""Whether the speed of a job, by name, on a GPU type is an estimate."""
+
+
+def never(job: str, gpu_type: str) -> bool:
+    """No speed is an estimate."""
+    return False
+
 
 class Rules:
     """For one plan."""
 
-    def __init__(self, nodes: Sequence[Node], jobs: Sequence[Job], config: PlanConfig, now: float) -> None:
+    def __init__(
+        self,
+        nodes: Sequence[Node],
+        jobs: Sequence[Job],
+        config: PlanConfig,
+        now: float,
+        is_estimated: IsEstimated = never,
+    ) -> None:
         self._nodes: dict[str, list[Node]] = {}
         for node in nodes:
             if node.replicas > 1 and node.gpu_memory_bytes > 0:
                 self._nodes.setdefault(node.gpu_type, []).append(node)
         self._config = config
         self._now = now
+        self._is_estimated = is_estimated
         self._jobs = jobs
         self._predictors: dict[str, Predictor] = {}
         self._told: dict[tuple[str, frozenset[str]], tuple[float, ...]] = {}
@@ -56,13 +73,22 @@ class Rules:
             and not any(profile.further for profile in job.profiles.values())
         )
 
+    def shares_on(self, job: Job, gpu_type: str) -> bool:
+        """Whether a job that may share does so on GPUs of the type."""
+        allowed = not job.gpu_types or gpu_type in job.gpu_types
+        return allowed and gpu_type in job.usage and not self._is_estimated(job.name, gpu_type)
+
+    def shared_types(self, job: Job) -> tuple[str, ...]:
+        """The GPU types on which it does."""
+        return tuple(gpu_type for gpu_type in sorted(self._nodes) if self.shares_on(job, gpu_type))
+
     def types(self, members: Sequence[Job]) -> dict[str, tuple[Node, ...]]:
         """By GPU type, the nodes on which the members may have a GPU together."""
         if not all(self.may_share(job) for job in members) or not _tenants_agree(members):
             return {}
         found = {}
         for gpu_type, nodes in self._nodes.items():
-            if all(gpu_type in job.usage and (not job.gpu_types or gpu_type in job.gpu_types) for job in members):
+            if all(self.shares_on(job, gpu_type) for job in members):
                 each = [job.usage[gpu_type].memory_bytes for job in members]
                 need, most = sum(each), max(each)
                 fitting = [

@@ -8,6 +8,7 @@ import pytest
 
 from support.snapshots import GIB, later
 from synergy_core.colocation.usage import Usage
+from synergy_core.memory import Memory
 from synergy_core.model import Job, Node, Plan, PlanConfig, Profile, Shared, Snapshot
 from synergy_core.plan import plan
 
@@ -185,3 +186,22 @@ def test_nobody_gets_more_than_its_own_bounds_and_a_bound_job_is_measured_by_the
     assert partners(result) == {"a": ("b",), "b": ("a",)}
     assert [one.workers[0].cpu_millis for one in result.allocations] == [500, 500]
     assert all(one.steps_per_s == one.proportional_steps_per_s == 1.25 for one in result.allocations)
+
+
+@pytest.mark.parametrize("config", [AUTO, THESIS, PlanConfig(policy="max-min-fairness", colocation="gavel")])
+def test_nobody_shares_where_its_speed_is_only_estimated(config: PlanConfig) -> None:
+    """There it has its whole share, which it would not have beside a partner."""
+    nodes, memory = (node(), node("n2", gpu_type="K80")), Memory()
+    both = {gpu_type: job("x").profiles["V100"] for gpu_type in ("K80", "V100")}
+    reference, *others = (
+        job(name, usage=dict.fromkeys(both, job("x").usage["V100"]), gpu_types=tuple(both)) for name in "abc"
+    )
+    reference = replace(reference, profiles=both, nodes=("n2",))
+    others = [replace(one, profiles={"K80": both["K80"]}, nodes=("n1",)) for one in others]
+    guessed = plan(Snapshot(nodes=nodes, jobs=(reference, *others)), config, memory)
+    (held,) = (one for one in guessed.allocations if one.estimated)
+    assert (held.workers[0].cpu_millis, held.workers[0].memory_bytes) == (8000, 64 * GIB)
+    assert set(partners(guessed).values()) == {()}
+    known = [replace(one, measured={"V100": 10.0}) for one in others]
+    measured = plan(Snapshot(nodes=nodes, jobs=(reference, *known)), config, memory)
+    assert partners(measured) == {"a": (), "b": ("c",), "c": ("b",)}
