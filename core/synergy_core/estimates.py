@@ -44,9 +44,13 @@ class Speeds:
         self._estimated: frozenset[tuple[str, str]] = frozenset()
         self._pools: Sequence[Pool] = ()
         self._read: dict[str, _Read] = {}
+        self._asked: tuple[Sequence[Known], Mapping[str, Sequence[str]]] = ((), {})
+        self._found: Mapping[str, Mapping[str, Estimated]] = {}
+        """What was found for `_asked`."""
 
     def begin(self, jobs: Sequence[Job], pools: Sequence[Pool], mode: EstimateMode) -> None:
-        """Begin a plan. What was read from matrices that are the same object is used again, on the same pools."""
+        """Begin a plan. What was read from matrices that are the same object is used again, on the same pools; what was
+        estimated, where nothing is known or asked that was not before."""
         types = [pool.gpu_type for pool in pools if pool.open_gpus[0] > 0]
         wanted = {job.name: lacking for job in jobs if (lacking := _wanted(job, types, mode))}
         told = mode != "none" and any(job.measured for job in jobs)
@@ -58,10 +62,10 @@ class Speeds:
         training = [job for job in jobs if job.purpose == "train"]
         self._read = {job.name: _read(job, pools, self._read.get(job.name)) for job in training}
         known = {job.name: Known(job.name, job.gpus, self._read[job.name].speeds | _measured(job)) for job in training}
-        found = estimated(_different(known.values(), wanted), {n: w for n, w in wanted.items() if known[n].types})
+        found = self._estimates(_different(known.values(), wanted), {n: w for n, w in wanted.items() if known[n].types})
         for job in training:
             if lost := _as_it_runs(job, pools, wanted.get(job.name, ())):
-                found[job.name] = lost | found.get(job.name, {})
+                found[job.name] = {**lost, **found.get(job.name, {})}
         self.of = {job.name: own for job in training if (own := _own(job, types, found.get(job.name, {})))}
         self.estimates = tuple(
             Estimate(job=name, gpu_type=gpu_type, steps_per_s=one.steps_per_s, reference=one.reference)
@@ -70,6 +74,13 @@ class Speeds:
             for gpu_type, one in sorted(found[name].items())
         )
         self._estimated = frozenset((one.job, one.gpu_type) for one in self.estimates)
+
+    def _estimates(
+        self, known: Sequence[Known], wanted: Mapping[str, Sequence[str]]
+    ) -> dict[str, Mapping[str, Estimated]]:
+        if self._asked != (known, wanted):
+            self._asked, self._found = (known, wanted), estimated(known, wanted)
+        return dict(self._found)
 
     def is_estimated(self, job: str, gpu_type: str) -> bool:
         """Whether the job's speed on a type is an estimate."""

@@ -9,8 +9,10 @@ from hypothesis import given, settings
 
 from support.planning import GIB, holding, job, node, places, planned
 from support.snapshots import configs, snapshots
+from synergy_core import estimates
 from synergy_core.colocation.usage import Usage
 from synergy_core.estimates import Speeds
+from synergy_core.estimation.gpu_types import estimated
 from synergy_core.memory import Memory
 from synergy_core.model import FieldError, Job, PlanConfig, Profile, Snapshot
 from synergy_core.plan import plan
@@ -118,6 +120,27 @@ def test_matrices_are_read_once_as_long_as_they_and_the_nodes_are_the_same() -> 
     assert speeds._read["reference"] is before
     speeds.begin(jobs, memory.pools, "none")
     assert (speeds.of, speeds.estimates) == ({}, ())
+
+
+def test_what_was_estimated_is_used_again_as_long_as_no_more_is_known_or_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Any] = []
+    monkeypatch.setattr(estimates, "estimated", lambda *question: asked.append(question) or estimated(*question))
+    new, memory = _typed("new", K80=2.0), Memory()
+
+    def speed(*jobs: Job, **changes: Any) -> float:
+        memory.begin((replace(NODES[0], **changes), *NODES[1:]), 0.05)
+        memory.speeds.begin(jobs, memory.pools, "named")
+        return memory.speeds.of["new"]["V100"]
+
+    assert speed(REFERENCE, new) == speed(replace(REFERENCE, waiting_s=3.0), new) == pytest.approx(10.0)
+    assert speed(REFERENCE, new, price_per_hour=1.0) == pytest.approx(10.0)
+    assert len(asked) == 1
+    assert speed(_typed("reference", K80=1.0, V100=3.0), new) == pytest.approx(6.0)
+    assert speed(_typed("reference", K80=1.0, V100=3.0), new, price_per_hour=1.0) == pytest.approx(6.0)
+    assert len(asked) == 2
+    running = replace(holding("new", ("v", 1, 24, 500)), proportional_steps_per_s=7.0, estimated=True)
+    assert speed(replace(new, running=running)) == 7.0
+    assert speed(REFERENCE, replace(new, running=running)) == pytest.approx(10.0)
 
 
 def _by_its_estimate(**more: Any) -> Job:
