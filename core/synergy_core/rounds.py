@@ -117,10 +117,25 @@ class _Walk:
                     self._displaceable[_pool_of(contender).gpu_type].append(contender)
                     self._count_releasable(contender, 1)
             elif contender.keeps_its_gpus and contender.nodes_are_there:
-                self._hold(contender, contender.booking_as_held)
-                self._pool_selection(_pool_of(contender)).pinned.add(contender)
+                self._pin(contender)
         held = [contender.gpus for contender in self._held if contender.is_profile_run]
         self._profile_gpus_held = sum(held)
+
+    def _pin(self, contender: Contender) -> None:
+        """Leave a job that keeps its GPUs with what it holds, for its promise does not fit; and so those whose promise
+        on the same nodes does not fit any more then."""
+        selection = self._pool_selection(_pool_of(contender))
+        self._hold(contender, contender.booking_as_held)
+        selection.pinned.add(contender)
+        nothing = tuple((node, 0, (0,) * len(amounts)) for node, _, amounts in self._held[contender])
+        if selection.reservations.fits(nothing):
+            return
+        nodes = {node for node, _, _ in nothing}
+        for other in list(self._held):
+            beside = _pool_of(other) is _pool_of(contender) and any(node in nodes for node, _, _ in self._held[other])
+            if beside and other not in selection.pinned and not other.is_profile_run:
+                selection.reservations.give_back(self._held[other])
+                self._pin(other)
 
     def stays(self, contender: Contender) -> bool:
         """Confirm the place of a running job for which it is still kept."""
