@@ -2,13 +2,15 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import ConfigDict, Field, computed_field, model_validator
+from pydantic import ConfigDict, Field
 
+from synergy_api.allocation import Allocation
 from synergy_api.base import ApiModel, Conditions, PositiveQuantity, Timestamp, short_exponents
 from synergy_api.names import MAX_JOB_NAME
 from synergy_api.profile import ConfidenceList, DemandList, MatrixList, ProfilePoint, ProfileRequest, UsageList
+from synergy_api.progress import MeasuredSpeed, Progress, SpeedEstimate
 from synergy_api.queues import Marks
-from synergy_api.sharing import SharedGPU, SharedSpeed, Sharing
+from synergy_api.sharing import Sharing
 from synergy_api.sizes import SizeLimits
 from synergy_api.template import TEMPLATE_SCHEMA
 
@@ -283,76 +285,6 @@ class ServiceStatus(ApiModel):
     last: Annotated[RunOutcome | None, Field(description="How the newest ended run ended.")] = None
 
 
-class NodeShare(ApiModel):
-    """What one node gives the job."""
-
-    node: Annotated[str, Field(description="Name of the node.")]
-    gpus: Annotated[int, Field(ge=1, description="GPUs on this node.")]
-    cpu_millis: Annotated[int, Field(ge=1, description="CPU on this node in milli-CPU.")]
-    memory_bytes: Annotated[int, Field(ge=1, description="Memory on this node in bytes.")]
-    devices: Annotated[
-        int | None,
-        Field(ge=1, description="Where GPUs are shared: how many of the device plugin's devices the pods ask for."),
-    ] = None
-    resource: Annotated[
-        Literal["nvidia.com/gpu.shared"] | None, Field(description="What these are called, if not nvidia.com/gpu.")
-    ] = None
-
-
-def _with_nodes(schema: dict[str, Any]) -> None:
-    # pydantic leaves what is computed out of the schema of what is read
-    schema["properties"]["nodes"] = {"type": "integer", "minimum": 0, "description": "How many nodes the place has."}
-
-
-class Allocation(ApiModel):
-    """What the job holds. Owned by the extender; written before anything acts on it."""
-
-    model_config = ConfigDict(json_schema_extra=_with_nodes)
-
-    run: Annotated[
-        int, Field(ge=1, description="Grows by one with each new place; kept while only CPU and memory change.")
-    ]
-    purpose: Annotated[Literal["Train", "Profile"], Field(description="What the place is for.")] = "Train"
-    state: Annotated[
-        Literal["Granted", "Revoked", "Released"],
-        Field(description="Granted holds its place, Revoked leaves it at leaseUntil, Released holds nothing."),
-    ]
-    admitted: Annotated[bool, Field(description="What the place needs is really free: the pods' gates may fall.")] = (
-        False
-    )
-    round: Annotated[int, Field(ge=0, description="The round that last decided this.")] = 0
-    lease_until: Annotated[Timestamp | None, Field(description="No worker is stopped before this.")] = None
-    gpu_type: Annotated[str, Field(description="GPU type of the place.")] = ""
-    workers: Annotated[list[NodeShare], Field(max_length=4096, description="What the job may use now, by node.")] = []
-    planned: Annotated[
-        list[NodeShare],
-        Field(
-            max_length=4096,
-            description="What the plan gives it once others on the node have shrunk; empty if as `workers`.",
-        ),
-    ] = []
-    steps_per_second: Annotated[float, Field(ge=0, description="Throughput the plan expects.")] = 0.0
-    proportional_steps_per_second: Annotated[
-        float, Field(ge=0, description="Throughput at the GPU-proportional share.")
-    ] = 0.0
-    estimated: Annotated[
-        bool | None,
-        Field(description="True where these throughputs are estimated: the job was never measured on this GPU type."),
-    ] = None
-    shared_gpu: Annotated[SharedGPU | None, Field(description="On nodes with shared GPUs.")] = None
-    reason: Annotated[str, Field(description="Why a revoked job leaves, in words.")] = ""
-
-    @computed_field
-    def nodes(self) -> int:
-        """How many nodes the place has: written for people and printer columns, never read."""
-        return len(self.workers)
-
-    @model_validator(mode="before")
-    @classmethod
-    def _drop_nodes(cls, wire: Any) -> Any:
-        return {key: value for key, value in wire.items() if key != "nodes"} if isinstance(wire, dict) else wire
-
-
 class QueueStatus(ApiModel):
     """Why the job is not running. Owned by the extender; absent while it runs."""
 
@@ -366,101 +298,6 @@ class Late(ApiModel):
 
     reason: Annotated[str, Field(description="One of the planner's closed list of reasons.")]
     message: Annotated[str, Field(max_length=32768, description="The reason in words and what would help.")] = ""
-
-
-class PlacementSpeed(ApiModel):
-    """How fast the job was on so many nodes."""
-
-    gpu_type: Annotated[str, Field(description="GPU type it ran on.")]
-    nodes: Annotated[int, Field(ge=1, description="Nodes its workers lay on.")]
-    relative_speed: Annotated[
-        float,
-        Field(gt=0, description="Measured throughput divided by what the plan expected, the mean of the reports."),
-    ]
-    reports: Annotated[
-        int, Field(ge=1, description="Reports that the mean is of, 100 at the most: older ones fade.")
-    ] = 1
-
-
-ENOUGH_REPORTS = 5
-"""Reports of a throughput before anybody goes by it."""
-
-
-class MeasuredSpeed(ApiModel):
-    """How fast the job was on a GPU type that it has no matrix for, at its GPU-proportional share."""
-
-    gpu_type: Annotated[str, Field(description="GPU type it ran on.")]
-    steps_per_second: Annotated[float, Field(gt=0, description="Measured throughput, the mean of the reports.")]
-    reports: Annotated[
-        int, Field(ge=1, description="Reports that the mean is of, 100 at the most: older ones fade.")
-    ] = 1
-    estimated_steps_per_second: Annotated[
-        float | None, Field(gt=0, description="What plans went by before, where that was an estimate.")
-    ] = None
-    fingerprint: Annotated[
-        str, Field(max_length=64, description="That of the job's profile at that time; with another it counts no more.")
-    ] = ""
-
-    @property
-    def is_known(self) -> bool:
-        """Whether there are reports enough for plans to go by it."""
-        return self.reports >= ENOUGH_REPORTS
-
-    @property
-    def error_of_estimate(self) -> float | None:
-        """How far the estimate was off, relative to what was measured; None where there was none, or too few reports
-        yet."""
-        if self.estimated_steps_per_second is None or not self.is_known:
-            return None
-        return abs(self.estimated_steps_per_second / self.steps_per_second - 1.0)
-
-
-class SpeedEstimate(ApiModel):
-    """A throughput that nobody measured: what a job that is like this one gains on the GPU type."""
-
-    gpu_type: Annotated[str, Field(description="GPU type it is estimated for.")]
-    steps_per_second: Annotated[float, Field(gt=0, description="Throughput at the GPU-proportional share.")]
-
-
-class Progress(ApiModel):
-    """What rank 0 last reported. Owned by the extender's lease endpoint."""
-
-    run: Annotated[int, Field(ge=0, description="Run that reported.")] = 0
-    steps: Annotated[int, Field(ge=0, description="Training steps done.")] = 0
-    checkpoint_steps: Annotated[int, Field(ge=0, description="Steps in the newest checkpoint.")] = 0
-    steps_per_second: Annotated[float, Field(ge=0, description="Measured throughput of the last reports.")] = 0.0
-    percent: Annotated[int, Field(ge=0, le=100, description="Steps done of all steps, in percent.")] = 0
-    updated_at: Annotated[Timestamp | None, Field(description="When it was last reported.")] = None
-    largest_tensor_bytes: Annotated[
-        int | None,
-        Field(ge=1, description="Bytes of the model's largest trained tensor; its part of the model is S_J."),
-    ] = None
-    model_bytes: Annotated[int | None, Field(ge=1, description="Bytes of all trained tensors of the model.")] = None
-    save_seconds: Annotated[float | None, Field(ge=0, description="How long the newest checkpoint took to write.")] = (
-        None
-    )
-    resume_seconds: Annotated[
-        float | None,
-        Field(ge=0, description="From the start of rank 0's process to its first step: imports, checkpoint, gang."),
-    ] = None
-    gpu_uuids: Annotated[
-        list[str], Field(max_length=64, description="The GPUs that its workers found, in order of rank.")
-    ] = []
-    placements: Annotated[
-        list[PlacementSpeed],
-        Field(max_length=16, description="Throughputs measured so far, by GPU type and number of nodes."),
-    ] = []
-    measured: Annotated[
-        list[MeasuredSpeed],
-        Field(max_length=16, description="Throughputs measured on GPU types without a matrix."),
-    ] = []
-    gpu_partners: Annotated[
-        list[str], Field(max_length=47, description="Jobs that were seen on its GPU when it reported.")
-    ] = []
-    shared: Annotated[
-        list[SharedSpeed],
-        Field(max_length=8, description="What was measured while it shared a GPU, by partners, the newest last."),
-    ] = []
 
 
 class Problem(ApiModel):

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from synergy_api.allocation import NodeShare
 from synergy_api.pods import NOTHING, Amounts
-from synergy_api.training_job import NodeShare
 from synergy_extender.cluster.pod_index import PodIndex
 from synergy_extender.cluster.views import PodView
 

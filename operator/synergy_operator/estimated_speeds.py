@@ -1,8 +1,9 @@
 """Whether the speeds that plans go by were all measured: what is estimated, and how good the estimates turned out."""
 
 from synergy_api.base import Condition
+from synergy_api.progress import MeasuredSpeed
 from synergy_api.reasons import Reason, say
-from synergy_api.training_job import MeasuredSpeed, TrainingJobStatus
+from synergy_api.training_job import TrainingJobStatus
 from synergy_operator.conditions import SPEEDS, Verdict, find, no, yes
 
 OFF, NO_LONGER_OFF = 0.25, 0.15

@@ -1,6 +1,7 @@
 """The place of a run whose allocation was taken away behind everybody's back, read from what the operator wrote."""
 
-from synergy_api.training_job import Allocation, NodeShare, ServiceStatus, TrainingJobStatus
+from synergy_api.allocation import Allocation, NodeShare
+from synergy_api.training_job import ServiceStatus, TrainingJobStatus
 
 
 def lost_place(status: TrainingJobStatus, service: ServiceStatus) -> Allocation:

@@ -8,8 +8,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
+from synergy_api.allocation import Allocation
 from synergy_api.reasons import Reason, say
-from synergy_api.training_job import Allocation, RunOutcome
+from synergy_api.training_job import RunOutcome
 from synergy_operator.run_step import reason_of, reason_text
 from synergy_operator.views import PodView
 from synergy_operator.worker_state import WorkerState, worker_state

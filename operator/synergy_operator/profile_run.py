@@ -8,10 +8,11 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final, Literal
 
+from synergy_api.allocation import Allocation, NodeShare
 from synergy_api.quantity import format_bytes, format_cpu
 from synergy_api.reasons import Finding, Reason, say
 from synergy_api.timestamps import parse_time
-from synergy_api.training_job import Allocation, NodeShare, ProfileStatus, RunOutcome, ServiceStatus, TrainingJobSpec
+from synergy_api.training_job import ProfileStatus, RunOutcome, ServiceStatus, TrainingJobSpec
 from synergy_operator.actions import Action, CreateJob, DeleteJob
 from synergy_operator.conditions import Verdict, no
 from synergy_operator.gang import split

@@ -9,9 +9,7 @@ from typing import Final
 from synergy_api.names import ROLE_WORKER
 from synergy_api.reasons import ENTRIES, Finding, Place, Reason, say
 from synergy_api.timestamps import format_time
-from synergy_api.training_job import (
-    FINISHED as FINISHED_PHASES,
-)
+from synergy_api.training_job import FINISHED as FINISHED_PHASES
 from synergy_api.training_job import (
     Phase,
     ProfileStatus,

@@ -7,9 +7,10 @@ that no crash between two writes loses service or counts it twice.
 from collections.abc import Iterable
 from typing import Final
 
+from synergy_api.allocation import Allocation
 from synergy_api.reasons import Reason
 from synergy_api.timestamps import format_time, parse_time
-from synergy_api.training_job import Allocation, RunOutcome, ServiceStatus
+from synergy_api.training_job import RunOutcome, ServiceStatus
 from synergy_operator.retries import backoff_seconds, evicted_seconds
 from synergy_operator.run_step import reason_of
 from synergy_operator.views import PodView

@@ -4,9 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from synergy_api.allocation import Allocation
 from synergy_api.reasons import Finding, Reason, say
 from synergy_api.sizes import SizeLimits
-from synergy_api.training_job import Allocation, RunOutcome, ServiceStatus, TrainingJobStatus
+from synergy_api.training_job import RunOutcome, ServiceStatus, TrainingJobStatus
 from synergy_operator.actions import Action
 from synergy_operator.conditions import Verdict
 from synergy_operator.lost_place import lost_place

@@ -9,11 +9,12 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final
 
+from synergy_api.allocation import Allocation
 from synergy_api.names import GATE
 from synergy_api.reasons import Finding, Reason, say
 from synergy_api.sizes import SizeLimits
 from synergy_api.timestamps import format_time, parse_time
-from synergy_api.training_job import Allocation, RunOutcome, ServiceStatus, TrainingJobSpec
+from synergy_api.training_job import RunOutcome, ServiceStatus, TrainingJobSpec
 from synergy_operator.actions import Action, ConfirmUnbound, CreatePod, DeletePod, EnsureService, UngatePod
 from synergy_operator.conditions import RESOURCES, no, yes
 from synergy_operator.gang import Member, headless_service, members, worker_pod

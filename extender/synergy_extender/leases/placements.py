@@ -2,8 +2,9 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from synergy_api.allocation import Allocation
 from synergy_api.pools import NodeCapacity
-from synergy_api.training_job import Allocation, PlacementSpeed
+from synergy_api.progress import PlacementSpeed
 
 MOST = 16
 """Placements that are kept."""

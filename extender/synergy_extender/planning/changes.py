@@ -3,8 +3,10 @@
 from dataclasses import dataclass
 from enum import IntEnum
 
+from synergy_api.allocation import Allocation
+from synergy_api.progress import SpeedEstimate
 from synergy_api.queues import Marks
-from synergy_api.training_job import Allocation, Late, QueueStatus, SpeedEstimate
+from synergy_api.training_job import Late, QueueStatus
 from synergy_extender.cluster.views import JobView
 
 

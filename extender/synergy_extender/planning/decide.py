@@ -4,7 +4,8 @@ from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from synergy_api.training_job import FINISHED, Late, SpeedEstimate
+from synergy_api.progress import SpeedEstimate
+from synergy_api.training_job import FINISHED, Late
 from synergy_core import model as core
 from synergy_extender.cluster.pod_index import PodIndex
 from synergy_extender.cluster.state import ClusterState

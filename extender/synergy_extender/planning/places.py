@@ -3,11 +3,11 @@
 from collections.abc import Iterable, Sequence
 from typing import Literal
 
+from synergy_api.allocation import Allocation, NodeShare
 from synergy_api.pods import Amounts
 from synergy_api.sharing import SharedGPU
 from synergy_api.sizes import SizeLimits
 from synergy_api.timestamps import format_time, parse_time
-from synergy_api.training_job import Allocation, NodeShare
 from synergy_core import model as core
 from synergy_extender.ledger import amounts_of_share
 from synergy_extender.rounds import Moment, Rounds

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from synergy_api.allocation import Allocation, NodeShare
 from synergy_api.nodes import pod_spec_admits
 from synergy_api.pods import NOTHING, Amounts
 from synergy_api.pools import WORKER_TOLERATIONS, NodeCapacity
@@ -17,7 +18,6 @@ from synergy_api.profile import ProfileRequest
 from synergy_api.quantity import LARGEST
 from synergy_api.scheduling_policy import SchedulingPolicySpec
 from synergy_api.timestamps import parse_time
-from synergy_api.training_job import Allocation, NodeShare
 from synergy_core import model as core
 from synergy_extender.cluster.state import ClusterState
 from synergy_extender.cluster.views import JobView, Key, PodView

@@ -2,9 +2,10 @@
 
 from enum import StrEnum, auto
 
+from synergy_api.allocation import Allocation
 from synergy_api.sizes import SizeLimits
 from synergy_api.timestamps import parse_time
-from synergy_api.training_job import FINISHED, Allocation, ServiceStatus, TrainingJobStatus
+from synergy_api.training_job import FINISHED, ServiceStatus, TrainingJobStatus
 from synergy_extender.cluster.views import JobView
 
 _NO_SERVICE = ServiceStatus()

@@ -3,11 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
+from synergy_api.allocation import Allocation, NodeShare
 from synergy_api.pods import Amounts
 from synergy_api.profile import ProfileRequest
+from synergy_api.progress import Progress
 from synergy_api.quantity import LARGEST, byte_count, cpu_millis
 from synergy_api.timestamps import parse_time
-from synergy_api.training_job import Allocation, NodeShare, Progress, Slo, TrainingJobStatus
+from synergy_api.training_job import Slo, TrainingJobStatus
 from synergy_core import model as core
 from synergy_extender.cluster.views import JobView
 from synergy_extender.leases.measured_speeds import measured_speeds

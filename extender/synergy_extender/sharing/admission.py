@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 
-from synergy_api.training_job import Allocation
+from synergy_api.allocation import Allocation
 from synergy_extender.cluster.state import ClusterState
 from synergy_extender.cluster.views import JobView, Key
 from synergy_extender.ledger import AssumedBindings

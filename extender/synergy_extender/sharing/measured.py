@@ -6,9 +6,10 @@ before a partner came nor the library's sliding window blurs them. Pure.
 
 from collections.abc import Mapping, Sequence
 
+from synergy_api.allocation import Allocation
+from synergy_api.progress import PlacementSpeed, Progress
 from synergy_api.sharing import GPUUsage, SharedSpeed
 from synergy_api.timestamps import format_time, parse_time
-from synergy_api.training_job import Allocation, PlacementSpeed, Progress
 from synergy_core import model as core
 from synergy_extender.cluster.views import JobView, Key
 from synergy_extender.planning.standing import open_run

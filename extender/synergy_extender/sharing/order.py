@@ -8,8 +8,8 @@ a time, the next only when the kubelet has taken the last one in; and at most on
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from synergy_api.allocation import Allocation
 from synergy_api.pools import NodeCapacity
-from synergy_api.training_job import Allocation
 from synergy_extender.cluster.views import JobView, Key, PodView
 from synergy_extender.planning.standing import open_run
 

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum, auto
 
+from synergy_api.allocation import Allocation
 from synergy_api.sharing import SharedGPU
-from synergy_api.training_job import Allocation
 from synergy_core import model as core
 from synergy_extender.cluster.state import ClusterState
 from synergy_extender.cluster.views import JobView, Key

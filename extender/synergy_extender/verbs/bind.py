@@ -5,9 +5,9 @@ import logging
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Protocol
 
+from synergy_api.allocation import Allocation
 from synergy_api.names import ANNOTATION_BOUND
 from synergy_api.pods import NOTHING, Amounts
-from synergy_api.training_job import Allocation
 from synergy_extender.cluster.views import JobView, PodView
 from synergy_extender.failures import NO_ANSWER, explain
 from synergy_extender.ledger import AssumedBindings, Ledger

@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 
 from support.extender_world import Operator
+from synergy_api.allocation import Allocation
 from synergy_api.names import MANAGER_PROGRESS
-from synergy_api.training_job import Allocation, Progress
+from synergy_api.progress import Progress
 from synergy_extender.cluster.views import JobView, read_job
 from synergy_extender.leases.progress_writer import ProgressWriter
 from synergy_extender.metrics import Metrics

@@ -9,8 +9,8 @@ import aiohttp
 import pytest
 
 from support.cluster import NOW, allocation, cluster, foreign, job, node_object, share, worker
+from synergy_api.allocation import Allocation
 from synergy_api.names import ANNOTATION_BOUND
-from synergy_api.training_job import Allocation
 from synergy_extender.cluster.state import ClusterState
 from synergy_extender.cluster.views import JobView, PodView
 from synergy_extender.ledger import AssumedBindings, Ledger

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from support.cluster import GI, NOW, allocation, cluster, foreign, job, key, node_object, pod_object, share, worker
+from synergy_api.allocation import Allocation
 from synergy_api.timestamps import format_time
-from synergy_api.training_job import Allocation
 from synergy_core import model as core
 from synergy_extender.cluster.state import ClusterState
 from synergy_extender.cluster.views import Key, read_pod

@@ -6,7 +6,7 @@ import pytest
 
 from support.cluster import NOW, allocation, cluster, job, job_object, node_object, share
 from support.watch_server import WatchServer, following
-from synergy_api.training_job import ENOUGH_REPORTS, MeasuredSpeed
+from synergy_api.progress import ENOUGH_REPORTS, MeasuredSpeed
 from synergy_core import model as core
 from synergy_extender.cluster.views import JobView, read_job
 from synergy_extender.leases.measured_speeds import MOST, errors_of_estimates, measured_after

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from support.cluster import NOW, job
+from synergy_api.progress import Progress
 from synergy_api.timestamps import format_time
-from synergy_api.training_job import Progress
 from synergy_extender.leases.reports import Report, Reported, due, progress_after, repaired
 
 

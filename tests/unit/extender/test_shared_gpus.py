@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from support.cluster import NOW, allocation, foreign, job, key, node_object, share, worker
 from support.shared import shared_cluster
+from synergy_api.allocation import Allocation
 from synergy_api.pools import node_capacities
-from synergy_api.training_job import Allocation
 from synergy_core import model as core
 from synergy_core.colocation.usage import Usage
 from synergy_devcluster.gpu_plugin.shared import MpsGpus

@@ -3,8 +3,9 @@
 import pytest
 
 from support.operator_world import World
+from synergy_api.allocation import Allocation
 from synergy_api.names import ANNOTATION_DEVICES
-from synergy_api.training_job import Allocation, RunOutcome, ServiceStatus
+from synergy_api.training_job import RunOutcome, ServiceStatus
 from synergy_operator.partner_failure import LEARN_SECONDS, partners_of
 from synergy_operator.views import read_pod
 

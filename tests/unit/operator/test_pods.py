@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support.operator_world import GIB, SETTINGS, World, job_manifest
-from synergy_api.training_job import Allocation, NodeShare
+from synergy_api.allocation import Allocation, NodeShare
 from synergy_operator.config import Settings
 from synergy_operator.gang import headless_service, members, split, worker_pod
 from synergy_operator.template import Place
