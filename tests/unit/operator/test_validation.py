@@ -91,6 +91,11 @@ CASES: dict[str, tuple[dict[str, Any], str, str]] = {
         "InvalidSpec",
         "spec.throughput.regex: the repetition number is too large",
     ),
+    "an expression that takes seconds to compile": (
+        {"throughput": {"regex": "(?i)" + r"[\0-\U0010ffff]" * 8 + "[a-\u4e00]"}},
+        "InvalidSpec",
+        "spec.throughput.regex: 9 ranges of characters end beyond ASCII, 8 at most: use a class such as \\w",
+    ),
     "an expression of nothing but groups": (
         {"throughput": {"regex": "(" * 511 + ")" * 511}},
         "InvalidSpec",
@@ -235,6 +240,7 @@ def test_a_bad_job_is_told_what_to_change(case: str, cluster: Cluster) -> None:
         with_containers(CONTAINER, side(requests={"cpu": "1"})),
         with_containers(CONTAINER, initContainers=[side(requests={"cpu": "2", "memory": "8Gi"})]),
         provided([[1.0, 1.0], [1.0, 2.0]]),
+        {"throughput": {"regex": "(?i)" + "[\0-\U0010ffff]" * 8}},
     ],
 )
 def test_what_fits_passes(spec: dict[str, Any], cluster: Cluster) -> None:
