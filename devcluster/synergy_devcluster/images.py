@@ -19,7 +19,8 @@ from synergy_devcluster.paths import Paths
 from synergy_devcluster.pip_settings import pip_settings
 from synergy_devcluster.steps import Report, silent
 
-_KEPT_S = 86400.0
+_KEPT_S = 3600.0
+_KEPT = 3
 _TAG = re.compile(r"localhost/[a-z0-9]([a-z0-9._/-]*[a-z0-9])?:[A-Za-z0-9_][A-Za-z0-9._-]{0,127}")
 
 
@@ -73,9 +74,11 @@ def build_image(
 
 
 def _forget_unused(folder: Path, name: str) -> None:
-    """Remove an image's archives that nobody has asked for in a day: another checkout may be about to load its own."""
-    for old in folder.glob(f"{name}-{'?' * 16}.tar"):
-        if time.time() - old.stat().st_mtime > _KEPT_S:
+    """Remove an image's archives but the newest few and those asked for in the last hour: another checkout may be about
+    to load its own."""
+    used = {old: old.stat().st_mtime for old in folder.glob(f"{name}-{'?' * 16}.tar")}
+    for old in sorted(used, key=lambda one: used[one], reverse=True)[_KEPT:]:
+        if time.time() - used[old] > _KEPT_S:
             old.unlink()
 
 

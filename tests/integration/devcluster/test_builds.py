@@ -71,12 +71,16 @@ def test_an_image_is_built_once_and_again_only_when_an_input_changes(context: Pa
     second = build()
     assert second != first
     assert first.exists(), "another checkout may be about to load it"
-    two_days_ago = time.time() - 2 * 86400
-    os.utime(first, (two_days_ago, two_days_ago))
+    an_hour_ago = time.time() - 3601
+    older = [first.with_name(f"{first.name[:-20]}{number:016x}.tar") for number in range(3)]
+    for number, archive in enumerate([*older, first]):
+        archive.touch()
+        os.utime(archive, (an_hour_ago + number - 4, an_hour_ago + number - 4))
     assert build(X="1") != second
     assert len(built) == 3
     assert second.exists()
-    assert not first.exists(), "nobody has asked for it in a day"
+    assert first.exists()
+    assert [archive.exists() for archive in older] == [False, False, True], "not asked for in an hour"
 
 
 def test_an_image_starts_from_another_that_was_built_here(context: Path, paths: Paths) -> None:
