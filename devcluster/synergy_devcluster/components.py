@@ -67,6 +67,20 @@ class Component:
         self.stop()
         self.start()
 
+    def set_option(self, name: str, value: str) -> str:
+        """Let it have ``--name=value`` from its next start on; return the value that the option had.
+
+        Raises:
+            BadInputError: its command line has no such option.
+        """
+        with self.file.change() as state:
+            argv = self._record_in(state).argv
+            for index, word in enumerate(argv):
+                if word.startswith(f"--{name}="):
+                    argv[index] = f"--{name}={value}"
+                    return word.removeprefix(f"--{name}=")
+        raise BadInputError(f"{self.name} has no option --{name}")
+
     def log_tail(self, lines: int = 5) -> list[str]:
         """Return the last lines of its log."""
         try:

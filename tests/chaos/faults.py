@@ -26,6 +26,7 @@ KINDS: dict[str, tuple[int, tuple[float, float]]] = {
     "cut-scheduler-api": (4, _LONG),
     "cut-scheduler-extender": (4, _LONG),
     "cut-workers-extender": (5, _LONG),
+    "cut-api-server-etcd": (3, _LONG),
     "fail-node": (6, _LONG),
     "delete-pod": (8, (0.0, 0.0)),
     "delete-pod-at-once": (6, (0.0, 0.0)),

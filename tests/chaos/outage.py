@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-import aiohttp
-
+from chaos.api_server import answers
 from chaos.book import Book, Run
 from chaos.gang import RATE, Training
 from chaos.player import Player
@@ -22,8 +21,8 @@ from chaos.watchman import Watchman
 from chaos.workload import GPU_TYPES, plain_template
 from support.waiting import eventually
 from synergy_devcluster.processes import reap
-from synergy_kube import ApiError, KubeClient
-from synergy_kube.resources import NODES, TRAINING_JOBS
+from synergy_kube import KubeClient
+from synergy_kube.resources import TRAINING_JOBS
 
 _LOG = logging.getLogger("chaos")
 _HALF = 32
@@ -92,17 +91,10 @@ async def _away(scene: Stage) -> Any:
     finally:
         for name in reversed(_COMPONENTS):
             await asyncio.to_thread(scene.cluster.component(name).start)
-        await eventually(lambda: _answers(scene.kube), seconds=180, what="the API server to answer")
+        await eventually(lambda: answers(scene.kube), seconds=180, what="the API server to answer")
         for program in scene.programs.values():
             await program.start()
         _LOG.info("the control plane is back")
-
-
-async def _answers(kube: KubeClient) -> bool:
-    try:
-        return bool(await kube.list(NODES))
-    except (ApiError, aiohttp.ClientError, OSError, TimeoutError):
-        return False
 
 
 async def _submit(kube: KubeClient, scene: Stage, player: Player, name: str) -> None:

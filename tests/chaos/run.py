@@ -8,8 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import aiohttp
-
+from chaos.api_server import STORE_LINK, UNREACHABLE
 from chaos.book import Book
 from chaos.faults import schedule
 from chaos.player import Player
@@ -60,7 +59,7 @@ async def chaos(stage: Stage, *, seed: int, faults: int, jobs: int, most_steps: 
         return _Ended(scene, wreck, watchman, player, book).report(seed, seconds)
 
 
-_OPERATOR_NEEDS = ("operator", "operator-api", "api-server", "etcd")
+_OPERATOR_NEEDS = ("operator", "operator-api", "api-server", "etcd", STORE_LINK)
 
 
 def _manifest(job: Planned) -> dict[str, Any]:
@@ -79,7 +78,7 @@ async def _submit(
                 await kube.create(resource, manifest, namespace)
             except Conflict:
                 break  # an answer was lost
-            except (ApiError, aiohttp.ClientError, TimeoutError, OSError) as error:
+            except UNREACHABLE as error:
                 if isinstance(error, ApiError) and 400 <= error.code < 500 and error.code not in (401, 403, 429):
                     raise
                 await asyncio.sleep(0.5)

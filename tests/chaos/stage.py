@@ -12,6 +12,7 @@ from typing import Any
 
 import yaml
 
+from chaos.api_server import store_link
 from chaos.link import Link
 from chaos.programs import Program
 from chaos.service import Readiness
@@ -81,7 +82,8 @@ async def stage(cluster: Cluster, kube: KubeClient, repository: Path, folder: Pa
         await apply_crds(kube, repository)
         await stack.enter_async_context(_policy(kube))
         await stack.enter_async_context(_namespace(kube, _HOME))
-        links = {}
+        store = await stack.enter_async_context(store_link(cluster, kube))
+        links = {store.name: store}
         for name in _ROOMS:
             link = Link(f"{name}-api", lambda: [API_SERVER_PORT])
             links[link.name] = await stack.enter_async_context(link)

@@ -8,8 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-import aiohttp
-
+from chaos.api_server import STORE_LINK, UNREACHABLE
 from chaos.book import API_SERVER, Book, run_of
 from chaos.faults import Fault
 from chaos.link import Break
@@ -18,14 +17,13 @@ from chaos.stage import EXTENDERS, Stage
 from chaos.watchman import Watchman
 from synergy_devcluster.kwok import FAIL_ANNOTATION
 from synergy_devcluster.processes import reap
-from synergy_kube import ApiError, NotFound
+from synergy_kube import NotFound
 from synergy_kube.resources import NODES, PODS, TRAINING_JOBS
 
 _LOG = logging.getLogger("chaos")
 _AT_ONCE = 5
 _API = {"api-server": "kube-apiserver", "etcd": "etcd", "default-scheduler": "kube-scheduler"}
 _READY_SECONDS = 180.0
-_UNREACHABLE = (ApiError, aiohttp.ClientError, TimeoutError, OSError)
 
 
 class Wreck:
@@ -144,13 +142,23 @@ class Wreck:
         if target.startswith("extender-"):
             name = await self._replica(target.removesuffix("-api")) + "-api"
         how = list(Break)[int(fault.way * len(Break))]
+        detail = f"{how} for {fault.seconds:.1f} s"
+        if name == STORE_LINK:
+            async with self._lock("control-plane"):
+                with self._component_breaking(name, detail):
+                    await self._break(name, how, fault.seconds)
+                    await self._api_ready()
+            return
         async with self._lock(name):
-            with self._breaking(name, f"{how} for {fault.seconds:.1f} s"):
-                self._stage.links[name].fail(how)
-                try:
-                    await asyncio.sleep(fault.seconds)
-                finally:
-                    self._stage.links[name].heal()
+            with self._breaking(name, detail):
+                await self._break(name, how, fault.seconds)
+
+    async def _break(self, link: str, how: Break, seconds: float) -> None:
+        self._stage.links[link].fail(how)
+        try:
+            await asyncio.sleep(seconds)
+        finally:
+            self._stage.links[link].heal()
 
     async def _fail_node(self, fault: Fault, _: str) -> None:
         nodes = sorted({pod["spec"]["nodeName"] for pod in self._player.running()})
@@ -212,7 +220,10 @@ class Wreck:
         await self._insist(lambda: self._stage.kube.merge_patch(NODES, node, body))
 
     async def _api_ready(self) -> None:
+        """Each kind of object has connections of its own to etcd, and those that are dead are noticed one by one."""
         await self._insist(lambda: self._stage.kube.get(NODES, "ksdev-real"))
+        await self._insist(lambda: self._stage.kube.get(PODS, "nobody", self._stage.namespace))
+        await self._insist(lambda: self._stage.kube.get(TRAINING_JOBS, "nobody", self._stage.namespace))
 
     async def _insist(self, call: Callable[[], Any]) -> None:
         """Until the API server answers."""
@@ -223,7 +234,7 @@ class Wreck:
                     await call()
             except NotFound:
                 return
-            except _UNREACHABLE:
+            except UNREACHABLE:
                 if time.monotonic() > deadline:
                     raise
                 await asyncio.sleep(0.2)

@@ -143,3 +143,13 @@ def test_an_unknown_component_is_refused_with_the_known_names(file: StateFile, p
     components.add(file, paths, "sleeper", ["sleep", "60"])
     with pytest.raises(BadInputError, match="no component 'sleper': use one of sleeper"):
         Component("sleper", file).start()
+
+
+def test_an_option_that_is_set_holds_from_the_next_start_on(file: StateFile, paths: Paths) -> None:
+    component = components.add(file, paths, "shell", ["sh", "-c", "echo $1; sleep 60", "x", "--where=here"])
+    assert processes.wait_for(lambda: component.log_tail(1) == ["--where=here"], 5)
+    assert component.set_option("where", "there") == "here"
+    component.restart()
+    assert processes.wait_for(lambda: component.log_tail(1) == ["--where=there"], 5)
+    with pytest.raises(BadInputError, match="shell has no option --when"):
+        component.set_option("when", "now")
