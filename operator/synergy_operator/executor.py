@@ -7,12 +7,12 @@ from functools import partial
 from itertools import groupby
 from typing import Any, Final
 
-from synergy_api.names import MANAGER_OPERATOR
+from synergy_api.names import LABEL_JOB, MANAGER_OPERATOR
 from synergy_api.quantity import format_bytes, format_cpu
 from synergy_api.timestamps import format_time
 from synergy_kube import ApiError, Conflict, KubeClient, NotFound
 from synergy_kube.events import Subject, post_event
-from synergy_kube.resources import EVENTS, JOBS, PODS, SERVICES, THROUGHPUT_PROFILES, TRAINING_JOBS
+from synergy_kube.resources import EVENTS, JOBS, PODS, SERVICES, THROUGHPUT_PROFILES, TRAINING_JOBS, Resource
 from synergy_operator.actions import (
     Action,
     ApplyStatus,
@@ -152,8 +152,8 @@ class Executor:
     async def _create_pod(self, job: JobView, action: CreatePod) -> None:
         try:
             answer = await self._client.create(PODS, action.manifest, job.namespace)
-        except Conflict:
-            answer = await self._client.get(PODS, action.manifest["metadata"]["name"], job.namespace)
+        except Conflict as error:
+            answer = await self._ours(job, PODS, action, error)
             if read_pod(answer).owner != job.uid:
                 raise TryAgain(f"pod {answer['metadata']['name']} of an earlier job is still there") from None
         except ApiError as error:
@@ -164,14 +164,25 @@ class Executor:
     async def _create_job(self, job: JobView, action: CreateJob) -> None:
         try:
             answer = await self._client.create(JOBS, action.manifest, job.namespace)
-        except Conflict:
-            answer = await self._client.get(JOBS, action.manifest["metadata"]["name"], job.namespace)
+        except Conflict as error:
+            answer = await self._ours(job, JOBS, action, error)
             if read_batch_job(answer).owner != job.uid:
                 raise TryAgain(f"Job {answer['metadata']['name']} of an earlier job is still there") from None
         except ApiError as error:
             self._refuse_run(job, action.run, error)
             return
         self._batch_jobs.keep(read_batch_job(answer))
+
+    async def _ours(
+        self, job: JobView, resource: Resource, action: CreatePod | CreateJob, refusal: Conflict
+    ) -> dict[str, Any]:
+        """What has the name already, made for this job or an earlier one. Somebody else's is left alone, and would be
+        in the way for ever: the run is refused, and the next one's names are new."""
+        answer = await self._client.get(resource, action.manifest["metadata"]["name"], job.namespace)
+        if (answer["metadata"].get("labels") or {}).get(LABEL_JOB) != job.name:
+            self._refusals.refuse_run(job.key, action.run, refusal.message, invalid=False)
+            raise TryAgain(f"run {action.run}: {refusal.message}") from refusal
+        return answer
 
     async def _ungate(self, job: JobView, action: UngatePod) -> None:
         body = {

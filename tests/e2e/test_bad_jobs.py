@@ -11,8 +11,8 @@ import synergy_devcluster
 from support.jobs import restricted_template, submit
 from support.programs import run
 from support.waiting import eventually
-from synergy_kube import KubeClient
-from synergy_kube.resources import EVENTS, GPU_POOLS, TRAINING_JOBS
+from synergy_kube import KubeClient, NotFound
+from synergy_kube.resources import EVENTS, GPU_POOLS, JOBS, PODS, TRAINING_JOBS, Resource
 
 pytestmark = pytest.mark.e2e
 
@@ -113,7 +113,7 @@ class Stage:
     namespace: str
     cluster: synergy_devcluster.Cluster
 
-    async def submit(self, name: str, bad: Bad, steps: int = 5) -> None:
+    async def submit(self, name: str, bad: Bad, steps: int = 5, **spec: Any) -> None:
         """Create the job on the real node, small enough for two at a time."""
         template = restricted_template(bad.command, **bad.pod)
         container = template["spec"]["containers"][0]
@@ -129,6 +129,7 @@ class Stage:
             profile=bad.profile,
             resources={"max": {"cpu": "300m", "memory": "128Mi"}},
             template=template,
+            **spec,
         )
 
     async def until(self, name: str, holds: Callable[[Json], Any], what: str) -> Json:
@@ -184,6 +185,50 @@ async def _never_saves(stage: Stage) -> None:
     assert [words for words in STUCK.words if words not in text] == [], text
 
 
+async def _names_are_taken(stage: Stage) -> None:
+    """A pod and a Job of somebody else stand where the operator's are to be: it leaves them alone and takes other
+    names. Suspended while it is measured, a job leaves no Job behind; finished, one goes after its TTL."""
+    template = restricted_template(["true"])
+    template["spec"]["restartPolicy"] = "Never"
+    gated = {**template["spec"], "schedulingGates": [{"name": "example.com/never"}]}
+    job = {"metadata": {"name": "measured-1-300"}, "spec": {"suspend": True, "template": template}}
+    pod = {"metadata": {"name": "trained-1-0"}, "spec": gated}
+    theirs = [await stage.kube.create(*made, stage.namespace) for made in ((JOBS, job), (PODS, pod))]
+
+    await stage.submit("measured", Bad("", (), train("pass", seconds=600), {**MEASURED, "timeoutSeconds": 600}))
+    await stage.submit("trained", Bad("", (), train("pass")), ttlSecondsAfterFinished=5)
+
+    def refused(status: Json) -> bool:
+        last = (status.get("service") or {}).get("last") or {}
+        return (last.get("run"), last.get("outcome")) == (1, "Evicted")
+
+    status = await stage.until("trained", refused, "to be refused a pod")
+    assert 'pods "trained-1-0" already exists' in status["service"]["last"]["reason"]
+    await stage.until("measured", refused, "to be refused a Job")
+    await eventually(lambda: _is_there(stage, JOBS, "measured-2-300"), seconds=240, what="another Job to measure with")
+    await stage.kube.merge_patch(TRAINING_JOBS, "measured", {"spec": {"suspend": True}}, stage.namespace)
+    await eventually(lambda: _gone(stage, JOBS, "measured-2-300"), seconds=60, what="the suspended job's Job to go")
+    status = await stage.until("trained", lambda s: s.get("phase") in ("Succeeded", "Failed"), "to end")
+    assert (status["phase"], status["service"]["run"]) == ("Succeeded", 2), status
+    await eventually(lambda: _gone(stage, TRAINING_JOBS, "trained"), seconds=60, what="the finished job to go")
+
+    now = [await stage.kube.get(*one, stage.namespace) for one in ((JOBS, "measured-1-300"), (PODS, "trained-1-0"))]
+    assert [one["metadata"]["uid"] for one in now] == [one["metadata"]["uid"] for one in theirs]
+    await stage.kube.delete(TRAINING_JOBS, "measured", stage.namespace)
+
+
+async def _is_there(stage: Stage, resource: Resource, name: str) -> bool:
+    return not await _gone(stage, resource, name)
+
+
+async def _gone(stage: Stage, resource: Resource, name: str) -> bool:
+    try:
+        await stage.kube.get(resource, name, stage.namespace)
+    except NotFound:
+        return True
+    return False
+
+
 async def _selects_nothing(stage: Stage) -> None:
     """A pool whose labels no node carries: the extender says so."""
     pool = {"gpuType": "V100", "nodeSelector": {"nobody/has": "this"}}
@@ -212,6 +257,6 @@ async def test_bad_jobs_say_what_to_change_and_a_good_one_among_them_succeeds(
 ) -> None:
     stage = Stage(kube, namespace, devcluster)
     cases: list[Awaitable[None]] = [_never_saves(stage), *(_goes_wrong(stage, *case) for case in BAD.items())]
-    cases += [_selects_nothing(stage), _goes_well(stage)]
+    cases += [_selects_nothing(stage), _names_are_taken(stage), _goes_well(stage)]
     results = await asyncio.gather(*cases, return_exceptions=True)
     assert [result for result in results if result is not None] == []

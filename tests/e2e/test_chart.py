@@ -9,9 +9,11 @@ import signal
 import ssl
 import time
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 import pytest_asyncio
 import yaml
@@ -19,6 +21,7 @@ import yaml
 from support.jobs import reaches, restricted_template, submit
 from support.programs import run
 from support.waiting import eventually
+from synergy_api.names import LABEL_JOB, LABEL_RANK, LABEL_ROLE, LABEL_RUN, ROLE_WORKER
 from synergy_cli.product import NAMESPACE, RELEASE, install
 from synergy_devcluster import Cluster
 from synergy_kube import KubeClient
@@ -167,6 +170,37 @@ async def test_no_component_restarted_or_logged_a_refusal_of_its_rights(
         # in a namespace that goes, nobody may make anything
         refusals = [line for line in log.splitlines() if "forbidden" in line.lower() and "being terminated" not in line]
         assert not refusals, name
+
+
+@asynccontextmanager
+async def _extender(kube: KubeClient, port: int, folder: Path) -> AsyncIterator[httpx.AsyncClient]:
+    """A replica of the extender, asked with kube-scheduler's own certificate."""
+    secret = (await kube.get(SECRETS, "kube-synergy-scheduler-tls", NAMESPACE))["data"]
+    for name, content in secret.items():
+        (folder / name).write_bytes(base64.b64decode(content))
+    context = ssl.create_default_context(cafile=str(folder / "ca.crt"))
+    context.load_cert_chain(folder / "tls.crt", folder / "tls.key")
+    context.check_hostname = False  # the certificate is for the Service, this is the pod
+    pod = await kube.get(PODS, (await _holder(kube)).split("_")[0], NAMESPACE)
+    async with httpx.AsyncClient(base_url=f"https://{pod['status']['podIP']}:{port}", verify=context) as client:
+        yield client
+
+
+async def test_the_extender_asks_the_api_server_before_it_refuses_what_its_watches_do_not_know(
+    devcluster: Cluster, kube: KubeClient, training: Training, tmp_path: Path
+) -> None:
+    labels = {LABEL_JOB: "nobody", LABEL_RUN: "1", LABEL_RANK: "0", LABEL_ROLE: ROLE_WORKER}
+    pod = {"metadata": {"name": "nobody-1-0", "namespace": "test-chart", "uid": "none", "labels": labels}}
+    names = {"PodName": "nobody-1-0", "PodNamespace": "test-chart", "PodUID": "none", "Node": "ksdev-real"}
+    async with _extender(kube, 9443, tmp_path) as verbs:
+        answer = (await verbs.post("/filter", json={"Pod": pod, "NodeNames": ["ksdev-real"]})).json()
+        assert answer["NodeNames"] == []
+        assert answer["FailedAndUnresolvableNodes"] == {"ksdev-real": "its TrainingJob does not exist"}
+        assert "gone" in (await verbs.post("/bind", json=names)).json()["Error"]
+    token = (await run(devcluster, "kubectl", "-n", "test-chart", "create", "token", "default")).strip()
+    async with _extender(kube, 9444, tmp_path) as api:
+        answer = await api.get("/v1/plan", headers={"Authorization": f"Bearer {token}"})
+        assert answer.status_code == 403, "this account may not read TrainingJobs"
 
 
 async def test_an_upgrade_to_the_next_version_and_a_rollback_keep_certificates_policy_and_the_running_job(

@@ -7,8 +7,12 @@ import pytest
 
 from support.jobs import reaches, restricted_template, submit
 from support.waiting import eventually
+from synergy_api.names import LABEL_JOB
+from synergy_api.training_job import TrainingJobSpec
 from synergy_kube import KubeClient
-from synergy_kube.resources import PERSISTENT_VOLUME_CLAIMS, THROUGHPUT_PROFILES, TRAINING_JOBS
+from synergy_kube.resources import PERSISTENT_VOLUME_CLAIMS, PODS, THROUGHPUT_PROFILES, TRAINING_JOBS
+from synergy_operator.fingerprint import fingerprint
+from synergy_operator.known_profiles import profile_name
 
 pytestmark = pytest.mark.e2e
 
@@ -60,11 +64,48 @@ def with_checkpoints() -> dict[str, Any]:
     return template
 
 
+def twin() -> dict[str, Any]:
+    """A job that is measured by what it prints."""
+    profile = {"steps": 20, "warmupSteps": 2, "cpuStep": "200m", "timeoutSeconds": 60}
+    return spec(PRINTS, steps=150, throughput=STEP, profile=profile)
+
+
+async def somebody_has_spoilt_their_profile(kube: KubeClient, namespace: str) -> str:
+    """Where the twins' profile will stand there is one that falls as CPU grows. Its name."""
+    (pod,) = (await kube.list(PODS, namespace, label_selector=f"{LABEL_JOB}=keeper"))["items"]
+    digest = "sha256:" + pod["status"]["containerStatuses"][0]["imageID"].rpartition("sha256:")[2]
+    job = TrainingJobSpec.model_validate(twin())
+    container = job.template["spec"]["containers"][0]
+    falls = {"gpuType": "A100", "cpuMillis": [200, 400], "memoryBytes": [1 << 28], "stepsPerSecond": [[2.0], [1.0]]}
+    body = {
+        "fingerprint": fingerprint(job),
+        "image": container["image"],
+        "imageDigest": digest,
+        "command": container["command"],
+        "gpus": 1,
+        "matrices": [falls],
+        "measuredAt": "2026-01-01T00:00:00Z",
+    }
+    name = profile_name(body["fingerprint"], digest)
+    await kube.create(THROUGHPUT_PROFILES, {"metadata": {"name": name}, "spec": body})
+
+    async def told() -> bool:
+        return await valid(kube, name) == "MatrixFalls"
+
+    await eventually(told, seconds=30, what="the profile to be told that it falls")
+    return name
+
+
+async def valid(kube: KubeClient, profile: str) -> str:
+    """What is said of the profile."""
+    status = (await kube.get(THROUGHPUT_PROFILES, profile)).get("status") or {}
+    return next((str(c["reason"]) for c in status.get("conditions", []) if c["type"] == "Valid"), "")
+
+
 async def the_same_profile_serves_both(kube: KubeClient, namespace: str) -> str:
     """Twins start together: one is measured by what it prints, the other takes its profile. The profile's name."""
-    profile = {"steps": 20, "warmupSteps": 2, "cpuStep": "200m", "timeoutSeconds": 60}
     for name in ("twin-a", "twin-b"):
-        await submit(kube, namespace, name, **spec(PRINTS, steps=150, throughput=STEP, profile=profile))
+        await submit(kube, namespace, name, **twin())
     first, second = [await reaches(kube, namespace, name, "Succeeded", seconds=150) for name in ("twin-a", "twin-b")]
     points = first["status"]["profile"]["points"]
     assert points, "the older one was measured"
@@ -113,8 +154,10 @@ async def test_jobs_without_the_library_are_measured_give_way_and_keep_what_they
     await submit(kube, namespace, "keeper", **spec("", steps=1, preemption="Never", template=forever))
     await reaches(kube, namespace, "keeper", "Running", seconds=60)
 
-    name = await the_same_profile_serves_both(kube, namespace)
+    name = await somebody_has_spoilt_their_profile(kube, namespace)
     try:
+        assert await the_same_profile_serves_both(kube, namespace) == name
+        assert await valid(kube, name) == "Used", "what was measured has taken the spoilt one's place"
         await sigterm_and_grace_are_a_yield(kube, namespace)
     finally:
         await kube.delete(THROUGHPUT_PROFILES, name)

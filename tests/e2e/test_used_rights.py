@@ -1,4 +1,4 @@
-"""Every right that the chart gives, but for a named few, is one that the components used in the tests of this folder.
+"""Every right that the chart gives is one that the components used in the tests of this folder.
 
 Read from the API server's audit log; this file is the last one to run. The certificate Job has a test of its own, which
 takes its rights away one by one: `tests/integration/helm/test_certificates.py`.
@@ -26,24 +26,6 @@ ACCOUNTS = {
     "kube-synergy-extender-leader": "Role",
     "kube-synergy-scheduler-leader": "Role",
 }
-
-
-RARELY = {
-    ("kube-synergy-operator", "pods", "get"),
-    ("kube-synergy-operator", "pods", "delete"),
-    ("kube-synergy-operator", "jobs", "get"),
-    ("kube-synergy-operator", "jobs", "delete"),
-    ("kube-synergy-operator", "events", "list"),
-    ("kube-synergy-operator", "trainingjobs", "delete"),
-    ("kube-synergy-operator", "throughputprofiles", "patch"),
-    ("kube-synergy-operator", "throughputprofiles/status", "patch"),
-    ("kube-synergy-extender", "pods", "get"),
-    ("kube-synergy-extender", "trainingjobs", "get"),
-    ("kube-synergy-extender", "events", "create"),
-    ("kube-synergy-extender", "gpupools/status", "patch"),
-    ("kube-synergy-extender", "subjectaccessreviews", "create"),
-}
-"""What these tests need not come to: names that are taken, a watch that is late, a job's end by its TTL, questions."""
 
 
 def _account(role: str) -> str:
@@ -97,7 +79,7 @@ def _requests(cluster: Cluster) -> Requests:
     return Requests(allowed, refused)
 
 
-async def test_every_right_but_the_rare_ones_was_used_and_none_was_missing(
+async def test_every_right_was_used_and_none_was_missing(
     request: pytest.FixtureRequest, devcluster: Cluster, repository: Path
 ) -> None:
     folder = Path(__file__).parent
@@ -112,4 +94,4 @@ async def test_every_right_but_the_rare_ones_was_used_and_none_was_missing(
     used |= {(account, resource, "create") for (account, resource, verb), code in requests.allowed
              if (verb, code) == ("patch", 201)}  # fmt: skip
     assert requests.refused == []
-    assert given - used - RARELY == set()
+    assert given - used == set()

@@ -121,10 +121,11 @@ RUNS: Final[dict[Reason, Entry]] = {
     Reason.POD_REFUSED: Entry(
         _ENDS,
         "run {run}: the API server refused a pod ({problem})",
-        "correct spec.template, or raise the ResourceQuota or LimitRange that these words name",
-        "ResourceQuota, LimitRange, Pod Security or another admission refused the pod, or it is not a pod at all. What "
-        "a quota or an admission refused is tried again after a wait that grows from 10 s to 5 min; what is no pod "
-        "counts as a failed run.",
+        "correct spec.template, raise the ResourceQuota or LimitRange that these words name, or remove what has the "
+        "name that they say is taken",
+        "ResourceQuota, LimitRange, Pod Security or another admission refused the pod, somebody else's has its name, "
+        "or it is not a pod at all. What a quota or an admission refused, or the name, is tried again, with new names, "
+        "after a wait that grows from 10 s to 5 min; what is no pod counts as a failed run.",
         "Warning",
     ),
     Reason.GANG_NOT_BOUND: Entry(
