@@ -10,7 +10,9 @@ each step ends at least one job, and a bottlenecked job that the prices of a deg
 next level at the same height and is found there: the outcome is that of the exact test.
 
 A job's own limit, its fastest speed all the time, is part of what a level demands (`Fill.at`): the level passes any
-number of such limits, and of jobs of a FIFO queue that are served in full, in one step.
+number of such limits, and of jobs of a FIFO queue that are served in full, in one step. Once some jobs are bottlenecked
+the others' limits are what they can have beside those (`Point.ceiling`): where all V100s are taken by them, the speed
+on the types of which some are left. So a queue that is served by the last free type takes no step for each job either.
 """
 
 from collections.abc import Callable
@@ -47,7 +49,7 @@ class Fill:
 
     level: Floats
     limit: Floats
-    """G: a job that has all it could have."""
+    """G: a job that has all it could have beside those that are bottlenecked already."""
     weight: Floats
     """G: within its entity, or in all where a class is jobs on their own."""
     members: Floats
@@ -205,7 +207,8 @@ def _after(state: Fill, level: Level, unit: Floats) -> Fill:
     rising = state.rising_now(now)
     price = np.where(state.rises, level.scarcity * unit, 0.0)
     held = price > _PRICED * price.max(initial=0.0)
-    still = state.rises & ~held & (now < state.limit * (1.0 - _FULL))
+    limit = np.where(state.rises, np.minimum(state.limit, np.maximum(now, level.ceiling / unit)), state.limit)
+    still = state.rises & ~held & (now < limit * (1.0 - _FULL))
     if np.array_equal(still, state.rises):  # what rises on rises by less than the solver can tell
         still &= ~rising
-    return Fill(now, state.limit, state.weight, state.members, still, state.groups, state.on_their_own)
+    return Fill(now, limit, state.weight, state.members, still, state.groups, state.on_their_own)

@@ -15,6 +15,7 @@ steps, in practice after two to six.
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from sys import float_info
 
 import numpy as np
 
@@ -45,6 +46,8 @@ class Level:
     """M: time of each class of activities, with which every class of jobs has at least r(z)."""
     scarcity: Floats
     """G: as of a `Point` whose prices forbid any higher z; jobs of a class with none may rise on while others stay."""
+    ceiling: Floats
+    """G: as of that `Point`; infinite where no price says anything."""
     proved: bool
     """Whether no higher level is feasible; not so where time ran out."""
 
@@ -68,7 +71,7 @@ def highest_level(
     had = held if reached is None else np.minimum(held, reached)
     upper, best = high, None
     stride = (high if first is None else first) - low
-    scarcity = np.zeros_like(held)
+    scarcity, ceiling = np.zeros_like(held), np.full_like(held, np.inf)
     for step in range(_MOST_STEPS):
         trial = min(upper, low + stride)
         if trial == upper and step >= _PATIENCE and step % 2:
@@ -81,22 +84,22 @@ def highest_level(
         except OutOfTimeError:
             break
         if point.level >= 1.0 - _SLACK or not direction.any():
-            best = Level(trial, point.time, scarcity, proved=trial == upper)
+            best = Level(trial, point.time, scarcity, ceiling, proved=trial == upper)
             low, held, had = trial, demanded, np.minimum(demanded, programme.throughput(point.time))
             stride *= 4.0
         else:
             here = _reached(programme, requirement, point.time, low, trial)
             if best is None or here > best.z:
-                best = Level(here, point.time, scarcity, proved=False)
+                best = Level(here, point.time, scarcity, ceiling, proved=False)
             if not point.cut_short:
-                scarcity = point.scarcity
+                scarcity, ceiling = point.scarcity, point.ceiling
                 upper = min(
                     upper, _bound(requirement, point.price, float(point.price @ base) + point.level, low, trial)
                 )
         if best.proved or point.cut_short:
             break
         if upper - best.z <= _CLOSE * max(abs(upper), 1e-12):
-            best = Level(best.z, best.time, scarcity, proved=True)
+            best = Level(best.z, best.time, scarcity, ceiling, proved=True)
             break
     if best is None:
         raise OutOfTimeError
@@ -106,21 +109,36 @@ def highest_level(
 def _reached(programme: Programme, requirement: Requirement, time: Floats, low: float, high: float) -> float:
     """The largest z of which everybody has what it demands."""
     most = programme.throughput(time) * (1.0 + _SLACK) + _SLACK * programme.fastest
-    return largest(lambda z: bool((requirement(z) <= most).all()), low, high)
+    return largest(lambda z: float(((requirement(z) - most) / programme.fastest).max()), low, high)
 
 
 def _bound(requirement: Requirement, price: Floats, most: float, low: float, high: float) -> float:
     """The largest z that prices allow."""
-    return largest(lambda z: bool(price @ requirement(z) <= most), low, high)
+    return largest(lambda z: float(price @ requirement(z)) - most, low, high)
 
 
-def largest(holds: Callable[[float], bool], low: float, high: float) -> float:
-    """The largest z in [low, high] where a monotone condition holds, by bisection; `low` where it never does."""
-    if holds(high):
+def largest(excess: Callable[[float], float], low: float, high: float) -> float:
+    """The largest z in [low, high] where a function that never falls is at most 0; `low` where it never is.
+
+    By the secant, which ends at once on a straight piece, and by the middle in every third step.
+    """
+    over = excess(high)
+    if over <= 0.0:
         return high
-    for _ in range(200):
+    under = excess(low)
+    if under > 0.0:
+        return low
+    for step in range(600):
         middle = 0.5 * (low + high)
         if middle in (low, high):
             break
-        low, high = (middle, high) if holds(middle) else (low, middle)
+        if step % 3 < 2 and over < np.inf:
+            hair = 2.0 * float_info.epsilon * abs(low)
+            middle = min(max(low + (high - low) * (under / (under - over)), low + hair), high - hair)
+            middle = middle if low < middle < high else 0.5 * (low + high)
+        value = excess(middle)
+        if value <= 0.0:
+            low, under = middle, value
+        else:
+            high, over = middle, value
     return low

@@ -27,6 +27,12 @@ from synergy_core.model import FieldError
 _TOLERANCE = 1e-9
 _MANY = 200
 """Classes of jobs from which an interior-point method (with crossover to a vertex) is the faster start."""
+_DUAL, _PRIMAL = 1, 4
+"""HiGHS' numbers for the two simplex methods."""
+_LATE = "Time limit reached"
+_KNOWN = ("Optimal", _LATE)
+_PRICED = 1e-7
+"""Of the largest price for a class's fastest speed: what is less is the solver's rounding."""
 _LOSS = 1e-8
 """Pairs are added until what those left out could bring is below this fraction of the objective."""
 
@@ -55,6 +61,13 @@ class Point:
     its value here holds for all feasible throughputs also with that price. It is the smallest reduced cost / rate over
     what jobs of the class can do, added to the price.
     """
+    ceiling: Floats
+    """G: steps per second above which no job of a class without scarcity can rise as long as all that have a price keep
+    what they have: its fastest speed where time costs nothing (of activities without a reduced cost).
+
+    For, with a small price e of its own and what e can bring it there as the price of its time, all prices are still
+    valid: p . throughput + e throughput_g <= their value here + e ceiling_g for all feasible throughputs.
+    """
     objective: float
     cut_short: bool
 
@@ -74,6 +87,9 @@ class Programme:
         self._unit = np.where(fastest > 0, fastest, 1.0)
         self._same = self.acts.first == self.acts.second
         self._columns: Ints = self._first_columns()
+        self._matrix = self._entries(self._columns, np.zeros(len(self.acts)))
+        """The columns as they are where there is no surplus."""
+        self._highs = _solver()
         self._basis: Any = None
 
     def throughput(self, time: Floats) -> Floats:
@@ -124,46 +140,55 @@ class Programme:
         """
         gain = np.zeros(len(self.acts)) if gain is None else gain
         surplus = np.zeros(len(self.acts)) if surplus is None else surplus / np.abs(surplus).max(initial=1e-300)
-        highs = _solver()
+        highs = self._highs
         highs.passModel(self._model(base, direction, gain, surplus))
+        highs.setOptionValue("simplex_strategy", _DUAL if self._basis is None else _PRIMAL)
         if self._basis is not None:
             highs.setBasis(self._basis)
-        elif self._classes > _MANY:
-            highs.setOptionValue("solver", "ipm")
+        highs.setOptionValue("solver", "ipm" if self._basis is None and self._classes > _MANY else "choose")
         while True:
             cut_short = self._run(highs)
-            duals = -np.array(highs.getSolution().row_dual)
+            solution = highs.getSolution()
+            duals = -np.array(solution.row_dual)
             objective = -highs.getInfo().objective_function_value
             fresh = np.empty(0, dtype=np.int64) if cut_short else self._that_improve(duals, gain, surplus, objective)
             if not len(fresh):
                 break
             self._add(highs, fresh, gain, surplus)
-        values = np.array(highs.getSolution().col_value)
+        values = np.array(solution.col_value)
         self._basis = highs.getBasis()
         time = np.zeros(len(self.acts))
         time[self._columns] = np.maximum(values[1:], 0.0)
         price = np.maximum(-duals[: self._classes], 0.0) / self._unit
-        scarcity = price + self._room(self._reduced(duals, gain, surplus))
-        return Point(time, float(values[0]), price, scarcity, float(objective), cut_short)
+        room, ceiling = self._room(self._reduced(duals, gain, surplus), price)
+        return Point(time, float(values[0]), price, price + room, ceiling, float(objective), cut_short)
 
     def _run(self, highs: Any) -> bool:
         """Solve what there is; whether time ran out with something feasible in hand."""
-        left = self._budget.left()
-        if left <= 0.0:
-            raise OutOfTimeError
-        if np.isfinite(left):
-            highs.setOptionValue("time_limit", highs.getRunTime() + left)
-        highs.run()
-        status = highs.modelStatusToString(highs.getModelStatus())
+        status = self._outcome(highs)
+        if status not in _KNOWN and self._basis is not None:
+            # from a basis the primal simplex is the faster one, and the one to give up on numbers many orders apart
+            highs.clearSolver()
+            highs.setOptionValue("simplex_strategy", _DUAL)
+            status = self._outcome(highs)
         if status == "Optimal":
             return False
-        if status == "Time limit reached":
+        if status == _LATE:
             if highs.getInfo().primal_solution_status == 2:
                 return True
             raise OutOfTimeError
         if status in {"Infeasible", "Primal infeasible or unbounded"}:
             raise InfeasibleError
         raise SolverError(f"HiGHS ended with {status!r}")
+
+    def _outcome(self, highs: Any) -> str:
+        left = self._budget.left()
+        if left <= 0.0:
+            raise OutOfTimeError
+        if np.isfinite(left):
+            highs.setOptionValue("time_limit", highs.getRunTime() + left)
+        highs.run()
+        return str(highs.modelStatusToString(highs.getModelStatus()))
 
     def _first_columns(self) -> Ints:
         """All jobs alone, and for each job and column the pairs that keep most of both jobs' speed."""
@@ -204,7 +229,7 @@ class Programme:
 
     def _model(self, base: Floats, direction: Floats | None, gain: Floats, surplus: Floats) -> Any:
         highspy = _highspy()
-        starts, rows, values = self._entries(self._columns, surplus)
+        starts, rows, values = self._entries(self._columns, surplus) if surplus.any() else self._matrix
         classes, width = self._classes, len(self._columns) + 1
         if direction is None:
             level_rows, level_values = np.empty(0, dtype=np.int64), np.empty(0)
@@ -237,16 +262,25 @@ class Programme:
         )
         return np.asarray(gain - duals[-1] * surplus + worth - taken)
 
-    def _room(self, reduced: Floats) -> Floats:
-        """G: by how much the price of each class can rise before one of its activities pays."""
-        acts = self.acts
-        least = np.full(self._classes, np.inf)
+    def _room(self, reduced: Floats, price: Floats) -> tuple[Floats, Floats]:
+        """G: by how much the price of each class can rise before one of its activities pays; and the fastest speed of a
+        job in those that pay at once."""
+        acts, same = self.acts, self._same
+        both = np.where(same & (np.arange(len(acts)) >= acts.alone), 2.0, 1.0)
+        least, most = np.full(self._classes, np.inf), np.zeros(self._classes)
         slack = np.maximum(-reduced, 0.0)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            both = np.where(self._same, acts.first_rate + acts.second_rate, acts.first_rate)
-            np.minimum.at(least, acts.first, np.where(both > 0, slack / both, np.inf))
-            np.minimum.at(least, acts.second, np.where(acts.second_rate > 0, slack / acts.second_rate, np.inf))
-        return np.where(np.isfinite(least), least * self.members, 0.0)
+        nothing = _PRICED * float((price * self._unit).max(initial=0.0))
+        ends = (
+            (acts.first, np.where(same, acts.first_rate + acts.second_rate, acts.first_rate), slack, both),
+            (acts.second[~same], acts.second_rate[~same], slack[~same], 1.0),
+        )
+        for of, rate, left, jobs in ends:
+            with np.errstate(divide="ignore", invalid="ignore"):
+                rise = np.where(rate > 0, left / rate * self.members[of], np.inf)
+            np.minimum.at(least, of, rise)
+            free = rise * self._unit[of] <= nothing
+            np.maximum.at(most, of[free], (rate / jobs)[free])
+        return np.where(np.isfinite(least), least, 0.0), most
 
     def _that_improve(self, duals: Floats, gain: Floats, surplus: Floats, objective: float) -> Ints:
         """Pairs outside the programme with the best reduced costs, if any could matter."""
@@ -276,8 +310,9 @@ class Programme:
             values,
         )
         highs.setOptionValue("solver", "simplex")
-        highs.setOptionValue("simplex_strategy", 4)  # what there was stays feasible: go on from it
+        highs.setOptionValue("simplex_strategy", _PRIMAL)  # what there was stays feasible: go on from it
         self._columns = np.concatenate([self._columns, columns])
+        self._matrix = self._entries(self._columns, np.zeros(len(self.acts)))
 
 
 def _highspy() -> Any:

@@ -18,7 +18,7 @@ def allocate(problem: Problem, budget: Budget) -> Found:
     del budget  # no programme is solved
     weight, scale, total = problem.weight, problem.scale, problem.workers.sum()
     most = 1.0 / weight.min()
-    c = largest(lambda c: bool(scale @ np.minimum(1.0, c * weight) <= total), 0.0, most)
+    c = largest(lambda c: float(scale @ np.minimum(1.0, c * weight)) - total, 0.0, most)
     shares = np.minimum(1.0, c * weight)[:, None] * (problem.workers / total)[None, :]
     return Found(within_bounds(problem, on_columns(problem, shares)), "heuristic")
 
