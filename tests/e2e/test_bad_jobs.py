@@ -251,7 +251,7 @@ async def _goes_well(stage: Stage) -> None:
     assert status["phase"] == "Succeeded", status
 
 
-@pytest.mark.timeout(280)
+@pytest.mark.timeout(580)
 async def test_bad_jobs_say_what_to_change_and_a_good_one_among_them_succeeds(
     kube: KubeClient, namespace: str, pools: None, devcluster: synergy_devcluster.Cluster
 ) -> None:
