@@ -174,6 +174,16 @@ class Terms:
             self._speeds[per_gpu] = known
         return known
 
+    @cached_property
+    def best_steps_per_s(self) -> float:
+        """Speed with all that the job can use, without a matrix as at the share; 0 where it is not known."""
+        return self._without_matrix if self.speed is None else self.speed.best
+
+    def with_threads(self, per_gpu: Vector, part: float) -> float:
+        """Speed with `per_gpu` beside each GPU where the GPUs' threads are enough for this part of the best speed: the
+        job is held up by whichever is slower."""
+        return min(self.steps_per_s(per_gpu), part * self.best_steps_per_s)
+
     def serves(self, per_gpu: Vector, share: Vector) -> bool:
         """Whether the job is as fast with `per_gpu` as with `share`; where its speed is not known, has as much."""
         if self.speed is None:

@@ -103,6 +103,8 @@ class Profile:
         default_factory=dict, hash=False
     )
     """Axes of further resources by name."""
+    client_thread_percent: Annotated[int, Field(ge=1, le=100)] = 100
+    """Of each GPU's threads, what MPS left the job while it was measured: the speeds have that limit in them."""
 
     def __post_init__(self) -> None:
         axes = {"cpu_millis": self.cpu_millis, "memory_bytes": self.memory_bytes}

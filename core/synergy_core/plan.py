@@ -46,7 +46,7 @@ def plan(snapshot: Snapshot, config: PlanConfig, memory: Memory | None = None) -
     memory.speeds.begin(snapshot.jobs, pools, config.estimate)
     roster = Roster(snapshot.jobs, memory)
     kept = _out_of_reach(roster.running, config)
-    grouping = Grouping(snapshot, pools, config, memory.speeds.is_estimated)
+    grouping = Grouping(snapshot, pools, config, memory.speeds)
     pairs = Combinations(grouping, memory.pairs) if _by_matrix(config) else None
     ranking = _ranking(snapshot, roster, memory, config, pairs, grouping=grouping)
     groups = groups_of(snapshot, ranking, config, grouping)
@@ -218,8 +218,8 @@ def _of_planned(packing: Packing, config: PlanConfig, speeds: Speeds) -> Iterabl
             continue
         threads = least_percent(pool.nodes[node] for node in seat.nodes)
         part = kept_alone(contender.job, pool.gpu_type, threads)
-        speed = part * terms.steps_per_s(seat.per_gpu)
-        usual = part * terms.proportional_steps_per_s(pool.share_on(seat.nodes))
+        speed = terms.with_threads(seat.per_gpu, part)
+        usual = terms.with_threads(pool.share_on(seat.nodes), part)
         estimated = speeds.is_estimated(contender.name, pool.gpu_type)
         if (
             running is not None

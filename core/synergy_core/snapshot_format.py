@@ -24,6 +24,7 @@ _ONLY_WHEN_SET = frozenset(
         (Job, "measured"),
         (Plan, "shares_from"),
         (Profile, "further"),
+        (Profile, "client_thread_percent"),
         (Job, "further_min"),
         (Job, "further_max"),
         (Job, "started_s"),

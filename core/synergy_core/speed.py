@@ -46,6 +46,11 @@ class Speed:
         """Speed with these amounts."""
         return _value(self._table, self._places(amounts), 0)
 
+    @property
+    def best(self) -> float:
+        """Speed at the last point of every axis."""
+        return _value(self._table, [(len(axis) - 1, len(axis) - 1, 1.0) for axis in self._axes], 0)
+
     def _places(self, amounts: Vector) -> list[tuple[int, int, float]]:
         """Where amounts are on each axis."""
         return [_between(axis, amounts[d]) for axis, d in zip(self._axes, self._dimensions, strict=True)]

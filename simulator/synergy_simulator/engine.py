@@ -159,8 +159,8 @@ class _Simulation:
         self._progress = progress
         self._watch = watch
         self._memory = Memory()
-        self._together = Together(replace(options.truth, measured=workload.pairs))
-        self._partial = PartialProfiles(options.measured_types)
+        self._together = Together(replace(options.truth, measured=workload.pairs), self._nodes)
+        self._partial = PartialProfiles(options.measured_types, self._nodes)
         self._predictors = {**workload.pairs, **options.predictors}
         self._now = 0.0
         self._coming = 0

@@ -41,10 +41,18 @@ class Metrics:
     plan_mean_ms: float
     plan_p99_ms: float
     wall_s: float
+    estimates: int = 0
+    """Times that a job ran by an estimated speed until the real one was known."""
+    estimate_error: float | None = None
+    """How far these were off, relative to the real speed, in the mean; None where there was none."""
 
     def document(self) -> dict[str, Any]:
-        """As JSON."""
-        return asdict(self)
+        """As JSON; without the estimates' error where there was none."""
+        found = asdict(self)
+        del found["estimates"]
+        if self.estimate_error is None:
+            del found["estimate_error"]
+        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +115,8 @@ def metrics_of(outcome: Outcome) -> Metrics:
         plan_mean_ms=float(plan_ms.mean()),
         plan_p99_ms=float(np.percentile(plan_ms, 99)),
         wall_s=outcome.wall_s,
+        estimates=len(outcome.estimate_errors),
+        estimate_error=_mean(outcome.estimate_errors) if outcome.estimate_errors else None,
     )
 
 

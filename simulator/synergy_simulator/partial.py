@@ -7,17 +7,20 @@ different models are measured on different types (Gavel, section 3.3: partial pr
 from collections.abc import Iterable, Mapping
 from zlib import crc32
 
-from synergy_core.model import Allocation, Profile
+from synergy_core.colocation.threads import ceiling, least_percent
+from synergy_core.model import Allocation, Node, Profile
 from synergy_core.speed import Speed
 from synergy_simulator.run import Run
 from synergy_simulator.workload import Task
 
 
 class PartialProfiles:
-    """What is shown of each task's matrices; `most` is on how many types a job is measured, None: all."""
+    """What is shown of each task's matrices; `most` is on how many types a job is measured, None: all; `nodes` are those
+    that jobs may run on."""
 
-    def __init__(self, most: int | None) -> None:
+    def __init__(self, most: int | None, nodes: Iterable[Node] = ()) -> None:
         self._most = most
+        self._nodes = {node.name: node for node in nodes}
         self._shown: dict[int, tuple[Mapping[str, Profile], Mapping[str, Profile]]] = {}
         self._speeds: dict[int, tuple[Profile, Speed]] = {}
         self.errors: list[float] = []
@@ -47,7 +50,8 @@ class PartialProfiles:
             known = self._speeds[id(profile)] = (profile, Speed(profile))
         workers = allocation.workers
         amounts = sum(worker.cpu_millis for worker in workers), sum(worker.memory_bytes for worker in workers)
-        return known[1].at(amounts)
+        threads = least_percent(self._nodes[worker.node] for worker in workers)
+        return known[1].at(amounts) * ceiling(run.task.usage.get(allocation.gpu_type), threads)
 
     def learn(self, running: Iterable[Run]) -> bool:
         """Note what jobs do on types whose matrices are not shown; whether anything is new."""

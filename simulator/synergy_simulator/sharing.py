@@ -8,6 +8,7 @@ from pathlib import Path
 from synergy_core.colocation.generic import EFFECTS
 from synergy_core.colocation.measurement import LEAST, Predictor
 from synergy_core.colocation.samples import MIB
+from synergy_core.colocation.threads import ceiling
 from synergy_core.colocation.usage import Usage
 from synergy_core.model import Job
 from synergy_simulator.inputs.table import Row, Table
@@ -77,8 +78,12 @@ class Truth:
     measured: Mapping[str, Predictor] = field(default_factory=dict)
     """By GPU type, what holds in place of the law, without deviations."""
 
-    def fractions(self, members: Sequence[Job], gpu_type: str) -> tuple[float, ...]:
-        """Of each member, at most all."""
+    def fractions(self, members: Sequence[Job], gpu_type: str, thread_percent: int = 100) -> tuple[float, ...]:
+        """Of each member, at most all, and at most what so much of the GPU's threads is enough for."""
+        most = [ceiling(job.usage[gpu_type], thread_percent) for job in members]
+        return tuple(map(min, self._unlimited(members, gpu_type), most))
+
+    def _unlimited(self, members: Sequence[Job], gpu_type: str) -> tuple[float, ...]:
         usages = [job.usage[gpu_type] for job in members]
         if gpu_type in self.measured:
             return tuple(max(LEAST, one) for one in self.measured[gpu_type].fractions(usages))

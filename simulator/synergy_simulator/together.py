@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 
-from synergy_core.model import Allocation, Job, Profile, Shared
+from synergy_core.model import Allocation, Job, Node, Profile, Shared
 from synergy_core.speed import Speed
 from synergy_simulator.run import Run
 from synergy_simulator.sharing import Truth
@@ -13,8 +13,9 @@ _PLENTY = (1 << 50, 1 << 50)
 class Together:
     """What the truth says of the jobs of one simulation."""
 
-    def __init__(self, truth: Truth) -> None:
+    def __init__(self, truth: Truth, nodes: Iterable[Node]) -> None:
         self._truth = truth
+        self._thread_percent = {node.name: node.client_thread_percent for node in nodes}
         self._speeds: dict[int, tuple[Profile, Speed]] = {}
         self._fractions: dict[str, float] = {}
         """Of each job that shares, the part of the GPU's speed that it really has."""
@@ -26,10 +27,10 @@ class Together:
             return allocation.steps_per_s
         job = members[allocation.job]
         together = [job, *(members[name] for name in allocation.partners)]
-        fraction = self._truth.fractions(together, allocation.gpu_type)[0]
+        (worker,) = allocation.workers
+        fraction = self._truth.fractions(together, allocation.gpu_type, self._thread_percent[worker.node])[0]
         self._fractions[allocation.job] = fraction
         speed = self._speed(job.profiles[allocation.gpu_type])
-        (worker,) = allocation.workers
         return min(speed.at((worker.cpu_millis, worker.memory_bytes)), fraction * speed.at(_PLENTY))
 
     def measured(self, running: Iterable[Run], now: float) -> bool:

@@ -2,7 +2,6 @@
 
 import json
 from pathlib import Path
-from statistics import mean
 from typing import Any
 
 import click
@@ -85,11 +84,8 @@ def simulate_command(
         write_whole(per_job, per_job_csv(job_rows(outcome)))
     if report is not None:
         write_whole(report, page(f"{trace} on {workload.cluster.gpus} GPUs", [summarize(label_of(options), outcome)]))
-    errors = outcome.estimate_errors
     if as_json:
-        off = {"estimate_error": mean(errors)} if errors else {}
-        click.echo(json.dumps({**metrics.document(), **off}))
+        click.echo(json.dumps(metrics.document()))
     else:
         rows = [(name, *values) for name, values in figures([metrics])]
-        rows += [("estimates off by", f"{mean(errors):.0%} in the mean of {len(errors)}")] if errors else []
         click.echo(text_table((f"{policy} on {mechanism}", ""), rows))

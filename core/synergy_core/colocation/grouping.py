@@ -8,9 +8,10 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from synergy_core.colocation.rules import IsEstimated, Rules, never
+from synergy_core.colocation.rules import Rules
 from synergy_core.colocation.team import Member, member, split
 from synergy_core.colocation.threads import ceiling, kept_alone, least_percent
+from synergy_core.estimates import NO_SPEEDS, Speeds
 from synergy_core.model import Job, Node, PlanConfig, Snapshot
 from synergy_core.pool import Pool
 
@@ -52,9 +53,11 @@ class Grouping:
     """For one plan."""
 
     def __init__(
-        self, snapshot: Snapshot, pools: Sequence[Pool], config: PlanConfig, is_estimated: IsEstimated = never
+        self, snapshot: Snapshot, pools: Sequence[Pool], config: PlanConfig, speeds: Speeds | None = None
     ) -> None:
-        self.rules = Rules(snapshot.nodes, snapshot.jobs, config, snapshot.now, is_estimated)
+        """`speeds` are those that are known of jobs on GPU types without a matrix."""
+        self._speeds = speeds or Speeds()
+        self.rules = Rules(snapshot.nodes, snapshot.jobs, config, snapshot.now, self._speeds.is_estimated)
         self.pools = {pool.gpu_type: pool for pool in pools}
         self._percent = {pool.gpu_type: least_percent(pool.nodes) for pool in pools}
         self.limits_threads = min(self._percent.values(), default=100) < 100
@@ -101,12 +104,17 @@ class Grouping:
         return self._fair[types]
 
     def alone(self, job: Job, gpu_type: str) -> float:
-        """What the job keeps of its speed where it shares with nobody: less than all where all nodes of the type that
-        it may use limit a client's threads."""
+        """What the job keeps of its speed at its share where it shares with nobody: less than all where all nodes of
+        the type that it may use limit a client's threads, and these hold it up rather than CPU and memory."""
         if self._percent[gpu_type] == 100:
             return 1.0
-        allowed = (node for node in self.pools[gpu_type].nodes if job.nodes is None or node.name in job.nodes)
-        return kept_alone(job, gpu_type, max((node.client_thread_percent for node in allowed), default=100))
+        pool = self.pools[gpu_type]
+        allowed = (node for node in pool.nodes if job.nodes is None or node.name in job.nodes)
+        part = kept_alone(job, gpu_type, max((node.client_thread_percent for node in allowed), default=100))
+        if part >= 1.0:
+            return 1.0
+        one = self._member(job, pool, part)
+        return min(1.0, part * one.best / one.usual) if one.usual > 0 else part
 
     def wants_shared(self, job: Job) -> frozenset[str] | None:
         """The GPU types on which the job rather has a node whose GPUs are shared than one where they are not.
@@ -141,5 +149,6 @@ class Grouping:
         key = (job.name, pool.gpu_type)
         known = self._members.get(key)
         if known is None:
-            known = self._members[key] = member(job, pool, fraction, self._tolerance)
+            speeds = self._speeds.of.get(job.name, NO_SPEEDS)
+            known = self._members[key] = member(job, pool, fraction, self._tolerance, speeds)
         return known.keeping(fraction)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 
 from synergy_core.colocation.generic import EFFECTS, SUMS
 from synergy_core.colocation.measurement import Observation, Predictor
-from synergy_core.colocation.threads import ceiling, least_percent
+from synergy_core.colocation.threads import ceiling, least_percent, measured_with
 from synergy_core.model import Job, Node, PlanConfig
 
 _SAME = 1e-9
@@ -117,11 +117,15 @@ class Rules:
         return tuple(by_name[job.name] for job in members)
 
     def predicted(self, members: Sequence[Job], gpu_type: str) -> tuple[float, ...]:
-        """What each keeps of its speed, at most what its threads are enough for, by what their usages tell."""
+        """What each keeps of the best speed that is known of it, at most what its threads are enough for, by what their
+        usages tell."""
         usages = [job.usage[gpu_type] for job in members]
         percent = least_percent(self.types(members).get(gpu_type, ()))
-        told = zip(usages, self._predictor(gpu_type).fractions(usages), strict=True)
-        return tuple(min(ceiling(usage, percent), guess) for usage, guess in told)
+        guesses = zip(members, usages, self._predictor(gpu_type).fractions(usages), strict=True)
+        return tuple(
+            min(1.0, min(ceiling(usage, percent), guess) / measured_with(job, gpu_type, percent))
+            for job, usage, guess in guesses
+        )
 
     def measured(self, job: Job, members: Sequence[Job], gpu_type: str) -> float | None:
         """What was measured of the job with just these others not long ago."""
@@ -143,15 +147,20 @@ class Rules:
     def _observations(self, gpu_type: str) -> list[Observation]:
         """What was measured, but of who was held up by its threads: that tells nothing of its partners."""
         percent = least_percent(self._nodes.get(gpu_type, ()))
-        return [
-            Observation(job.usage[gpu_type], one.usages, one.fraction)
-            for job in sorted(self._jobs, key=lambda job: job.name)
-            if gpu_type in job.usage
-            for one in job.shared[-_LAST:]
-            if one.gpu_type == gpu_type
-            and one.usages
-            and (percent == 100 or one.fraction < _HELD_UP * ceiling(job.usage[gpu_type], percent))
-        ]
+        found = []
+        for job in sorted(self._jobs, key=lambda job: job.name):
+            if gpu_type not in job.usage:
+                continue
+            known = measured_with(job, gpu_type, percent)
+            held_up = _HELD_UP * ceiling(job.usage[gpu_type], percent)
+            found += [
+                Observation(job.usage[gpu_type], one.usages, one.fraction * known)
+                for one in job.shared[-_LAST:]
+                if one.gpu_type == gpu_type
+                and one.usages
+                and (percent == 100 or one.fraction * known < held_up)
+            ]
+        return found
 
 
 def _tenants_agree(members: Sequence[Job]) -> bool:

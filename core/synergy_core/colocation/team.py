@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 
+from synergy_core.estimates import NO_SPEEDS
 from synergy_core.kind import Kind
 from synergy_core.model import Allocation, Job, Node, NodeShare, Profile
 from synergy_core.pool import Pool
@@ -21,7 +22,6 @@ from synergy_core.speed import Speed
 
 _POINTS = 10
 """Points of an axis of a team's matrix at the most."""
-_PLENTY = (1 << 50, 1 << 50)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class Member:
     fraction: float
     speed: Speed | None
     best: float
-    """Its best speed alone, with all the CPU and memory that it can use; 0 where there is no matrix."""
+    """Its best speed alone, with all the CPU and memory that it can use; 0 where it is not known."""
     usual: float
     """Its speed at the GPU-proportional share, within its own bounds."""
     most: Vector
@@ -41,10 +41,12 @@ class Member:
     """The CPU and memory with which it is as fast as it can be on a part of the GPU."""
 
     def steps_per_s(self, amounts: Vector) -> float:
-        """Its speed with this CPU and memory, while it shares; 0 where that is not known."""
-        if self.speed is None:
-            return 0.0
-        return min(self.speed.at(amounts[:2]), self.fraction * self.best)
+        """Its speed with this CPU and memory, while it shares; 0 where that is not known.
+
+        Without a matrix nothing says what it makes of CPU and memory: it is the GPU's part of what was measured.
+        """
+        of_gpu = self.fraction * self.best
+        return of_gpu if self.speed is None else min(self.speed.at(amounts[:2]), of_gpu)
 
     def keeping(self, fraction: float) -> "Member":
         """The same on another part of the GPU."""
@@ -60,15 +62,16 @@ class Member:
         return self.steps_per_s(amounts) / self.usual if self.usual > 0 else self.fraction
 
 
-def member(job: Job, pool: Pool, fraction: float, tolerance: float) -> Member:
-    """What the job is on this pool when it keeps `fraction` of the GPU's speed."""
-    profile = job.profiles.get(pool.gpu_type)
-    terms = Kind(replace_running(job, None), pool.further, tolerance).on(pool)
-    if profile is None:
-        return Member(job, fraction, None, 0.0, 0.0, terms.wish[:2], terms.wish[:2])
+def member(
+    job: Job, pool: Pool, fraction: float, tolerance: float, speeds: Mapping[str, float] = NO_SPEEDS
+) -> Member:
+    """What the job is on this pool when it keeps `fraction` of its best speed; `speeds` are those that are known of it
+    on GPU types without a matrix."""
+    terms = Kind(replace_running(job, None), pool.further, tolerance, speeds).on(pool)
     usual = terms.steps_per_s(terms.proportional_to(pool.best_share))
-    speed = Speed(profile)
-    whole = Member(job, -1.0, speed, speed.at(_PLENTY), usual, terms.wish[:2], terms.wish[:2])
+    profile = job.profiles.get(pool.gpu_type)
+    speed = None if profile is None else Speed(profile)
+    whole = Member(job, -1.0, speed, terms.best_steps_per_s, usual, terms.wish[:2], terms.wish[:2])
     return whole.keeping(fraction)
 
 

@@ -19,11 +19,27 @@ def ceiling(usage: Usage | None, percent: int) -> float:
     return percent / (100 * usage.compute)
 
 
-def kept_alone(job: Job, gpu_type: str, percent: int) -> float:
-    """What is left of the speed that is known of a job; one that was measured as it ran has the limit in it."""
-    if gpu_type in job.measured and gpu_type not in job.profiles:
-        return 1.0
+def measured_with(job: Job, gpu_type: str, percent: int) -> float:
+    """The part of its best speed on a whole GPU that the best speed is which is known of a job.
+
+    A matrix says under which limit it was measured. A speed that was measured without one, as the job ran, is taken to
+    be of GPUs like those that are asked about, where each client has `percent` of the threads.
+    """
+    profile = job.profiles.get(gpu_type)
+    if profile is not None:
+        percent = profile.client_thread_percent
+    elif gpu_type not in job.measured:
+        percent = 100
     return ceiling(job.usage.get(gpu_type), percent)
+
+
+def kept_alone(job: Job, gpu_type: str, percent: int) -> float:
+    """What a limit leaves a job of its best speed that is known, where it shares with nobody.
+
+    A limit that was there when it was measured takes nothing more. What the job would gain from more threads than it
+    had then nobody has seen, and nothing is promised.
+    """
+    return min(1.0, ceiling(job.usage.get(gpu_type), percent) / measured_with(job, gpu_type, percent))
 
 
 def least_percent(nodes: Iterable[Node]) -> int:

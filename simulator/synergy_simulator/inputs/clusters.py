@@ -34,6 +34,8 @@ class Pool:
     """Jobs that may share a GPU."""
     gpu_memory_gib: float = 0.0
     """Of a GPU; 0: not known, and its GPUs are not shared."""
+    client_thread_percent: int = 100
+    """Of a GPU's threads, what MPS lets each client use, one that has its GPU alone too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +69,7 @@ class Cluster:
                 memory_bytes=round(pool.memory_gib_per_node * GIB),
                 replicas=pool.replicas,
                 gpu_memory_bytes=round(pool.gpu_memory_gib * GIB),
+                client_thread_percent=pool.client_thread_percent,
                 price_per_hour=pool.cost_per_hour,
             )
             for pool in self.pools
@@ -161,6 +164,7 @@ class _Reader:
             "storage_gib_per_s": self._amount,
             "replicas": self._count,
             "gpu_memory_gib": self._amount,
+            "client_thread_percent": self._percent,
         }
         self._only(node, checks.keys(), field)
         given = dict(_entries(node))
@@ -204,6 +208,12 @@ class _Reader:
         if value != int(value) or value < 1:
             raise self._bad(node, field, f"must be a whole number of at least 1, is {node.value!r}")
         return int(value)
+
+    def _percent(self, node: yaml.Node, field: str) -> int:
+        value = self._count(node, field)
+        if value > 100:
+            raise self._bad(node, field, f"must be at most 100 percent, is {value}")
+        return value
 
     def _bad(self, node: yaml.Node, field: str, problem: str) -> InputError:
         return InputError(Place(self._file, node.start_mark.line + 1, field), problem)

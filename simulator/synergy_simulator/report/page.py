@@ -78,7 +78,13 @@ def figures(runs: Sequence[Metrics]) -> list[tuple[str, list[str]]]:
         ("rounds", [f"{m.rounds}" for m in runs]),
         ("a plan, ms (99th percentile)", [f"{m.plan_mean_ms:.2f} ({m.plan_p99_ms:.2f})" for m in runs]),
         ("simulated in, s", [f"{m.wall_s:.2f}" for m in runs]),
+        *([("estimates off by", [_off_by(m) for m in runs])] if any(m.estimates for m in runs) else []),
     ]
+
+
+def _off_by(metrics: Metrics) -> str:
+    error = metrics.estimate_error
+    return "" if error is None else f"{error:.0%} in the mean of {metrics.estimates}"
 
 
 def _unit(longest_s: float) -> tuple[str, float]:

@@ -354,3 +354,11 @@ def test_with_few_types_measured_it_says_how_far_the_estimates_were_off(tmp_path
     assert json.loads(result.stdout)["estimate_error"] == pytest.approx(0.0, abs=1e-9)
     assert "estimates off by" in _run(tmp_path, *few).stdout
     assert "estimate_error" not in json.loads(_run(tmp_path, *few[:4], "--json").stdout)
+    several = ("--policies", "max-min-fairness,isolated", "--mechanisms", "proportional")
+    runs = json.loads(_compare(tmp_path, *several, *few[4:], "--json").stdout)["runs"]
+    assert [run["estimate_error"] for run in runs] == pytest.approx([0.0, 0.0], abs=1e-9)
+    assert "estimates off by" in _compare(tmp_path, *several, *few[4:], "--report", str(tmp_path / "r.html")).stdout
+    assert "<td>estimates off by</td><td>0% in the mean of" in (tmp_path / "r.html").read_text()
+    plain = _compare(tmp_path, *several)
+    assert "estimates" not in plain.stdout
+    assert "a plan, ms" in plain.stdout

@@ -35,6 +35,16 @@ def test_simulate_names_the_mode(tmp_path: Path) -> None:
     assert _run(tmp_path, "simulate", "--usage", "built-in", "--colocation", "auto").exit_code == 0
 
 
+def test_pools_tell_what_mps_leaves_a_client_of_the_threads(tmp_path: Path) -> None:
+    arguments = ("--usage", "built-in", "--colocation", "auto", "--json")
+    shared = ", replicas: 2, gpu_memory_gib: 16, client_thread_percent: "
+    all_, few = (
+        json.loads(_run(tmp_path, "simulate", *arguments, shared=f"{shared}{percent}").stdout)["avg_jct_s"]
+        for percent in (100, 5)
+    )
+    assert few > 1.5 * all_, "it would keep a quarter of the GPU busy"
+
+
 @pytest.mark.parametrize(
     ("arguments", "shared", "message"),
     [
@@ -43,6 +53,9 @@ def test_simulate_names_the_mode(tmp_path: Path) -> None:
         (("--colocation", "auto", "--usage", "built-in"), "", "--cluster: no pool has replicas above 1"),
         (("--usage", "nowhere.csv"), "", "nowhere.csv: cannot be read"),
         ((), ", gpu_memory_gib: -1", "pools[0].gpu_memory_gib: must be a number of at least 0"),
+        ((), ", client_thread_percent: 0", "pools[0].client_thread_percent: must be a whole number of at least 1"),
+        ((), ", client_thread_percent: 33.3", "pools[0].client_thread_percent: must be a whole number of at least 1"),
+        ((), ", client_thread_percent: 101", "pools[0].client_thread_percent: must be at most 100 percent, is 101"),
     ],
 )
 def test_bad_options_are_refused(arguments: tuple[str, ...], shared: str, message: str, tmp_path: Path) -> None:

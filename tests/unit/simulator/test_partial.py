@@ -1,10 +1,12 @@
 """Jobs that the planner has matrices of for some GPU types only."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
 from support.simulation import traced
+from synergy_core.colocation.usage import Usage
 from synergy_core.model import Profile
 from synergy_simulator.engine import Options, Outcome, simulate
 from synergy_simulator.inputs.clusters import Cluster, Pool
@@ -38,6 +40,17 @@ TABLE = ProfileTable(SPEEDS.keys(), _find, {})
 def _run(jobs: Sequence[TraceJob], most: int | None) -> Outcome:
     workload = build_workload(jobs, TABLE, _cluster())
     return simulate(workload, Options(policy="max-min-fairness", mechanism="proportional", measured_types=most))
+
+
+def test_what_is_measured_on_a_limited_gpu_has_the_limit_in_it() -> None:
+    usage = Usage(compute=0.8, bandwidth=0.1, model="odd-0")
+    pools = tuple(replace(pool, client_thread_percent=50) for pool in _cluster().pools)
+    workload = build_workload([traced("j", 0.0, 4000, model="odd-0")], TABLE, Cluster(pools))
+    tasks = tuple(replace(task, usage=dict.fromkeys(TYPES, usage)) for task in workload.tasks)
+    how = Options(policy="max-min-fairness", mechanism="proportional", measured_types=1)
+    (run,) = simulate(replace(workload, tasks=tasks), how).runs
+    assert run.held_s == pytest.approx(4000 / 0.625), "one step a second with all threads, on whatever type"
+    assert all(speed == pytest.approx(0.625) for speed in run.job.measured.values())
 
 
 def test_a_model_is_shown_on_so_many_types_and_different_models_on_different_ones() -> None:

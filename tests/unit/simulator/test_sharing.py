@@ -62,6 +62,25 @@ def test_two_jobs_share_at_the_speed_that_sharing_really_has(mode: ColocationMod
     assert (alone.avg_queue_s, shared.avg_queue_s) == (1500, 0)
 
 
+@pytest.mark.parametrize(("mode", "makespan_s"), [("none", 2 * 3000 / 0.625), ("auto", 3000 / 0.625)])
+def test_a_limit_on_threads_holds_alone_and_beside_others(mode: ColocationMode, makespan_s: float) -> None:
+    workload = _workload(2, compute=0.8)
+    limited = Cluster((replace(workload.cluster.pools[0], client_thread_percent=50),))
+    assert [node.client_thread_percent for node in limited.nodes()] == [50]
+    found = metrics_of(_simulated(replace(workload, cluster=limited), mode, 0.9))
+    assert found.makespan_s == pytest.approx(makespan_s)
+
+
+def test_what_threads_allow_holds_for_each_by_its_own_compute() -> None:
+    light, heavy = (
+        Job(name=name, gpus=1, usage={"V100": Usage(compute=compute, bandwidth=0.1, model=name)})
+        for name, compute in (("light", 0.4), ("heavy", 0.8))
+    )
+    truth = Truth(Fixed(0.9), deviation=0.0)
+    assert truth.fractions([light, heavy], "V100") == (0.9, 0.9)
+    assert truth.fractions([light, heavy], "V100", 50) == (0.9, pytest.approx(0.625))
+
+
 def test_a_shared_gpu_is_counted_and_paid_once() -> None:
     for mode in ("none", "auto"):
         found = metrics_of(_simulated(_workload(4, gpus=2), mode, 0.8))  # type: ignore[arg-type]

@@ -11,7 +11,7 @@ from support.snapshots import GIB
 from synergy_core.colocation.rules import Rules
 from synergy_core.colocation.threads import ceiling, least_percent
 from synergy_core.colocation.usage import Usage
-from synergy_core.model import Job, Node, Plan, PlanConfig, Profile, Shared, Snapshot
+from synergy_core.model import Allocation, Job, Node, Plan, PlanConfig, Profile, Shared, Snapshot
 from synergy_core.plan import plan
 
 AUTO = PlanConfig(policy="fifo", colocation="auto")
@@ -66,6 +66,83 @@ def test_a_job_alone_on_a_shared_gpu_is_planned_with_the_threads_that_it_has(con
     as_it_ran = job("a", profiles={}, gpu_types=("V100",), measured={"V100": 5.6})
     (measured,) = planned([as_it_ran], [node("n", clients=2)], config).allocations
     assert measured.steps_per_s == pytest.approx(5.6)
+
+
+def measured_under(percent: int, name: str = "a", compute: float = HEAVY) -> Job:
+    """The same job, of which profile runs that had so much of the threads have seen only what these allow."""
+    known = 10 * ceiling(Usage(compute=compute, bandwidth=0), percent)
+    profile = Profile(
+        cpu_millis=(1000,), memory_bytes=(GIB,), steps_per_s=((known,),), client_thread_percent=percent
+    )
+    return job(name, compute, profiles={"V100": profile})
+
+
+@pytest.mark.parametrize("config", [AUTO, X, PlanConfig(policy="las", mechanism="tune")])
+def test_a_limit_under_which_a_job_was_measured_is_not_taken_twice(config: PlanConfig) -> None:
+    whole = 10 / HEAVY
+    for under, clients, speed in ((50, 2, 0.5), (33, 3, 0.33), (50, 3, 0.33), (33, 2, 0.33), (50, 1, 0.5)):
+        (one,) = planned([measured_under(under)], [node("n", clients=clients)], config).allocations
+        assert one.steps_per_s == one.proportional_steps_per_s == pytest.approx(speed * whole), (under, clients)
+
+
+@pytest.mark.parametrize("config", [AUTO, X])
+@pytest.mark.parametrize("clients", [2, 3])
+def test_who_shares_is_planned_alike_whether_it_was_measured_with_the_limit_or_without(
+    config: PlanConfig, clients: int
+) -> None:
+    nodes = [node("n", clients=clients)]
+    with_limit = planned([measured_under(100 // clients, name) for name in "ab"], nodes, config)
+    assert {one.job: one.partners for one in with_limit.allocations} == {"a": ("b",), "b": ("a",)}
+    without = planned([job("a"), job("b")], nodes, config)
+    assert [one.steps_per_s for one in with_limit.allocations] == pytest.approx(
+        [one.steps_per_s for one in without.allocations]
+    )
+
+
+def test_what_was_measured_beside_others_is_of_the_speed_that_is_known() -> None:
+    def told(own: Job, fraction: float) -> tuple[float, ...]:
+        partner = Usage(compute=0.2, bandwidth=0.1, model="p")
+        seen = Shared(gpu_type="V100", partners=("b",), usages=(partner,), fraction=fraction, at_s=0)
+        a, c = replace(own, shared=(seen,), usage={"V100": replace(own.usage["V100"], model="m")}), job("c", 0.4)
+        part = Rules([node("n", clients=2)], [a, c], AUTO, 0.0).predicted([a, c], "V100")
+        return (10 * part[0], part[1])
+
+    # 0.54 of the speed that half the threads leave is 0.3 of that on a whole GPU
+    half = ceiling(Usage(compute=HEAVY, bandwidth=0), 50)
+    with_limit, without = told(measured_under(50), 0.3 / half), told(job("a"), 0.3)
+    assert (with_limit[0] * half, with_limit[1]) == pytest.approx(without)
+
+
+def test_who_is_held_up_by_its_cpu_loses_nothing_to_a_limit_on_threads() -> None:
+    profile = Profile(cpu_millis=(8000, 80000), memory_bytes=(GIB,), steps_per_s=((4.0,), (10.0,)))
+    for config in (AUTO, X):
+        (one,) = planned([job("a", profiles={"V100": profile})], [node("n", clients=2)], config).allocations
+        assert one.steps_per_s == one.proportional_steps_per_s == 4.0, "half the threads are enough for 5.6"
+
+
+@pytest.mark.parametrize("config", [AUTO, X])
+def test_who_was_measured_without_a_matrix_has_a_speed_beside_others_too(config: PlanConfig) -> None:
+    def pair(**changes: Any) -> dict[str, Allocation]:
+        known = {"profiles": {}, "gpu_types": ("V100",), "measured": {"V100": 8.0}, **changes}
+        result = planned([job("a", 0.3, **known), job("b", 0.3)], [node("n", clients=2, percent=100)], config)
+        assert all(one.partners for one in result.allocations)
+        return {one.job: one for one in result.allocations}
+
+    rules = Rules([node("n", clients=2, percent=100)], [], AUTO, 0.0)
+    both, kept = pair(), rules.predicted([job("a", 0.3)] * 2, "V100")
+    assert kept[0] < 0.99
+    assert both["a"].steps_per_s == pytest.approx(8.0 * kept[0])
+    assert both["a"].proportional_steps_per_s == 8.0
+    assert pair(measured={})["a"].steps_per_s == 0.0, "nobody knows"
+
+
+@pytest.mark.parametrize("config", [AUTO, X])
+def test_who_was_measured_under_a_limit_without_a_matrix_keeps_as_much_of_it_as_others(config: PlanConfig) -> None:
+    slow = 10 * 0.5 / HEAVY
+    known = {"profiles": {}, "gpu_types": ("V100",), "measured": {"V100": slow}}
+    result = planned([job("a", **known), job("b")], [node("n", clients=2)], config)
+    assert [one.steps_per_s for one in result.allocations] == pytest.approx([slow] * 2)
+    assert all(one.partners for one in result.allocations)
 
 
 @pytest.mark.parametrize("config", [AUTO, X])
