@@ -74,6 +74,9 @@ class NodeCapacity:
     """Of one GPU; 0 where the node does not say."""
     mps: bool = False
     """Whether plans may share its GPUs: the node says MPS, and its pool does not say otherwise."""
+    client_thread_percent: int = 100
+    """Of a GPU's threads, what MPS leaves each client, one that has the GPU alone too: the device plugin's 100 /
+    replicas, whether plans may share its GPUs or not."""
     packed: bool = False
     resource: str = RESOURCE_GPU
 
@@ -165,6 +168,7 @@ def _capacity(node: Object, pools: Sequence[Pool], tolerations: Sequence[Object]
         replicas=replicas,
         gpus_built_in=max(gpus, _number(labels, LABEL_COUNT)),
         gpu_memory_bytes=_number(labels, LABEL_MEMORY) << 20,
+        client_thread_percent=max(1, 100 // replicas) if _strategy(pool, labels) == _MPS else 100,
         mps=_strategy(pool, labels) == _MPS and (pool is None or pool.spec.sharing.mode == "MPS"),
         packed=pool is not None and pool.spec.sharing.preference == "Packed",
         resource=RESOURCE_SHARED_GPU if RESOURCE_SHARED_GPU in allocatable else RESOURCE_GPU,

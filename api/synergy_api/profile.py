@@ -7,6 +7,15 @@ from pydantic import AfterValidator, ConfigDict, Field, JsonValue, model_validat
 
 from synergy_api.base import ApiModel, Timestamp
 
+_ClientThreadPercent = Annotated[
+    int | None,
+    Field(
+        ge=1,
+        le=100,
+        description="Of each GPU's threads, what MPS left the job while it was measured: the throughput has that limit "
+        "in it. Absent: all of them.",
+    ),
+]
 _SHAPE_RULES: list[JsonValue] = [
     {
         "rule": "self.stepsPerSecond.size() == self.cpuMillis.size()",
@@ -66,6 +75,7 @@ class SensitivityMatrix(ApiModel):
             description="A row per CPU value, a column per memory value, in training steps per second, above zero.",
         ),
     ]
+    client_thread_percent: _ClientThreadPercent = None
 
     @model_validator(mode="after")
     def _shape(self) -> "SensitivityMatrix":
@@ -175,6 +185,7 @@ class ProfilePoint(ApiModel):
     gpu_memory_bytes: Annotated[
         int | None, Field(ge=0, description="The most of one GPU's memory that was in use.")
     ] = None
+    client_thread_percent: _ClientThreadPercent = None
     runs: Annotated[list[ProfileRun], Field(max_length=64, description="The runs, in the order of their end.")] = []
     job: Annotated[str, Field(description="Name of the Kubernetes Job that measured it last.")] = ""
     measured_at: Annotated[Timestamp | None, Field(description="When the last run ended.")] = None

@@ -11,7 +11,7 @@ from synergy_core.profiling.demand import demand_vector
 from synergy_core.profiling.memory_check import seen_bandwidth
 from synergy_core.profiling.memory_model import MemoryModel, memory_grid
 from synergy_core.profiling.sensitivity import sensitivity_matrix
-from synergy_operator.profile_points import Points, is_cpu_point, same_point
+from synergy_operator.profile_points import Points, is_cpu_point, same_point, threads_of
 from synergy_operator.profile_size import ProfileSize
 from synergy_operator.views import Target
 
@@ -31,6 +31,7 @@ def job_matrix(spec: TrainingJobSpec, size: ProfileSize, points: Points) -> Sens
         cpu_millis=[size.of_job(value) for value in pod.cpu_millis],
         memory_bytes=[size.of_job(value) for value in pod.memory_bytes],
         steps_per_second=[[_speakable(speed) for speed in row] for row in pod.steps_per_s],
+        client_thread_percent=threads_of(points, size.gpu_type),
     )
 
 

@@ -55,6 +55,7 @@ def harvested(
                 job.target,
                 result,
                 memory_bytes=memory,
+                client_thread_percent=size.client_thread_percent,
                 job=job.name,
                 measured_at=format_time(pod.main.finished_at if pod.main.finished_at is not None else now),
             )

@@ -36,6 +36,7 @@ def with_run(
     result: Measurement,
     *,
     memory_bytes: int,
+    client_thread_percent: int,
     job: str,
     measured_at: str,
 ) -> list[ProfilePoint]:
@@ -69,12 +70,27 @@ def with_run(
             gpu_compute=_mean_with(old.gpu_compute if old else None, len(runs) - 1, gpu.compute if gpu else None),
             gpu_bandwidth=_mean_with(old.gpu_bandwidth if old else None, len(runs) - 1, gpu.bandwidth if gpu else None),
             gpu_memory_bytes=max(found, default=None),
+            client_thread_percent=_least_threads(old, client_thread_percent),
             runs=runs,
             job=job,
             measured_at=measured_at,
         )
     ]
     return points
+
+
+def _least_threads(old: ProfilePoint | None, percent: int) -> int | None:
+    """Of all runs of a point what the fewest threads were; nothing where each had all."""
+    least = min(percent, (old.client_thread_percent if old else None) or 100)
+    return None if least == 100 else least
+
+
+def threads_of(points: Iterable[ProfilePoint], gpu_type: str) -> int | None:
+    """Which limit on threads is in the speeds on a type: that of the fastest point, where it is the GPU that holds the
+    job up; nothing where there was none. A series that lost its place may have gone on where there is another."""
+    measured = [point for point in points if point.gpu_type == gpu_type and is_cpu_point(point)]
+    fastest = max(measured, key=lambda point: (point.steps_per_second, point.cpu_millis), default=None)
+    return fastest.client_thread_percent if fastest is not None else None
 
 
 def _mean_with(old: float | None, runs: int, new: float | None) -> float | None:

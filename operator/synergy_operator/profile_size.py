@@ -35,6 +35,8 @@ class ProfileSize:
     memory_bytes: int
     storage_bytes_per_s: float | None
     node_part: float = 1.0
+    client_thread_percent: int = 100
+    """Of its GPUs' threads, what MPS leaves the pod."""
 
     def of_job(self, amount: int) -> int:
         """A pod's amount of CPU or memory as the whole job's, rounded up."""
@@ -78,6 +80,7 @@ def profile_size(
         memory_bytes=max(1, min(memory_bounds)),
         storage_bytes_per_s=share,
         node_part=gpus / node.gpus,
+        client_thread_percent=node.client_thread_percent,
     )
 
 

@@ -15,8 +15,10 @@ from synergy_simulator.workload import Task
 
 
 class PartialProfiles:
-    """What is shown of each task's matrices; `most` is on how many types a job is measured, None: all; `nodes` are those
-    that jobs may run on."""
+    """What is shown of each task's matrices.
+
+    `most` is on how many types a job is measured, None: all; `nodes` are those that jobs may run on.
+    """
 
     def __init__(self, most: int | None, nodes: Iterable[Node] = ()) -> None:
         self._most = most

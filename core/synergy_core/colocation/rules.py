@@ -156,9 +156,7 @@ class Rules:
             found += [
                 Observation(job.usage[gpu_type], one.usages, one.fraction * known)
                 for one in job.shared[-_LAST:]
-                if one.gpu_type == gpu_type
-                and one.usages
-                and (percent == 100 or one.fraction * known < held_up)
+                if one.gpu_type == gpu_type and one.usages and (percent == 100 or one.fraction * known < held_up)
             ]
         return found
 

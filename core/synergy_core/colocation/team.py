@@ -62,9 +62,7 @@ class Member:
         return self.steps_per_s(amounts) / self.usual if self.usual > 0 else self.fraction
 
 
-def member(
-    job: Job, pool: Pool, fraction: float, tolerance: float, speeds: Mapping[str, float] = NO_SPEEDS
-) -> Member:
+def member(job: Job, pool: Pool, fraction: float, tolerance: float, speeds: Mapping[str, float] = NO_SPEEDS) -> Member:
     """What the job is on this pool when it keeps `fraction` of its best speed; `speeds` are those that are known of it
     on GPU types without a matrix."""
     terms = Kind(replace_running(job, None), pool.further, tolerance, speeds).on(pool)

@@ -185,6 +185,7 @@ def _profiles(spec: TrainingJobSpec, status: TrainingJobStatus) -> Mapping[str, 
             cpu_millis=tuple(matrix.cpu_millis),
             memory_bytes=tuple(matrix.memory_bytes),
             steps_per_s=tuple(tuple(row) for row in matrix.steps_per_second),
+            client_thread_percent=matrix.client_thread_percent or 100,
         )
         for matrix in measured or spec.profile.matrices
     }

@@ -339,7 +339,7 @@ def _node(capacity: NodeCapacity, used: Amounts, *, open_to_new: bool) -> core.N
         replicas=capacity.clients,
         gpu_memory_bytes=capacity.gpu_memory_bytes,
         client_memory_bytes=capacity.gpu_memory_bytes // capacity.clients,
-        client_thread_percent=100 // capacity.clients,
+        client_thread_percent=capacity.client_thread_percent,
         schedulable=capacity.schedulable and open_to_new,
         price_per_hour=capacity.price_per_hour,
     )

@@ -171,6 +171,7 @@ def test_shared_gpus_count_once_and_have_clients_where_partners_can_be_chosen(
     found = only(node_capacities([made], [shared]))
     assert (found.gpus, found.gpu_memory_bytes, found.problem) == (int(count), 16 * GI, None)
     assert (found.clients, found.devices_per_gpu, found.by_order) == (clients, devices, by_order)
+    assert found.client_thread_percent == 50, "with one client a GPU too"
 
 
 def test_a_node_whose_other_gpus_are_sick_is_no_node_of_one_gpu() -> None:
@@ -224,6 +225,8 @@ def test_where_pool_and_node_differ_the_node_counts_and_the_pool_is_told(
     assert found.replicas == int(labels["nvidia.com/gpu.replicas"])
     if sharing["mode"] != "MPS" or labels["nvidia.com/gpu.sharing-strategy"] != "mps":
         assert found.clients == 1
+    limited = labels["nvidia.com/gpu.sharing-strategy"] == "mps"
+    assert found.client_thread_percent == (50 if limited else 100), "whoever is right about sharing"
 
 
 def test_pool_problems_come_once_and_name_pools_without_nodes() -> None:

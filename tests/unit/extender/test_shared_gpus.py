@@ -89,7 +89,7 @@ def test_a_job_of_two_gpus_asks_for_all_devices_of_both_and_renamed_ones_by_thei
 def test_where_the_plugin_distributes_a_job_asks_for_one_device_and_nobody_shares() -> None:
     state = shared_cluster(preference="Distributed")
     (node,) = build_snapshot(state, mode="round", now=NOW, round_s=20).snapshot.nodes
-    assert (node.gpus, node.replicas) == (4, 1)
+    assert (node.gpus, node.replicas, node.client_thread_percent) == (4, 1, 50), "MPS limits them all the same"
     assert devices_of(place("a", gpus=3), {one.name: one for one in state.capacities})["n1"] == (3, 3)
 
 
@@ -103,6 +103,18 @@ def test_the_snapshot_says_what_gpus_there_are_and_what_a_client_gets_of_one() -
     assert (node.gpu_memory_bytes, node.client_memory_bytes, node.client_thread_percent) == (16 << 30, 8 << 30, 50)
     assert (asks.sharing, asks.sharing_across_tenants, asks.min_throughput_fraction) == (True, True, 0.5)
     assert asks.usage["V100"].memory_bytes == 3 << 30
+
+
+@pytest.mark.parametrize("where", ["status", "spec"])
+def test_the_plan_hears_under_which_limit_a_matrix_was_measured(where: str) -> None:
+    matrix = {"cpuMillis": [1000], "memoryBytes": [1], "stepsPerSecond": [[5.0]]}
+    matrices = [{"gpuType": "V100", "clientThreadPercent": 50, **matrix}, {"gpuType": "T4", **matrix}]
+    if where == "spec":
+        one = job("a", spec={"profile": {"mode": "Provided", "matrices": matrices}})
+    else:
+        one = job("a", status={"profile": {"state": "Complete", "matrices": matrices}})
+    (asks,) = build_snapshot(shared_cluster([one]), mode="round", now=NOW, round_s=20).snapshot.jobs
+    assert {name: profile.client_thread_percent for name, profile in asks.profiles.items()} == {"V100": 50, "T4": 100}
 
 
 def test_measured_usage_counts_more_than_told_but_of_gpu_memory_the_larger() -> None:

@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from support.operator_world import World
+from support.operator_world import World, node
 from support.profile_world import AUTO, asking, granted, knee, run_point
 from synergy_api.profile import MeasuredUsage, ProfilePoint
-from synergy_operator.profile_points import usage_of
+from synergy_operator.profile_points import threads_of, usage_of, with_run
 from synergy_operator.profile_result import GpuUse, Measurement, read_result
-from synergy_operator.views import ContainerView
+from synergy_operator.views import ContainerView, Target
 
 GIB = 1 << 30
 
@@ -52,6 +52,47 @@ def test_the_usage_is_that_of_the_fastest_point_and_of_memory_the_most() -> None
     assert usage_of(points, "V100") == MeasuredUsage(gpu_type="V100", compute=0.4, bandwidth=0.1, memory_bytes=9)
     assert usage_of(points, "T4") is None
     assert usage_of(points[2:], "V100") is None
+
+
+def test_the_limit_in_a_matrix_is_that_of_the_fastest_point_and_in_a_point_the_tightest_of_its_runs() -> None:
+    def series(*percents: int) -> list[ProfilePoint]:
+        found: list[ProfilePoint] = []
+        for number, (cpu, percent) in enumerate(zip((1000, 2000, 2000), percents, strict=True)):
+            target, result = Target(cpu, repeat=number == 2), Measurement(cpu / 1000, 0.01, 0)
+            how = {"memory_bytes": GIB, "client_thread_percent": percent, "job": f"j{number}", "measured_at": ""}
+            found = with_run(found, "V100", target, result, **how)  # type: ignore[arg-type]
+        return found
+
+    for percents, each, whole in (
+        ((100, 100, 100), [None, None], None),
+        ((50, 100, 100), [50, None], None),
+        ((100, 50, 100), [None, 50], 50),
+        ((50, 50, 33), [50, 33], 33),
+    ):
+        points = series(*percents)
+        assert [point.client_thread_percent for point in points] == each
+        assert threads_of(points, "V100") == whole
+        assert threads_of(points, "T4") is None
+
+
+@pytest.mark.parametrize(("strategy", "percent"), [("mps", 50), ("time-slicing", None)])
+def test_a_profile_that_was_measured_on_shared_gpus_says_what_it_had_of_their_threads(
+    strategy: str, percent: int | None
+) -> None:
+    nodes = [node(name, gpus=1) for name in ("n1", "n2")]
+    for one in nodes:
+        one["metadata"]["labels"] |= {"nvidia.com/gpu.replicas": "2", "nvidia.com/gpu.sharing-strategy": strategy}
+        one["status"]["allocatable"]["nvidia.com/gpu"] = "2"
+    world = measured_world(nodes=nodes)
+    profile = world.status.profile
+    assert profile is not None
+    assert [matrix.client_thread_percent for matrix in profile.matrices] == [percent]
+    assert {point.client_thread_percent for point in profile.points} == {percent}
+    twin = World(nodes=nodes, profile=AUTO)
+    twin.profiles = world.profiles
+    twin.settle()
+    assert twin.status.profile is not None
+    assert [matrix.client_thread_percent for matrix in twin.status.profile.matrices] == [percent], "published"
 
 
 def test_a_measured_job_s_usage_stands_in_its_status_and_is_published_for_identical_jobs() -> None:

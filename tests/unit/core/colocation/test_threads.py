@@ -71,9 +71,7 @@ def test_a_job_alone_on_a_shared_gpu_is_planned_with_the_threads_that_it_has(con
 def measured_under(percent: int, name: str = "a", compute: float = HEAVY) -> Job:
     """The same job, of which profile runs that had so much of the threads have seen only what these allow."""
     known = 10 * ceiling(Usage(compute=compute, bandwidth=0), percent)
-    profile = Profile(
-        cpu_millis=(1000,), memory_bytes=(GIB,), steps_per_s=((known,),), client_thread_percent=percent
-    )
+    profile = Profile(cpu_millis=(1000,), memory_bytes=(GIB,), steps_per_s=((known,),), client_thread_percent=percent)
     return job(name, compute, profiles={"V100": profile})
 
 
