@@ -36,6 +36,11 @@ _DEFAULTS = PlanConfig()
 @click.option("--fill", is_flag=True, help="Only give free capacity to waiting jobs; running jobs stay.")
 @click.option("--agnostic", is_flag=True, help="Policies do not see that GPU types differ in speed.")
 @click.option(
+    "--placement-sensitive",
+    is_flag=True,
+    help="Policies over GPU types see what a job keeps of its speed on many nodes.",
+)
+@click.option(
     "--estimate",
     default=_DEFAULTS.estimate,
     show_default=True,
@@ -53,6 +58,7 @@ def plan_command(
     mechanism: str,
     fill: bool,
     agnostic: bool,
+    placement_sensitive: bool,
     estimate: EstimateMode,
     as_json: bool,
     colocation: str,
@@ -62,12 +68,15 @@ def plan_command(
     """Plan a cluster whose state is in a file (- for standard input): who runs where, with how much CPU and memory."""
     if agnostic and policy not in TIME_SHARES:
         raise BadInputError(f"--agnostic: {policy} has no such variant; leave it out")
+    if placement_sensitive and policy not in TIME_SHARES:
+        raise BadInputError(f"--placement-sensitive: {policy} has no such variant; leave it out")
     config = PlanConfig(
         policy=policy,
         mechanism=mechanism,
         mode="fill" if fill else "round",
         queues=queues_of(**queues),
         aware=not agnostic,
+        placement_sensitive=placement_sensitive,
         estimate=estimate,
         colocation=mode_of(colocation),
         predictors=predictors_of(colocation_model, mode_of(colocation)),

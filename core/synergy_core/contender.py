@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from synergy_core.estimates import NO_SPEEDS
 from synergy_core.kind import Kind, Kinds, Terms
 from synergy_core.model import Job, Placement
-from synergy_core.placement import Seats
+from synergy_core.placement import Rooms, Seats, nodes_needed
 from synergy_core.pool import Booking, Pool
 from synergy_core.resources import Vector, held_in, larger, split_down, times
-from synergy_core.skew import NO_RULES, PackRules, placement_of
+from synergy_core.skew import NO_RULES, PackRules, kept_when_spread, placement_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +60,8 @@ class Contender:
         """Whether the policy rather leaves a GPU idle than gives the job one of another type."""
         self.types: tuple[str, ...] | None = None
         """GPU types that the policy gives it this round, the first choice first; None: those it is fastest on."""
+        self.lies: Mapping[str, Placement] = {}
+        """By GPU type, how the policy wants its GPUs to lie this round; on others as `placement` says."""
         self.running = job.running
         self.held = _held(job, pools) if job.running is not None else None
         self.speeds = speeds
@@ -71,6 +73,8 @@ class Contender:
         """Whether it is run to be measured."""
         self.placement = placement_of(job, rules, lambda: self.kind.best_speed(pools), lambda: self._most_nodes(pools))
         """How its GPUs are to lie."""
+        self._link_bytes_per_s = rules.link_bytes_per_s
+        self._fewest_nodes: dict[str, int] = {}
 
     def __repr__(self) -> str:
         return f"Contender({self.name})"
@@ -102,7 +106,10 @@ class Contender:
     @property
     def place_is_there(self) -> bool:
         """Whether all nodes on which it runs are there, can be used, and have a GPU type that it may have."""
-        if self.types is not None and self.held is not None and self.held.pool.gpu_type not in self.types:
+        held = self.held
+        if self.types is not None and held is not None and held.pool.gpu_type not in self.types:
+            return False
+        if held is not None and self.lies.get(held.pool.gpu_type) == "pack" and self.is_spread(held.seats, held.pool):
             return False
         return self._nodes_can_be_used
 
@@ -166,9 +173,51 @@ class Contender:
         """How its GPUs are to lie: a profile run is measured on one node where one is large enough."""
         if self.is_profile_run and self.gpus <= max(pool.gpus):
             return "consolidate"
-        if self.placement == "pack" and self.gpus <= max(pool.gpus):
+        wanted = self.wanted(pool)
+        if wanted == "pack" and self.fewest_nodes(pool) == 1:
             return "consolidate"
-        return self.placement
+        return wanted
+
+    def wanted(self, pool: Pool) -> Placement:
+        """How the policy wants its GPUs to lie, else it itself."""
+        return self.lies.get(pool.gpu_type, self.placement)
+
+    def open_nodes(self, pool: Pool) -> NDArray[np.bool_]:
+        """Which of the pool's nodes it may be placed on."""
+        if self.job.nodes is None:
+            return pool.open
+        allowed = np.zeros(len(pool.nodes), dtype=bool)
+        allowed[[pool.index[name] for name in self.job.nodes if name in pool.index]] = True
+        both: NDArray[np.bool_] = allowed & pool.open
+        return both
+
+    def open_gpus(self, pool: Pool) -> Rooms:
+        """GPUs of each node that it may be placed on, whoever holds them."""
+        return np.where(self.open_nodes(pool), pool.gpus, 0)
+
+    def fewest_nodes(self, pool: Pool) -> int:
+        """The smallest number of the pool's nodes that could hold it."""
+        found = self._fewest_nodes.get(pool.gpu_type)
+        if found is None:
+            found = self._fewest_nodes[pool.gpu_type] = nodes_needed(self.gpus, self.open_gpus(pool))
+        return found
+
+    def is_spread(self, seats: Seats, pool: Pool) -> bool:
+        """Whether these are more nodes than the fewest that could hold it."""
+        return len(seats) > self.fewest_nodes(pool)
+
+    def kept_when_spread(self, pools: Iterable[Pool]) -> Mapping[str, float]:
+        """By GPU type, what part of its speed it keeps on many nodes; only types where that makes a difference."""
+        if self.gpus == 1 or self.is_profile_run:
+            return {}
+        found = {}
+        for pool in (pool for pool in pools if self.may_use(pool)):
+            fewest, most = self.fewest_nodes(pool), min(self.gpus, int((self.open_gpus(pool) > 0).sum()))
+            if fewest < most:
+                speed = self.on(pool).proportional_steps_per_s()
+                kept = kept_when_spread(self.job, pool.gpu_type, self._link_bytes_per_s, speed, (fewest, most))
+                found.update({pool.gpu_type: kept} if kept != 1.0 else {})
+        return found
 
     def capped(self, per_gpu: Vector) -> Vector:
         """`per_gpu` within the job's upper bounds."""

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from synergy_core.contender import Contender
 from synergy_core.model import Placement
-from synergy_core.placement import Rooms, Seats, choose, nodes_needed
+from synergy_core.placement import Rooms, Seats, choose
 from synergy_core.pool import Pool, Reservations
 from synergy_core.reasons import Reason
 
@@ -22,20 +22,10 @@ AS_PLACED: Final[Mapping[Placement, Reason]] = {
 """Why a job waits while GPUs are free, but not so that they lie as it is to have them."""
 
 
-def open_to(contender: Contender, pool: Pool) -> NDArray[np.bool_]:
-    """Which of the pool's nodes the contender may be placed on."""
-    if contender.job.nodes is None:
-        return pool.open
-    allowed = np.zeros(len(pool.nodes), dtype=bool)
-    allowed[[pool.index[name] for name in contender.job.nodes if name in pool.index]] = True
-    both: NDArray[np.bool_] = allowed & pool.open
-    return both
-
-
 def free_to(contender: Contender, pool: Pool) -> NDArray[np.bool_]:
     """Which of them it may start on in this plan: those that are not kept for another job."""
     kept = contender.kept_off.get(pool.gpu_type)
-    allowed = open_to(contender, pool)
+    allowed = contender.open_nodes(pool)
     if not kept:
         return allowed
     free = allowed.copy()
@@ -72,7 +62,7 @@ def choose_for(contender: Contender, pool: Pool, room: Rooms, emptiness: NDArray
     seats = choose(place, contender.gpus, room, emptiness)
     if seats is None or place != "pack":
         return seats
-    return seats if len(seats) <= nodes_needed(contender.gpus, _gpus_open(contender, pool)) else None
+    return None if contender.is_spread(seats, pool) else seats
 
 
 def never(contender: Contender, pools: Sequence[Pool]) -> Reason | None:
@@ -96,13 +86,8 @@ def _gpus_open_to(contender: Contender, pool: Pool) -> tuple[int, int]:
     """GPUs of the nodes that the contender may be placed on: all together, and on one node at the most."""
     if contender.job.nodes is None:
         return pool.open_gpus
-    rooms = _gpus_open(contender, pool)
+    rooms = contender.open_gpus(pool)
     return int(rooms.sum()), int(rooms.max())
-
-
-def _gpus_open(contender: Contender, pool: Pool) -> Rooms:
-    """GPUs of each node that the contender may be placed on, whoever holds them."""
-    return np.where(open_to(contender, pool), pool.gpus, 0)
 
 
 def _fits_empty(contender: Contender, pool: Pool) -> bool:
@@ -110,7 +95,7 @@ def _fits_empty(contender: Contender, pool: Pool) -> bool:
         return True
     per_gpu = _promises(contender, pool)
     afforded = (np.array(pool.capacity, dtype=np.int64) // np.maximum(1, per_gpu)).min(axis=1)
-    room = np.where(open_to(contender, pool), np.minimum(pool.gpus, afforded), 0)
+    room = np.where(contender.open_nodes(pool), np.minimum(pool.gpus, afforded), 0)
     return choose_for(contender, pool, room, room.astype(np.float64)) is not None
 
 
@@ -135,4 +120,4 @@ def not_now(contender: Contender, reservations: Sequence[Reservations]) -> Reaso
         return Reason.NO_FREE_CPU_OR_MEMORY
     if not roomy and any(one.unheld >= contender.gpus for one in usable):
         return Reason.NO_FREE_CPU_OR_MEMORY
-    return AS_PLACED.get(contender.placement, Reason.NO_FREE_GPU) if roomy else Reason.NO_FREE_GPU
+    return AS_PLACED.get(contender.wanted(roomy[0].pool), Reason.NO_FREE_GPU) if roomy else Reason.NO_FREE_GPU

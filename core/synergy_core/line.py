@@ -8,7 +8,7 @@ from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 
 from synergy_core.contender import Contender
 from synergy_core.memory import Memory
-from synergy_core.model import Job
+from synergy_core.model import Job, Placement
 from synergy_core.policies.queue import Ranking
 
 
@@ -23,6 +23,7 @@ class Line:
         preempts: bool = True,
         passes: bool = True,
         types: Mapping[str, tuple[str, ...]] | None = None,
+        lies: Mapping[str, Mapping[str, Placement]] | None = None,
         settling: Container[str] = (),
         first: Container[str] = (),
         least_run_s: Callable[[Job], float] = lambda _: 0.0,
@@ -36,6 +37,7 @@ class Line:
         self._wants_shared = wants_shared
         self._by_price = by_price
         self._types = types or {}
+        self._lies = lies or {}
         self._names = names
         self._preempts = preempts
         self.passes = passes
@@ -66,6 +68,7 @@ class Line:
         contender.wants_shared = self._wants_shared(contender.job)
         contender.kept_off = {}
         contender.types = None if contender.name in self._settling else self._types.get(contender.name)
+        contender.lies = {} if contender.name in self._settling else self._lies.get(contender.name, {})
         contender.goes_by_price = self._by_price and contender.types is not None
 
     def led_by(self, first: Sequence[str]) -> "Line":
@@ -78,6 +81,7 @@ class Line:
             preempts=self._preempts,
             passes=self.passes,
             types=self._types,
+            lies=self._lies,
             settling=self._settling,
             first=self._first,
             least_run_s=self._least_run_s,
@@ -112,6 +116,10 @@ class Roster:
         contender = self.contender(job.name)
         return contender.kind.share_speeds(self._memory.pools, on_one_node=contender.placement == "consolidate")
 
+    def kept_when_spread(self, job: Job) -> Mapping[str, float]:
+        """By GPU type, what part of its speed the job keeps on many nodes; only types where that makes a difference."""
+        return self.contender(job.name).kept_when_spread(self._memory.pools)
+
     def line(
         self,
         ranking: Ranking,
@@ -132,6 +140,7 @@ class Roster:
             preempts=ranking.preempts,
             passes=ranking.passes,
             types=ranking.types,
+            lies=ranking.lies,
             settling=settling,
             first=frozenset(ranking.first),
             least_run_s=least_run_s,

@@ -152,6 +152,9 @@ class Allocation:
     """Speed the job would have at the GPU-proportional share on the same nodes."""
     estimated: bool = False
     """Whether these speeds are estimated from other jobs: it was never measured on this GPU type."""
+    spread: bool = False
+    """Under a policy that is sensitive to placement: whether it lies on more nodes than the fewest that could hold it.
+    The speeds are those on the fewest in any case."""
     shares_gpu_with: Name | tuple[Name, ...] | None = None
     """The job that has the same GPU; a list where there are more."""
 
@@ -210,10 +213,15 @@ class Job:
     preemption_cost_s: Seconds = 0.0
     """Seconds in which it would hold GPUs without a step if it were preempted: to checkpoint, and to restore later."""
     received_s: Mapping[str, Seconds] = field(default_factory=dict)
+    """Time that it has run, by GPU type."""
+    received_spread_s: Mapping[str, Seconds] = field(default_factory=dict)
+    """The part of that in which it lay `spread` (`Allocation`)."""
     skew: Annotated[float, Field(ge=0)] = UNKNOWN_SKEW
     """Its largest tensor's part of the model's bytes (Tiresias, section 3.3)."""
     spread_speed: Annotated[float, Field(gt=0)] | None = None
     """Its speed on many nodes as part of that on the fewest, where both have been measured; beats all guesses."""
+    spread_speeds: Mapping[Name, Annotated[float, Field(gt=0)]] = field(default_factory=dict)
+    """The same by GPU type; on types that are not there `spread_speed` counts."""
     model_bytes: Positive | None = None
     """Bytes of its model, which all-reduce training sends in each step; null: not known."""
     sharing: bool = False
@@ -379,6 +387,8 @@ class PlanConfig:
     from other jobs (Gavel, section 3.3): `named`, on those that its `gpu_types` names; `all`; `none`, on no type."""
     aware: bool = True
     """Whether policies over several GPU types see that a job's speed differs between them (Gavel)."""
+    placement_sensitive: bool = False
+    """Whether they see that it differs between few and many nodes (Gavel, section 3.1)."""
     explain: bool = True
     """False leaves `waiting` empty, and does not look at jobs behind the point of the line where nothing is left:
     faster, same plan."""

@@ -23,7 +23,7 @@ from synergy_core.memory import Memory
 from synergy_core.model import Allocation, EstimateMode, FieldError, Job, Node, Plan, PlanConfig, Snapshot
 from synergy_core.policies import POLICIES
 from synergy_core.policies.queue import Pairs, Queue, Ranking
-from synergy_core.policies.time_shares import WITH_PAIRS
+from synergy_core.policies.time_shares import NAMES, WITH_PAIRS
 from synergy_core.pool import Pool
 from synergy_core.reasons import waiting
 from synergy_core.resources import node_share, with_more_used
@@ -108,6 +108,9 @@ def _check(config: PlanConfig) -> None:
     if config.colocation == "gavel" and config.policy not in WITH_PAIRS:
         problem = f"gavel shares by an allocation matrix, and {config.policy} has none with pairs; choose another mode"
         raise FieldError("colocation", f"{problem}, or a policy of {', '.join(sorted(WITH_PAIRS))}")
+    if config.placement_sensitive and config.policy not in NAMES:
+        problem = f"{config.policy} has no allocation matrix; leave it out, or choose a policy of {', '.join(NAMES)}"
+        raise FieldError("placement_sensitive", problem)
     if not 0 <= config.profile_gpu_percent <= 100:
         raise FieldError("profile_gpu_percent", f"must be from 0 to 100, is {config.profile_gpu_percent}")
     for name, least in (("minimum_run_s", config.minimum_run_s), ("preemption_payback", config.preemption_payback)):
@@ -163,13 +166,14 @@ def _ranking(
         aware=config.aware,
         round_s=snapshot.round_s,
         prices=_prices(memory.pools),
+        kept_when_spread=roster.kept_when_spread if config.placement_sensitive else lambda _: {},
         tenants=snapshot.tenants,
         solutions=memory.solutions,
         pairs=pairs,
     )
     ranking = POLICIES[config.policy](queue)
     if config.mode == "fill":  # nobody moves, and whatever is free is better used than not until the round ends
-        ranking = replace(ranking, types=_idle(snapshot, ranking) if ranking.leaves_idle else {})
+        ranking = replace(ranking, types=_idle(snapshot, ranking) if ranking.leaves_idle else {}, lies={})
     profile_runs = [job for job in snapshot.jobs if job.purpose == "profile"]
     if not profile_runs:
         return ranking
@@ -221,10 +225,12 @@ def _of_planned(packing: Packing, config: PlanConfig, speeds: Speeds) -> Iterabl
         speed = terms.with_threads(seat.per_gpu, part)
         usual = terms.with_threads(pool.share_on(seat.nodes), part)
         estimated = speeds.is_estimated(contender.name, pool.gpu_type)
+        spread = config.placement_sensitive and contender.gpus > 1 and contender.is_spread(seat.seats, pool)
         if (
             running is not None
             and unchanged
-            and (running.steps_per_s, running.proportional_steps_per_s, running.estimated) == (speed, usual, estimated)
+            and (running.steps_per_s, running.proportional_steps_per_s) == (speed, usual)
+            and (running.estimated, running.spread) == (estimated, spread)
         ):
             yield running
             continue
@@ -237,6 +243,7 @@ def _of_planned(packing: Packing, config: PlanConfig, speeds: Speeds) -> Iterabl
             steps_per_s=speed,
             proportional_steps_per_s=usual,
             estimated=estimated,
+            spread=spread,
         )
 
 

@@ -76,8 +76,10 @@ def select(line: Line, pools: Sequence[Pool], *, mode: Mode, profile_gpus: int, 
             break
         walk.admit(contender)
     else:
+        walk.spread_those_who_wait()
         return walk.selection
     walk.confirm_the_rest()
+    walk.spread_those_who_wait()
     return walk.selection
 
 
@@ -238,6 +240,28 @@ class _Walk:
             return False
         reservations.take(contender.on(pool).booking(seats))
         chosen.seated[contender] = seats
+        return True
+
+    # GPUs that nobody can use who is to lie close together
+
+    def spread_those_who_wait(self) -> None:
+        """Let jobs that the policy wants to lie on the fewest nodes have GPUs anywhere that nobody else took."""
+        still: list[tuple[Contender, Reason]] = []
+        for contender, reason in self.selection.waiting:
+            if not any(lies == "pack" for lies in contender.lies.values()) or not self._enters_anyhow(contender):
+                still.append((contender, reason))
+        self.selection.waiting = still
+
+    def _enters_anyhow(self, contender: Contender) -> bool:
+        close, contender.lies = contender.lies, dict.fromkeys(contender.lies, "auto")
+        pools = fastest_first(contender, self._pools)
+        if not any(self._place(contender, pool) for pool in pools):
+            contender.lies = close
+            return False
+        for pool in pools:
+            turned_away = self._pool_selection(pool).turned_away
+            if contender in turned_away:
+                turned_away.remove(contender)
         return True
 
     # Nodes that are kept for a promoted job

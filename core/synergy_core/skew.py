@@ -43,8 +43,26 @@ def placement_of(job: Job, rules: PackRules, steps_per_s: Callable[[], float], n
     """
     if rules.limit is None or job.placement != "auto" or job.gpus == 1 or job.purpose == "profile":
         return job.placement
-    known = job.spread_speed
+    known = min(job.spread_speeds.values(), default=None) if job.spread_speed is None else job.spread_speed
     if known is None and rules.link_bytes_per_s is not None and job.model_bytes is not None and steps_per_s() > 0.0:
         known = spread_speed(job.model_bytes, steps_per_s(), rules.link_bytes_per_s, nodes())
     sensitive = job.skew > rules.limit if known is None else known < WORTH_PACKING
     return "pack" if sensitive else "spread"
+
+
+def kept_when_spread(
+    job: Job, gpu_type: str, link_bytes_per_s: float | None, steps_per_s: float, nodes: tuple[int, int]
+) -> float:
+    """The part of its speed on the fewest nodes that could hold the job which it has on the most; 1 if not known.
+
+    As measured; else, where the link and the model's bytes are known, as all-reduce takes. `steps_per_s` is its speed
+    at its share, 0 where that is not known, `nodes` the fewest and the most. A difference that packing is not worth
+    (`WORTH_PACKING`), in either direction, is none.
+    """
+    known = job.spread_speeds.get(gpu_type, job.spread_speed)
+    if known is None:
+        if link_bytes_per_s is None or job.model_bytes is None or steps_per_s <= 0.0:
+            return 1.0
+        near, far = (spread_speed(job.model_bytes, steps_per_s, link_bytes_per_s, count) for count in nodes)
+        known = far / near
+    return 1.0 if WORTH_PACKING <= known <= 1.0 / WORTH_PACKING else known

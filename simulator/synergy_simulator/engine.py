@@ -40,6 +40,8 @@ class Options:
     """For `hierarchical`; one that is not named has weight 1 and fairness."""
     aware: bool = True
     """Whether policies over several GPU types see that they differ in speed."""
+    placement_sensitive: bool = False
+    """Whether they see what jobs keep of their speed when they lie spread."""
     round_s: float = 300.0
     measure: tuple[int, int] | None = None
     """Window of jobs, in arrival order, that the metrics are about; None: all."""
@@ -139,7 +141,6 @@ class _Simulation:
         self._workload = workload
         self._nodes = workload.cluster.nodes()
         self._total_gpus = workload.cluster.gpus
-        self._largest_node = max(node.gpus for node in self._nodes)
         several_types = len(workload.cluster.gpu_types) > 1
         by_gpus = (
             options.mechanism in SELECTS_BY_GPUS
@@ -153,7 +154,7 @@ class _Simulation:
         )
         by_shares = pairs or (options.policy in SHARES_TIME and several_types)
         self._order_never_changes = options.policy in ORDER_NEVER_CHANGES and not by_shares
-        self._moves_all_the_time = settles_late or by_shares
+        self._moves_all_the_time = settles_late or by_shares or options.placement_sensitive
         """Jobs change their GPU types from round to round, even where all of them run, or may be displaced later."""
         self._can_foresee = options.reuse_plans and by_gpus
         self._progress = progress
@@ -273,8 +274,9 @@ class _Simulation:
             profiling_s=self._options.profiling_s,
             profiles=self._partial.of(task),
             preemption_cost_s=self._pause_s(task),
-            fewest_nodes=-(-task.gpus // self._largest_node),
+            fewest_nodes=self._workload.cluster.fewest_nodes(task.gpus),
             link_bytes_per_s=self._options.link_bytes_per_s,
+            tells_spread=self._options.placement_sensitive,
         )
         run.since = task.arrival_s
         self._profiling += run.profiling_s > 0
@@ -360,6 +362,7 @@ class _Simulation:
             mode=mode,
             queues=options.queues,
             aware=options.aware,
+            placement_sensitive=options.placement_sensitive,
             minimum_run_s=options.minimum_run_s,
             preemption_payback=options.preemption_payback,
             pack_limit=options.pack_limit,

@@ -63,6 +63,7 @@ class Run:
         "_preemption_cost_s",
         "_profiles",
         "_shown",
+        "_tells_spread",
         "ends_at",
         "finish_s",
         "gpu_s",
@@ -72,6 +73,7 @@ class Run:
         "preemptions",
         "profiling_s",
         "received_s",
+        "received_spread_s",
         "segment_from",
         "since",
         "speed",
@@ -88,20 +90,24 @@ class Run:
         profiling_s: float,
         profiles: Mapping[str, Profile] | None = None,
         preemption_cost_s: float = 0.0,
-        fewest_nodes: int = 1,
+        fewest_nodes: Mapping[str, int] | None = None,
         link_bytes_per_s: float | None = None,
+        tells_spread: bool = False,
     ) -> None:
-        """`profiles` are the matrices that the planner sees; by default all."""
+        """`profiles` are the matrices that the planner sees; by default all. `fewest_nodes` that could hold it are by
+        GPU type, 1 on others; `tells_spread`: the planner knows what it keeps on more of them."""
         self.task = task
         self._profiles = task.profiles if profiles is None else profiles
         self._preemption_cost_s = preemption_cost_s
-        self._fewest_nodes = fewest_nodes
+        self._fewest_nodes = fewest_nodes or {}
+        self._tells_spread = tells_spread
         self._link_bytes_per_s = link_bytes_per_s
         self.profiling_s = profiling_s
         """Seconds of a profile run that the job still has to go through before it trains."""
         self.left = profiling_s or task.steps
         """Steps that are left; seconds of the profile run while it is measured."""
         self.received_s: dict[str, float] = {}
+        self.received_spread_s: dict[str, float] = {}
         self.job = self._live("profile" if profiling_s else "train")
         self._shown = False
         """Whether it has held nothing since the planner's view was brought up to date: then only time has passed."""
@@ -131,6 +137,8 @@ class Run:
             profiles=self._profiles,
             steps_total=max(1, ceil(task.steps)),
             skew=task.skew,
+            spread_speed=task.spread_speed if self._tells_spread else None,
+            spread_speeds=task.spread_speeds if self._tells_spread else {},
             model_bytes=task.model_bytes,
             preemption_cost_s=self._preemption_cost_s,
             sharing=bool(task.usage),
@@ -139,6 +147,7 @@ class Run:
             cpu_millis_max=task.cpu_millis_max,
             deadline_s=None if task.slo_s is None else task.arrival_s + task.slo_s,
             received_s=self.received_s,
+            received_spread_s=self.received_spread_s,
             purpose="profile" if purpose == "profile" else "train",
         )
 
@@ -159,6 +168,9 @@ class Run:
             self.held_s += passed
             self.gpu_s += passed * self.task.gpus
             self.received_s[allocation.gpu_type] = self.received_s.get(allocation.gpu_type, 0.0) + passed
+            if allocation.spread:
+                far = self.received_spread_s
+                far[allocation.gpu_type] = far.get(allocation.gpu_type, 0.0) + passed
             stepping = now - max(self.since, self.steps_from)
             if stepping > 0:
                 self.left -= stepping * self.speed
@@ -190,13 +202,15 @@ class Run:
     def _kept_by(self, allocation: Allocation, steps_per_s: float) -> float:
         """Part of its speed that it keeps where its workers lie: all, where they are on the fewest nodes."""
         nodes, model_bytes, link = len(allocation.workers), self.task.model_bytes, self._link_bytes_per_s
-        if nodes <= self._fewest_nodes:
+        fewest = self._fewest_nodes.get(allocation.gpu_type, 1)
+        if nodes <= fewest:
             return 1.0
-        if self.task.spread_speed is not None:
-            return self.task.spread_speed
+        known = self.task.spread_speeds.get(allocation.gpu_type, self.task.spread_speed)
+        if known is not None:
+            return known
         if model_bytes is None or link is None or steps_per_s <= 0:
             return 1.0
-        here, least = (all_reduce.spread_speed(model_bytes, steps_per_s, link, n) for n in (nodes, self._fewest_nodes))
+        here, least = (all_reduce.spread_speed(model_bytes, steps_per_s, link, n) for n in (nodes, fewest))
         return here / least
 
     def leave(self, now: float) -> None:

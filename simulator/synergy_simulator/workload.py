@@ -39,6 +39,8 @@ class Task:
     spread_speed: float | None = None
     """Part of its speed that is left when it lies on more nodes than it must; None: as `model_bytes` and the link tell,
     where both are known, else all."""
+    spread_speeds: Mapping[str, float] = field(default_factory=dict)
+    """The same by GPU type; on types that are not there `spread_speed` counts."""
     checkpoint_bytes: int = 0
     """What a preemption has to write and to read."""
     usage: Mapping[str, Usage] = field(default_factory=dict)
@@ -64,12 +66,15 @@ class _Speeds:
     at_share: Mapping[str, float]
 
 
-def build_workload(trace: Sequence[TraceJob], profiles: ProfileTable | None, cluster: Cluster) -> Workload:
+def build_workload(
+    trace: Sequence[TraceJob], profiles: ProfileTable | None, cluster: Cluster, *, unconsolidated: bool = False
+) -> Workload:
     """Join a trace with profiles. Raises InputError that names the line of the trace.
 
-    Without profiles no job is sensitive to CPU and memory; the trace must then give durations.
+    Without profiles no job is sensitive to CPU and memory; the trace must then give durations. `unconsolidated`: jobs
+    whose `spread_speed` the trace does not tell have that of the profiles.
     """
-    known = _Known(profiles, cluster)
+    known = _Known(profiles, cluster, unconsolidated=unconsolidated)
     workload = Workload(tuple(_task(job, known, cluster) for job in trace), cluster)
     return workload if profiles is None or not profiles.pairs else _with_pairs(workload, profiles.pairs)
 
@@ -130,6 +135,7 @@ def _task(job: TraceJob, known: "_Known", cluster: Cluster) -> Task:
         skew=job.skew,
         model_bytes=job.model_bytes,
         spread_speed=job.spread_speed,
+        spread_speeds={} if job.spread_speed is not None else known.spread_speeds(job),
         checkpoint_bytes=job.checkpoint_bytes,
     )
 
@@ -137,8 +143,9 @@ def _task(job: TraceJob, known: "_Known", cluster: Cluster) -> Task:
 class _Known:
     """Speeds by model and GPUs, each found once."""
 
-    def __init__(self, profiles: ProfileTable | None, cluster: Cluster) -> None:
+    def __init__(self, profiles: ProfileTable | None, cluster: Cluster, *, unconsolidated: bool) -> None:
         self._table = profiles
+        self._unconsolidated = unconsolidated
         self._cluster = cluster
         self._pools = node_pools(cluster.nodes())
         self._found: dict[tuple[str, int], _Speeds] = {}
@@ -154,6 +161,12 @@ class _Known:
         if key not in self._found:
             self._found[key] = self._find(job)
         return self._found[key]
+
+    def spread_speeds(self, job: TraceJob) -> dict[str, float]:
+        """By GPU type, what part of its speed a job keeps on servers of their own, where the table says so."""
+        parts = self._table.spread if self._table is not None and self._unconsolidated else {}
+        keys = {gpu_type: (job.model or "", gpu_type.lower(), job.gpus) for gpu_type in self._cluster.gpu_types}
+        return {gpu_type: parts[key] for gpu_type, key in keys.items() if key in parts}
 
     def _find(self, job: TraceJob) -> _Speeds:
         matrices = self._matrices(job)

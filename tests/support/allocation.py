@@ -5,12 +5,14 @@ pairs, and solves it with another solver than the project's: Clarabel, an interi
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import cvxpy as cp
 import numpy as np
 
 from synergy_core.allocation.problem import (
+    UNCONSOLIDATED,
     Floats,
     Ints,
     Problem,
@@ -97,6 +99,21 @@ def drawn(seed: int, jobs: int, *, pairs: bool = False, kinds: int | None = None
         cost=[2.48, 1.46, 0.45],
         pairs=ends,
         pair_throughputs=shared,
+    )
+
+
+def with_placements(made: Problem, seed: int, *, alike: bool = False) -> Problem:
+    """The problem with a column for each type on which jobs of several workers lie spread: at a tenth to 1.3 times of
+    their speed, at the same if they are `alike`."""
+    kept = np.random.default_rng(seed).uniform(0.1, 1.3, made.throughputs.shape)
+    far = made.throughputs * (1.0 if alike else kept) * (made.scale > 1)[:, None]
+    types = len(made.types)
+    return replace(
+        made,
+        columns=(*made.types, *(name + UNCONSOLIDATED for name in made.types)),
+        column_type=np.tile(np.arange(types), 2),
+        throughputs=np.concatenate([made.throughputs, far], axis=1),
+        pair_throughputs=np.pad(made.pair_throughputs, ((0, 0), (0, types), (0, 0))),
     )
 
 

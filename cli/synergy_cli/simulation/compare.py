@@ -6,15 +6,8 @@ from typing import Any
 import click
 
 from synergy_cli.sharing_options import model_option
-from synergy_cli.simulation.options import (
-    check_bandwidths,
-    check_costs,
-    check_sharing,
-    input_options,
-    options_of,
-    run_options,
-    workload_of,
-)
+from synergy_cli.simulation.checks import check_bandwidths, check_costs, check_placements, check_sharing
+from synergy_cli.simulation.options import input_options, options_of, run_options, workload_of
 from synergy_cli.simulation.output import check_writable, progress_bar, write_whole
 from synergy_cli.text_table import text_table
 from synergy_simulator.grid import Case, label_of, run_all
@@ -44,6 +37,7 @@ def compare_command(
     *,
     trace: str,
     profiles: str | None,
+    unconsolidated: bool,
     cluster: str,
     usage: str | None,
     seed: int,
@@ -62,6 +56,7 @@ def compare_command(
     workload = workload_of(
         trace=trace,
         profiles=profiles,
+        unconsolidated=unconsolidated,
         cluster=cluster,
         usage=usage,
         seed=seed,
@@ -83,6 +78,7 @@ def compare_command(
         storage_bandwidth=how["storage_bandwidth"],
         link_bandwidth=how["link_bandwidth"],
     )
+    check_placements(workload, placement_sensitive=how["placement_sensitive"], link_bandwidth=how["link_bandwidth"])
     check_sharing(colocation, workload, sharing=how["sharing"])
     cases = [Case(label_of(options), workload, options) for options in grid]
     with progress_bar("simulations", len(grid)) as bar:

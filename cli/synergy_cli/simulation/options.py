@@ -1,7 +1,7 @@
 """Options that the simulator's commands have in common, and what they make of them."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from math import isfinite
 from pathlib import Path
@@ -12,10 +12,11 @@ import click
 from synergy_cli.errors import BadInputError
 from synergy_cli.queue_options import queue_options, queues_of
 from synergy_cli.sharing_options import mode_of, predictors_of
+from synergy_cli.simulation.checks import check_window
 from synergy_core.mechanisms import MECHANISMS
 from synergy_core.model import Tenant
 from synergy_core.policies import POLICIES
-from synergy_core.policies.time_shares import BY_COST, WITH_PAIRS
+from synergy_core.policies.time_shares import WITH_PAIRS
 from synergy_simulator.engine import Options
 from synergy_simulator.generator import Split, parse_split, with_models
 from synergy_simulator.inputs.clusters import read_cluster, shared
@@ -126,6 +127,11 @@ def input_options(command: Callable[..., Any]) -> Callable[..., Any]:
             click.option(
                 "--profiles", metavar="P.json", help="Matrices, or `built-in`. Without, no job minds CPU and memory."
             ),
+            click.option(
+                "--unconsolidated",
+                is_flag=True,
+                help="Jobs on more nodes than they must have are as slow as the profiles say (TYPE_unconsolidated).",
+            ),
             click.option("--cluster", required=True, metavar="C.yaml", help="Pools of nodes."),
             click.option(
                 "--usage",
@@ -226,6 +232,11 @@ def run_options(command: Callable[..., Any]) -> Callable[..., Any]:
                 help="hierarchical: a tenant's weight, and fairness or fifo among its jobs; once for each tenant.",
             ),
             click.option("--agnostic", is_flag=True, help="Policies do not see that GPU types differ in speed."),
+            click.option(
+                "--placement-sensitive",
+                is_flag=True,
+                help="Policies over GPU types see what a job keeps of its speed on many nodes.",
+            ),
         )
     ):
         command = option(command)
@@ -245,6 +256,7 @@ def workload_of(
     *,
     trace: str,
     profiles: str | None,
+    unconsolidated: bool,
     cluster: str,
     usage: str | None,
     seed: int,
@@ -262,7 +274,9 @@ def workload_of(
             jobs = jobs[slice(*part)]
         if table is not None:
             jobs = with_models(jobs, split, table.models, seed=seed)
-        workload = build_workload(jobs, table, pools)
+        if unconsolidated and (table is None or not table.spread):
+            raise BadInputError("--unconsolidated: --profiles has no speeds of types that end in _unconsolidated")
+        workload = build_workload(jobs, table, pools, unconsolidated=unconsolidated)
         if usage is None:
             return workload
         return with_usages(workload, BUILT_IN if usage == "built-in" else read_usages(Path(usage)))
@@ -271,48 +285,6 @@ def workload_of(
 def profiles_of(name: str) -> ProfileTable:
     """The built-in table, or a file's."""
     return built_in_profiles() if name == "built-in" else read_profiles(Path(name))
-
-
-def check_window(option: str, window: tuple[int, int], jobs: int) -> None:
-    """Raise BadInputError where a window goes past the last job."""
-    if window[1] > jobs:
-        raise BadInputError(f"{option}: {window[0]}:{window[1]} goes past the {jobs} jobs of the trace")
-
-
-def check_costs(policies: Iterable[str], workload: Workload) -> None:
-    """Raise BadInputError where a policy by cost meets a pool without a price."""
-    for policy in BY_COST.intersection(policies):
-        for pool in (pool for pool in workload.cluster.pools if pool.cost_per_hour <= 0):
-            raise BadInputError(
-                f"--cluster: pool {pool.name} lacks cost_per_hour; {policy} needs the price of every GPU"
-            )
-
-
-def check_bandwidths(
-    workload: Workload, *, profiles: str | None, storage_bandwidth: float | None, link_bandwidth: float | None
-) -> None:
-    """Raise BadInputError where a bandwidth is given and no job of the trace has anything to send."""
-    if storage_bandwidth is not None and not any(task.checkpoint_bytes for task in workload.tasks):
-        raise BadInputError("--storage-bandwidth: no job of the trace has checkpoint_bytes; add that column")
-    if link_bandwidth is None:
-        return
-    if not any(task.model_bytes for task in workload.tasks):
-        raise BadInputError("--link-bandwidth: no job of the trace has model_bytes; add that column")
-    if profiles is None:
-        raise BadInputError("--link-bandwidth: needs --profiles, which tell how many steps a second send their bytes")
-
-
-def check_sharing(modes: Iterable[str], workload: Workload, *, sharing: bool) -> None:
-    """Raise BadInputError where GPUs are to be shared and nothing tells how."""
-    if not sharing and all(mode == "none" for mode in modes):
-        return
-    if not any(task.usage for task in workload.tasks):
-        option = "--sharing" if sharing else "--colocation"
-        raise BadInputError(
-            f"{option}: no job of the trace has a usage of the GPU; give --usage, or --profiles with pairs"
-        )
-    if not any(pool.replicas > 1 and pool.gpu_memory_gib > 0 for pool in workload.cluster.pools):
-        raise BadInputError("--cluster: no pool has replicas above 1 and gpu_memory_gib; --colocation needs both")
 
 
 def options_of(
@@ -335,6 +307,7 @@ def options_of(
     no_fill: bool,
     sharing: bool,
     agnostic: bool,
+    placement_sensitive: bool,
     tenants: tuple[Tenant, ...],
     queue_thresholds: str,
     promote_knob: float | None,
@@ -357,6 +330,7 @@ def options_of(
     for option, asked in (
         ("--sharing", sharing and without_pairs),
         ("--colocation", without_pairs),
+        ("--placement-sensitive", placement_sensitive and policy not in SHARES_TIME),
         ("--agnostic", agnostic and mode != "gavel" and policy not in SHARES_TIME),
     ):
         if asked:
@@ -373,6 +347,7 @@ def options_of(
         policy=policy,
         mechanism=mechanism,
         aware=not agnostic,
+        placement_sensitive=placement_sensitive,
         tenants=tenants,
         queues=queues_of(
             queue_thresholds=queue_thresholds, promote_knob=promote_knob, service_distribution=service_distribution

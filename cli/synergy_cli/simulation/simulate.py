@@ -8,15 +8,8 @@ import click
 
 from synergy_cli.errors import BadInputError
 from synergy_cli.sharing_options import sharing_options
-from synergy_cli.simulation.options import (
-    check_bandwidths,
-    check_costs,
-    check_sharing,
-    input_options,
-    options_of,
-    run_options,
-    workload_of,
-)
+from synergy_cli.simulation.checks import check_bandwidths, check_costs, check_placements, check_sharing
+from synergy_cli.simulation.options import input_options, options_of, run_options, workload_of
 from synergy_cli.simulation.output import check_writable, per_job_csv, progress_bar, write_whole
 from synergy_cli.text_table import text_table
 from synergy_core.mechanisms import MECHANISMS
@@ -41,6 +34,7 @@ def simulate_command(
     *,
     trace: str,
     profiles: str | None,
+    unconsolidated: bool,
     cluster: str,
     usage: str | None,
     seed: int,
@@ -61,6 +55,7 @@ def simulate_command(
     workload = workload_of(
         trace=trace,
         profiles=profiles,
+        unconsolidated=unconsolidated,
         cluster=cluster,
         usage=usage,
         seed=seed,
@@ -77,6 +72,7 @@ def simulate_command(
         storage_bandwidth=how["storage_bandwidth"],
         link_bandwidth=how["link_bandwidth"],
     )
+    check_placements(workload, placement_sensitive=how["placement_sensitive"], link_bandwidth=how["link_bandwidth"])
     with progress_bar(f"{policy} on {mechanism}", len(workload.tasks)) as bar:
         outcome = simulate(workload, options, bar)
     metrics = metrics_of(outcome)

@@ -23,20 +23,20 @@ _NONE = 1e-7
 def reached(problem: Problem, asked: Floats, urgency: Floats, budget: Budget) -> Floats:
     """J: the part of `asked` (J, steps per second; 0: nothing) that each job can have together with all others.
 
-    `asked` is at most a job's throughput on its fastest type, `urgency` (J) above 0. `problem` has no placements; its
-    pairs are not used. Of jobs that are alike the first come first. Raises OutOfTimeError.
+    `asked` is at most a job's throughput on its fastest type, `urgency` (J) above 0. Pairs are not used.
+    Of jobs that are alike the first come first. Raises OutOfTimeError.
     """
     jobs, types = len(problem.jobs), len(problem.types)
     beyond = replace(
         problem,
         types=(*problem.types, ""),
         workers=np.append(problem.workers, problem.scale.sum()),
-        columns=(*problem.columns, ""),
-        column_type=np.arange(types + 1),
-        throughputs=np.column_stack([problem.throughputs, asked]),
+        columns=(*problem.types, "", *problem.columns[types:]),
+        column_type=np.insert(problem.column_type, types, types),
+        throughputs=np.insert(problem.throughputs, types, asked, axis=1),
         cost=np.append(problem.cost, 0.0),
         pairs=np.empty((0, 2), dtype=np.int64),
-        pair_throughputs=np.empty((0, types + 1, 2)),
+        pair_throughputs=np.empty((0, len(problem.columns) + 1, 2)),
     )
     asking = asked > 0
     here = setting(beyond, budget, asked, urgency, np.where(asking, np.arange(jobs), -1.0))

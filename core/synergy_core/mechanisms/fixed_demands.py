@@ -14,7 +14,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from synergy_core.contender import Contender, Held, fastest_first
-from synergy_core.diagnosis import AS_PLACED, choose_for, never, open_to
+from synergy_core.diagnosis import AS_PLACED, choose_for, never
 from synergy_core.kind import Kind
 from synergy_core.mechanisms.mechanism import Outcome, Round
 from synergy_core.mechanisms.statement import Packing, shares_of
@@ -215,7 +215,7 @@ class FixedDemands:
     def _choose(contender: Contender, ledger: Reservations, demand: Vector | None) -> Booking | None:
         pool = ledger.pool
         rates = contender.bounded(pool.shares) if demand is None else np.array(demand, dtype=np.int64)
-        allowed = open_to(contender, pool)
+        allowed = contender.open_nodes(pool)
         room: Rooms = np.where(allowed, ledger.room(rates), 0)
         seats = choose_for(contender, pool, room, np.arange(len(pool.nodes), dtype=np.float64))
         if seats is None:
@@ -262,14 +262,14 @@ class FixedDemands:
         roomy = [pool for pool in pools if self._all[pool.gpu_type].unheld >= contender.gpus]
         if not roomy:
             return Reason.NO_FREE_GPU
-        reason = AS_PLACED.get(contender.placement)
+        reason = AS_PLACED.get(contender.wanted(roomy[0]))
         if reason is not None and not any(self._has_place(contender, pool) for pool in roomy):
             return reason
         return Reason.NO_FREE_CPU_OR_MEMORY
 
     def _has_place(self, contender: Contender, pool: Pool) -> bool:
         """Whether its GPUs could lie as they are to, if CPU and memory were no matter."""
-        free = np.where(open_to(contender, pool), np.maximum(0, self._all[pool.gpu_type].free_gpus), 0)
+        free = np.where(contender.open_nodes(pool), np.maximum(0, self._all[pool.gpu_type].free_gpus), 0)
         return choose_for(contender, pool, free, free.astype(np.float64)) is not None
 
 

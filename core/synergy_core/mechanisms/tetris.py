@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synergy_core.contender import Contender, fastest_first
-from synergy_core.diagnosis import open_to
 from synergy_core.mechanisms.fixed_demands import FixedDemands
 from synergy_core.mechanisms.mechanism import Outcome, Round
 from synergy_core.mechanisms.statement import shares_of
@@ -66,7 +65,7 @@ def _fill(pool: Pool, queue: list[Contender], walk: FixedDemands) -> list[Conten
     if not fixed:
         return []
     wanted = np.array([[c.gpus, *(amount * c.gpus for amount in demand)] for c, demand in fixed], dtype=np.int64)
-    allowed = np.array([open_to(contender, pool) for contender, _ in fixed])
+    allowed = np.array([contender.open_nodes(pool) for contender, _ in fixed])
     first = 1.0 - np.arange(len(fixed)) / max(1, len(fixed) - 1)
     waits = np.ones(len(fixed), dtype=bool)
     seated: list[Contender] = []

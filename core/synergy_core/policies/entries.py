@@ -1,4 +1,7 @@
-"""The entries of an allocation matrix: jobs and pairs of jobs on the GPU types that it gives them time on."""
+"""The entries of an allocation matrix: jobs and pairs of jobs on the GPU types that it gives them time on.
+
+A job that has time on the fewest nodes and spread over many has an entry for each of them on one type.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -20,8 +23,10 @@ _LEAST = 1e-6
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Entries:
-    """E entries by arrival and name of the job, then by name of the partner, then by type. Jobs are indices."""
+    """E entries by arrival and name of the job, then by name of the partner, then by column. Jobs are indices."""
 
+    column: Ints
+    """E: of X: a type, or a placement on it."""
     job: Ints
     """E: of a pair, the one that comes first."""
     partner: Ints
@@ -40,31 +45,31 @@ class Entries:
 def entries_of(
     queue: Queue, jobs: Sequence[Job], problem: Problem, x: Floats, pressed: npt.NDArray[np.bool_], *, settling: bool
 ) -> Entries:
-    """The entries of X (rows x W), of which `pressed` (J) come before all others.
+    """The entries of X (rows x C), of which `pressed` (J) come before all others.
 
-    In a `settling` round there is one for each job on each type, with all ways in which it has its time there; else one
-    for each job alone and each pair.
+    In a `settling` round there is one for each job in each column, with all ways in which it has its time there; else
+    one for each job alone and each pair.
     """
-    row, type_ = np.nonzero(x > _LEAST)
-    share = x[row, type_]
+    row, column = np.nonzero(x > _LEAST)
+    share = x[row, column]
     both = np.concatenate([np.stack([np.arange(len(jobs)), np.full(len(jobs), -1)], axis=1), problem.pairs])[row]
-    whole = np.zeros((len(jobs), len(problem.types)))
-    np.add.at(whole, (both.ravel(), np.repeat(type_, 2)), np.where(both >= 0, share[:, None], 0.0).ravel())
+    whole = np.zeros((len(jobs), len(problem.columns)))
+    np.add.at(whole, (both.ravel(), np.repeat(column, 2)), np.where(both >= 0, share[:, None], 0.0).ravel())
     owed = _owed(queue, jobs, problem, whole)
     job, partner = both.T
     if settling and len(problem.pairs):
-        return _settling(jobs, problem, (both, type_, share), (whole, owed), pressed)
-    priority = np.where(partner >= 0, 0.5 * (owed[job, type_] + owed[partner, type_]), owed[job, type_])
+        return _settling(jobs, problem, (both, column, share), (whole, owed), pressed)
+    priority = np.where(partner >= 0, 0.5 * (owed[job, column] + owed[partner, column]), owed[job, column])
     presses = pressed[job] | (pressed[partner] & (partner >= 0))
-    order = _in_order(jobs, job, partner, type_) if len(problem.pairs) else np.arange(len(row))
+    order = _in_order(jobs, job, partner, column) if len(problem.pairs) else np.arange(len(row))
     shares = Shares(
         share=share[order],
         priority=priority[order],
         gpus=problem.scale[job][order],
-        type_=type_[order],
+        type_=problem.column_type[column][order],
         pressed=presses[order],
     )
-    return Entries(job[order], partner[order], partner[order] < 0, shares, {})
+    return Entries(column[order], job[order], partner[order], partner[order] < 0, shares, {})
 
 
 def _settling(
@@ -74,43 +79,51 @@ def _settling(
     sums: tuple[Floats, Floats],
     pressed: npt.NDArray[np.bool_],
 ) -> Entries:
-    """Of rows of X (both jobs, type, share) one entry for each job on each type; `sums` are J x W: X and X / f."""
+    """Of rows of X (both jobs, column, share) one entry for each job in each column; `sums`, J x C: X and X / f."""
     whole, owed = sums
     found: dict[tuple[int, int], list[tuple[int, float]]] = {}
-    for (one, other), column, part in zip(*(values.tolist() for values in rows), strict=True):
-        found.setdefault((one, column), []).append((other, part))
+    for (one, other), where, part in zip(*(values.tolist() for values in rows), strict=True):
+        found.setdefault((one, where), []).append((other, part))
         if other >= 0:
-            found.setdefault((other, column), []).append((one, part))
-    job, type_ = np.array(list(found), dtype=np.int64).reshape(-1, 2).T
+            found.setdefault((other, where), []).append((one, part))
+    job, column = np.array(list(found), dtype=np.int64).reshape(-1, 2).T
     ways = list(found.values())
     partner = np.array([each[0][0] if len(each) == 1 else -1 for each in ways], dtype=np.int64)
-    order = _in_order(jobs, job, partner, type_)
-    job, type_, partner = job[order], type_[order], partner[order]
+    order = _in_order(jobs, job, partner, column)
+    job, column, partner = job[order], column[order], partner[order]
     ways = [ways[index] for index in order.tolist()]
     return Entries(
+        column,
         job,
         partner,
         np.array([each[0][0] < 0 for each in ways], dtype=bool),
         Shares(
-            share=whole[job, type_],
-            priority=owed[job, type_],
+            share=whole[job, column],
+            priority=owed[job, column],
             gpus=problem.scale[job],
-            type_=type_,
+            type_=problem.column_type[column],
             pressed=pressed[job],
         ),
         {entry: each for entry, each in enumerate(ways) if len(each) > 1},
     )
 
 
-def _in_order(jobs: Sequence[Job], job: Ints, partner: Ints, type_: Ints) -> Ints:
+def _in_order(jobs: Sequence[Job], job: Ints, partner: Ints, column: Ints) -> Ints:
     """Jobs are by arrival and name already."""
     place = np.empty(len(jobs), dtype=np.int64)
     place[sorted(range(len(jobs)), key=lambda index: jobs[index].name)] = np.arange(len(jobs))
-    return np.lexsort((type_, np.where(partner >= 0, place[partner], -1), job))
+    return np.lexsort((column, np.where(partner >= 0, place[partner], -1), job))
 
 
 def _owed(queue: Queue, jobs: Sequence[Job], problem: Problem, whole: Floats) -> Floats:
-    """J x W: X / f of each job on each type."""
+    """J x C: X / f of each job in each column."""
+    types = len(problem.types)
     spent = np.array([[job.received_s.get(gpu_type, 0.0) for gpu_type in problem.types] for job in jobs])
+    spent = np.concatenate([spent, np.zeros((len(jobs), len(problem.columns) - types))], axis=1)
+    for column, type_ in enumerate(problem.column_type[types:].tolist(), start=types):
+        split = problem.throughputs[:, column] > 0
+        far = np.array([job.received_spread_s.get(problem.types[type_], 0.0) for job in jobs]) * split
+        spent[:, column] = far
+        spent[:, type_] -= far
     life = np.maximum(0.0, queue.now - np.array([job.arrival_s for job in jobs])) + queue.round_s
-    return np.asarray(whole * life[:, None] / (spent + 0.5 * queue.round_s))
+    return np.asarray(whole * life[:, None] / (np.maximum(spent, 0.0) + 0.5 * queue.round_s))

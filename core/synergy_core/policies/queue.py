@@ -6,7 +6,7 @@ from operator import attrgetter
 from typing import Any, Protocol
 
 from synergy_core.allocation.problem import Floats, Ints
-from synergy_core.model import Job, PriorityQueues, SharesFrom, Tenant
+from synergy_core.model import Job, Placement, PriorityQueues, SharesFrom, Tenant
 from synergy_core.policies.solutions import Solutions
 
 
@@ -42,6 +42,8 @@ class Queue:
     """Speed of a job at its GPU-proportional share on each GPU type that could hold it; 0 where it is not known."""
     gpus_of: Mapping[str, int] = field(default_factory=dict)
     """GPUs of each type that take jobs."""
+    kept_when_spread: Callable[[Job], Mapping[str, float]] = lambda _: {}
+    """What part of its speed a job keeps on many nodes, by GPU type; only types where that is to make a difference."""
     aware: bool = True
     """Whether policies over several GPU types see that they differ in speed."""
     round_s: float = 300.0
@@ -76,6 +78,9 @@ class Ranking:
     """Whether a job may go ahead while one before it in line does not fit yet."""
     types: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """GPU types on which a job may run this round, the first choice first; of others, any, the fastest first."""
+    lies: Mapping[str, Mapping[str, Placement]] = field(default_factory=dict)
+    """By job and GPU type how its GPUs are to lie this round: `pack` as long as that finds room, else anyhow where
+    GPUs would stay idle, or `spread`; of others as they say themselves."""
     leaves_idle: bool = False
     """Whether GPUs that it gives to nobody are to stay idle between rounds too: they cost more than they bring."""
     colliding: tuple[str, ...] = ()

@@ -15,6 +15,7 @@ from synergy_core.allocation.agnostic import agnostic
 from synergy_core.allocation.budget import Budget
 from synergy_core.allocation.deadlines import reached
 from synergy_core.allocation.problem import Problem
+from synergy_core.allocation.shares import fastest_throughput
 from synergy_core.deadlines import late_alone
 from synergy_core.model import Job
 from synergy_core.policies.queue import Queue
@@ -39,7 +40,7 @@ class Deadlines:
 def with_deadlines(queue: Queue, jobs: Sequence[Job], problem: Problem, budget: Budget) -> tuple[Problem, Deadlines]:
     """The problem with deadlines that can all be kept, and what is to be known of them. Raises OutOfTimeError."""
     view = problem if queue.aware else agnostic(problem)
-    fastest = (view.throughputs * (view.workers > 0)).max(axis=1)
+    fastest = fastest_throughput(view)
     asked, urgency = np.zeros(len(jobs)), np.ones(len(jobs))
     for index, job in enumerate(jobs):
         if job.deadline_s is None or job.steps_total is None or not any(queue.speeds(job).values()):

@@ -1,11 +1,16 @@
-"""The jobs of a queue as an allocation problem."""
+"""The jobs of a queue as an allocation problem.
+
+Placement-sensitive (Gavel, section 3.1), a GPU type on which some job's speed hangs on where its GPUs lie has two
+columns, which share its workers: on the fewest nodes that could hold a job, and spread over many. Only such jobs have a
+speed in both. One that says itself how it is to lie has the one speed that it has there.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 
-from synergy_core.allocation.problem import Floats, Problem
+from synergy_core.allocation.problem import UNCONSOLIDATED, Floats, Ints, Problem
 from synergy_core.allocation.shares import isolated_throughput
 from synergy_core.model import FieldError, Job, Tenant
 from synergy_core.policies.queue import Queue
@@ -20,7 +25,8 @@ Speeds = Mapping[str, float]
 def problem_of(queue: Queue, jobs: Sequence[Job], speeds: Mapping[str, Speeds], free: Mapping[str, int]) -> Problem:
     """The jobs at their GPU-proportional shares, on what is not kept from them; without deadlines."""
     types = tuple(sorted(free))
-    throughputs = _rows([speeds[job.name] for job in jobs], types)
+    together = _rows([speeds[job.name] for job in jobs], types)
+    throughputs, spread = _with_placements(queue, jobs, together, types)
     tenants = _tenants(queue, jobs)
     names = [tenant.name for tenant in tenants]
     fastest = throughputs.max(axis=1).tolist()
@@ -28,8 +34,8 @@ def problem_of(queue: Queue, jobs: Sequence[Job], speeds: Mapping[str, Speeds], 
     problem = Problem(
         types=types,
         workers=np.array([free[gpu_type] for gpu_type in types], dtype=float),
-        columns=types,
-        column_type=np.arange(len(types)),
+        columns=(*types, *(types[type_] + UNCONSOLIDATED for type_ in spread.tolist())),
+        column_type=np.concatenate([np.arange(len(types)), spread]),
         jobs=tuple(job.name for job in jobs),
         throughputs=throughputs,
         scale=np.array([job.gpus for job in jobs], dtype=float),
@@ -42,15 +48,31 @@ def problem_of(queue: Queue, jobs: Sequence[Job], speeds: Mapping[str, Speeds], 
         tenant=np.array([names.index(job.tenant) if job.tenant else -1 for job in jobs], dtype=np.int64),
         cost=np.array([queue.prices.get(gpu_type, 0.0) or np.nan for gpu_type in types]),
         pairs=np.empty((0, 2), dtype=np.int64),
-        pair_throughputs=np.empty((0, len(types), 2)),
+        pair_throughputs=np.empty((0, len(types) + len(spread), 2)),
         tenants=tenants,
     )
     done = _of(jobs, lambda job: job.steps_done)
     problem = replace(problem, isolated_elapsed=done / isolated_throughput(problem))
     if queue.pairs is None:
         return problem
-    pairs, together = queue.pairs.rows(jobs, types, throughputs, problem.workers)
-    return replace(problem, pairs=pairs, pair_throughputs=together)
+    pairs, shared = queue.pairs.rows(jobs, types, throughputs[:, : len(types)], problem.workers)
+    return replace(problem, pairs=pairs, pair_throughputs=np.pad(shared, ((0, 0), (0, len(spread)), (0, 0))))
+
+
+def _with_placements(queue: Queue, jobs: Sequence[Job], speeds: Floats, types: Sequence[str]) -> tuple[Floats, Ints]:
+    """Throughputs by column of jobs with these (J x W) on the fewest nodes, and the types of the columns beyond W."""
+    near, far = speeds, np.zeros(speeds.shape)
+    for row, job in enumerate(jobs):
+        for gpu_type, kept in queue.kept_when_spread(job).items() if job.gpus > 1 else ():
+            if gpu_type not in types or job.placement not in ("auto", "spread"):
+                continue
+            column = types.index(gpu_type)
+            if job.placement == "auto":
+                far[row, column] = kept * near[row, column]
+            else:
+                near[row, column] *= kept
+    spread = np.flatnonzero(far.any(axis=0))
+    return np.concatenate([near, far[:, spread]], axis=1), spread
 
 
 def _rows(speeds: Sequence[Speeds], types: Sequence[str]) -> Floats:

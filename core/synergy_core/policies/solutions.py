@@ -7,6 +7,7 @@ import numpy as np
 
 from synergy_core.allocation import solve
 from synergy_core.allocation.budget import Budget, OutOfTimeError
+from synergy_core.allocation.policy import on_columns
 from synergy_core.allocation.problem import Floats, Problem, within_bounds
 from synergy_core.allocation.programme import SolverError
 from synergy_core.allocation.shares import isolated_shares
@@ -31,7 +32,7 @@ _Key = tuple[object, ...]
 
 
 class Solutions:
-    """What the last plan found. Of problems without placements (C = W)."""
+    """What the last plan found."""
 
     def __init__(self) -> None:
         self.budget = Budget()
@@ -40,20 +41,20 @@ class Solutions:
         self._again: Floats | None = None
         """What `_recalled` said of the last X and the same problem."""
         self._rows: dict[str, int] = {}
-        self._types: tuple[str, ...] = ()
+        self._columns: tuple[str, ...] = ()
         self._alone = np.zeros((0, 0))
-        """The last X of jobs alone, by these jobs and types."""
+        """The last X of jobs alone, by these jobs and columns."""
         self._pairs: dict[tuple[str, str], Floats] = {}
-        """The same of pairs that are given time: W shares, in the order of `_types`."""
+        """The same of pairs that are given time: C shares, in the order of `_columns`."""
 
-    def last(self, job: str, gpu_type: str) -> float:
-        """The share of a type that the last X gives a job alone; 0 where neither knew of the other."""
-        if job not in self._rows or gpu_type not in self._types:
+    def last(self, job: str, column: str) -> float:
+        """The share of a column that the last X gives a job alone; 0 where neither knew of the other."""
+        if job not in self._rows or column not in self._columns:
             return 0.0
-        return float(self._alone[self._rows[job], self._types.index(gpu_type)])
+        return float(self._alone[self._rows[job], self._columns.index(column)])
 
     def shares(self, problem: Problem, policy: str, *, aware: bool) -> tuple[Floats, SharesFrom]:
-        """X (J + P rows x W) of the policy, or what serves in its place.
+        """X (J + P rows x C) of the policy, or what serves in its place.
 
         Raises FieldError for what cannot be solved. OutOfTimeError never leaves here.
         """
@@ -77,7 +78,7 @@ class Solutions:
         self._key = key if answer.status != "time-limit" else ()
         self._again = None
         self._rows = {job: row for row, job in enumerate(problem.jobs)}
-        self._types, self._alone = problem.types, answer.x[: len(problem.jobs)]
+        self._columns, self._alone = problem.columns, answer.x[: len(problem.jobs)]
         of_pairs = answer.x[len(problem.jobs) :]
         given = np.flatnonzero(of_pairs.any(axis=1))
         names = [(problem.jobs[one], problem.jobs[other]) for one, other in problem.pairs[given].tolist()]
@@ -89,22 +90,21 @@ class Solutions:
         last = self._recalled(problem)
         if last.any():
             return last, "last"
-        alone = np.where(problem.throughputs > 0, isolated_shares(problem), 0.0)
-        return np.concatenate([alone, np.zeros((len(problem.pairs), len(problem.types)))]), "isolated"
+        return on_columns(problem, isolated_shares(problem)), "isolated"
 
     def _recalled(self, problem: Problem) -> Floats:
-        """The last X of the jobs and types that are there still, within what is there now."""
+        """The last X of the jobs and columns that are there still, within what is there now."""
         rows = [self._rows.get(job, -1) for job in problem.jobs]
-        columns = [self._types.index(gpu_type) if gpu_type in self._types else -1 for gpu_type in problem.types]
+        columns = [self._columns.index(name) if name in self._columns else -1 for name in problem.columns]
         with_none = np.pad(self._alone, ((0, 1), (0, 1)))
-        x = np.concatenate([with_none[rows][:, columns], np.zeros((len(problem.pairs), len(problem.types)))])
-        if self._pairs and self._types == problem.types:
+        x = np.concatenate([with_none[rows][:, columns], np.zeros((len(problem.pairs), len(problem.columns)))])
+        if self._pairs and self._columns == problem.columns:
             for row, (one, other) in enumerate(problem.pairs.tolist(), start=len(problem.jobs)):
                 shares = self._pairs.get((problem.jobs[one], problem.jobs[other]))
                 if shares is not None:
                     x[row] = shares
         there = np.concatenate([problem.throughputs > 0, problem.pair_throughputs.max(axis=2) > 0])
-        return within_bounds(problem, np.where(there & (problem.workers > 0), x, 0.0))
+        return within_bounds(problem, np.where(there & (problem.workers > 0)[problem.column_type], x, 0.0))
 
 
 def _values(problem: Problem) -> _Key:

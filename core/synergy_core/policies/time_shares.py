@@ -39,6 +39,10 @@ Where the paper leaves room:
   that are still possible, each as often as X says: the next point of a sequence that fills the interval evenly
   (multiples of the golden ratio, begun elsewhere for each job) is looked up in the sums of their shares. Its partner is
   drawn along.
+* Placement-sensitive (section 3.1), a job whose speed hangs on where its GPUs lie may have time in two columns of one
+  type, on the fewest nodes and spread. f counts the time that it really lay so. Its turn says how it is to lie. Who
+  finds no room on the fewest nodes gets the GPUs that all others leave, wherever they are, and moves once there is
+  room; nobody moves to be spread.
 * A pair is given a GPU only as long as there are GPUs left that the two could share.
 """
 
@@ -54,7 +58,7 @@ from synergy_core.allocation import ALLOCATION_POLICIES
 from synergy_core.allocation.budget import OutOfTimeError
 from synergy_core.allocation.problem import Floats, Ints, Problem
 from synergy_core.allocation.programme import SolverError
-from synergy_core.model import Job, SharesFrom
+from synergy_core.model import Job, Placement, SharesFrom
 from synergy_core.policies.entries import Entries, Ways, entries_of
 from synergy_core.policies.queue import Queue, Ranking
 from synergy_core.policies.shares_deadlines import Deadlines, with_deadlines
@@ -114,6 +118,7 @@ def _rank(policy: str, queue: Queue) -> Ranking:
     found = _found(policy, queue, able, problem_of(queue, able, speeds, free))
     entries, order = found.entries, found.order
     given, together = _algorithm_1(found, able, free, queue)
+    lies = _lies(found, able, given)
     place = np.full(len(able), len(order))
     np.minimum.at(place, entries.job[order], np.arange(len(order)))
     paired = np.flatnonzero(entries.partner[order] >= 0)
@@ -124,6 +129,7 @@ def _rank(policy: str, queue: Queue) -> Ranking:
     return Ranking(
         tuple(dict.fromkeys([*[able[index].name for index in ahead], *[job.name for job in behind]])),
         types=_Types(found, able, given, {} if policy in BY_COST else speeds),
+        lies=lies,
         leaves_idle=policy in BY_COST,
         colliding=found.colliding,
         together=together,
@@ -169,12 +175,16 @@ def _all_usable(queue: Queue, jobs: Sequence[Job], free: Mapping[str, int]) -> d
 class _Found:
     """What the policy says."""
 
-    types: tuple[str, ...]
+    problem: Problem
     entries: Entries
     order: Ints
     """Entries in the order in which this round serves them."""
     colliding: tuple[str, ...]
     shares_from: SharesFrom
+
+    def gpu_type(self, column: int) -> str:
+        """The type of a column."""
+        return self.problem.types[int(self.problem.column_type[column])]
 
 
 def _found(policy: str, queue: Queue, jobs: Sequence[Job], problem: Problem) -> _Found:
@@ -189,19 +199,20 @@ def _found(policy: str, queue: Queue, jobs: Sequence[Job], problem: Problem) -> 
     number = round(queue.now / queue.round_s)
     pressed = np.array([job.name in deadlines.pressed for job in jobs], dtype=bool)
     entries = entries_of(queue, jobs, problem, x, pressed, settling=settles(number))
-    return _Found(problem.types, entries, in_turn(entries.shares, number), deadlines.colliding, shares_from)
+    return _Found(problem, entries, in_turn(entries.shares, number), deadlines.colliding, shares_from)
 
 
 def _algorithm_1(
     found: _Found, jobs: Sequence[Job], free: Mapping[str, int], queue: Queue
-) -> tuple[dict[int, str], tuple[tuple[str, tuple[str, ...]], ...]]:
-    """GPU type of each job (index) that is given one, and those of them that are to have one GPU
-    (`Ranking.together`)."""
-    left, shared, given = dict(free), dict.fromkeys(free, 0), dict[int, str]()
+) -> tuple[dict[int, int], tuple[tuple[str, tuple[str, ...]], ...]]:
+    """Column of each job (index) that is given one, and those of them that are to have one GPU (`Ranking.together`)."""
+    left, shared, given = dict(free), dict.fromkeys(free, 0), dict[int, int]()
     together, entries = [], found.entries
-    job_of, type_of = entries.job.tolist(), entries.shares.type_.tolist()
+    job_of, column_of = entries.job.tolist(), entries.column.tolist()
+    type_of = [found.gpu_type(column) for column in range(len(found.problem.columns))]
     for entry in found.order.tolist():
-        index, gpu_type = job_of[entry], found.types[type_of[entry]]
+        index, column = job_of[entry], column_of[entry]
+        gpu_type = type_of[column]
         job = jobs[index]
         if index in given or job.gpus > left[gpu_type]:
             continue
@@ -213,15 +224,29 @@ def _algorithm_1(
         if not possible:
             continue
         partner = _drawn(job, possible, queue)
-        given[index] = gpu_type
+        given[index] = column
         left[gpu_type] -= job.gpus
         if partner >= 0:
-            given[partner] = gpu_type
+            given[partner] = column
             shared[gpu_type] += 1
             together.append((gpu_type, (job.name, jobs[partner].name)))
         if not any(left.values()):
             break
     return given, tuple(together)
+
+
+def _lies(found: _Found, jobs: Sequence[Job], given: Mapping[int, int]) -> dict[str, dict[str, Placement]]:
+    """`Ranking.lies`: on the type that a job is given as its turn says, on others the way in which it is faster."""
+    problem, types = found.problem, len(found.problem.types)
+    lies: dict[str, dict[str, Placement]] = {}
+    for index, offset in zip(*(found.tolist() for found in np.nonzero(problem.throughputs[:, types:])), strict=True):
+        column = types + offset
+        near = int(problem.column_type[column])
+        spread = problem.throughputs[index, column] > problem.throughputs[index, near]
+        if given.get(index) in (near, column):
+            spread = given[index] == column
+        lies.setdefault(jobs[index].name, {})[problem.types[near]] = "spread" if spread else "pack"
+    return lies
 
 
 def _can_share(queue: Queue, two: tuple[Job, Job], gpu_type: str, shared: Mapping[str, int]) -> bool:
@@ -249,15 +274,16 @@ class _Types(Mapping[str, tuple[str, ...]]):
     """
 
     def __init__(
-        self, found: _Found, jobs: Sequence[Job], given: Mapping[int, str], others: Mapping[str, Speeds]
+        self, found: _Found, jobs: Sequence[Job], given: Mapping[int, int], others: Mapping[str, Speeds]
     ) -> None:
-        self._given = given
+        self._given = {index: found.gpu_type(column) for index, column in given.items()}
         self._others = others
-        self._types = found.types
+        self._types = found.problem.types
         self._jobs = {job.name: index for index, job in enumerate(jobs)}
         alone = found.order[found.entries.alone[found.order]]
-        self._place = np.full((len(jobs), len(found.types)), len(alone))
-        self._place[found.entries.job[alone], found.entries.shares.type_[alone]] = np.arange(len(alone))
+        self._place = np.full((len(jobs), len(self._types)), len(alone))
+        where = found.entries.job[alone], found.entries.shares.type_[alone]
+        np.minimum.at(self._place, where, np.arange(len(alone)))
         self._last = len(alone)
 
     def __getitem__(self, name: str) -> tuple[str, ...]:

@@ -58,6 +58,18 @@ class Cluster:
         """GPUs of one type."""
         return sum(pool.nodes * pool.gpus_per_node for pool in self.pools if pool.gpu_type == gpu_type)
 
+    def fewest_nodes(self, gpus: int) -> dict[str, int]:
+        """By GPU type the smallest number of nodes that could hold a job; of a type that is too small, all and one."""
+        found = {}
+        for gpu_type in self.gpu_types:
+            count, left = 0, gpus
+            for pool in sorted(self.pools, key=lambda pool: -pool.gpus_per_node):
+                if pool.gpu_type == gpu_type and pool.gpus_per_node and left > 0:
+                    taken = min(pool.nodes, -(-left // pool.gpus_per_node))
+                    count, left = count + taken, left - taken * pool.gpus_per_node
+            found[gpu_type] = count + (left > 0)
+        return found
+
     def nodes(self) -> tuple[Node, ...]:
         """The nodes as the planner sees them."""
         return tuple(

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from synergy_core.allocation.problem import UNCONSOLIDATED
 from synergy_core.colocation.pair_table import PairTable
 from synergy_core.model import FieldError, Profile
 from synergy_simulator.inputs.errors import InputError, Place
@@ -25,6 +26,9 @@ class ProfileTable:
     """(model, GPU type, GPUs) -> matrix of the whole job; None where the table has none."""
     pairs: Mapping[str, PairTable] = field(default_factory=dict)
     """By GPU type in lower case, what models of one GPU keep of their speed beside another; empty: nothing is told."""
+    spread: Mapping[tuple[str, str, int], float] = field(default_factory=dict)
+    """By (model, GPU type in lower case, GPUs), speed on servers of their own as part of that on the fewest; where it
+    is not there nothing is told."""
 
 
 def read_profiles(path: Path) -> ProfileTable:
@@ -121,15 +125,16 @@ class _Reader:
     def gavel(self, document: dict[str, Any]) -> ProfileTable:
         """`{type: {"('model', GPUs)": {"null": steps/s alone, "('other', GPUs)": [steps/s, steps/s]}}}`.
 
-        Alone a speed that CPU and memory do not change; of the pairs those of one GPU. What is not consolidated is left
-        to those who model it.
+        Alone a speed that CPU and memory do not change; of the pairs those of one GPU. Of a type that ends in
+        `_unconsolidated` the speeds alone, with each GPU on a server of its own.
         """
         found: dict[tuple[str, str, int], Profile] = {}
+        near: dict[tuple[str, str, int], float] = {}
+        far: dict[tuple[str, str, int], float] = {}
         kept: dict[str, dict[tuple[str, str], float]] = {}
         models = set()
         for gpu_type, entries in document.items():
-            if gpu_type.endswith("_unconsolidated"):
-                continue
+            apart, own_type = gpu_type.endswith(UNCONSOLIDATED), gpu_type.lower().removesuffix(UNCONSOLIDATED)
             for key, speeds in self._object(entries, gpu_type).items():
                 field = f"{gpu_type}.{key}"
                 model, gpus = self._gavel_key(key, field)
@@ -137,13 +142,17 @@ class _Reader:
                 if "null" not in alone:
                     raise self.bad(f"{field}.null", "is missing; add the speed of the job alone")
                 (speed,) = self._numbers([alone["null"]], f"{field}.null", least=0)
+                (far if apart else near)[model, own_type, gpus] = speed
+                if apart:
+                    continue
                 models.add(model)
                 if speed > 0:
                     found[model, gpu_type.lower(), gpus] = flat_profile(speed)
                 if speed > 0 and gpus == 1:
                     kept.setdefault(gpu_type.lower(), {}).update(self._gavel_pairs(model, speed, alone, field))
         tables = {gpu_type: PairTable(pairs) for gpu_type, pairs in kept.items() if pairs}
-        return ProfileTable(models, lambda m, t, g: found.get((m, t.lower(), g)), tables)
+        parts = {key: speed / near[key] for key, speed in far.items() if speed > 0 and near.get(key, 0.0) > 0}
+        return ProfileTable(models, lambda m, t, g: found.get((m, t.lower(), g)), tables, parts)
 
     def _gavel_pairs(
         self, model: str, speed: float, entries: Mapping[str, Any], field: str

@@ -59,18 +59,21 @@ class GavelInputs:
         path = None if self.folder is None else self.folder / name
         return None if path is None or not path.is_file() else read_trace(path)
 
-    def workload(self, trace: Sequence[TraceJob], cluster: Cluster, *, physical: bool = False) -> Workload:
-        """A trace on a cluster with these speeds."""
-        return build_workload(trace, self.physical if physical else self.speeds, cluster)
+    def workload(
+        self, trace: Sequence[TraceJob], cluster: Cluster, *, physical: bool = False, unconsolidated: bool = False
+    ) -> Workload:
+        """A trace on a cluster with these speeds, where asked also those of jobs that lie spread."""
+        speeds = self.physical if physical else self.speeds
+        return build_workload(trace, speeds, cluster, unconsolidated=unconsolidated)
 
 
-def cluster(gpus: Mapping[str, int] | int) -> Cluster:
-    """So many GPUs of each type, four to a node (the rest on one more), at the paper's prices."""
+def cluster(gpus: Mapping[str, int] | int, *, per_node: int = GPUS_PER_NODE) -> Cluster:
+    """So many GPUs of each type, so many to a node (the rest on one more), at the paper's prices."""
     of_type = gpus if isinstance(gpus, Mapping) else dict.fromkeys(TYPES, gpus)
     pools = []
     for gpu_type, count in of_type.items():
-        whole, rest = divmod(count, GPUS_PER_NODE)
-        for nodes, size in ((whole, GPUS_PER_NODE), (1 if rest else 0, rest)):
+        whole, rest = divmod(count, per_node)
+        for nodes, size in ((whole, per_node), (1 if rest else 0, rest)):
             if nodes:
                 pools.append(_pool(gpu_type, nodes, size))
     return Cluster(tuple(pools))

@@ -139,6 +139,11 @@ def test_fill_leaves_running_jobs_alone() -> None:
             "error: --agnostic: las has no such variant; leave it out",
         ),
         (
+            ["-", "--placement-sensitive"],
+            '{"nodes": [], "jobs": []}',
+            "error: --placement-sensitive: las has no such variant; leave it out",
+        ),
+        (
             ["-", "--policy", "min-cost"],
             '{"nodes": [{"name": "n", "gpu_type": "T4", "gpus": 1, "cpu_millis": 1, "memory_bytes": 1}], "jobs": []}',
             "error: nodes: of type T4 lack price_per_hour; min-cost needs the price of every GPU",

@@ -55,7 +55,10 @@ def test_every_reproduction_of_the_paper_is_there() -> None:
     ]
     gavel = [
         *(f"gavel-fig{number}" for number in (9, 10, 11, 12, 13, 14, 15, 16)),
-        *(f"gavel-{name}" for name in ("authors", "cost", "fifo", "makespan", "packing", "priorities", "table3")),
+        *(
+            f"gavel-{name}"
+            for name in ("authors", "cost", "fifo", "makespan", "packing", "placements", "priorities", "table3")
+        ),
     ]
     colocation = [f"colocation-{name}" for name in ("best", "worst", "modes")]
     assert set(REPRODUCTIONS) == {*figures, *others, *tiresias, *gavel, *colocation}
@@ -67,6 +70,7 @@ def test_every_reproduction_of_the_paper_is_there() -> None:
         (("nothing",), "NAME: 'nothing' is not there; choose one of colocation-best, "),
         (("synergy-fig5", "--data", "/no/folder"), "--data: there is no folder /no/folder"),
         (("gavel-authors",), "--data, gavel/results.json: is not there; "),
+        (("gavel-placements",), "--data, gavel/simulation_throughputs.json: is not there; "),
     ],
 )
 def test_bad_arguments_are_one_line(tmp_path: Path, arguments: tuple[str, ...], line: str) -> None:

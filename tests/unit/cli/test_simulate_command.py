@@ -101,6 +101,12 @@ def test_options_change_what_they_say(inputs: Path) -> None:
         (("--sharing",), "--sharing: no job of the trace has a usage of the GPU; give --usage"),
         (("--sharing", "--policy", "srtf"), "--sharing: srtf has no such variant"),
         (("--policy", "las", "--agnostic"), "--agnostic: las has no such variant"),
+        (("--policy", "las", "--placement-sensitive"), "--placement-sensitive: las has no such variant"),
+        (
+            ("--policy", "makespan", "--placement-sensitive"),
+            "--placement-sensitive: nothing tells what a job keeps of its speed on many nodes; add the column",
+        ),
+        (("--unconsolidated",), "--unconsolidated: --profiles has no speeds of types that end in _unconsolidated"),
         (("--measured-types", "2", "--colocation", "auto"), "--measured-types: jobs that share a GPU need all"),
         (("--measured-types", "0"), "Invalid value for '--measured-types': 0 is not in the range x>=1"),
         (("--tenant", "a=1"), "--tenant: fifo knows no tenants; leave it out or use --policy hierarchical"),
@@ -278,6 +284,26 @@ def test_a_link_slows_down_who_sends_much_from_many_nodes(inputs: Path) -> None:
     # ten gigabytes over 1 GB/s take 10 s for each step of 1 s, of which two thirds of a second are free
     assert end_of_wide("--link-bandwidth", "1e9") == pytest.approx(100.0 * (1.0 + 10.0 - 2.0 / 3.0), rel=1e-3)
     assert end_of_wide("--link-bandwidth", "1e9", "--pack-limit", "0.5") == pytest.approx(100.0)
+
+
+def test_a_policy_that_sees_what_spreading_costs_moves_jobs_together(inputs: Path) -> None:
+    """The speeds of the Gavel authors' table: with its GPUs on two nodes the job of two is a tenth as fast."""
+    rows = ["a,0,1,m,2000", "b,0,1,m,100", "c,0,1,m,2000", "d,0,1,m,100", "wide,150,2,m,1000"]
+    (inputs / "t.csv").write_text("\n".join(["job_id,arrival_s,gpus,model,steps", *rows]))
+    table = {name: {f"('m', {gpus})": {"null": 1.0} for gpus in (1, 2)} for name in ("v100", "v100_unconsolidated")}
+    table["v100_unconsolidated"]["('m', 2)"] = {"null": 0.1}
+    (inputs / "p.json").write_text(json.dumps(table))
+    (inputs / "c.yaml").write_text(CLUSTER.replace("nodes: 1", "nodes: 2"))
+    how = ("--policy", "max-min-fairness", "--mechanism", "proportional", "--round", "100", "--json")
+
+    def makespan(*more: str) -> float:
+        result = _run(inputs, *how, *more)
+        assert result.exit_code == 0, result.output
+        return float(json.loads(result.stdout)["makespan_s"])
+
+    assert makespan() == pytest.approx(2000.0)
+    assert makespan("--unconsolidated") == pytest.approx(150.0 + 1000.0 / 0.1)
+    assert makespan("--unconsolidated", "--placement-sensitive") == pytest.approx(2000.0)
 
 
 @pytest.mark.parametrize(

@@ -53,6 +53,15 @@ def test_a_skewed_job_waits_for_the_fewest_nodes_and_is_told_so(mechanism: str) 
     assert given == {"vgg": {"n1": 4, "n2": 4}}
 
 
+def test_a_skewed_job_does_not_wait_for_a_node_that_is_cordoned_or_not_for_it() -> None:
+    nodes = [node("n0", 4, schedulable=False), node("n1", 2), node("n2", 2)]
+    cordoned = planned(nodes, [job("vgg", 4, skew=VGG)], pack_limit=0.3)
+    assert places(cordoned) == {"vgg": {"n1": 2, "n2": 2}}
+    nodes = [node("n0", 4), node("n1", 2), node("n2", 2)]
+    kept_off = planned(nodes, [job("vgg", 4, skew=VGG, nodes=("n1", "n2"))], pack_limit=0.3)
+    assert places(kept_off) == {"vgg": {"n1": 2, "n2": 2}}
+
+
 def test_the_words_name_the_skew_and_what_to_change() -> None:
     nodes, held = _busy(2, 2, 0)
     made = planned(nodes, [*held, job("vgg", 8, skew=VGG)], pack_limit=0.3)

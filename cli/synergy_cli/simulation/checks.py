@@ -1,0 +1,61 @@
+"""What options need of the inputs that they are given with."""
+
+from collections.abc import Iterable
+
+from synergy_cli.errors import BadInputError
+from synergy_core.policies.time_shares import BY_COST
+from synergy_simulator.workload import Workload
+
+
+def check_window(option: str, window: tuple[int, int], jobs: int) -> None:
+    """Raise BadInputError where a window goes past the last job."""
+    if window[1] > jobs:
+        raise BadInputError(f"{option}: {window[0]}:{window[1]} goes past the {jobs} jobs of the trace")
+
+
+def check_costs(policies: Iterable[str], workload: Workload) -> None:
+    """Raise BadInputError where a policy by cost meets a pool without a price."""
+    for policy in BY_COST.intersection(policies):
+        for pool in (pool for pool in workload.cluster.pools if pool.cost_per_hour <= 0):
+            raise BadInputError(
+                f"--cluster: pool {pool.name} lacks cost_per_hour; {policy} needs the price of every GPU"
+            )
+
+
+def check_bandwidths(
+    workload: Workload, *, profiles: str | None, storage_bandwidth: float | None, link_bandwidth: float | None
+) -> None:
+    """Raise BadInputError where a bandwidth is given and no job of the trace has anything to send."""
+    if storage_bandwidth is not None and not any(task.checkpoint_bytes for task in workload.tasks):
+        raise BadInputError("--storage-bandwidth: no job of the trace has checkpoint_bytes; add that column")
+    if link_bandwidth is None:
+        return
+    if not any(task.model_bytes for task in workload.tasks):
+        raise BadInputError("--link-bandwidth: no job of the trace has model_bytes; add that column")
+    if profiles is None:
+        raise BadInputError("--link-bandwidth: needs --profiles, which tell how many steps a second send their bytes")
+
+
+def check_placements(workload: Workload, *, placement_sensitive: bool, link_bandwidth: float | None) -> None:
+    """Raise BadInputError where policies are to see what spreading costs and nothing tells."""
+    if placement_sensitive and not any(
+        task.spread_speed is not None or task.spread_speeds or (link_bandwidth is not None and task.model_bytes)
+        for task in workload.tasks
+    ):
+        raise BadInputError(
+            "--placement-sensitive: nothing tells what a job keeps of its speed on many nodes; add the column "
+            "spread_speed to the trace, or give --unconsolidated, or --link-bandwidth with the column model_bytes"
+        )
+
+
+def check_sharing(modes: Iterable[str], workload: Workload, *, sharing: bool) -> None:
+    """Raise BadInputError where GPUs are to be shared and nothing tells how."""
+    if not sharing and all(mode == "none" for mode in modes):
+        return
+    if not any(task.usage for task in workload.tasks):
+        option = "--sharing" if sharing else "--colocation"
+        raise BadInputError(
+            f"{option}: no job of the trace has a usage of the GPU; give --usage, or --profiles with pairs"
+        )
+    if not any(pool.replicas > 1 and pool.gpu_memory_gib > 0 for pool in workload.cluster.pools):
+        raise BadInputError("--cluster: no pool has replicas above 1 and gpu_memory_gib; --colocation needs both")
