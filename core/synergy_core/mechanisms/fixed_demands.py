@@ -108,7 +108,12 @@ class FixedDemands:
 
     def _keep_places(self) -> None:
         running = [contender for contender in self._round.line.running if contender.held is not None]
+        for contender in running:  # before one grows to its demand: the others stay with what they hold at least
+            if contender.held is not None and contender.keeps_its_gpus and contender.nodes_are_there:
+                self._keep(contender, contender.held.booking)
         for contender in sorted(running, key=lambda one: (not one.keeps_its_gpus, not self._keeps_what_it_has(one))):
+            if contender in self._kept:
+                self._give_up(contender)
             booking = self._in_place(contender)
             if booking is not None:
                 self._keep(contender, booking)

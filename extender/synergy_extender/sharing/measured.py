@@ -12,6 +12,7 @@ from synergy_api.sharing import GPUUsage, SharedSpeed
 from synergy_api.timestamps import format_time, parse_time
 from synergy_core import model as core
 from synergy_extender.cluster.views import JobView, Key
+from synergy_extender.leases.measured_speeds import measured_speeds
 from synergy_extender.planning.standing import open_run
 from synergy_extender.sharing.order import key_of
 from synergy_extender.sharing.usages import as_told, from_told, usages_of
@@ -58,8 +59,8 @@ def shared_after(
 ) -> list[SharedSpeed]:
     """What is measured of the job's sharing once `now` has been reported after `before`.
 
-    Only the time between two reports of one run with the same partners counts. Without a matrix there is nothing to
-    compare a speed with, and nothing is measured.
+    Only the time between two reports of one run with the same partners counts. Without a matrix, and without a speed
+    that was measured alone, there is nothing to compare with, and nothing is measured.
     """
     known, allocation = list(before.shared), job.status.allocation
     together = now.gpu_partners and (before.run, before.gpu_partners) == (now.run, now.gpu_partners)
@@ -136,28 +137,29 @@ def _disappointment(job: JobView, together: Sequence[str]) -> str:
 
 
 def _says_something(one: SharedSpeed, job: JobView) -> bool:
-    profile = job.profiles.get(one.gpu_type)
-    if profile is None or one.seconds < ENOUGH_S:
-        return False
-    if _best(profile) * one.seconds < ENOUGH_STEPS:
+    best = _best_alone(job, one.gpu_type)
+    if best is None or one.seconds < ENOUGH_S or best * one.seconds < ENOUGH_STEPS:
         return False
     return one.ceiling >= HELD_UP or one.fraction < HELD_UP * one.ceiling
 
 
 def _alone(job: JobView, allocation: Allocation, placements: Sequence[PlacementSpeed]) -> tuple[float, float] | None:
     """The job's speed alone on the GPU: the best that it can have, and with the CPU and memory that it has."""
-    profile = job.profiles.get(allocation.gpu_type)
-    if profile is None or len(allocation.workers) != 1:
+    best, profile = _best_alone(job, allocation.gpu_type), job.profiles.get(allocation.gpu_type)
+    if best is None or len(allocation.workers) != 1:
         return None
+    if profile is None:
+        return best, best
     from synergy_core.speed import Speed  # noqa: PLC0415 - it loads numpy, which who shares no GPU has no use for
 
     share, real = allocation.workers[0], _real(placements, allocation.gpu_type)
-    return real * _best(profile), real * Speed(profile).at((share.cpu_millis, share.memory_bytes))
+    return real * best, real * Speed(profile).at((share.cpu_millis, share.memory_bytes))
 
 
-def _best(profile: core.Profile) -> float:
-    """The speed with all the CPU and memory that it can use."""
-    return max(map(max, profile.steps_per_s))
+def _best_alone(job: JobView, gpu_type: str) -> float | None:
+    """The speed with all the CPU and memory that it can use; without a matrix, what was measured as it ran alone."""
+    profile = job.profiles.get(gpu_type)
+    return measured_speeds(job).get(gpu_type) if profile is None else max(map(max, profile.steps_per_s))
 
 
 def _real(placements: Sequence[PlacementSpeed], gpu_type: str) -> float:

@@ -1,7 +1,9 @@
 """Synergy-Greedy: first fit of whole demands in the order of the line (section 3.3)."""
 
+import pytest
+
 from support.planning import holding, job, node, places, planned, reasons, shares
-from synergy_core.model import Plan
+from synergy_core.model import Job, Plan
 
 
 def _greedy(*args, **more) -> Plan:
@@ -54,6 +56,25 @@ def test_a_job_ahead_displaces_the_last_in_line_and_no_more_than_needed() -> Non
     assert set(places(result)) == {"first", "r1"}
     assert result.preempted == ("r2",)
     assert reasons(result) == {"r2": "YieldedToOthers"}
+
+
+@pytest.mark.parametrize("mechanism", ["greedy", "drf", "tetris"])
+@pytest.mark.parametrize(("wants", "gets"), [(24, 3), (21, 21)])
+def test_who_may_not_be_displaced_grows_to_its_demand_only_beside_what_others_like_it_hold(
+    mechanism: str, wants: int, gets: int
+) -> None:
+    def stays(name: str, cpus: int, arrival_s: float) -> Job:
+        running = holding(name, ("n1", 1, 3, 60))
+        return job(name, 1, wants=(cpus, 60), preemptible=False, running=running, arrival_s=arrival_s)
+
+    for first, second in (("grows", "holds"), ("holds", "grows")):
+        jobs = [stays("grows", wants, first == "holds"), stays("holds", 3, second == "holds")]
+        result = planned([node("n1")], jobs, mechanism=mechanism)
+        given = {name: shares(result, name)["n1"][1] for name in ("grows", "holds")}
+        assert sum(given.values()) <= 24
+        assert given["holds"] == 3
+        if mechanism == "greedy":  # the others leave who is served as it is
+            assert given["grows"] == gets
 
 
 def test_nobody_is_displaced_for_a_job_that_would_not_fit_anyway() -> None:

@@ -34,7 +34,7 @@ def trains(name: str, *partners: str, run: int = 1, cpu: int = 2000, expected: f
     )
     progress = more.pop("progress", {"run": run, "gpuUUIDs": ["GPU-1"]})
     spec = {
-        "profile": {"mode": "Provided", "matrices": [MATRIX]},
+        "profile": more.pop("profile", {"mode": "Provided", "matrices": [MATRIX]}),
         "sharing": {"allowed": True, "usage": [USAGE], **more.pop("sharing", {})},
     }
     status = {"allocation": given, "progress": progress, "phase": "Running", **more.pop("status", {})}
@@ -111,6 +111,18 @@ def test_too_little_is_told_to_nobody() -> None:
     spec = {**slow.spec.to_wire(), "profile": {"mode": "Provided", "matrices": [matrix]}}
     slow = read_job({**job_object("a"), "spec": spec, "status": slow.status.to_wire()})
     assert told(reported(slow, others, speed=0.1, seconds=ENOUGH_S + 5)) == (), "two steps where there should be three"
+
+
+def test_without_a_matrix_it_is_what_was_measured_alone_that_a_job_keeps_a_part_of() -> None:
+    def fractions(reports: int, seconds: float = 20) -> list[float]:
+        measured = [{"gpuType": "V100", "stepsPerSecond": 8.0, "reports": reports}]
+        progress = {"run": 1, "gpuUUIDs": ["GPU-1"], "measured": measured}
+        alone = trains("a", "b", profile={"mode": "Skip"}, progress=progress)
+        return [one.fraction for one in told(reported(alone, [trains("b", "a")], speed=4.0, seconds=seconds))]
+
+    assert fractions(5) == [pytest.approx(0.5, abs=0.03)]
+    assert fractions(4) == [], "too few reports to go by"
+    assert fractions(5, seconds=2.5) == []
 
 
 def test_a_job_that_its_cpu_holds_up_says_nothing_of_its_partner_and_one_that_is_slower_does() -> None:
