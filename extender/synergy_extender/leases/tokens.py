@@ -2,7 +2,7 @@
 
 import asyncio
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Generic, TypeVar
 
@@ -34,79 +34,88 @@ class Identity:
     pod_uid: str
 
 
+@dataclass(frozen=True, slots=True)
+class _Answer(Generic[T]):
+    """What the API server said; None is its no."""
+
+    value: T | None
+    until: float
+
+
 class _Answers(Generic[T]):
-    """Answers by a question's hash, each kept for so many seconds, and no more than `CACHE_MOST` of them: the oldest
-    goes first."""
+    """Answers by a question's hash: a yes for `CACHE_SECONDS`, a no for `REFUSAL_SECONDS`. Of each there are no more
+    than `CACHE_MOST`, the oldest goes first: made-up tokens displace nobody who was let in."""
 
-    def __init__(self, seconds: float) -> None:
-        self._seconds = seconds
-        self._kept: dict[bytes, tuple[float, T]] = {}
+    def __init__(self) -> None:
+        self._yes: dict[bytes, _Answer[T]] = {}
+        self._no: dict[bytes, _Answer[T]] = {}
 
-    def get(self, key: bytes, now: float) -> T | None:
+    def get(self, key: bytes, now: float) -> _Answer[T] | None:
         """The answer, unless there is none or it is too old."""
-        until, answer = self._kept.get(key, (now, None))
-        return answer if until > now else None
+        kept = (store.get(key) for store in (self._yes, self._no))
+        return next((answer for answer in kept if answer is not None and answer.until > now), None)
 
-    def keep(self, key: bytes, answer: T, asked_at: float) -> None:
-        """Keep an answer to what was asked then."""
-        self._kept.pop(key, None)
-        while len(self._kept) >= CACHE_MOST:
-            del self._kept[next(iter(self._kept))]
-        self._kept[key] = (asked_at + self._seconds, answer)
+    def keep(self, key: bytes, value: T | None, asked_at: float) -> _Answer[T]:
+        """Keep the answer to what was asked then."""
+        store, seconds = (self._no, REFUSAL_SECONDS) if value is None else (self._yes, CACHE_SECONDS)
+        store.pop(key, None)
+        while len(store) >= CACHE_MOST:
+            del store[next(iter(store))]
+        store[key] = _Answer(value, asked_at + seconds)
+        return store[key]
 
 
 class Reviewer:
-    """Asks the API server about tokens. Positive answers are kept for `CACHE_SECONDS` under the token's hash, negative
-    ones for `REFUSAL_SECONDS`, apart from each other: made-up tokens displace nobody who was let in."""
+    """Asks the API server about tokens, and remembers its answers for a while."""
 
     def __init__(self, client: KubeClient, clock: Callable[[], float]) -> None:
         self._client = client
         self._clock = clock
         self._slots = asyncio.Semaphore(_AT_ONCE)
-        self._known: _Answers[Identity] = _Answers(CACHE_SECONDS)
-        self._unknown: _Answers[bool] = _Answers(REFUSAL_SECONDS)
-        self._allowed: _Answers[bool] = _Answers(CACHE_SECONDS)
-        self._denied: _Answers[bool] = _Answers(REFUSAL_SECONDS)
+        self._identities: _Answers[Identity] = _Answers()
+        self._readers: _Answers[bool] = _Answers()
 
     async def identify(self, token: str, audience: str | None) -> Identity | None:
         """Whose token it is, for that audience (None: the API server's own); None if it is refused.
 
         Raises ApiError, aiohttp.ClientError or TimeoutError when the API server does not answer.
         """
-        key = hashlib.sha256(f"{audience}\0{token}".encode()).digest()
-        now = self._clock()
-        known = self._known.get(key, now)
-        if known is not None or self._unknown.get(key, now):
-            return known
-        spec: dict[str, Any] = {"token": token} | ({"audiences": [audience]} if audience is not None else {})
-        async with self._slots:
+
+        async def ask() -> Identity | None:
+            spec: dict[str, Any] = {"token": token} | ({"audiences": [audience]} if audience is not None else {})
             answer = await self._client.create(TOKEN_REVIEWS, {"spec": spec})
-        identity = identity_of(answer.get("status") or {}, audience)
-        if identity is not None:
-            self._known.keep(key, identity, now)
-        else:
-            self._unknown.keep(key, True, now)
-        return identity
+            return identity_of(answer.get("status") or {}, audience)
+
+        return await self._answer(self._identities, f"{audience}\0{token}", ask)
 
     async def may_read_jobs(self, identity: Identity) -> bool:
         """Whether that user may `get` TrainingJobs in every namespace. Raises like `identify`."""
-        now = self._clock()
-        key = hashlib.sha256(repr(sorted(identity.user.items())).encode()).digest()
-        if self._allowed.get(key, now) or self._denied.get(key, now):
-            return bool(self._allowed.get(key, now))
-        attributes = {"group": GROUP, "resource": "trainingjobs", "verb": "get"}
-        spec = {
-            "user": identity.username,
-            "uid": identity.user.get("uid", ""),
-            "groups": identity.user.get("groups") or [],
-            "extra": identity.user.get("extra") or {},
-            "resourceAttributes": attributes,
-        }
-        async with self._slots:
+
+        async def ask() -> bool | None:
+            attributes = {"group": GROUP, "resource": "trainingjobs", "verb": "get"}
+            spec = {
+                "user": identity.username,
+                "uid": identity.user.get("uid", ""),
+                "groups": identity.user.get("groups") or [],
+                "extra": identity.user.get("extra") or {},
+                "resourceAttributes": attributes,
+            }
             answer = await self._client.create(ACCESS_REVIEWS, {"spec": spec})
-        allowed = bool((answer.get("status") or {}).get("allowed"))
-        (self._allowed if allowed else self._denied).keep(key, True, now)
-        return allowed
+            return True if (answer.get("status") or {}).get("allowed") else None
+
+        allowed = await self._answer(self._readers, repr(sorted(identity.user.items())), ask)
+        return bool(allowed)
+
+    async def _answer(self, answers: _Answers[T], question: str, ask: Callable[[], Awaitable[T | None]]) -> T | None:
+        """What is remembered, else what is said now. Who had to wait looks once more, so that many who ask the same at
+        once cost little more than one."""
+        key = hashlib.sha256(question.encode()).digest()
+        kept = answers.get(key, self._clock())
+        if kept is None:
+            async with self._slots:
+                now = self._clock()
+                kept = answers.get(key, now) or answers.keep(key, await ask(), now)
+        return kept.value
 
 
 def identity_of(status: Mapping[str, Any], audience: str | None) -> Identity | None:

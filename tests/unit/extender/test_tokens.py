@@ -1,5 +1,6 @@
 """How often the API server is asked about tokens, and for how long its answers hold."""
 
+import asyncio
 from collections.abc import Mapping
 from typing import Any
 
@@ -27,6 +28,7 @@ class Judge(KubeClient):
         self, resource: Resource, body: Mapping[str, Any], namespace: str | None = None, **_: Any
     ) -> dict[str, Any]:
         self.asked += 1
+        await asyncio.sleep(0)
         if resource is not TOKEN_REVIEWS:
             return {"status": {"allowed": self.rights}}
         spec = body["spec"]
@@ -54,6 +56,11 @@ async def test_a_refused_token_is_asked_about_once_in_a_while_only(judge: Judge,
     judge.now += REFUSAL_SECONDS
     assert await reviewer.identify("bad", AUDIENCE) is None
     assert judge.asked == 2
+
+
+async def test_many_at_once_with_one_token_cost_no_more_than_may_ask_at_once(judge: Judge, reviewer: Reviewer) -> None:
+    assert await asyncio.gather(*(reviewer.identify("bad", AUDIENCE) for _ in range(1000))) == [None] * 1000
+    assert judge.asked <= 16
 
 
 async def test_a_token_that_becomes_valid_is_taken_once_the_refusal_is_old(judge: Judge, reviewer: Reviewer) -> None:
