@@ -223,10 +223,6 @@ class Contender:
         """`per_gpu` within the job's upper bounds."""
         return self.kind.capped(per_gpu)
 
-    def bounded(self, per_gpu: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Amounts per GPU of each node (nodes x dimensions) within the job's bounds."""
-        return self.kind.bounded(per_gpu)
-
 
 def fastest_first(contender: Contender, pools: Iterable[Pool]) -> list[Pool]:
     """The pools it may use, the one where it is fastest at its share first; where that is not known, by name.

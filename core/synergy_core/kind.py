@@ -4,7 +4,7 @@ All amounts are per GPU and integers, so that a job that is split over nodes has
 each of its GPUs (Synergy, section 4.2), and never more in total than was counted.
 """
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import cached_property
 from weakref import WeakValueDictionary
 
@@ -27,6 +27,9 @@ from synergy_core.resources import (
     within,
 )
 from synergy_core.speed import Speed
+
+_ANY = 2**63 - 1
+"""No bound."""
 
 
 class Kind:
@@ -69,11 +72,6 @@ class Kind:
         if not any(self.high):
             return per_gpu
         return tuple(e if most is None else min(e, most) for e, most in zip(per_gpu, self.high, strict=True))
-
-    def bounded(self, per_gpu: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Amounts per GPU of each node (nodes x dimensions) within the bounds."""
-        high = [np.iinfo(np.int64).max if most is None else most for most in self.high]
-        return np.maximum(np.minimum(per_gpu, high), np.maximum(1, self.low))
 
     def may_use(self, pool: Pool) -> bool:
         """Whether the pool's GPU type is one of those that are allowed."""
@@ -148,6 +146,7 @@ class Terms:
         self._least: dict[tuple[Vector, Vector], Vector] = {}
         self._proportional: dict[Vector, Vector] = {}
         self._floors: dict[Vector, Vector] = {}
+        self._shares: dict[str, NDArray[np.int64]] = {}
         self.fixed = self._fixed_demand() if kind.is_profile_run else None
         self.hard = self.fixed is not None or not within(kind.low, pool.least_share)
         """Whether it must have more than its GPUs' share somewhere, so that it cannot take just any free GPUs."""
@@ -216,6 +215,25 @@ class Terms:
             proportional = self.fixed or larger(self._kind.capped(share), self._kind.low)
             self._proportional[share] = proportional
         return proportional
+
+    @property
+    def shares(self) -> NDArray[np.int64]:
+        """The share of each node (nodes x dimensions, one row where all are alike) within the job's bounds."""
+        return self._bounded("whole", lambda: self._pool.shares)
+
+    @property
+    def lean_shares(self) -> NDArray[np.int64]:
+        """The same, without what the job surely cannot use."""
+        return self._bounded("lean", lambda: np.minimum(self._pool.shares, self.lean))
+
+    def _bounded(self, name: str, per_gpu: Callable[[], NDArray[np.int64]]) -> NDArray[np.int64]:
+        known = self._shares.get(name)
+        if known is None:
+            high = [_ANY if most is None else most for most in self._kind.high]
+            known = np.maximum(np.minimum(per_gpu(), high), np.maximum(1, self._kind.low))
+            if len(known) == 1:  # a row for each node of a large pool would be much to keep for each kind
+                self._shares[name] = known
+        return known
 
     def floor(self, nodes: Iterable[int]) -> Vector:
         """The least that is as fast as the proportional share on these nodes.

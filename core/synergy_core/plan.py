@@ -220,10 +220,12 @@ def _of_planned(packing: Packing, config: PlanConfig, speeds: Speeds) -> Iterabl
         if config.mode == "fill" and running is not None and unchanged:
             yield running
             continue
-        threads = least_percent(pool.nodes[node] for node in seat.nodes)
-        part = kept_alone(contender.job, pool.gpu_type, threads)
-        speed = terms.with_threads(seat.per_gpu, part)
-        usual = terms.with_threads(pool.share_on(seat.nodes), part)
+        speed, usual = terms.steps_per_s(seat.per_gpu), terms.steps_per_s(pool.share_on(seat.nodes))
+        if pool.limits_threads:
+            threads = least_percent(pool.nodes[node] for node in seat.nodes)
+            part = kept_alone(contender.job, pool.gpu_type, threads)
+            speed = terms.with_threads(seat.per_gpu, part)
+            usual = terms.with_threads(pool.share_on(seat.nodes), part)
         estimated = speeds.is_estimated(contender.name, pool.gpu_type)
         spread = config.placement_sensitive and contender.gpus > 1 and contender.is_spread(seat.seats, pool)
         if (

@@ -44,7 +44,10 @@ class Pool:
         open_shares = [share for share, is_open in zip(self.share, self.is_open, strict=True) if is_open]
         self.best_share = larger(*(open_shares or self.share))
         self.least_share = smaller(*(open_shares or self.share))
-        self.shares = np.array(self.share, dtype=np.int64)
+        self.shares = np.array(self.share[:1] if len(set(self.share)) == 1 else self.share, dtype=np.int64)
+        """`share`, nodes x dimensions; one row where all are alike."""
+        self.limits_threads = any(node.client_thread_percent < 100 for node in self.nodes)
+        """Whether a job that shares with nobody can have less than all of a GPU's threads somewhere."""
         shared = np.array([node.replicas > 1 for node in self.nodes], dtype=bool)
         self.shared = shared if shared.any() and not shared.all() else None
         """Which nodes' GPUs several jobs may share; None where all nodes are alike in that."""

@@ -109,7 +109,11 @@ def highest_level(
 def _reached(programme: Programme, requirement: Requirement, time: Floats, low: float, high: float) -> float:
     """The largest z of which everybody has what it demands."""
     most = programme.throughput(time) * (1.0 + _SLACK) + _SLACK * programme.fastest
-    return largest(lambda z: float(((requirement(z) - most) / programme.fastest).max()), low, high)
+    short = np.flatnonzero(requirement(high) > most)  # the others have enough at any z
+    if not len(short):
+        return high
+    enough, unit = most[short], programme.fastest[short]
+    return largest(lambda z: float(((requirement(z)[short] - enough) / unit).max()), low, high)
 
 
 def _bound(requirement: Requirement, price: Floats, most: float, low: float, high: float) -> float:
@@ -120,7 +124,9 @@ def _bound(requirement: Requirement, price: Floats, most: float, low: float, hig
 def largest(excess: Callable[[float], float], low: float, high: float) -> float:
     """The largest z in [low, high] where a function that never falls is at most 0; `low` where it never is.
 
-    By the secant, which ends at once on a straight piece, and by the middle in every third step.
+    By the secant, which ends at once on a straight piece. Where one end stays, the next step is at least eight times
+    as far from the other as the last one had to be, and goes by half of the value at the end that stays (the Illinois
+    method); every fourth step goes to the middle.
     """
     over = excess(high)
     if over <= 0.0:
@@ -128,17 +134,21 @@ def largest(excess: Callable[[float], float], low: float, high: float) -> float:
     under = excess(low)
     if under > 0.0:
         return low
-    for step in range(600):
+    rose = fell = 0
+    for step in range(800):
         middle = 0.5 * (low + high)
         if middle in (low, high):
             break
-        if step % 3 < 2 and over < np.inf:
+        if step % 4 < 3 and over < np.inf:
             hair = 2.0 * float_info.epsilon * abs(low)
-            middle = min(max(low + (high - low) * (under / (under - over)), low + hair), high - hair)
-            middle = middle if low < middle < high else 0.5 * (low + high)
+            secant = low + (high - low) * (under / (under - over))
+            secant = min(max(secant, low + hair * 8.0**rose), high - hair * 8.0**fell)
+            middle = secant if low < secant < high else middle
         value = excess(middle)
         if value <= 0.0:
-            low, under = middle, value
+            low, under, over = middle, value, over * (0.5 if rose else 1.0)
+            rose, fell = rose + 1, 0
         else:
-            high, over = middle, value
+            high, over, under = middle, value, under * (0.5 if fell else 1.0)
+            rose, fell = 0, fell + 1
     return low

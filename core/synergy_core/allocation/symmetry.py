@@ -52,19 +52,22 @@ class Merged:
 
 def merge(acts: Activities, keys: Floats) -> Merged:
     """Merge jobs with equal rows of `keys` (J x K: all that the programme knows of a job but its activities)."""
+    job_class = _numbered(_hash_rows(keys))
+    if job_class.max(initial=-1) + 1 == len(keys):
+        return apart(acts, len(keys))
     first, second = acts.first, acts.second
     paired = np.arange(len(acts)) >= acts.alone
     numbers = np.stack([acts.column.astype(float), acts.scale, acts.first_rate, acts.second_rate], axis=1)
     forth, back = _hash_rows(numbers), _hash_rows(numbers[:, [0, 1, 3, 2]])
-    job_class = _numbered(_hash_rows(keys))
     while True:
         signature = _mix(job_class.astype(np.uint64))
         np.add.at(signature, first, _mix(forth ^ np.where(paired, _mix(job_class[second].astype(np.uint64)), 0)))
         np.add.at(signature, second[paired], _mix(back[paired] ^ _mix(job_class[first[paired]].astype(np.uint64))))
         refined = _numbered(_mix(signature))
-        if refined.max(initial=-1) == job_class.max(initial=-1):
-            break
+        same = refined.max(initial=-1) == job_class.max(initial=-1)
         job_class = refined
+        if same or acts.alone == len(acts):  # without pairs nothing follows from the others' classes
+            break
     merged = _merged(acts, job_class, forth, back, paired)
     if _is_equitable(acts, keys, merged):
         return merged

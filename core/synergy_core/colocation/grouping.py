@@ -7,6 +7,7 @@ memory (`team`).
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from synergy_core.colocation.rules import Rules
 from synergy_core.colocation.team import Member, member, split
@@ -69,11 +70,17 @@ class Grouping:
             if pool.shared is not None and (self._shares or self._percent[pool.gpu_type] < 100)
         ]
         self._tolerance = config.demand_tolerance
-        self._wanted = Counter[frozenset[str]]()
-        for job in snapshot.jobs:
-            self._wanted[self._types(job)] += job.gpus
+        self._jobs = snapshot.jobs
         self._fair: dict[frozenset[str], float] = {}
         self._members: dict[tuple[str, str], Member] = {}
+
+    @cached_property
+    def _wanted(self) -> Counter[frozenset[str]]:
+        """GPUs that are wanted by who may use certain types; most plans do not ask."""
+        wanted = Counter[frozenset[str]]()
+        for job in self._jobs:
+            wanted[self._types(job)] += job.gpus
+        return wanted
 
     def together(self, jobs: Sequence[Job], gpu_type: str, fractions: Sequence[float] | None = None) -> Group | None:
         """The jobs on one GPU of the type; None where they may not or cannot.

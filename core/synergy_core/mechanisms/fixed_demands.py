@@ -219,7 +219,7 @@ class FixedDemands:
     @staticmethod
     def _choose(contender: Contender, ledger: Reservations, demand: Vector | None) -> Booking | None:
         pool = ledger.pool
-        rates = contender.bounded(pool.shares) if demand is None else np.array(demand, dtype=np.int64)
+        rates = contender.on(pool).shares if demand is None else np.array(demand, dtype=np.int64)
         allowed = contender.open_nodes(pool)
         room: Rooms = np.where(allowed, ledger.room(rates), 0)
         seats = choose_for(contender, pool, room, np.arange(len(pool.nodes), dtype=np.float64))

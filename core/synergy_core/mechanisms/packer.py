@@ -67,6 +67,9 @@ class Packer:
         return self._packing
 
     def _in_order(self, contenders: list[Contender]) -> list[Contender]:
+        if len(contenders) < 2:
+            return contenders
+
         def size(contender: Contender) -> tuple[object, ...]:
             demand = self._demands.wish(contender, self._pool) or self._pool.best_share
             is_advised = contender in self._advised

@@ -27,7 +27,7 @@ class ProportionalDemands:
 
     def least_by_node(self, contender: Contender, pool: Pool) -> NDArray[np.int64]:
         """The shares of all nodes."""
-        return contender.bounded(pool.shares)
+        return contender.on(pool).shares
 
     def seats(self, packing: Packing, contenders: Sequence[Contender]) -> Mapping[Contender, Seats]:
         """None better than others."""

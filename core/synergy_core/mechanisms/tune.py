@@ -46,7 +46,7 @@ class TuneDemands:
 
     def least_by_node(self, contender: Contender, pool: Pool) -> NDArray[np.int64]:
         """The shares of all nodes without what the job surely cannot use."""
-        return contender.bounded(np.minimum(pool.shares, contender.on(pool).lean))
+        return contender.on(pool).lean_shares
 
     def seats(self, packing: Packing, contenders: Sequence[Contender]) -> Mapping[Contender, Seats]:
         """None better than others."""
