@@ -64,6 +64,13 @@ class Allocation(ApiModel):
         bool | None,
         Field(description="True where these throughputs are estimated: the job was never measured on this GPU type."),
     ] = None
+    spread: Annotated[
+        bool | None,
+        Field(
+            description="True where a placementSensitive policy gave it a place on more nodes than the fewest that "
+            "could hold it."
+        ),
+    ] = None
     shared_gpu: Annotated[SharedGPU | None, Field(description="On nodes with shared GPUs.")] = None
     reason: Annotated[str, Field(description="Why a revoked job leaves, in words.")] = ""
 

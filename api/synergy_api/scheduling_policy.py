@@ -121,12 +121,18 @@ class Profiling(ApiModel):
 
 _TIME_SHARING: Final[tuple[str, ...]] = get_args(TimeSharingPolicyName)
 _AGNOSTIC: Final = f"agnostic needs one of the policies {', '.join(_TIME_SHARING)}"
+_PLACEMENTS: Final = f"placementSensitive needs one of the policies {', '.join(_TIME_SHARING)}"
 _PAIRS: Final = f"colocation gavel needs one of the policies {', '.join(PAIRS_POLICIES)}"
 _SPEC_RULES: list[Any] = [
     {
         "rule": f"!self.agnostic || self.policy in [{', '.join(repr(name) for name in _TIME_SHARING)}]",
         "message": _AGNOSTIC,
         "fieldPath": ".agnostic",
+    },
+    {
+        "rule": f"!self.placementSensitive || self.policy in [{', '.join(repr(name) for name in _TIME_SHARING)}]",
+        "message": _PLACEMENTS,
+        "fieldPath": ".placementSensitive",
     },
     {
         "rule": f"self.colocation != 'gavel' || self.policy in [{', '.join(repr(name) for name in PAIRS_POLICIES)}]",
@@ -145,6 +151,13 @@ class SchedulingPolicySpec(ApiModel):
     agnostic: Annotated[
         bool,
         Field(description="Plan as if a job were equally fast on all GPU types; for policies that tell them apart."),
+    ] = False
+    placement_sensitive: Annotated[
+        bool,
+        Field(
+            description="Plan with what jobs of several GPUs keep of their throughput on many nodes, as measured or as "
+            "all-reduce takes over placement.linkBytesPerSecond; for the same policies as agnostic."
+        ),
     ] = False
     tenants: Annotated[
         list[TenantShare],
@@ -182,6 +195,8 @@ class SchedulingPolicySpec(ApiModel):
         """What the API server checks by rules, for specs that come without it."""
         if self.agnostic and self.policy not in _TIME_SHARING:
             raise ValueError(_AGNOSTIC)
+        if self.placement_sensitive and self.policy not in _TIME_SHARING:
+            raise ValueError(_PLACEMENTS)
         if self.colocation == "gavel" and self.policy not in PAIRS_POLICIES:
             raise ValueError(_PAIRS)
         for name, times in Counter(tenant.name for tenant in self.tenants).items():
@@ -198,6 +213,9 @@ class InForce(ApiModel):
 
     policy: Annotated[PolicyName, Field(description="Who should run.")]
     agnostic: Annotated[bool | None, Field(description="Whether plans see no difference between GPU types.")] = None
+    placement_sensitive: Annotated[
+        bool | None, Field(description="Whether plans see what jobs keep of their throughput on many nodes.")
+    ] = None
     mechanism: Annotated[MechanismName, Field(description="How CPU and memory are packed.")]
     round_seconds: Annotated[int, Field(ge=1, description="Length of a round.")]
     allocation: Annotated[

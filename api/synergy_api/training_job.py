@@ -272,6 +272,10 @@ class ServiceStatus(ApiModel):
     running_gpu_type: Annotated[str | None, Field(description="GPU type of the open run.")] = None
     attained_gpu_seconds: Annotated[float, Field(ge=0, description="GPU seconds of all closed runs.")] = 0.0
     received_seconds: Annotated[dict[str, float], Field(description="Seconds of closed runs by GPU type.")] = {}
+    spread_seconds: Annotated[
+        dict[str, float],
+        Field(description="The part of them in which its place was spread (status.allocation.spread)."),
+    ] = {}
     preemptions: Annotated[int, Field(ge=0, description="Runs that ended because the lease was not renewed.")] = 0
     failures: Annotated[int, Field(ge=0, description="Runs that failed; counts against backoffLimit.")] = 0
     refusals: Annotated[

@@ -109,8 +109,8 @@ class Contender:
         held = self.held
         if self.types is not None and held is not None and held.pool.gpu_type not in self.types:
             return False
-        if held is not None and self.lies.get(held.pool.gpu_type) == "pack" and self.is_spread(held.seats, held.pool):
-            return False
+        if held is not None and self.lies.get(held.pool.gpu_type) == "pack":
+            return self._nodes_can_be_used and len(held.seats) <= self.fewest_nodes(held.pool)
         return self._nodes_can_be_used
 
     @cached_property
@@ -196,27 +196,32 @@ class Contender:
         return np.where(self.open_nodes(pool), pool.gpus, 0)
 
     def fewest_nodes(self, pool: Pool) -> int:
-        """The smallest number of the pool's nodes that could hold it."""
+        """The smallest number of the pool's nodes that could hold it, beside the pods that are not ours."""
         found = self._fewest_nodes.get(pool.gpu_type)
         if found is None:
             found = self._fewest_nodes[pool.gpu_type] = nodes_needed(self.gpus, self.open_gpus(pool))
         return found
 
-    def is_spread(self, seats: Seats, pool: Pool) -> bool:
-        """Whether these are more nodes than the fewest that could hold it."""
-        return len(seats) > self.fewest_nodes(pool)
+    def lies_spread(self, seats: Seats, pool: Pool) -> bool:
+        """Whether these are more nodes than the fewest that could hold it, were all of the pool's nodes empty."""
+        return len(seats) > nodes_needed(self.gpus, pool.sizes)
 
-    def kept_when_spread(self, pools: Iterable[Pool]) -> Mapping[str, float]:
-        """By GPU type, what part of its speed it keeps on many nodes; only types where that makes a difference."""
-        if self.gpus == 1 or self.is_profile_run:
+    def speed_parts(self, pools: Iterable[Pool]) -> Mapping[str, tuple[float, float]]:
+        """By GPU type, what it has of its speed on the fewest nodes that could hold it, and spread; (1, 0) elsewhere.
+
+        The second part is 0 where it does not lie spread, or cannot lie otherwise: then the first says how fast it is.
+        """
+        if self.gpus == 1 or self.is_profile_run or self.job.placement not in ("auto", "spread"):
             return {}
         found = {}
         for pool in (pool for pool in pools if self.may_use(pool)):
-            fewest, most = self.fewest_nodes(pool), min(self.gpus, int((self.open_gpus(pool) > 0).sum()))
+            fewest, most = nodes_needed(self.gpus, pool.sizes), min(self.gpus, int((self.open_gpus(pool) > 0).sum()))
             if fewest < most:
                 speed = self.on(pool).proportional_steps_per_s()
                 kept = kept_when_spread(self.job, pool.gpu_type, self._link_bytes_per_s, speed, (fewest, most))
-                found.update({pool.gpu_type: kept} if kept != 1.0 else {})
+                one_way = self.job.placement == "spread" or self.fewest_nodes(pool) > fewest
+                if kept != 1.0:
+                    found[pool.gpu_type] = (kept, 0.0) if one_way else (1.0, kept)
         return found
 
     def capped(self, per_gpu: Vector) -> Vector:

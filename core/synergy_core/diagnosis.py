@@ -62,7 +62,7 @@ def choose_for(contender: Contender, pool: Pool, room: Rooms, emptiness: NDArray
     seats = choose(place, contender.gpus, room, emptiness)
     if seats is None or place != "pack":
         return seats
-    return None if contender.is_spread(seats, pool) else seats
+    return seats if len(seats) <= contender.fewest_nodes(pool) else None
 
 
 def never(contender: Contender, pools: Sequence[Pool]) -> Reason | None:

@@ -116,9 +116,9 @@ class Roster:
         contender = self.contender(job.name)
         return contender.kind.share_speeds(self._memory.pools, on_one_node=contender.placement == "consolidate")
 
-    def kept_when_spread(self, job: Job) -> Mapping[str, float]:
-        """By GPU type, what part of its speed the job keeps on many nodes; only types where that makes a difference."""
-        return self.contender(job.name).kept_when_spread(self._memory.pools)
+    def speed_parts(self, job: Job) -> Mapping[str, tuple[float, float]]:
+        """By GPU type, what the job has of its speed on the fewest nodes and spread (`Contender.speed_parts`)."""
+        return self.contender(job.name).speed_parts(self._memory.pools)
 
     def line(
         self,

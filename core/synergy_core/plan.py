@@ -166,7 +166,7 @@ def _ranking(
         aware=config.aware,
         round_s=snapshot.round_s,
         prices=_prices(memory.pools),
-        kept_when_spread=roster.kept_when_spread if config.placement_sensitive else lambda _: {},
+        speed_parts=roster.speed_parts if config.placement_sensitive else lambda _: {},
         tenants=snapshot.tenants,
         solutions=memory.solutions,
         pairs=pairs,
@@ -227,7 +227,7 @@ def _of_planned(packing: Packing, config: PlanConfig, speeds: Speeds) -> Iterabl
             speed = terms.with_threads(seat.per_gpu, part)
             usual = terms.with_threads(pool.share_on(seat.nodes), part)
         estimated = speeds.is_estimated(contender.name, pool.gpu_type)
-        spread = config.placement_sensitive and contender.gpus > 1 and contender.is_spread(seat.seats, pool)
+        spread = config.placement_sensitive and contender.gpus > 1 and contender.lies_spread(seat.seats, pool)
         if (
             running is not None
             and unchanged

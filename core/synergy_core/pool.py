@@ -29,6 +29,8 @@ class Pool:
         self.nodes = sorted(nodes, key=lambda node: node.name)
         self.index = {node.name: index for index, node in enumerate(self.nodes)}
         self.gpus = [max(0, node.gpus - node.gpus_used) for node in self.nodes]
+        self.sizes = np.array([node.gpus for node in self.nodes], dtype=np.int64)
+        """GPUs of each node, whoever holds them."""
         self.further = further_of(self.nodes)
         self.capacity = [left_on(node, self.further) for node in self.nodes]
         self.share = [

@@ -39,12 +39,14 @@ def close(
 ) -> ServiceStatus:
     """The books after the run: `ended` is when its last worker stopped (Unix seconds), `gpus` what the job held."""
     run = allocation.run
-    seconds, received = 0.0, dict(service.received_seconds)
+    seconds, received, spread = 0.0, dict(service.received_seconds), dict(service.spread_seconds)
     ran = service.running_since is not None
     if service.running_since is not None:
         seconds = max(0.0, ended - parse_time(service.running_since))
         kind = service.running_gpu_type or allocation.gpu_type
         received[kind] = round(received.get(kind, 0.0) + seconds, 3)
+        if allocation.spread:
+            spread[kind] = round(spread.get(kind, 0.0) + seconds, 3)
     failures = service.failures + (outcome.outcome == "Failed")
     refusals = _refusals(service, outcome, ran)
     preempted = ran and outcome.outcome == "Yielded" and allocation.state == "Revoked"
@@ -56,6 +58,7 @@ def close(
             "running_gpu_type": None,
             "attained_gpu_seconds": round(service.attained_gpu_seconds + seconds * gpus, 3),
             "received_seconds": received,
+            "spread_seconds": spread,
             "preemptions": service.preemptions + preempted,
             "failures": failures,
             "refusals": refusals,

@@ -133,6 +133,7 @@ FULL_POLICY: Manifest = {
     "spec": {
         "policy": "hierarchical",
         "agnostic": True,
+        "placementSensitive": True,
         "estimate": "all",
         "tenants": [{"name": "vision", "weight": 2.5, "policy": "fifo"}],
         "mechanism": "proportional",

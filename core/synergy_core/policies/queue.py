@@ -42,8 +42,8 @@ class Queue:
     """Speed of a job at its GPU-proportional share on each GPU type that could hold it; 0 where it is not known."""
     gpus_of: Mapping[str, int] = field(default_factory=dict)
     """GPUs of each type that take jobs."""
-    kept_when_spread: Callable[[Job], Mapping[str, float]] = lambda _: {}
-    """What part of its speed a job keeps on many nodes, by GPU type; only types where that is to make a difference."""
+    speed_parts: Callable[[Job], Mapping[str, tuple[float, float]]] = lambda _: {}
+    """By GPU type, what parts of its speed a job has on the fewest nodes and spread (0: never); (1, 0) elsewhere."""
     aware: bool = True
     """Whether policies over several GPU types see that they differ in speed."""
     round_s: float = 300.0

@@ -2,7 +2,7 @@
 
 Placement-sensitive (Gavel, section 3.1), a GPU type on which some job's speed hangs on where its GPUs lie has two
 columns, which share its workers: on the fewest nodes that could hold a job, and spread over many. Only such jobs have a
-speed in both. One that says itself how it is to lie has the one speed that it has there.
+speed in both. One that says itself how it is to lie, or finds room in one way only, has the one speed that it has so.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -63,14 +63,11 @@ def _with_placements(queue: Queue, jobs: Sequence[Job], speeds: Floats, types: S
     """Throughputs by column of jobs with these (J x W) on the fewest nodes, and the types of the columns beyond W."""
     near, far = speeds, np.zeros(speeds.shape)
     for row, job in enumerate(jobs):
-        for gpu_type, kept in queue.kept_when_spread(job).items() if job.gpus > 1 else ():
-            if gpu_type not in types or job.placement not in ("auto", "spread"):
-                continue
-            column = types.index(gpu_type)
-            if job.placement == "auto":
-                far[row, column] = kept * near[row, column]
-            else:
-                near[row, column] *= kept
+        for gpu_type, (together, spread_out) in queue.speed_parts(job).items() if job.gpus > 1 else ():
+            if gpu_type in types:
+                column = types.index(gpu_type)
+                far[row, column] = spread_out * near[row, column]
+                near[row, column] *= together
     spread = np.flatnonzero(far.any(axis=0))
     return np.concatenate([near, far[:, spread]], axis=1), spread
 

@@ -59,22 +59,26 @@ def sizes_of(capacities: Iterable[NodeCapacity]) -> Sizes:
     return sizes
 
 
-def spread_speed(placements: Iterable[PlacementSpeed], gpus: int, sizes: Sizes) -> float | None:
-    """Speed of a job of `gpus` on the most nodes as part of that on the fewest that could hold it, on the worst GPU
-    type.
+def spread_speeds(placements: Iterable[PlacementSpeed], gpus: int, sizes: Sizes) -> dict[str, float]:
+    """Speed of a job of `gpus` on the most nodes as part of that on the fewest that could hold it, by GPU type.
 
-    None where either is not measured well enough: what a job has on three nodes and on four says nothing of what it
-    would have on one. The fewest are those of the whole cluster; a job that its template keeps off the large nodes
-    comes to no measured speed.
+    Types where either is not measured well enough are not there: what a job has on three nodes and on four says
+    nothing of what it would have on one. The fewest are those of the whole cluster; a job that its template keeps off
+    the large nodes comes to no measured speed.
     """
     known = [one for one in placements if one.reports >= ENOUGH]
-    found = []
-    for gpu_type in {one.gpu_type for one in known}:
+    found = {}
+    for gpu_type in sorted({one.gpu_type for one in known}):
         fewest = _fewest_nodes(gpus, sizes.get(gpu_type, ()))
         own = sorted((one.nodes, one.relative_speed) for one in known if one.gpu_type == gpu_type)
         if len(own) > 1 and own[0][0] <= fewest:
-            found.append(own[-1][1] / own[0][1])
-    return min(found, default=None)
+            found[gpu_type] = own[-1][1] / own[0][1]
+    return found
+
+
+def spread_speed(placements: Iterable[PlacementSpeed], gpus: int, sizes: Sizes) -> float | None:
+    """The same on the worst GPU type; None where none is measured."""
+    return min(spread_speeds(placements, gpus, sizes).values(), default=None)
 
 
 def _fewest_nodes(gpus: int, sizes: Sequence[int]) -> int:

@@ -65,6 +65,7 @@ def _followed(policy: PolicyInForce, shares_from: SharesFrom) -> InForce:
     return InForce(
         policy=spec.policy,
         agnostic=spec.agnostic or None,
+        placement_sensitive=spec.placement_sensitive or None,
         mechanism=spec.mechanism,
         round_seconds=spec.round_seconds,
         allocation=_ALLOCATIONS.get(shares_from),

@@ -40,6 +40,7 @@ def grant(
         steps_per_second=place.steps_per_s,
         proportional_steps_per_second=place.proportional_steps_per_s,
         estimated=True if place.estimated else None,
+        spread=True if place.spread else None,
         shared_gpu=shared_gpu(place, before, on_shared_node=any(share.devices for share in workers)),
     )
 
@@ -58,6 +59,7 @@ def retune(allocation: Allocation, place: core.Allocation, capacities: Capacitie
         "steps_per_second": place.steps_per_s,
         "proportional_steps_per_second": place.proportional_steps_per_s,
         "estimated": True if place.estimated else None,
+        "spread": True if place.spread else None,
         "shared_gpu": _with_partners(allocation, place),
     }
     return _aiming_at(shares_of(place, capacities), allocation).model_copy(update=speeds)

@@ -46,7 +46,11 @@ def with_prices(policy: PolicyInForce, before: PolicyInForce, capacities: Iterab
     if not unpriced:
         return policy
     instead = before.spec if before.spec.policy not in COST_POLICIES else SchedulingPolicySpec()
-    changed: dict[str, object] = {"policy": instead.policy, "agnostic": instead.agnostic}
+    changed: dict[str, object] = {
+        "policy": instead.policy,
+        "agnostic": instead.agnostic,
+        "placement_sensitive": instead.placement_sensitive,
+    }
     if policy.spec.colocation == "gavel" and instead.policy not in PAIRS_POLICIES:
         changed["colocation"] = "auto"
     spec = policy.spec.model_copy(update=changed)
@@ -72,6 +76,7 @@ def plan_config(policy: PolicyInForce, mode: core.Mode) -> core.PlanConfig:
         mode=mode,
         colocation=spec.colocation,
         aware=not spec.agnostic,
+        placement_sensitive=spec.placement_sensitive,
         estimate=spec.estimate,
         profile_gpu_percent=spec.profiling.max_gpu_percent,
         queues=core.PriorityQueues(

@@ -92,6 +92,16 @@ def received_seconds(job: JobView, now: float) -> dict[str, float]:
     return received
 
 
+def spread_seconds(job: JobView, now: float) -> dict[str, float]:
+    """The part of `received_seconds` in which its place was spread."""
+    service, allocation = service_of(job), job.status.allocation
+    spread = dict(service.spread_seconds)
+    if allocation is not None and allocation.spread and allocation.run == service.run:
+        kind = service.running_gpu_type or allocation.gpu_type
+        spread[kind] = spread.get(kind, 0.0) + open_seconds(job, now)
+    return spread
+
+
 def waiting_seconds(job: JobView, now: float) -> float:
     """Seconds since its creation in which it neither ran nor was suspended."""
     service = service_of(job)

@@ -13,13 +13,14 @@ from synergy_api.training_job import Slo, TrainingJobStatus
 from synergy_core import model as core
 from synergy_extender.cluster.views import JobView
 from synergy_extender.leases.measured_speeds import measured_speeds
-from synergy_extender.leases.placements import Sizes, spread_speed
+from synergy_extender.leases.placements import Sizes, spread_speeds
 from synergy_extender.planning.marks import marks_of, started_s
 from synergy_extender.planning.standing import (
     attained_gpu_seconds,
     received_seconds,
     run_started,
     size_limits,
+    spread_seconds,
     steps_done,
     waiting_seconds,
 )
@@ -43,6 +44,7 @@ def training(
     marks = marks_of(job)
     cpu, memory = _bounds(job)
     tensors, progress = _tensors(job.status), job.status.progress or _NOTHING
+    far = spread_speeds(progress.placements, spec.gpus, sizes)
     return core.Job(
         name=str(job.key),
         gpus=spec.gpus,
@@ -61,10 +63,12 @@ def training(
         promoted_waiting_s=marks.promoted_waiting_seconds,
         preemption_cost_s=_preemption_cost(progress),
         skew=core.UNKNOWN_SKEW if tensors is None else tensors[0] / tensors[1],
-        spread_speed=spread_speed(progress.placements, spec.gpus, sizes),
+        spread_speed=min(far.values(), default=None),
+        spread_speeds=far,
         model_bytes=None if tensors is None else tensors[1],
         run_started_s=None if running is None else run_started(job, now),
         received_s=received_seconds(job, now),
+        received_spread_s=spread_seconds(job, now),
         sharing=spec.sharing.allowed,
         sharing_across_tenants=spec.sharing.across_tenants,
         min_throughput_fraction=spec.sharing.min_throughput_fraction,
@@ -183,6 +187,7 @@ def held(job: JobView, allocation: Allocation, partners: tuple[str, ...] = ()) -
         steps_per_s=allocation.steps_per_second,
         proportional_steps_per_s=allocation.proportional_steps_per_second,
         estimated=allocation.estimated is True,
+        spread=allocation.spread is True,
         shares_gpu_with=partners[0] if len(partners) == 1 else partners or None,
     )
 

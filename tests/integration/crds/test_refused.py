@@ -157,9 +157,19 @@ OTHERS: dict[str, tuple[Resource, samples.Manifest, str, Any, str]] = {
         "las",
         "agnostic needs one of the policies allox, finish-time-fairness,",
     ),
+    "placements without an allocation matrix": (
+        SCHEDULING_POLICIES,
+        {**samples.FULL_POLICY, "spec": {**samples.FULL_POLICY["spec"], "agnostic": False}},
+        "spec.policy",
+        "las",
+        "placementSensitive needs one of the policies allox, finish-time-fairness,",
+    ),
     "pairs without an allocation matrix": (
         SCHEDULING_POLICIES,
-        {**samples.FULL_POLICY, "spec": {**samples.FULL_POLICY["spec"], "agnostic": False, "policy": "las"}},
+        {
+            **samples.FULL_POLICY,
+            "spec": {**samples.FULL_POLICY["spec"], "agnostic": False, "placementSensitive": False, "policy": "las"},
+        },
         "spec.colocation",
         "gavel",
         "colocation gavel needs one of the policies fifo, finish-time-fairness,",

@@ -134,14 +134,29 @@ def test_only_jobs_whose_speed_hangs_on_where_they_lie_have_two_columns() -> Non
         _flat("one", 1, 8.0),
         _flat("alike", 2, 8.0),
     ]
-    kept = {"split": {"V100": 0.5}, "spread": {"V100": 0.25}, "close": {"V100": 0.5}, "one": {"V100": 0.5}, "alike": {}}
-    queue = Queue(0.0, tuple(jobs), lambda _: 8.0, kept_when_spread=lambda job: kept[job.name])
+    parts = {"split": {"V100": (1.0, 0.5)}, "spread": {"V100": (0.25, 0.0), "T4": (1.0, 0.5)}}
+    queue = Queue(0.0, tuple(jobs), lambda _: 8.0, speed_parts=lambda job: parts.get(job.name, {}))
     free, speeds = {"K80": 12, "V100": 12}, {one.name: {"V100": 8.0} for one in jobs}
     made = problem_of(queue, jobs, speeds, free)
     assert made.columns == ("K80", "V100", "V100_unconsolidated")
     assert made.column_type.tolist() == [0, 1, 1]
     assert made.throughputs[:, 1:].tolist() == [[8.0, 4.0], [2.0, 0.0], [8.0, 0.0], [8.0, 0.0], [8.0, 0.0]]
     assert problem_of(queue, jobs[1:], speeds, free).columns == ("K80", "V100")
+
+
+def test_where_others_leave_no_room_to_lie_together_a_job_counts_as_slow_as_it_is() -> None:
+    """Pods of others hold two GPUs of each V100 node: on K80s, half as fast, the job is faster."""
+    taken = [node(f"n{index}", 4, gpus_used=2) for index in range(2)]
+    nodes = [*taken, node("k", 4, gpu_type="K80")]
+    profiles = {
+        gpu_type: Profile(cpu_millis=(1000,), memory_bytes=(GIB,), steps_per_s=((speed,),))
+        for gpu_type, speed in (("V100", 10.0), ("K80", 5.0))
+    }
+    slow = _flat("slow", 4, spread_speed=0.3, profiles=profiles, gpu_types=("V100", "K80"))
+    assert places(_plan(nodes, slow)) == {"slow": {"k": 4}}
+    assert places(_plan(nodes, slow, placement_sensitive=False)) == {"slow": {"n0": 2, "n1": 2}}
+    (given,) = _plan(taken, slow).allocations
+    assert given.spread, "by the sizes of the nodes, whoever holds their GPUs"
 
 
 def test_in_a_settling_round_time_that_a_job_lay_spread_is_not_time_on_the_fewest_nodes() -> None:

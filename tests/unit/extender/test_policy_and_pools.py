@@ -85,9 +85,9 @@ def test_pairs_by_the_allocation_matrix_are_planned(policy: str) -> None:
 
 @pytest.mark.parametrize("policy", get_args(TimeSharingPolicyName))
 def test_every_policy_over_several_gpu_types_is_one_that_the_planner_has(policy: str) -> None:
-    spec = SchedulingPolicySpec.model_validate({"policy": policy, "agnostic": True})
+    spec = SchedulingPolicySpec.model_validate({"policy": policy, "agnostic": True, "placementSensitive": True})
     config = plan_config(PolicyInForce(spec), "round")
-    assert (config.policy, config.aware) == (policy, False)
+    assert (config.policy, config.aware, config.placement_sensitive) == (policy, False, True)
     assert policy in time_shares.NAMES
     assert (policy in COST_POLICIES) == (policy in time_shares.BY_COST)
 
@@ -96,6 +96,7 @@ def test_every_policy_over_several_gpu_types_is_one_that_the_planner_has(policy:
     ("spec", "problem"),
     [
         ({"agnostic": True}, "spec: agnostic needs one of the policies allox"),
+        ({"placementSensitive": True}, "spec: placementSensitive needs one of the policies allox"),
         ({"policy": "las", "colocation": "gavel"}, "spec: colocation gavel needs one of the policies fifo, "),
         ({"policy": "hierarchical", "tenants": [{"name": "a"}, {"name": "a"}]}, "spec: tenants name a 2 times"),
         ({"policy": "hierarchical", "tenants": [{"name": "a", "weight": -1}]}, "spec.tenants.0.weight: "),
@@ -115,18 +116,23 @@ def test_a_policy_by_cost_needs_the_price_of_every_gpu() -> None:
         return read_pools([{"metadata": {"name": str(place)}, "spec": one} for place, one in enumerate(spec)])[0]
 
     nodes = [node_object(f"n{name}", gpu_type=name) for name in ("K80", "V100")]
-    asked = PolicyInForce(SchedulingPolicySpec.model_validate({"policy": "min-cost-slo", "roundSeconds": 40}))
+    spec = {"policy": "min-cost-slo", "roundSeconds": 40, "placementSensitive": True}
+    asked = PolicyInForce(SchedulingPolicySpec.model_validate(spec))
     before = PolicyInForce(SchedulingPolicySpec.model_validate({"policy": "makespan", "agnostic": True}))
     assert with_prices(asked, before, node_capacities(nodes, pools("K80", "V100"))) == asked
     capacities = node_capacities(nodes, pools("K80"))
     found = with_prices(asked, before, capacities)
     assert (found.spec.policy, found.spec.agnostic, found.spec.round_seconds) == ("makespan", True, 40)
+    assert not found.spec.placement_sensitive, "as the policy that serves says"
     assert with_prices(asked, found, capacities) == found, "the next pass too"
     assert with_prices(asked, asked, capacities).spec.policy == "las"
     assert with_prices(before, asked, capacities) == before
     pairs = PolicyInForce(asked.spec.model_copy(update={"colocation": "gavel"}))
     stand_ins = [with_prices(pairs, one, capacities).spec for one in (before, pairs)]
     assert [(one.policy, one.colocation) for one in stand_ins] == [("makespan", "gavel"), ("las", "auto")]
+    seeing = PolicyInForce(asked.spec.model_copy(update={"policy": "makespan"}))
+    told = written({"metadata": {"name": "default"}, "spec": {}}, seeing)["status"]["inForce"]
+    assert told["placementSensitive"] is True
     item = {"metadata": {"name": "default"}, "spec": {"policy": "min-cost-slo"}}
     status = written(item, found)["status"]
     assert (status["inForce"]["policy"], status["inForce"]["agnostic"]) == ("makespan", True)

@@ -110,6 +110,20 @@ def test_the_job_runs_once_every_worker_does() -> None:
     assert [worker.state for worker in world.status.workers] == ["Running", "Running"]
 
 
+def test_the_time_of_a_run_whose_place_was_spread_is_counted_as_such() -> None:
+    world = two_workers()
+    assert world.status.allocation is not None
+    world.allocate(**{**world.status.allocation.to_wire(), "spread": True})
+    world.run_all()
+    world.wait(50)
+    for rank in range(2):
+        world.exit(f"job-1-{rank}", 0)
+    world.settle()
+    service = world.status.service
+    assert service is not None
+    assert service.received_seconds == service.spread_seconds == {"V100": 50.0}
+
+
 def test_a_job_is_done_when_all_workers_ended_with_zero() -> None:
     world = two_workers()
     world.run_all()
