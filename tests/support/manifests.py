@@ -11,6 +11,7 @@ MATRIX: Manifest = {
     "cpuMillis": [3000, 12000],
     "memoryBytes": [2**33, 2**36],
     "stepsPerSecond": [[1, 1.5], [1.9, 2.4]],
+    "clientThreadPercent": 50,
 }
 POINT: Manifest = {
     "gpuType": "V100",
@@ -30,6 +31,7 @@ POINT: Manifest = {
     "gpuCompute": 0.6,
     "gpuBandwidth": 0.4,
     "gpuMemoryBytes": 2**33,
+    "clientThreadPercent": 50,
     "runs": [{"stepsPerSecond": 1.5, "relativeError": 0.01, "job": "job-1-p3000"}],
     "job": "job-1-p3000",
     "measuredAt": "2026-11-21T10:00:00Z",

@@ -181,6 +181,7 @@ def _kinds(
         job = jobs[index]
         kind = (
             id(job.profiles),
+            tuple(sorted(job.measured)),
             tuple(sorted(job.usage.items())),
             job.tenant,
             job.sharing_across_tenants,

@@ -11,6 +11,7 @@ from support.snapshots import GIB
 from synergy_core.colocation.rules import Rules
 from synergy_core.colocation.threads import ceiling, least_percent
 from synergy_core.colocation.usage import Usage
+from synergy_core.memory import Memory
 from synergy_core.model import Allocation, Job, Node, Plan, PlanConfig, Profile, Shared, Snapshot
 from synergy_core.plan import plan
 
@@ -141,6 +142,15 @@ def test_who_was_measured_under_a_limit_without_a_matrix_keeps_as_much_of_it_as_
     result = planned([job("a", **known), job("b")], [node("n", clients=2)], config)
     assert [one.steps_per_s for one in result.allocations] == pytest.approx([slow] * 2)
     assert all(one.partners for one in result.allocations)
+
+
+def test_a_caller_s_memory_knows_who_was_measured_meanwhile() -> None:
+    memory = Memory()
+    own: dict[str, Any] = {"profiles": {}, "gpu_types": ("V100",)}
+    for measured in ({}, {"V100": 1.0}):  # as fast as it was taken to be before
+        jobs = tuple(job(name, measured=measured, **own) for name in "ab")
+        snapshot = Snapshot(nodes=(node("n", clients=2),), jobs=jobs)
+        assert plan(snapshot, X, memory) == plan(snapshot, X)
 
 
 @pytest.mark.parametrize("config", [AUTO, X])
