@@ -230,7 +230,10 @@ def test_a_policy_without_a_matrix_has_no_such_form() -> None:
 def test_every_promise_is_kept_whatever_the_order_and_the_memory(
     snapshot: Snapshot, config: PlanConfig, rng: random.Random
 ) -> None:
-    priced = replace(snapshot, nodes=tuple(replace(one, price_per_hour=1.0) for one in snapshot.nodes))
+    mixed = {"A100": 1.4, "V100": 0.3}
+    known = tuple(replace(one, spread_speeds=mixed if one.skew > 0.5 else {}) for one in snapshot.jobs)
+    priced_nodes = tuple(replace(one, price_per_hour=1.0) for one in snapshot.nodes)
+    priced = replace(snapshot, nodes=priced_nodes, jobs=known)
     made = plan(priced, config)
     promises.all_promises(priced, made, fill=config.mode == "fill")
     jobs = list(priced.jobs)

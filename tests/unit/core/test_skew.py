@@ -1,5 +1,6 @@
 """Who lies close together: jobs with one large tensor on the fewest nodes, others on what is left (section 3.3)."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -76,6 +77,8 @@ def test_what_was_measured_beats_the_guess() -> None:
     sensitive = job("sensitive", 2, skew=RESNET, spread_speed=0.6)
     given, why = _place(sensitive, busy=(3, 3))
     assert (given, why) == ({}, {"sensitive": "WouldBeSpread"})
+    by_type = replace(sensitive, spread_speed=None, spread_speeds={"T4": 1.2, "V100": 0.6})
+    assert _place(by_type, busy=(3, 3))[1] == {"sensitive": "WouldBeSpread"}, "the worst type counts"
 
 
 def test_what_the_job_says_itself_beats_both_and_without_a_limit_nothing_is_guessed() -> None:
