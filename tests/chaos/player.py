@@ -119,6 +119,8 @@ class Player:
     def _worker(self, pod: Object, *, gone: bool) -> None:
         gang = self._gang(pod)
         rank = int(pod["metadata"]["labels"][names.LABEL_RANK])
+        if not pod["spec"].get("nodeName"):
+            return  # none of its containers has run: if it goes, nobody hears a SIGTERM, and another takes its place
         if gone:
             if not self._kubelet.has_ended(pod):
                 self._gone(gang, rank)
