@@ -53,7 +53,8 @@ class PartialProfiles:
         workers = allocation.workers
         amounts = sum(worker.cpu_millis for worker in workers), sum(worker.memory_bytes for worker in workers)
         threads = least_percent(self._nodes[worker.node] for worker in workers)
-        return known[1].at(amounts) * ceiling(run.task.usage.get(allocation.gpu_type), threads)
+        most = ceiling(run.task.usage.get(allocation.gpu_type), threads) * known[1].best
+        return min(known[1].at(amounts), most)
 
     def learn(self, running: Iterable[Run]) -> bool:
         """Note what jobs do on types whose matrices are not shown; whether anything is new."""

@@ -53,6 +53,22 @@ def test_what_is_measured_on_a_limited_gpu_has_the_limit_in_it() -> None:
     assert all(speed == pytest.approx(0.625) for speed in run.job.measured.values())
 
 
+def test_who_is_held_up_by_its_cpu_loses_nothing_to_the_limit() -> None:
+    """At its share of CPU the job has half of its best speed, for which half of the threads are enough."""
+    matrix = replace(flat_profile(2.0), cpu_millis=(1, 10**9), steps_per_s=((1.0,), (2.0,)))
+    usage = dict.fromkeys(TYPES, Usage(compute=1.0, bandwidth=0.1, model="odd-0"))
+    pools = tuple(replace(pool, client_thread_percent=50) for pool in _cluster().pools)
+    table = ProfileTable(SPEEDS.keys(), lambda *_: matrix, {})
+    workload = build_workload([traced("j", 0.0, 4000, model="odd-0")], table, Cluster(pools))
+    tasks = tuple(replace(task, usage=usage) for task in workload.tasks)
+    seconds = []
+    for most in (None, 1):
+        how = Options(policy="max-min-fairness", mechanism="proportional", measured_types=most)
+        (run,) = simulate(replace(workload, tasks=tasks), how).runs
+        seconds.append(run.held_s)
+    assert seconds[0] == pytest.approx(seconds[1])
+
+
 def test_a_model_is_shown_on_so_many_types_and_different_models_on_different_ones() -> None:
     jobs = [traced(f"{model}-{copy}", 0.0, 10, model=model) for model in SPEEDS for copy in (1, 2)]
     tasks = build_workload(jobs, TABLE, _cluster()).tasks
