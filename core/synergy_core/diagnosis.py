@@ -96,6 +96,8 @@ def _fits_empty(contender: Contender, pool: Pool) -> bool:
     per_gpu = _promises(contender, pool)
     afforded = (np.array(pool.capacity, dtype=np.int64) // np.maximum(1, per_gpu)).min(axis=1)
     room = np.where(contender.open_nodes(pool), np.minimum(pool.gpus, afforded), 0)
+    if contender.lies.get(pool.gpu_type) == "pack":  # what the policy wants this round; it may lie anyhow
+        return int(room.sum()) >= contender.gpus
     return choose_for(contender, pool, room, room.astype(np.float64)) is not None
 
 

@@ -18,6 +18,9 @@ from synergy_core.model import Job, Placement, PlanConfig
 
 WORTH_PACKING = 0.95
 """A job that keeps this part of its speed when spread need not wait for few nodes."""
+_MOST_DIFFERENT = 1e6
+"""Times as fast that a job can be in one way of lying as in the other; more is no measurement, and no number to solve
+with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,5 +67,6 @@ def kept_when_spread(
         if link_bytes_per_s is None or job.model_bytes is None or steps_per_s <= 0.0:
             return 1.0
         near, far = (spread_speed(job.model_bytes, steps_per_s, link_bytes_per_s, count) for count in nodes)
-        known = far / near
+        known = far / near if near > 0.0 else 1.0
+    known = min(max(known, 1.0 / _MOST_DIFFERENT), _MOST_DIFFERENT)
     return 1.0 if WORTH_PACKING <= known <= 1.0 / WORTH_PACKING else known

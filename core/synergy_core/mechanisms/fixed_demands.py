@@ -78,13 +78,13 @@ class FixedDemands:
 
     def outcome(self) -> Outcome:
         """What was decided."""
+        self._spread_those_who_wait()
         packings = []
         for pool in self._round.pools:
             packing = Packing(PoolSelection(self._decided[pool.gpu_type]))
             for contender, booking in self._seated[pool.gpu_type].items():
                 packing.seat(contender, booking, booking)
             packings.append(packing)
-        self._waiting.sort(key=lambda entry: entry[0].rank)
         return Outcome(packings, self._waiting)
 
     def reservations(self, pool: Pool) -> Reservations:
@@ -210,6 +210,28 @@ class FixedDemands:
                 return True
         return self._displaces and any(self._displace(contender, pool) for pool in pools)
 
+    def _spread_those_who_wait(self) -> None:
+        """Let jobs that the policy wants to lie on the fewest nodes have GPUs anywhere that nobody else took."""
+        self._waiting.sort(key=lambda entry: entry[0].rank)
+        self._waiting = [
+            (contender, reason)
+            for contender, reason in self._waiting
+            if "pack" not in contender.lies.values() or not self._enters_anyhow(contender)
+        ]
+
+    def _enters_anyhow(self, contender: Contender) -> bool:
+        close, contender.lies = contender.lies, dict.fromkeys(contender.lies, "auto")
+        held = contender.held
+        if held is not None and contender.place_is_there:
+            wanted = self._wanted_in_place(contender, held)
+            if self._all[held.pool.gpu_type].fits(wanted):
+                self.seat(contender, held.pool, wanted)
+                return True
+        if self._enters(contender, fastest_first(contender, self._round.pools)):
+            return True
+        contender.lies = close
+        return False
+
     def _find(self, contender: Contender, pool: Pool, ledger: Reservations) -> Booking:
         demand = self.demand(contender, pool)
         if ledger.unheld < contender.gpus:
@@ -278,12 +300,13 @@ class FixedDemands:
         return choose_for(contender, pool, free, free.astype(np.float64)) is not None
 
 
-_Like = tuple[Kind, Placement, tuple[str, ...] | None, tuple[str, ...] | None]
-"""What decides where a job fits: its kind, its placement, and the nodes and GPU types that it may use."""
+_Like = tuple[Kind, Placement, tuple[tuple[str, Placement], ...], tuple[str, ...] | None, tuple[str, ...] | None]
+"""What decides where a job fits: its kind, its placement, how it is to lie by GPU type, and the nodes and GPU types
+that it may use."""
 
 
 def _like(contender: Contender) -> _Like:
-    return contender.kind, contender.placement, contender.job.nodes, contender.types
+    return contender.kind, contender.placement, tuple(contender.lies.items()), contender.job.nodes, contender.types
 
 
 def _pool_of(contender: Contender) -> Pool:

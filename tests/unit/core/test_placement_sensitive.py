@@ -93,14 +93,42 @@ def test_who_is_faster_when_spread_takes_what_is_left_over(mechanism: str) -> No
     assert places(result)["wide"] == {"n2": 2}
 
 
-@pytest.mark.parametrize("mechanism", ["greedy", "drf", "tetris", "drf-tune", "tetris-tune"])
-def test_mechanisms_with_fixed_demands_wait_for_the_fewest_nodes(mechanism: str) -> None:
+@pytest.mark.parametrize("mechanism", ["proportional", "greedy", "drf", "tetris", "drf-tune", "tetris-tune"])
+def test_every_mechanism_lets_gpus_serve_spread_rather_than_not_at_all_and_takes_them_from_nobody(
+    mechanism: str,
+) -> None:
     busy = [_kept(f"kept{index}", f"n{index}", 2) for index in range(3)]
-    result = _plan(FOUR, *busy, _flat("slow", 4, spread_speed=0.3), mechanism=mechanism)
-    if mechanism.endswith("tune"):
-        assert len(places(result)["slow"]) == 2
-    else:
-        assert reasons(result)["slow"] == "WouldBeSpread"
+    slow = _flat("slow", 4, spread_speed=0.3)
+    result = _plan(FOUR, *busy, slow, mechanism=mechanism)
+    (given,) = [one for one in result.allocations if one.job == "slow"]
+    assert len(given.workers) == 2
+    assert given.spread
+    again = _plan(FOUR, *busy, replace(slow, running=given), mechanism=mechanism)
+    assert places(again)["slow"] == places(result)["slow"]
+    assert not again.preempted, "where nothing is better it stays"
+    there_is_room = _plan(FOUR, *busy[:2], replace(slow, running=given), mechanism=mechanism)
+    assert len(places(there_is_room)["slow"]) == 1
+
+
+@pytest.mark.parametrize("mechanism", ["proportional", "greedy"])
+def test_who_fits_spread_only_is_not_told_that_it_asks_for_too_much(mechanism: str) -> None:
+    busy = [_kept(f"kept{index}", f"n{index}", 4) for index in range(2)]
+    hungry = _flat("hungry", 4, spread_speed=0.3, cpu_millis_min=20_000)  # more than one node has
+    assert reasons(_plan(FOUR, *busy, hungry, mechanism=mechanism))["hungry"] == "NoFreeCPUOrMemory"
+    assert reasons(_plan(FOUR[:1], hungry, mechanism=mechanism))["hungry"] == "MinimumTooLarge"
+    assert len(places(_plan(FOUR, hungry))["hungry"]) == 2
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+@pytest.mark.parametrize("told", [{"spread_speed": 1.7e308}, {"spread_speed": 5e-324}, {"model_bytes": 10**18}])
+@pytest.mark.parametrize("policy", ["max-min-fairness", "min-cost-slo", "finish-time-fairness"])
+def test_differences_that_no_measurement_can_show_do_not_stop_a_plan(told: dict[str, Any], policy: str) -> None:
+    nodes = [replace(one, price_per_hour=1.0) for one in FOUR]
+    jobs = [_flat(name, gpus, **told) for name, gpus in (("one-node", 4), ("two-nodes", 8))]
+    spread = _flat("spread", 2, placement="spread", **told)
+    result = _plan(nodes, *jobs, spread, policy=policy, link_bytes_per_s=1e-300)
+    assert result.allocations
+    assert not result.shares_from
 
 
 def test_by_type_a_job_lies_as_it_is_faster_there() -> None:
