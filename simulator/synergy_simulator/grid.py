@@ -5,7 +5,8 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
 
-from synergy_simulator.engine import Options, simulate
+from synergy_simulator.engine import simulate
+from synergy_simulator.options import Options
 from synergy_simulator.report.summary import Summary, summarize
 from synergy_simulator.workload import Workload
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from synergy_simulator.engine import Outcome
+from synergy_simulator.outcome import Outcome
 from synergy_simulator.run import Run
 
 PER_JOB_COLUMNS = ("job_id", "arrival_s", "start_s", "finish_s", "jct_s", "queue_s", "gpu_s", "preemptions")

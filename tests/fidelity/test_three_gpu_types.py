@@ -21,10 +21,11 @@ from support.fake_training import FakeTraining
 from support.jobs import GIB, matrix, restricted_template, submit
 from support.waiting import eventually
 from synergy_kube import KubeClient
-from synergy_simulator.engine import Options, simulate
+from synergy_simulator.engine import simulate
 from synergy_simulator.gavel_mix import TYPES, built_in_speeds, drawn
 from synergy_simulator.inputs.traces import TraceJob
 from synergy_simulator.metrics import Metrics, metrics_of
+from synergy_simulator.options import Options
 from synergy_simulator.reproductions.gavel_common import cluster
 from synergy_simulator.workload import build_workload
 

@@ -16,7 +16,7 @@ import click
 from synergy_cli.errors import BadInputError
 from synergy_cli.simulation.options import bad_input
 from synergy_cli.text_table import text_table
-from synergy_simulator.engine import Options, simulate
+from synergy_simulator.engine import simulate
 from synergy_simulator.gavel_mix import built_in_speeds
 from synergy_simulator.gavel_mix import drawn as gavel_drawn
 from synergy_simulator.generator import PHILLY, SINGLE, Split, generate, with_models
@@ -25,6 +25,7 @@ from synergy_simulator.inputs.profiles import ProfileTable, read_profiles
 from synergy_simulator.inputs.traces import TraceJob, read_trace
 from synergy_simulator.metrics import metrics_of
 from synergy_simulator.models import built_in_profiles
+from synergy_simulator.options import Options
 from synergy_simulator.reproductions.gavel_common import cluster as gavel_cluster
 from synergy_simulator.workload import Workload, build_workload
 

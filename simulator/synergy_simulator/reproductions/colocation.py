@@ -11,10 +11,10 @@ from dataclasses import dataclass, replace
 from synergy_core.colocation.measurement import Observation
 from synergy_core.colocation.usage import Usage
 from synergy_core.model import ColocationMode, Profile
-from synergy_simulator.engine import Options
 from synergy_simulator.grid import Case
 from synergy_simulator.inputs.clusters import Cluster, Pool
 from synergy_simulator.inputs.profiles import GIB
+from synergy_simulator.options import Options
 from synergy_simulator.report.summary import Summary
 from synergy_simulator.reproductions.common import Findings, Inputs
 from synergy_simulator.sharing import Truth

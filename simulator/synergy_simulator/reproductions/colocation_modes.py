@@ -9,11 +9,11 @@ from itertools import product
 from typing import Final
 
 from synergy_core.model import ColocationMode
-from synergy_simulator.engine import Options
 from synergy_simulator.generator import SINGLE, Split
 from synergy_simulator.grid import Case
 from synergy_simulator.inputs.clusters import Cluster, Pool
 from synergy_simulator.models import built_in_profiles
+from synergy_simulator.options import Options
 from synergy_simulator.reproductions.common import Findings, Inputs, avg_h
 from synergy_simulator.sharing import BUILT_IN
 from synergy_simulator.workload import Workload, build_workload, with_usages

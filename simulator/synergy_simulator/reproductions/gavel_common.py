@@ -5,11 +5,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-from synergy_simulator.engine import Options
 from synergy_simulator.gavel_mix import PRICES, TYPES, built_in_speeds, drawn
 from synergy_simulator.inputs.clusters import Cluster, Pool
 from synergy_simulator.inputs.profiles import ProfileTable, read_profiles
 from synergy_simulator.inputs.traces import TraceJob, read_trace
+from synergy_simulator.options import Options
 from synergy_simulator.reproductions.common import Inputs
 from synergy_simulator.workload import Workload, build_workload
 

@@ -12,9 +12,10 @@ from synergy_core.collector import collector_paused
 from synergy_core.memory import Memory
 from synergy_core.model import Job, PlanConfig, Snapshot
 from synergy_core.plan import plan
-from synergy_simulator.engine import Options, simulate
+from synergy_simulator.engine import simulate
 from synergy_simulator.generator import SINGLE, Split
 from synergy_simulator.inputs.clusters import homogeneous
+from synergy_simulator.options import Options
 from synergy_simulator.reproductions.common import Findings, Inputs, mean
 
 SPLITS = (Split(20, 70, 10), Split(33, 33, 33), Split(50, 0, 50))

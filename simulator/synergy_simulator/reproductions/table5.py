@@ -1,10 +1,10 @@
 """Table 5: 32 GPUs on 4 servers, a static trace under FIFO and a dynamic one under SRTF."""
 
-from synergy_simulator.engine import Options
 from synergy_simulator.generator import SINGLE, Split
 from synergy_simulator.grid import Case
 from synergy_simulator.inputs.clusters import homogeneous
 from synergy_simulator.inputs.traces import TraceJob
+from synergy_simulator.options import Options
 from synergy_simulator.reproductions.common import HOUR, Findings, Inputs, scaled
 
 PAPER = {

@@ -6,9 +6,9 @@ from typing import Any, Final
 
 from synergy_core.model import PriorityQueues
 from synergy_core.policies.learned_thresholds import learned_thresholds
-from synergy_simulator.engine import Options
 from synergy_simulator.grid import Case
 from synergy_simulator.inputs.clusters import Cluster, Pool
+from synergy_simulator.options import Options
 from synergy_simulator.report.summary import Summary
 from synergy_simulator.reproductions.common import Inputs
 from synergy_simulator.tiresias_mix import production_like, scaled_down

@@ -7,12 +7,12 @@ jobs' speeds on the types where.
 from typing import Any, Final
 
 from synergy_core.model import PriorityQueues
-from synergy_simulator.engine import Options
 from synergy_simulator.generator import PHILLY, Split
 from synergy_simulator.grid import Case
 from synergy_simulator.inputs.clusters import Cluster, Pool
 from synergy_simulator.inputs.profiles import ProfileTable
 from synergy_simulator.models import built_in_profiles
+from synergy_simulator.options import Options
 from synergy_simulator.reproductions.common import HOUR, Findings, Inputs, avg_h
 from synergy_simulator.workload import Workload, build_workload
 

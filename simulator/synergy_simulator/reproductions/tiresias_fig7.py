@@ -1,10 +1,12 @@
 """Tiresias' figure 7: three jobs on two GPUs under SRSF, 2D-Gittins and 2D-LAS, round by round."""
 
 from synergy_core.model import PriorityQueues
-from synergy_simulator.engine import Options, Outcome, simulate
+from synergy_simulator.engine import simulate
 from synergy_simulator.inputs.clusters import Cluster, Pool
 from synergy_simulator.inputs.errors import Place
 from synergy_simulator.inputs.traces import TraceJob
+from synergy_simulator.options import Options
+from synergy_simulator.outcome import Outcome
 from synergy_simulator.reproductions.common import Findings, Inputs
 from synergy_simulator.workload import build_workload
 

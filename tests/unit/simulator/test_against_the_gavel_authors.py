@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 
 from support import papers
-from synergy_simulator.engine import Options, simulate
+from synergy_simulator.engine import simulate
 from synergy_simulator.inputs.profiles import read_profiles
 from synergy_simulator.inputs.traces import read_trace
 from synergy_simulator.metrics import Metrics, metrics_of
+from synergy_simulator.options import Options
 from synergy_simulator.reproductions.gavel_common import cluster
 from synergy_simulator.workload import build_workload
 

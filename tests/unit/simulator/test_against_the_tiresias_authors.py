@@ -8,10 +8,11 @@ import pytest
 
 from support import papers
 from synergy_core.model import PriorityQueues
-from synergy_simulator.engine import Options, simulate
+from synergy_simulator.engine import simulate
 from synergy_simulator.inputs.clusters import read_cluster
 from synergy_simulator.inputs.traces import read_trace
 from synergy_simulator.metrics import metrics_of
+from synergy_simulator.options import Options
 from synergy_simulator.workload import Workload, build_workload
 
 pytestmark = pytest.mark.papers

@@ -11,9 +11,10 @@ from support.simulation import flat, native, server, simulated, times, traced
 from synergy_core.model import PriorityQueues
 from synergy_core.policies import POLICIES
 from synergy_core.policies.time_shares import BY_COST
-from synergy_simulator.engine import Options, simulate
+from synergy_simulator.engine import simulate
 from synergy_simulator.inputs.traces import TraceJob
 from synergy_simulator.metrics import job_rows
+from synergy_simulator.options import Options
 from synergy_simulator.workload import build_workload
 
 

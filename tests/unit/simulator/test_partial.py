@@ -8,10 +8,12 @@ import pytest
 from support.simulation import traced
 from synergy_core.colocation.usage import Usage
 from synergy_core.model import Profile
-from synergy_simulator.engine import Options, Outcome, simulate
+from synergy_simulator.engine import simulate
 from synergy_simulator.inputs.clusters import Cluster, Pool
 from synergy_simulator.inputs.profiles import ProfileTable, flat_profile
 from synergy_simulator.inputs.traces import TraceJob
+from synergy_simulator.options import Options
+from synergy_simulator.outcome import Outcome
 from synergy_simulator.partial import PartialProfiles
 from synergy_simulator.workload import build_workload
 

@@ -9,7 +9,9 @@ from hypothesis import strategies as st
 
 from support.simulation import flat, server, traced
 from synergy_core.model import PlanConfig, PriorityQueues, Snapshot
-from synergy_simulator.engine import Options, Outcome, simulate
+from synergy_simulator.engine import simulate
+from synergy_simulator.options import Options
+from synergy_simulator.outcome import Outcome
 from synergy_simulator.workload import Workload, build_workload
 
 MIB = 1 << 20

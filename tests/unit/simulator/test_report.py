@@ -7,9 +7,9 @@ from xml.etree import ElementTree
 import pytest
 
 from support.simulation import flat, server, simulated, traced
-from synergy_simulator.engine import Options
 from synergy_simulator.grid import Case, label_of, run_all
 from synergy_simulator.metrics import metrics_of
+from synergy_simulator.options import Options
 from synergy_simulator.report.chart import Line, line_chart, ticks
 from synergy_simulator.report.gantt import gantt
 from synergy_simulator.report.page import page

@@ -7,11 +7,13 @@ import pytest
 
 from synergy_core.colocation.usage import Usage
 from synergy_core.model import ColocationMode, Job, Profile
-from synergy_simulator.engine import Options, Outcome, simulate
+from synergy_simulator.engine import simulate
 from synergy_simulator.inputs.clusters import Cluster, Pool
 from synergy_simulator.inputs.errors import InputError
 from synergy_simulator.inputs.profiles import GIB
 from synergy_simulator.metrics import metrics_of
+from synergy_simulator.options import Options
+from synergy_simulator.outcome import Outcome
 from synergy_simulator.reproductions.colocation import Fixed
 from synergy_simulator.sharing import Truth, read_usages
 from synergy_simulator.workload import Task, Workload
