@@ -120,6 +120,7 @@ def never_slower_than_proportional(snapshot: Snapshot, plan: Plan) -> None:
             or job.memory_bytes_max
             or job.further_max
             or a == job.running
+            or _keeps_its_place(job, a)
         ):
             continue
         profile = job.profiles.get(a.gpu_type)
@@ -133,6 +134,12 @@ def never_slower_than_proportional(snapshot: Snapshot, plan: Plan) -> None:
         usual = proportional_speed(snapshot, job, a)
         assert np.isclose(a.proportional_steps_per_s, usual, rtol=1e-9, atol=1e-12)
         assert a.steps_per_s >= usual * (1 - 1e-9), a
+
+
+def _keeps_its_place(job: Job, a: Allocation) -> bool:
+    """Whether it stays with just what it holds, as who may not be moved does on a node that has changed since: its
+    share there may be another one now."""
+    return not job.preemptible and job.running is not None and set(a.workers) == set(job.running.workers)
 
 
 def bounds_kept(snapshot: Snapshot, plan: Plan) -> None:

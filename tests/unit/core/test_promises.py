@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from support import promises
+from support import planning, promises
 from support.snapshots import configs, filling_configs, fungible_configs, in_mode, later, snapshots
 from synergy_core.model import Job, Node, PlanConfig, Snapshot
 from synergy_core.plan import plan
@@ -27,6 +27,18 @@ def test_every_plan_keeps_every_promise(snapshot: Snapshot, config: PlanConfig) 
 @given(snapshots(disturbed=True), configs)
 def test_promises_hold_after_nodes_were_lost_and_pods_of_others_came(snapshot: Snapshot, config: PlanConfig) -> None:
     promises.all_promises(snapshot, plan(snapshot, config), fill=config.mode == "fill")
+
+
+def test_who_may_not_be_moved_stays_with_what_it_holds_on_a_node_that_lost_gpus() -> None:
+    """Four GPUs on a node that now has one: four times the share of that one is more than the node has."""
+    held = planning.holding("stays", ("n0", 4, 8, 80))
+    stays = planning.job("stays", 4, wants=(24, 240), preemptible=False, running=held)
+    snapshot = Snapshot(nodes=(planning.node("n0", 1, cpus=6, gib=60),), jobs=(stays,))
+    result = plan(snapshot, PlanConfig(policy="fifo", mechanism="tune"))
+    (given_now,) = result.allocations
+    assert given_now.workers == held.workers
+    assert 0 < given_now.steps_per_s < given_now.proportional_steps_per_s
+    promises.all_promises(snapshot, result, fill=False)
 
 
 @often
