@@ -59,7 +59,9 @@ class Harness:
 
     def command(self, *options: str, of: list[str]) -> list[str]:
         log = ["--termination-log", str(self.folder / "termination-log")]
-        return [sys.executable, "-m", "synergy_profiler", *log, *options, "--", *of]
+        # on a machine that is busy with other work a rate may be known badly; who asks for less says so
+        known = ["--max-relative-error", "100"]
+        return [sys.executable, "-m", "synergy_profiler", *log, *known, *options, "--", *of]
 
     def run(self, text: str, *options: str, **environ: str) -> Run:
         """Measure a script."""
