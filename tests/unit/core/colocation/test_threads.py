@@ -145,11 +145,10 @@ def test_who_was_measured_under_a_limit_without_a_matrix_keeps_as_much_of_it_as_
 
 
 def test_a_caller_s_memory_knows_who_was_measured_meanwhile() -> None:
-    memory = Memory()
+    memory, nodes = Memory(), (node("n", clients=3),)
     own: dict[str, Any] = {"profiles": {}, "gpu_types": ("V100",)}
     for measured in ({}, {"V100": 1.0}):  # as fast as it was taken to be before
-        jobs = tuple(job(name, measured=measured, **own) for name in "ab")
-        snapshot = Snapshot(nodes=(node("n", clients=2),), jobs=jobs)
+        snapshot = Snapshot(nodes=nodes, jobs=tuple(job(name, measured=measured, **own) for name in "ab"))
         assert plan(snapshot, X, memory) == plan(snapshot, X)
 
 
