@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from synergy_core.estimates import NO_SPEEDS
 from synergy_core.kind import Kind, Kinds, Terms
 from synergy_core.model import Job, Placement
-from synergy_core.placement import Rooms, Seats, nodes_needed
+from synergy_core.placement import NodeCounts, Rooms, Seats
 from synergy_core.pool import Booking, Pool
 from synergy_core.resources import Vector, held_in, larger, split_down, times
 from synergy_core.skew import NO_RULES, PackRules, kept_when_spread, placement_of
@@ -74,7 +74,7 @@ class Contender:
         self.placement = placement_of(job, rules, lambda: self.kind.best_speed(pools), lambda: self._most_nodes(pools))
         """How its GPUs are to lie."""
         self._link_bytes_per_s = rules.link_bytes_per_s
-        self._fewest_nodes: dict[str, int] = {}
+        self._counts: dict[str, NodeCounts] = {}
 
     def __repr__(self) -> str:
         return f"Contender({self.name})"
@@ -197,14 +197,18 @@ class Contender:
 
     def fewest_nodes(self, pool: Pool) -> int:
         """The smallest number of the pool's nodes that could hold it, beside the pods that are not ours."""
-        found = self._fewest_nodes.get(pool.gpu_type)
-        if found is None:
-            found = self._fewest_nodes[pool.gpu_type] = nodes_needed(self.gpus, self.open_gpus(pool))
-        return found
+        return self._open_counts(pool).fewest(self.gpus)
+
+    def _open_counts(self, pool: Pool) -> NodeCounts:
+        if self.job.nodes is None:
+            return pool.open_counts
+        if pool.gpu_type not in self._counts:
+            self._counts[pool.gpu_type] = NodeCounts(self.open_gpus(pool))
+        return self._counts[pool.gpu_type]
 
     def lies_spread(self, seats: Seats, pool: Pool) -> bool:
         """Whether these are more nodes than the fewest that could hold it, were all of the pool's nodes empty."""
-        return len(seats) > nodes_needed(self.gpus, pool.sizes)
+        return len(seats) > pool.counts.fewest(self.gpus)
 
     def speed_parts(self, pools: Iterable[Pool]) -> Mapping[str, tuple[float, float]]:
         """By GPU type, what it has of its speed on the fewest nodes that could hold it, and spread; (1, 0) elsewhere.
@@ -215,7 +219,7 @@ class Contender:
             return {}
         found = {}
         for pool in (pool for pool in pools if self.may_use(pool)):
-            fewest, most = nodes_needed(self.gpus, pool.sizes), min(self.gpus, int((self.open_gpus(pool) > 0).sum()))
+            fewest, most = pool.counts.fewest(self.gpus), min(self.gpus, self._open_counts(pool).most)
             if fewest < most:
                 speed = self.on(pool).proportional_steps_per_s()
                 kept = kept_when_spread(self.job, pool.gpu_type, self._link_bytes_per_s, speed, (fewest, most))

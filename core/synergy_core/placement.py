@@ -4,6 +4,8 @@
 smaller, the fuller). Ties go to the first node, nodes being sorted by name.
 """
 
+from functools import cached_property
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -32,10 +34,26 @@ def choose(placement: Placement, need: int, room: Rooms, emptiness: Emptiness) -
     return _fewest(need, room, emptiness)
 
 
+class NodeCounts:
+    """On how many nodes jobs can lie where nodes have this room; summed up once, for many jobs."""
+
+    def __init__(self, room: Rooms) -> None:
+        self._room = room
+        self._together = np.cumsum(np.sort(room)[::-1])
+
+    @cached_property
+    def most(self) -> int:
+        """Nodes that have any."""
+        return int((self._room > 0).sum())
+
+    def fewest(self, need: int) -> int:
+        """The smallest number of nodes that have `need` GPUs together; one more than there are where they have not."""
+        return int(np.searchsorted(self._together, need)) + 1
+
+
 def nodes_needed(need: int, room: Rooms) -> int:
-    """The smallest number of nodes that have `need` GPUs together; one more than there are where they do not fit."""
-    together = np.cumsum(np.sort(room)[::-1])
-    return int(np.searchsorted(together, need)) + 1
+    """`NodeCounts.fewest` of room that changes."""
+    return NodeCounts(room).fewest(need)
 
 
 def _fullest_with(room: Rooms, need: int, emptiness: Emptiness) -> int | None:

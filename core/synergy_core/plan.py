@@ -51,7 +51,7 @@ def plan(snapshot: Snapshot, config: PlanConfig, memory: Memory | None = None) -
     ranking = _ranking(snapshot, roster, memory, config, pairs, grouping=grouping)
     groups = groups_of(snapshot, ranking, config, grouping)
     gpus = sum(sum(pool.gpus) for pool in pools)
-    while True:
+    while True:  # each time with fewer groups
         teams = teams_of(snapshot, ranking, pools, config, groups)
         planned = roster if teams is NO_TEAMS else Roster(teams.jobs(snapshot.jobs), memory)
         line = planned.line(

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synergy_core.model import Node
-from synergy_core.placement import Rooms
+from synergy_core.placement import NodeCounts, Rooms
 from synergy_core.resources import Vector, further_of, larger, left_on, smaller, whole
 
 Booking = tuple[tuple[int, int, Vector], ...]
@@ -29,8 +29,6 @@ class Pool:
         self.nodes = sorted(nodes, key=lambda node: node.name)
         self.index = {node.name: index for index, node in enumerate(self.nodes)}
         self.gpus = [max(0, node.gpus - node.gpus_used) for node in self.nodes]
-        self.sizes = np.array([node.gpus for node in self.nodes], dtype=np.int64)
-        """GPUs of each node, whoever holds them."""
         self.further = further_of(self.nodes)
         self.capacity = [left_on(node, self.further) for node in self.nodes]
         self.share = [
@@ -43,6 +41,9 @@ class Pool:
         gpus_open = [gpus for gpus, is_open in zip(self.gpus, self.is_open, strict=True) if is_open]
         self.open_gpus = (sum(gpus_open), max(gpus_open, default=0))
         """GPUs of the open nodes: all together, and on one node at the most."""
+        self.counts = NodeCounts(np.array([node.gpus for node in self.nodes], dtype=np.int64))
+        """By the GPUs of each node, whoever holds them."""
+        self.open_counts = NodeCounts(np.where(self.open, self.gpus, 0))
         open_shares = [share for share, is_open in zip(self.share, self.is_open, strict=True) if is_open]
         self.best_share = larger(*(open_shares or self.share))
         self.least_share = smaller(*(open_shares or self.share))

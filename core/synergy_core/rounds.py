@@ -248,7 +248,7 @@ class _Walk:
         """Let jobs that the policy wants to lie on the fewest nodes have GPUs anywhere that nobody else took."""
         still: list[tuple[Contender, Reason]] = []
         for contender, reason in self.selection.waiting:
-            if not any(lies == "pack" for lies in contender.lies.values()) or not self._enters_anyhow(contender):
+            if "pack" not in contender.lies.values() or not self._enters_anyhow(contender):
                 still.append((contender, reason))
         self.selection.waiting = still
 
