@@ -265,6 +265,11 @@ class Job:
                 raise FieldError(
                     f"further_min.{name}", f"{low} is above further_max {self.further_max[name]}; lower it"
                 )
+        for gpu_type, spread in self.received_spread_s.items():
+            whole = self.received_s.get(gpu_type, 0.0)
+            if spread > whole:
+                problem = f"{spread} is above received_s.{gpu_type} {whole}, of which it is a part; lower it"
+                raise FieldError(f"received_spread_s.{gpu_type}", problem)
         if self.running is not None:
             _check_running(self, self.running)
 

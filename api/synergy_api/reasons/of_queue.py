@@ -28,8 +28,8 @@ QUEUE: Final[dict[Reason, Entry]] = {
     Reason.CANNOT_BE_PLANNED: Entry(
         (Place.QUEUE, Place.RUNNING),
         "{problem}",
-        "correct the job's spec",
-        "The spec contradicts itself in the planner's eyes.",
+        "correct the field that is named",
+        "The spec, or what the status says of past runs, contradicts itself in the planner's eyes.",
         "Warning",
     ),
 }

@@ -6,6 +6,7 @@ from synergy_api.allocation import Allocation
 from synergy_api.sizes import SizeLimits
 from synergy_api.timestamps import parse_time
 from synergy_api.training_job import FINISHED, ServiceStatus, TrainingJobStatus
+from synergy_core.model import FieldError
 from synergy_extender.cluster.views import JobView
 
 _NO_SERVICE = ServiceStatus()
@@ -93,11 +94,16 @@ def received_seconds(job: JobView, now: float) -> dict[str, float]:
 
 
 def spread_seconds(job: JobView, now: float) -> dict[str, float]:
-    """The part of `received_seconds` in which its place was spread."""
+    """The part of `received_seconds` in which its place was spread. Raises FieldError where the books say more."""
     service, allocation = service_of(job), job.status.allocation
     spread = dict(service.spread_seconds)
-    if allocation is not None and allocation.spread and allocation.run == service.run:
-        kind = service.running_gpu_type or allocation.gpu_type
+    for gpu_type, seconds in spread.items():
+        whole = service.received_seconds.get(gpu_type, 0.0)
+        if seconds > whole:
+            problem = f"{seconds} is above receivedSeconds.{gpu_type} {whole}, of which it is a part; correct it"
+            raise FieldError(f"status.service.spreadSeconds.{gpu_type}", problem)
+    kind = service.running_gpu_type
+    if allocation is not None and allocation.spread and allocation.run == service.run and kind is not None:
         spread[kind] = spread.get(kind, 0.0) + open_seconds(job, now)
     return spread
 

@@ -38,7 +38,7 @@ def training(
     """The job as it wants to train, or trains where `running` is given.
 
     `nodes` are those that its template admits, None for all; `sizes` those of the cluster's nodes. Raises FieldError
-    if the spec contradicts itself.
+    if the spec or the books of its runs contradict themselves.
     """
     spec = job.spec
     marks = marks_of(job)

@@ -126,6 +126,14 @@ def _profile(document: dict[str, Any]) -> dict[str, Any]:
             lambda d: _job(d).update(cpu_millis_min=5, cpu_millis_max=3),
             "jobs[0].cpu_millis_min: 5 is above cpu_millis_max 3; lower it",
         ),
+        (
+            lambda d: _job(d).update(received_s={"V100": 10.0}, received_spread_s={"V100": 10.5}),
+            "jobs[0].received_spread_s.V100: 10.5 is above received_s.V100 10.0, of which it is a part; lower it",
+        ),
+        (
+            lambda d: _job(d).update(received_s={"V100": 10.0}, received_spread_s={"V100": 10.0, "K80": 1.0}),
+            "jobs[0].received_spread_s.K80: 1.0 is above received_s.K80 0.0, of which it is a part; lower it",
+        ),
         (lambda d: _job(d).update(running={"job": "a"}), "jobs[0].running.gpu_type: missing; add it"),
         (
             lambda d: _job(d).update(running={**RUNNING, "job": "x"}),

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from support.cluster import NOW, allocation, cluster, foreign, job, node_object, share
+from support.cluster import NOW, allocation, cluster, foreign, job, key, node_object, share
 from synergy_api.allocation import Allocation
 from synergy_api.timestamps import format_time
 from synergy_core import model as core
@@ -14,6 +14,7 @@ from synergy_extender.cluster.views import JobView
 from synergy_extender.leases.placements import ENOUGH, spread_speeds
 from synergy_extender.planning.places import grant, retune
 from synergy_extender.planning.policy import PolicyInForce, plan_config, policy_in_force
+from synergy_extender.planning.queue import queue_of
 from synergy_extender.planning.snapshot import build_snapshot
 from synergy_extender.planning.standing import spread_seconds
 from synergy_extender.rounds import Moment, Rounds
@@ -75,7 +76,13 @@ def test_who_was_measured_to_be_slow_when_spread_is_moved_together_and_its_time_
 
 
 def test_only_time_of_runs_whose_place_was_spread_counts_as_such() -> None:
-    service = {"run": 2, "runningSince": format_time(NOW - 10), "runningGpuType": "V100", "spreadSeconds": {"T4": 5.0}}
+    service = {
+        "run": 2,
+        "runningSince": format_time(NOW - 10),
+        "runningGpuType": "V100",
+        "receivedSeconds": {"T4": 5.0},
+        "spreadSeconds": {"T4": 5.0},
+    }
     for place, want in (
         (allocation(share("n1", 2), share("n2", 2), run=2, spread=True), {"T4": 5.0, "V100": 10.0}),
         (allocation(share("n1", 2), share("n2", 2), run=2), {"T4": 5.0}),
@@ -83,3 +90,19 @@ def test_only_time_of_runs_whose_place_was_spread_counts_as_such() -> None:
     ):
         assert spread_seconds(_job(service=service, allocation=place), NOW) == pytest.approx(want)
     assert Allocation.model_validate(allocation(share("n1"))).spread is None
+
+
+def test_books_that_say_more_spread_than_received_time_keep_that_job_alone_from_being_planned() -> None:
+    broken = {"run": 1, "endedRun": 1, "receivedSeconds": {"V100": 10.0}, "spreadSeconds": {"V100": 10.5}}
+    state = cluster(NODES, [_job(service=broken), job("k", gpus=4)])
+    made = build_snapshot(state, mode="round", now=NOW, round_s=20)
+    assert made.refused == {
+        key("j"): "status.service.spreadSeconds.V100: 10.5 is above receivedSeconds.V100 10.0, of which it is a part; "
+        "correct it"
+    }
+    assert [one.job for one in plan(made.snapshot, _config()).allocations] == ["team/k"]
+    told = queue_of(plan(made.snapshot, _config()), state.jobs, [], made.refused)[key("j")]
+    assert told.reason == "CannotBePlanned"
+    assert "status.service.spreadSeconds.V100" in told.message
+    mended = {**broken, "spreadSeconds": {"V100": 10.0}}
+    assert len(build_snapshot(cluster(NODES, [_job(service=mended)]), mode="round", now=NOW, round_s=20).snapshot.jobs)
