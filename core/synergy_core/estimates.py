@@ -4,13 +4,19 @@ Measured while the job ran there, else estimated from the other jobs of the snap
 long as it runs there, what it was estimated to be before. Such a speed says on which types a job shall run, never what
 it gets there beside its GPUs: an estimate may be wrong, so the job has its whole GPU-proportional share, as every job
 of which no speed is known.
+
+Where all nodes of a type limit a client's threads, what was seen of jobs there has the limit in it, and so has what is
+estimated from that. A job whose usage is known has it taken out again: the plan reckons with it when it gives a place.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import inf, isfinite
 from types import MappingProxyType
 
-from synergy_core.colocation.threads import kept_alone, least_percent
+from synergy_core.colocation.limited import Limited, as_it_ran, by_matrix
+from synergy_core.colocation.threads import kept_alone, least_percent, most_percent
+from synergy_core.colocation.usage import Usage
 from synergy_core.estimation.gpu_types import AT_SHARE, Estimated, Known, Place, estimated
 from synergy_core.model import Estimate, EstimateMode, Job, Profile
 from synergy_core.pool import Pool
@@ -30,7 +36,10 @@ class _Read:
 
     profiles: Mapping[str, Profile]
     gpus: int
+    usage: Mapping[str, Usage]
     speeds: dict[Place, float]
+    limited: dict[str, Limited]
+    """On the types where these speeds have a limit on threads in them."""
 
 
 class Speeds:
@@ -63,6 +72,7 @@ class Speeds:
         self._read = {job.name: _read(job, pools, self._read.get(job.name)) for job in training}
         known = {job.name: Known(job.name, job.gpus, self._read[job.name].speeds | _measured(job)) for job in training}
         found = self._estimates(_different(known.values(), wanted), {n: w for n, w in wanted.items() if known[n].types})
+        found = self._on_whole_gpus({job.name: job for job in training}, found)
         for job in training:
             if lost := _as_it_runs(job, pools, wanted.get(job.name, ())):
                 found[job.name] = {**lost, **found.get(job.name, {})}
@@ -82,6 +92,31 @@ class Speeds:
             self._asked, self._found = (known, wanted), estimated(known, wanted)
         return dict(self._found)
 
+    def _on_whole_gpus(
+        self, jobs: Mapping[str, Job], found: Mapping[str, Mapping[str, Estimated]]
+    ) -> dict[str, Mapping[str, Estimated]]:
+        """Without the limits on threads that the plan reckons with later: those of jobs whose usage is known."""
+        if not any(pool.limits_threads for pool in self._pools):
+            return dict(found)
+        percents = {pool.gpu_type: most_percent(pool.nodes) for pool in self._pools}
+
+        def whole(job: Job, gpu_type: str, one: Estimated) -> Estimated:
+            reference, usage = jobs[one.reference], job.usage.get(gpu_type)
+            limited = self._read[one.reference].limited.get(gpu_type)
+            limited = limited or as_it_ran(reference, gpu_type, percents[gpu_type])
+            if limited is None or usage is None:
+                return one
+            return replace(one, steps_per_s=limited.without(one.steps_per_s, usage))
+
+        return {
+            name: {
+                gpu_type: one
+                for gpu_type, limited in estimates.items()
+                if isfinite((one := whole(jobs[name], gpu_type, limited)).steps_per_s)
+            }
+            for name, estimates in found.items()
+        }
+
     def is_estimated(self, job: str, gpu_type: str) -> bool:
         """Whether the job's speed on a type is an estimate."""
         return (job, gpu_type) in self._estimated
@@ -99,16 +134,24 @@ def _wanted(job: Job, types: Iterable[str], mode: EstimateMode) -> tuple[str, ..
 
 def _read(job: Job, pools: Iterable[Pool], before: _Read | None) -> _Read:
     """The job's speeds by its matrices; of a type on which it does not move by them, nothing."""
-    if before is not None and before.profiles is job.profiles and before.gpus == job.gpus:
+    known = before is not None and before.profiles is job.profiles and before.usage == job.usage
+    if before is not None and known and before.gpus == job.gpus:
         return before
     found: dict[Place, float] = {}
+    limited: dict[str, Limited] = {}
     for pool in pools:
         profile = job.profiles.get(pool.gpu_type)
         if profile is not None:
             speed = Speed(profile, pool.further)
             own = {part: speed.at(times(_with_cpu(pool.best_share, part), job.gpus)) for part in _CPU_POINTS}
-            found |= {(pool.gpu_type, part): value for part, value in own.items() if all(own.values())}
-    return _Read(job.profiles, job.gpus, found)
+            if not all(own.values()):
+                continue
+            limit = by_matrix(job, pool.gpu_type, own[AT_SHARE], speed.best, most_percent(pool.nodes))
+            most = inf
+            if limit is not None:
+                limited[pool.gpu_type], most = limit, limit.most
+            found |= {(pool.gpu_type, part): min(value, most) for part, value in own.items()}
+    return _Read(job.profiles, job.gpus, job.usage, found, limited)
 
 
 def _as_it_runs(job: Job, pools: Iterable[Pool], lacking: Iterable[str]) -> dict[str, Estimated]:

@@ -11,7 +11,7 @@ from functools import cached_property
 
 from synergy_core.colocation.rules import Rules
 from synergy_core.colocation.team import Member, member, split
-from synergy_core.colocation.threads import ceiling, kept_alone, least_percent
+from synergy_core.colocation.threads import ceiling, kept_alone, least_percent, most_percent
 from synergy_core.estimates import NO_SPEEDS, Speeds
 from synergy_core.model import Job, Node, PlanConfig, Snapshot
 from synergy_core.pool import Pool
@@ -117,7 +117,7 @@ class Grouping:
             return 1.0
         pool = self.pools[gpu_type]
         allowed = (node for node in pool.nodes if job.nodes is None or node.name in job.nodes)
-        part = kept_alone(job, gpu_type, max((node.client_thread_percent for node in allowed), default=100))
+        part = kept_alone(job, gpu_type, most_percent(allowed))
         if part >= 1.0:
             return 1.0
         one = self._member(job, pool, part)

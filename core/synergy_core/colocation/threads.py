@@ -42,6 +42,11 @@ def kept_alone(job: Job, gpu_type: str, percent: int) -> float:
     return min(1.0, ceiling(job.usage.get(gpu_type), percent) / measured_with(job, gpu_type, percent))
 
 
+def most_percent(nodes: Iterable[Node]) -> int:
+    """Of the threads, what at least one of these nodes lets a client use."""
+    return max((node.client_thread_percent for node in nodes), default=100)
+
+
 def least_percent(nodes: Iterable[Node]) -> int:
     """Of the threads, what every one of these nodes lets a client use."""
     return min((node.client_thread_percent for node in nodes), default=100)
