@@ -52,6 +52,13 @@ def start_ticks(pid: int) -> int | None:
     return None if fields[0] in "ZX" and threads <= 1 else int(fields[19])
 
 
+class _Program(subprocess.Popen[bytes]):
+    """A program that may outlive its starter: that it still runs when the starter ends is nothing to be warned of."""
+
+    def __del__(self) -> None:
+        pass
+
+
 def spawn(argv: Iterable[str], log: Path, env: Mapping[str, str]) -> ProcessId:
     """Start a program in a session of its own with its output appended to ``log``.
 
@@ -64,7 +71,7 @@ def spawn(argv: Iterable[str], log: Path, env: Mapping[str, str]) -> ProcessId:
         "LANG": "C.UTF-8",
     }
     with log.open("ab") as output:
-        process = subprocess.Popen(
+        process = _Program(
             list(argv),
             stdin=subprocess.DEVNULL,
             stdout=output,
@@ -78,7 +85,7 @@ def spawn(argv: Iterable[str], log: Path, env: Mapping[str, str]) -> ProcessId:
     return ProcessId(process.pid, -1 if ticks is None else ticks)
 
 
-_CHILDREN: list["subprocess.Popen[bytes]"] = []
+_CHILDREN: list[_Program] = []
 
 
 def reap() -> None:

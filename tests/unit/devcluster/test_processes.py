@@ -41,6 +41,19 @@ def test_the_callers_environment_does_not_reach_it(tmp_path: Path, monkeypatch: 
     assert f"{MARKER}=x" in log.read_text()
 
 
+def test_it_outlives_its_starter_which_says_nothing_of_it(tmp_path: Path) -> None:
+    imports = "from pathlib import Path; from synergy_devcluster.processes import spawn"
+    start = f"print(spawn({SLEEP}, Path({str(tmp_path / 'log')!r}), {{}}).pid)"
+    starter = [sys.executable, "-W", "error", "-c", f"{imports}; {start}"]
+    ended = subprocess.run(starter, capture_output=True, text=True, timeout=30, check=True)
+    process = ProcessId(int(ended.stdout), processes.start_ticks(int(ended.stdout)) or -1)
+    try:
+        assert process.alive()
+        assert ended.stderr == ""
+    finally:
+        processes.end([process], 0)
+
+
 def test_somebody_elses_process_with_the_same_pid_is_never_signalled() -> None:
     with subprocess.Popen(SLEEP) as foreign:
         ticks = processes.start_ticks(foreign.pid)
