@@ -12,8 +12,8 @@ from synergy_cli.plan_table import plan_text
 from synergy_cli.queue_options import queue_options, queues_of
 from synergy_cli.sharing_options import mode_of, predictors_of, sharing_options
 from synergy_core.collector import collector_paused
+from synergy_core.config import EstimateMode, PlanConfig
 from synergy_core.mechanisms import MECHANISMS
-from synergy_core.model import EstimateMode, PlanConfig
 from synergy_core.plan import plan
 from synergy_core.policies import POLICIES
 from synergy_core.policies.time_shares import NAMES as TIME_SHARES

@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 
 from synergy_cli.text_table import text_table
-from synergy_core.model import Allocation, Plan
+from synergy_core.answer import Plan
+from synergy_core.model import Allocation
 
 _GIB = 2**30
 

@@ -9,7 +9,7 @@ from synergy_cli.errors import BadInputError
 from synergy_cli.files import read_input
 from synergy_core.colocation.measurement import Predictor
 from synergy_core.colocation.model_format import parse_model
-from synergy_core.model import ColocationMode
+from synergy_core.config import ColocationMode
 from synergy_core.snapshot_format import SnapshotError
 
 MODES: tuple[str, ...] = get_args(ColocationMode)

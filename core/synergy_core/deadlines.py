@@ -4,7 +4,8 @@ from collections.abc import Callable, Collection, Iterable
 from enum import StrEnum
 from typing import Final
 
-from synergy_core.model import Job, Late
+from synergy_core.answer import Late
+from synergy_core.model import Job
 
 
 class LateReason(StrEnum):

@@ -14,11 +14,13 @@ from dataclasses import dataclass, replace
 from math import inf, isfinite
 from types import MappingProxyType
 
+from synergy_core.answer import Estimate
 from synergy_core.colocation.limited import Limited, as_it_ran, by_matrix
 from synergy_core.colocation.threads import kept_alone, least_percent, most_percent
 from synergy_core.colocation.usage import Usage
+from synergy_core.config import EstimateMode
 from synergy_core.estimation.gpu_types import AT_SHARE, Estimated, Known, Place, estimated
-from synergy_core.model import Estimate, EstimateMode, Job, Profile
+from synergy_core.model import Job, Profile
 from synergy_core.pool import Pool
 from synergy_core.resources import Vector, times
 from synergy_core.speed import Speed

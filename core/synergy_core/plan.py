@@ -8,10 +8,12 @@ from dataclasses import replace
 from math import inf
 from typing import get_args
 
+from synergy_core.answer import Plan
 from synergy_core.colocation.combinations import Combinations
 from synergy_core.colocation.grouping import Grouping
 from synergy_core.colocation.teams import NO_TEAMS, Teams, groups_of, teams_of
 from synergy_core.colocation.threads import kept_alone, least_percent
+from synergy_core.config import EstimateMode, PlanConfig
 from synergy_core.contender import Contender
 from synergy_core.deadlines import late_jobs
 from synergy_core.estimates import Speeds
@@ -20,7 +22,7 @@ from synergy_core.mechanisms import MECHANISMS
 from synergy_core.mechanisms.mechanism import Outcome, Round
 from synergy_core.mechanisms.statement import Packing
 from synergy_core.memory import Memory
-from synergy_core.model import Allocation, EstimateMode, FieldError, Job, Node, Plan, PlanConfig, Snapshot
+from synergy_core.model import Allocation, FieldError, Job, Node, Snapshot
 from synergy_core.policies import POLICIES
 from synergy_core.policies.queue import Pairs, Queue, Ranking
 from synergy_core.policies.time_shares import NAMES, WITH_PAIRS

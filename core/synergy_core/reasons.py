@@ -3,7 +3,8 @@
 from enum import StrEnum
 from typing import Final
 
-from synergy_core.model import Job, Waiting
+from synergy_core.answer import Waiting
+from synergy_core.model import Job
 
 
 class Reason(StrEnum):

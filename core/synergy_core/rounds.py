@@ -24,11 +24,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from synergy_core.config import Mode
 from synergy_core.contender import Contender, fastest_first
 from synergy_core.diagnosis import choose_for, free_to, never, not_now, promise_room
 from synergy_core.kept_free import Kept, kept_off, nodes_to_keep
 from synergy_core.line import Line
-from synergy_core.model import Mode
 from synergy_core.placement import Seats
 from synergy_core.pool import Booking, Pool, Reservations
 from synergy_core.reasons import NEVER, Reason

@@ -8,7 +8,8 @@ pause's seconds loses at most one part in `payback` + 1 of its GPUs' time to it,
 
 from collections.abc import Iterable
 
-from synergy_core.model import Job, PlanConfig
+from synergy_core.config import PlanConfig
+from synergy_core.model import Job
 
 
 def settling(jobs: Iterable[Job], now: float, config: PlanConfig) -> frozenset[str]:

@@ -14,7 +14,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from synergy_core.all_reduce import spread_speed
-from synergy_core.model import Job, Placement, PlanConfig
+from synergy_core.config import PlanConfig
+from synergy_core.model import Job, Placement
 
 WORTH_PACKING = 0.95
 """A job that keeps this part of its speed when spread need not wait for few nodes."""

@@ -6,7 +6,8 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 
-from synergy_core.model import Allocation, FieldError, Job, Node, NodeShare, Plan, Profile, Snapshot
+from synergy_core.answer import Plan
+from synergy_core.model import Allocation, FieldError, Job, Node, NodeShare, Profile, Snapshot
 
 _SNAPSHOT = TypeAdapter(Snapshot)
 

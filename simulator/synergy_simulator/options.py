@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from synergy_core.colocation.measurement import Predictor
-from synergy_core.model import ColocationMode, PriorityQueues, Tenant
+from synergy_core.config import ColocationMode, PriorityQueues
+from synergy_core.model import Tenant
 from synergy_simulator.sharing import Truth
 
 

@@ -2,7 +2,8 @@
 
 from collections.abc import Collection, Mapping, Sequence
 
-from synergy_core.model import Job, PriorityQueues
+from synergy_core.config import PriorityQueues
+from synergy_core.model import Job
 from synergy_core.policies import POLICIES
 from synergy_core.policies.queue import Queue, Ranking
 from synergy_core.policies.time_shares import NAMES

@@ -5,8 +5,9 @@ from dataclasses import dataclass, field, replace
 
 from synergy_core.colocation.pair_table import PairTable
 from synergy_core.colocation.usage import Usage
+from synergy_core.config import PlanConfig
 from synergy_core.kind import Kind
-from synergy_core.model import Job, Node, PlanConfig, Profile
+from synergy_core.model import Job, Node, Profile
 from synergy_core.pool import Pool as NodePool
 from synergy_simulator.inputs.clusters import Cluster
 from synergy_simulator.inputs.errors import InputError, Place

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from synergy_core.model import Allocation, Job, Node, Plan, Profile, Snapshot
+from synergy_core.answer import Plan
+from synergy_core.model import Allocation, Job, Node, Profile, Snapshot
 
 BASE = ("cpu_millis", "memory_bytes")
 

@@ -9,7 +9,7 @@ from support.operator_world import GIB, World, node
 from synergy_api.pods import NOTHING, Amounts, amounts_of, is_terminal
 from synergy_api.pools import node_capacities
 from synergy_api.timestamps import format_time
-from synergy_core import model as core
+from synergy_core.config import Mode, PlanConfig
 from synergy_core.plan import plan
 from synergy_extender.cluster.pod_index import PodIndex
 from synergy_extender.cluster.state import ClusterState
@@ -61,12 +61,12 @@ class Cluster:
             pods=PodIndex(read_pod(pod) for pod in self._pods().values()),
         )
 
-    def plan(self, mode: core.Mode) -> None:
+    def plan(self, mode: Mode) -> None:
         """One pass of the planning loop."""
         state, now = self.state(), self._now()
         stances = {key: stance(job, now) for key, job in state.jobs.items()}
         built = build_snapshot(state, mode=mode, now=now, round_s=ROUNDS.seconds, reserved=self.reserved)
-        made = plan(built.snapshot, core.PlanConfig(policy="las", mechanism="tune", mode=mode))
+        made = plan(built.snapshot, PlanConfig(policy="las", mechanism="tune", mode=mode))
         moment = Moment(now, ROUNDS, ROUNDS.at(now) + (mode == "round"))
         result = PlanResult(made, mode, stances, built.refused)
         decision = decide(state, moment, result, AssumedBindings(), reserved=self.reserved)

@@ -7,8 +7,10 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from synergy_core.answer import Plan
+from synergy_core.config import Mode, PlanConfig, PriorityQueues
 from synergy_core.mechanisms import MECHANISMS
-from synergy_core.model import Allocation, Job, Mode, Node, Plan, PlanConfig, PriorityQueues, Profile, Snapshot
+from synergy_core.model import Allocation, Job, Node, Profile, Snapshot
 from synergy_core.plan import plan
 from synergy_core.policies import POLICIES
 from synergy_core.policies.time_shares import NAMES as SHARE_TIME

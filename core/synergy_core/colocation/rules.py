@@ -11,7 +11,8 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from synergy_core.colocation.generic import EFFECTS, SUMS
 from synergy_core.colocation.measurement import Observation, Predictor
 from synergy_core.colocation.threads import ceiling, least_percent, measured_with
-from synergy_core.model import Job, Node, PlanConfig
+from synergy_core.config import PlanConfig
+from synergy_core.model import Job, Node
 
 _SAME = 1e-9
 _HELD_UP = 0.95

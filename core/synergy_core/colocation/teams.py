@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 from synergy_core.colocation.grouping import Group, Grouping
 from synergy_core.colocation.pairing import Pairing
 from synergy_core.colocation.team import Team, alone_again, new_team, running_team
-from synergy_core.model import Allocation, Job, PlanConfig, Snapshot
+from synergy_core.config import PlanConfig
+from synergy_core.model import Allocation, Job, Snapshot
 from synergy_core.policies.queue import Ranking
 from synergy_core.pool import Pool
 

@@ -8,9 +8,9 @@ the same amounts beside each GPU of a job; staying jobs stay on their nodes, and
 
 from collections.abc import Callable
 
+from synergy_core.config import Mode
 from synergy_core.mechanisms.mechanism import Mechanism, Outcome, Round
 from synergy_core.mechanisms.statement import Packing
-from synergy_core.model import Mode
 from synergy_core.rounds import PoolSelection, select
 
 Pack = Callable[[PoolSelection, Mode], Packing]

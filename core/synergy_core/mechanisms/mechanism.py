@@ -3,10 +3,10 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
+from synergy_core.config import Mode
 from synergy_core.contender import Contender
 from synergy_core.line import Line
 from synergy_core.mechanisms.statement import Packing
-from synergy_core.model import Mode
 from synergy_core.pool import Pool
 from synergy_core.reasons import Reason
 

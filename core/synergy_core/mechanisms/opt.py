@@ -24,6 +24,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from synergy_core.config import Mode
 from synergy_core.contender import Contender
 from synergy_core.diagnosis import free_to
 from synergy_core.mechanisms import tune
@@ -37,7 +38,6 @@ from synergy_core.mechanisms.mechanism import Outcome, Round
 from synergy_core.mechanisms.packer import Demands, Packer
 from synergy_core.mechanisms.sensitivity import Point, pareto_front
 from synergy_core.mechanisms.statement import Packing, shares_of
-from synergy_core.model import Mode
 from synergy_core.placement import Seats
 from synergy_core.pool import Pool
 from synergy_core.resources import Vector, times

@@ -6,11 +6,11 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from synergy_core.config import Mode
 from synergy_core.contender import Contender
 from synergy_core.diagnosis import choose_for, free_to, promise_room
 from synergy_core.mechanisms.demotion import demote
 from synergy_core.mechanisms.statement import Packing, shares_of
-from synergy_core.model import Mode
 from synergy_core.placement import Rooms, Seats, nodes_needed
 from synergy_core.pool import Booking, Pool
 from synergy_core.resources import Vector, times

@@ -5,10 +5,10 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from synergy_core.config import Mode
 from synergy_core.contender import Contender
 from synergy_core.mechanisms.packer import Packer
 from synergy_core.mechanisms.statement import Packing
-from synergy_core.model import Mode
 from synergy_core.placement import Seats
 from synergy_core.pool import Pool
 from synergy_core.resources import Vector

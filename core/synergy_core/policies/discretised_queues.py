@@ -20,7 +20,8 @@ from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from synergy_core.model import Job, PriorityQueues
+from synergy_core.config import PriorityQueues
+from synergy_core.model import Job
 from synergy_core.policies.queue import Queue, Ranking
 
 

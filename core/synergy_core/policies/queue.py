@@ -6,7 +6,9 @@ from operator import attrgetter
 from typing import Any, Protocol
 
 from synergy_core.allocation.problem import Floats, Ints
-from synergy_core.model import Job, Placement, PriorityQueues, SharesFrom, Tenant
+from synergy_core.answer import SharesFrom
+from synergy_core.config import PriorityQueues
+from synergy_core.model import Job, Placement, Tenant
 from synergy_core.policies.solutions import Solutions
 
 

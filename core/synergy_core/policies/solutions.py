@@ -11,7 +11,7 @@ from synergy_core.allocation.policy import on_columns
 from synergy_core.allocation.problem import Floats, Problem, within_bounds
 from synergy_core.allocation.programme import SolverError
 from synergy_core.allocation.shares import isolated_shares
-from synergy_core.model import SharesFrom
+from synergy_core.answer import SharesFrom
 
 _TIMELESS = frozenset(
     {

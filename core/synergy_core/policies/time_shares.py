@@ -58,7 +58,8 @@ from synergy_core.allocation import ALLOCATION_POLICIES
 from synergy_core.allocation.budget import OutOfTimeError
 from synergy_core.allocation.problem import Floats, Ints, Problem
 from synergy_core.allocation.programme import SolverError
-from synergy_core.model import Job, Placement, SharesFrom
+from synergy_core.answer import SharesFrom
+from synergy_core.model import Job, Placement
 from synergy_core.policies.entries import Entries, Ways, entries_of
 from synergy_core.policies.queue import Queue, Ranking
 from synergy_core.policies.shares_deadlines import Deadlines, with_deadlines

@@ -11,7 +11,7 @@ from synergy_api.pools import NodeCapacity, Problem
 from synergy_api.reasons import Finding, Reason, say
 from synergy_api.scheduling_policy import DEFAULT_POLICY_NAME, InForce, SchedulingPolicyStatus, StandIn
 from synergy_api.timestamps import format_time
-from synergy_core.model import SharesFrom
+from synergy_core.answer import SharesFrom
 from synergy_extender.planning.policy import PolicyInForce
 
 VALID = "Valid"

@@ -7,6 +7,8 @@ from typing import NamedTuple
 from synergy_api.progress import SpeedEstimate
 from synergy_api.training_job import FINISHED, Late
 from synergy_core import model as core
+from synergy_core.answer import Plan
+from synergy_core.config import Mode
 from synergy_extender.cluster.pod_index import PodIndex
 from synergy_extender.cluster.state import ClusterState
 from synergy_extender.cluster.views import JobView, Key
@@ -59,8 +61,8 @@ def stance(job: JobView, now: float) -> Stance:
 class PlanResult:
     """A plan with what it was made from. `refused` are the jobs that could not be planned, with the reason."""
 
-    plan: core.Plan
-    mode: core.Mode
+    plan: Plan
+    mode: Mode
     stances: Mapping[Key, Stance]
     refused: Mapping[Key, str] = field(default_factory=dict)
 
@@ -194,7 +196,7 @@ def _hold(
     capacities: Capacities,
     kept: dict[Key, core.Allocation],
     *,
-    mode: core.Mode,
+    mode: Mode,
     stays: bool,
     parted: str,
 ) -> None:

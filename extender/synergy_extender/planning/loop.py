@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from synergy_api.timestamps import parse_time
 from synergy_core import model as core
+from synergy_core.config import Mode
 from synergy_extender.cluster.cache import ClusterCache
 from synergy_extender.cluster.views import Key
 from synergy_extender.failures import CALL_FAILED, explain
@@ -47,7 +48,7 @@ class LastPlan:
     """The newest plan of this replica, for people to look at."""
 
     planned: Planned
-    mode: core.Mode
+    mode: Mode
     round_index: int
     at: float
 
@@ -213,11 +214,11 @@ class PlanningLoop:
         self._computed_s += time.perf_counter() - begun
         return result
 
-    def _due(self, rounds: Rounds, now: float) -> tuple[core.Mode, int]:
+    def _due(self, rounds: Rounds, now: float) -> tuple[Mode, int]:
         due = rounds.due(now)
         return ("round", due) if due > self._planned_round else ("fill", self._planned_round)
 
-    async def _plan(self, mode: core.Mode, index: int, now: float) -> PlanResult | None:
+    async def _plan(self, mode: Mode, index: int, now: float) -> PlanResult | None:
         state = self._cache.state()
         built = await self._compute(
             build_snapshot,

@@ -16,6 +16,7 @@ from synergy_core import model as core
 from synergy_core.allocation.budget import Budget
 from synergy_core.collector import collector_paused
 from synergy_core.colocation.model_format import SharingModel
+from synergy_core.config import PlanConfig
 from synergy_core.memory import Memory
 from synergy_core.plan import plan
 from synergy_extender.planning.question import LENGTH, Planned, Question
@@ -49,7 +50,7 @@ class Planner:
         except Exception as error:  # noqa: BLE001 - a planner's error must not end the process, it goes to the log
             return f"{type(error).__name__}: {error}"
 
-    def _with_models(self, config: core.PlanConfig) -> core.PlanConfig:
+    def _with_models(self, config: PlanConfig) -> PlanConfig:
         if not self._models or config.colocation == "none":
             return config
         return replace(config, predictors=predictors(self._models, config.colocation))

@@ -9,7 +9,7 @@ from synergy_api.nodes import Object
 from synergy_api.pools import NodeCapacity
 from synergy_api.queues import ServiceHistory
 from synergy_api.scheduling_policy import COST_POLICIES, PAIRS_POLICIES, SchedulingPolicySpec, SchedulingPolicyStatus
-from synergy_core import model as core
+from synergy_core.config import Mode, PlanConfig, PriorityQueues
 from synergy_extender.cluster.views import first_problem
 from synergy_extender.planning.history import pack_limit, service_samples, thresholds
 
@@ -66,10 +66,10 @@ def history_of(written: Object) -> ServiceHistory | None:
         return None
 
 
-def plan_config(policy: PolicyInForce, mode: core.Mode) -> core.PlanConfig:
+def plan_config(policy: PolicyInForce, mode: Mode) -> PlanConfig:
     """The policy as the planner takes it."""
     spec = policy.spec
-    return core.PlanConfig(
+    return PlanConfig(
         demand_tolerance=spec.profiling.demand_tolerance_percent / 100,
         policy=spec.policy,
         mechanism=spec.mechanism,
@@ -79,7 +79,7 @@ def plan_config(policy: PolicyInForce, mode: core.Mode) -> core.PlanConfig:
         placement_sensitive=spec.placement_sensitive,
         estimate=spec.estimate,
         profile_gpu_percent=spec.profiling.max_gpu_percent,
-        queues=core.PriorityQueues(
+        queues=PriorityQueues(
             thresholds_gpu_s=thresholds(spec.queues, policy.history),
             promote_knob=spec.queues.promote_knob,
             service_gpu_s=service_samples(policy.history) if spec.policy == "2d-gittins" else (),

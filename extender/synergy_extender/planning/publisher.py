@@ -13,7 +13,7 @@ from synergy_api.queues import ServiceHistory
 from synergy_api.reasons import ENTRIES, Finding, Reason, say
 from synergy_api.scheduling_policy import DEFAULT_POLICY_NAME, SchedulingPolicyStatus
 from synergy_api.timestamps import format_time
-from synergy_core.model import SharesFrom
+from synergy_core.answer import SharesFrom
 from synergy_extender.cluster.cache import ClusterCache
 from synergy_extender.cluster.state import ClusterState
 from synergy_extender.leases.measured_speeds import errors_of_estimates

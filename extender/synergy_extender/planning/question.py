@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from synergy_core import model as core
+from synergy_core.answer import Plan
+from synergy_core.config import PlanConfig
 
 LENGTH = struct.Struct("!Q")
 
@@ -13,7 +15,7 @@ LENGTH = struct.Struct("!Q")
 class Planned:
     """A plan and how many seconds `plan()` took."""
 
-    plan: core.Plan
+    plan: Plan
     seconds: float
 
 
@@ -26,7 +28,7 @@ class Question:
     """
 
     snapshot: core.Snapshot
-    config: core.PlanConfig
+    config: PlanConfig
     profiles: Mapping[str, Mapping[str, core.Profile]]
     known: frozenset[str]
     solve_s: float

@@ -5,13 +5,13 @@ from collections.abc import Iterable, Mapping
 from synergy_api.reasons import Finding, Reason, say
 from synergy_api.timestamps import format_time, parse_time
 from synergy_api.training_job import QueueStatus
-from synergy_core import model as core
+from synergy_core.answer import Plan
 from synergy_extender.cluster.views import JobView, Key
 from synergy_extender.planning.standing import service_of
 
 
 def queue_of(
-    plan: core.Plan, jobs: Mapping[Key, JobView], backing_off: Iterable[JobView], refused: Mapping[Key, str]
+    plan: Plan, jobs: Mapping[Key, JobView], backing_off: Iterable[JobView], refused: Mapping[Key, str]
 ) -> dict[Key, QueueStatus]:
     """The queue in the policy's order, then the jobs that back off, then those that cannot be planned."""
     names = {str(key): key for key in jobs}

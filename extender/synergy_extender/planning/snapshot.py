@@ -19,6 +19,7 @@ from synergy_api.quantity import LARGEST
 from synergy_api.scheduling_policy import SchedulingPolicySpec
 from synergy_api.timestamps import parse_time
 from synergy_core import model as core
+from synergy_core.config import Mode
 from synergy_extender.cluster.state import ClusterState
 from synergy_extender.cluster.views import JobView, Key, PodView
 from synergy_extender.leases.placements import sizes_of
@@ -48,7 +49,7 @@ class BuiltSnapshot:
 def build_snapshot(
     state: ClusterState,
     *,
-    mode: core.Mode,
+    mode: Mode,
     now: float,
     round_s: int,
     reserved: Mapping[Key, core.Allocation] | None = None,
@@ -243,7 +244,7 @@ def _stays(pod: PodView, state: ClusterState, now: float) -> bool:
 
 
 def _used(
-    state: ClusterState, mode: core.Mode, now: float, planned: set[str], reserved: Mapping[Key, core.Allocation]
+    state: ClusterState, mode: Mode, now: float, planned: set[str], reserved: Mapping[Key, core.Allocation]
 ) -> dict[str, Amounts]:
     """What of each node is not the plan's to give: see the module's words."""
     used = {capacity.name: state.pods.held(capacity.name) for capacity in state.capacities}
@@ -298,7 +299,7 @@ def _overdue(allocation: Allocation, now: float) -> bool:
     return until is not None and now > parse_time(until) + OVERDUE_SECONDS
 
 
-def _takes_new(capacity: NodeCapacity, state: ClusterState, mode: core.Mode) -> bool:
+def _takes_new(capacity: NodeCapacity, state: ClusterState, mode: Mode) -> bool:
     """Where partners come by order, a newcomer could get a GPU that is half full instead of its own: nobody comes
     beside pods outside the plan that hold part of a GPU; nor, between rounds, beside a job whose partner has gone."""
     if not capacity.by_order:

@@ -11,6 +11,7 @@ from dataclasses import replace
 import msgspec
 
 from synergy_core import model as core
+from synergy_core.config import PlanConfig
 from synergy_extender.planning.question import LENGTH, Planned, Question
 
 _LOG = logging.getLogger(__name__)
@@ -36,7 +37,7 @@ class PlanWorker:
         """Process id of the child, if one was started."""
         return self._child.pid if self._child is not None else None
 
-    async def plan(self, snapshot: core.Snapshot, config: core.PlanConfig, solve_s: float = math.inf) -> Planned:
+    async def plan(self, snapshot: core.Snapshot, config: PlanConfig, solve_s: float = math.inf) -> Planned:
         """The plan; after `solve_s` an allocation policy goes on with the best allocation that it has.
 
         Raises PlanFailed; after a timeout the child is killed and the next call starts another.
@@ -66,7 +67,7 @@ class PlanWorker:
                 child.kill()
             await child.wait()
 
-    async def _ask(self, snapshot: core.Snapshot, config: core.PlanConfig, solve_s: float) -> Planned | str:
+    async def _ask(self, snapshot: core.Snapshot, config: PlanConfig, solve_s: float) -> Planned | str:
         child = self._child
         if child is None or child.returncode is not None:
             child = await asyncio.create_subprocess_exec(sys.executable, "-m", _CHILD, stdin=PIPE, stdout=PIPE)
@@ -84,7 +85,7 @@ class PlanWorker:
 
 def _question(
     snapshot: core.Snapshot,
-    config: core.PlanConfig,
+    config: PlanConfig,
     known_before: Mapping[str, Mapping[str, core.Profile]],
     solve_s: float,
 ) -> tuple[Question, Mapping[str, Mapping[str, core.Profile]]]:

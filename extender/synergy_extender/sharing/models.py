@@ -4,9 +4,9 @@ has written."""
 from collections.abc import Mapping
 from pathlib import Path
 
-from synergy_core import model as core
 from synergy_core.colocation.measurement import Predictor
 from synergy_core.colocation.model_format import SharingModel, parse_model
+from synergy_core.config import ColocationMode
 from synergy_core.snapshot_format import SnapshotError
 
 FOLDER_VARIABLE = "SYNERGY_SHARING_MODELS"
@@ -35,6 +35,6 @@ def read_models(folder: str) -> dict[str, SharingModel]:
     return found
 
 
-def predictors(models: Mapping[str, SharingModel], mode: core.ColocationMode) -> dict[str, Predictor]:
+def predictors(models: Mapping[str, SharingModel], mode: ColocationMode) -> dict[str, Predictor]:
     """What each of them predicts with in this mode."""
     return {name: model.sums if mode == "thesis" else model.effects for name, model in models.items()}

@@ -10,7 +10,8 @@ from dataclasses import dataclass, replace
 
 from synergy_core.colocation.measurement import Observation
 from synergy_core.colocation.usage import Usage
-from synergy_core.model import ColocationMode, Profile
+from synergy_core.config import ColocationMode
+from synergy_core.model import Profile
 from synergy_simulator.grid import Case
 from synergy_simulator.inputs.clusters import Cluster, Pool
 from synergy_simulator.inputs.profiles import GIB

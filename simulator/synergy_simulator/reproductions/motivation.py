@@ -1,6 +1,7 @@
 """Tables 1 to 3 with figure 3: four jobs of four GPUs on two servers; and figure 2, what models gain from more."""
 
-from synergy_core.model import Job, PlanConfig, Profile, Snapshot
+from synergy_core.config import PlanConfig
+from synergy_core.model import Job, Profile, Snapshot
 from synergy_core.plan import plan
 from synergy_core.speed import Speed
 from synergy_simulator.inputs.clusters import homogeneous

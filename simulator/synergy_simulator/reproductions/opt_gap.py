@@ -9,8 +9,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from synergy_core.collector import collector_paused
+from synergy_core.config import PlanConfig
 from synergy_core.memory import Memory
-from synergy_core.model import Job, PlanConfig, Snapshot
+from synergy_core.model import Job, Snapshot
 from synergy_core.plan import plan
 from synergy_simulator.engine import simulate
 from synergy_simulator.generator import SINGLE, Split

@@ -9,8 +9,10 @@ import pytest
 from support.planning import GIB, holding, job, node, planned, reasons
 from synergy_core.allocation.budget import Budget
 from synergy_core.allocation.programme import InfeasibleError, Programme
+from synergy_core.answer import Plan
+from synergy_core.config import PlanConfig
 from synergy_core.memory import Memory
-from synergy_core.model import FieldError, Job, Plan, PlanConfig, Profile, Snapshot, Tenant
+from synergy_core.model import FieldError, Job, Profile, Snapshot, Tenant
 from synergy_core.plan import plan
 
 HOUR = 3600.0

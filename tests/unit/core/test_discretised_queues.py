@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 
 from support.planning import holding, job, node, planned, reasons
+from synergy_core.config import PriorityQueues
 from synergy_core.mechanisms import MECHANISMS
-from synergy_core.model import FieldError, Job, PriorityQueues
+from synergy_core.model import FieldError, Job
 from synergy_core.policies import POLICIES
 from synergy_core.policies.queue import Queue, Ranking
 

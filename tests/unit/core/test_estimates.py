@@ -11,10 +11,11 @@ from support.planning import GIB, holding, job, node, places, planned
 from support.snapshots import configs, snapshots
 from synergy_core import estimates
 from synergy_core.colocation.usage import Usage
+from synergy_core.config import PlanConfig
 from synergy_core.estimates import Speeds
 from synergy_core.estimation.gpu_types import estimated
 from synergy_core.memory import Memory
-from synergy_core.model import FieldError, Job, PlanConfig, Profile, Snapshot
+from synergy_core.model import FieldError, Job, Profile, Snapshot
 from synergy_core.plan import plan
 from synergy_core.snapshot_format import SnapshotError, parse_snapshot, plan_document, snapshot_document
 

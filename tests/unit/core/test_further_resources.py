@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from support import promises
 from support.planning import GIB, holding, job, node, planned
 from support.snapshots import FURTHER, profiles
-from synergy_core.model import Job, NodeShare, PlanConfig, Profile, Snapshot
+from synergy_core.config import PlanConfig
+from synergy_core.model import Job, NodeShare, Profile, Snapshot
 from synergy_core.plan import plan
 from synergy_core.snapshot_format import SnapshotError, parse_snapshot, snapshot_document
 from synergy_core.speed import Speed

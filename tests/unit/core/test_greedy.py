@@ -3,7 +3,8 @@
 import pytest
 
 from support.planning import holding, job, node, places, planned, reasons, shares
-from synergy_core.model import Job, Plan
+from synergy_core.answer import Plan
+from synergy_core.model import Job
 
 
 def _greedy(*args, **more) -> Plan:

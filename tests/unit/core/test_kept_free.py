@@ -9,7 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from support.planning import holding, job, node, places, planned, reasons
-from synergy_core.model import Job, Node, Placement, Plan, PlanConfig, PriorityQueues, Snapshot
+from synergy_core.answer import Plan
+from synergy_core.config import PlanConfig, PriorityQueues
+from synergy_core.model import Job, Node, Placement, Snapshot
 from synergy_core.plan import plan
 
 ROUND_S, THRESHOLD_GPU_S, LONGEST_S = 100.0, 400.0, 250.0

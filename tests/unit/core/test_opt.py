@@ -13,13 +13,14 @@ from hypothesis import strategies as st
 from support import promises
 from support.planning import GIB, holding, job, node, places, planned, shares
 from support.snapshots import configs_of, snapshots
+from synergy_core.config import PlanConfig
 from synergy_core.contender import Contender
 from synergy_core.mechanisms import machine_types
 from synergy_core.mechanisms.choice import Choice, Option, best_choice
 from synergy_core.mechanisms.fragments import Piece, parts
 from synergy_core.mechanisms.ideal import ideal
 from synergy_core.mechanisms.sensitivity import pareto_front
-from synergy_core.model import FieldError, Job, PlanConfig, Profile, Snapshot
+from synergy_core.model import FieldError, Job, Profile, Snapshot
 from synergy_core.plan import plan
 from synergy_core.pool import Pool, Reservations
 from synergy_core.rounds import PoolSelection, Selection

@@ -9,9 +9,10 @@ import pytest
 
 from support import promises
 from support.planning import GIB, job, node
+from synergy_core.config import PlanConfig
 from synergy_core.contender import Contender
 from synergy_core.mechanisms.ideal import ideal
-from synergy_core.model import Job, PlanConfig, Profile, Snapshot
+from synergy_core.model import Job, Profile, Snapshot
 from synergy_core.plan import plan
 from synergy_core.pool import Pool, Reservations
 from synergy_core.rounds import PoolSelection

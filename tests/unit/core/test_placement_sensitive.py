@@ -13,8 +13,10 @@ from support import promises
 from support.planning import GIB, holding, job, node, places, planned, reasons
 from support.snapshots import FUNGIBLE, configs_of, snapshots
 from synergy_core.allocation.budget import Budget
+from synergy_core.answer import Plan
+from synergy_core.config import PlanConfig
 from synergy_core.memory import Memory
-from synergy_core.model import FieldError, Job, Node, Plan, PlanConfig, Profile, Snapshot
+from synergy_core.model import FieldError, Job, Node, Profile, Snapshot
 from synergy_core.plan import plan
 from synergy_core.policies.queue import Queue
 from synergy_core.policies.shares_problem import problem_of

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from support import planning, promises
 from support.snapshots import configs, filling_configs, fungible_configs, in_mode, later, snapshots
-from synergy_core.model import Job, Node, PlanConfig, Snapshot
+from synergy_core.config import PlanConfig
+from synergy_core.model import Job, Node, Snapshot
 from synergy_core.plan import plan
 from synergy_core.policies.time_shares import NAMES as SHARE_TIME
 

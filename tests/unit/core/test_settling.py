@@ -5,8 +5,10 @@ from typing import Any
 import pytest
 
 from support.planning import holding, job, node
+from synergy_core.answer import Plan
+from synergy_core.config import PlanConfig
 from synergy_core.mechanisms import MECHANISMS
-from synergy_core.model import FieldError, Job, Plan, PlanConfig, Snapshot
+from synergy_core.model import FieldError, Job, Snapshot
 from synergy_core.plan import plan
 
 NODES = (node("n", 4),)

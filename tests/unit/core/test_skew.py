@@ -8,7 +8,8 @@ from hypothesis import HealthCheck, given, settings
 
 from support.planning import GIB, holding, job, node, places, planned, reasons
 from support.snapshots import configs, snapshots
-from synergy_core.model import FieldError, Job, PlanConfig, Snapshot
+from synergy_core.config import PlanConfig
+from synergy_core.model import FieldError, Job, Snapshot
 from synergy_core.plan import plan
 
 VGG, RESNET = 0.74, 0.05

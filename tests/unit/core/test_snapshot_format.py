@@ -9,7 +9,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from support.snapshots import configs, snapshots
-from synergy_core.model import PlanConfig, Snapshot
+from synergy_core.config import PlanConfig
+from synergy_core.model import Snapshot
 from synergy_core.plan import plan
 from synergy_core.snapshot_format import (
     SnapshotError,

@@ -7,8 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from support.planning import GIB, job, node
+from synergy_core.config import PlanConfig
 from synergy_core.memory import Memory
-from synergy_core.model import Allocation, Job, PlanConfig, Profile, Snapshot
+from synergy_core.model import Allocation, Job, Profile, Snapshot
 from synergy_core.plan import plan
 from synergy_core.policies.turns import SETTLING
 

@@ -10,7 +10,9 @@ import pytest
 from support.allocation import SECTION_4_1, problem
 from support.planning import GIB, holding, job, node, planned
 from synergy_core.allocation import solve
-from synergy_core.model import Job, Node, Plan, PlanConfig, Profile, Snapshot
+from synergy_core.answer import Plan
+from synergy_core.config import PlanConfig
+from synergy_core.model import Job, Node, Profile, Snapshot
 from synergy_core.plan import plan
 from synergy_core.policies import time_shares
 

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from support.promises import speed
-from synergy_core.model import Job, Node, PlanConfig, Profile, Snapshot
+from synergy_core.config import PlanConfig
+from synergy_core.model import Job, Node, Profile, Snapshot
 from synergy_core.plan import plan
 
 GIB = 2**30

@@ -10,6 +10,8 @@ from support.cluster import GI, NOW, allocation, cluster, foreign, job, key, nod
 from synergy_api.allocation import Allocation
 from synergy_api.timestamps import format_time
 from synergy_core import model as core
+from synergy_core.answer import Estimate, Late, Plan, Waiting
+from synergy_core.config import Mode
 from synergy_extender.cluster.state import ClusterState
 from synergy_extender.cluster.views import Key, read_pod
 from synergy_extender.ledger import AssumedBindings
@@ -39,13 +41,13 @@ def place(name: str, *workers: tuple[str, int, int], speed: float = 2.0) -> core
     )
 
 
-def plan(*places: core.Allocation, waiting: tuple[str, ...] = ()) -> core.Plan:
-    told = tuple(core.Waiting(job=f"team/{name}", reason="NoFreeGPU", message="waits") for name in waiting)
-    return core.Plan(allocations=places, waiting=told, preempted=(), resized=(), policy="las", mechanism="tune")
+def plan(*places: core.Allocation, waiting: tuple[str, ...] = ()) -> Plan:
+    told = tuple(Waiting(job=f"team/{name}", reason="NoFreeGPU", message="waits") for name in waiting)
+    return Plan(allocations=places, waiting=told, preempted=(), resized=(), policy="las", mechanism="tune")
 
 
 def decided(
-    state: ClusterState, moment: Moment, made: core.Plan | None = None, mode: core.Mode = "round", **more: Any
+    state: ClusterState, moment: Moment, made: Plan | None = None, mode: Mode = "round", **more: Any
 ) -> Decision:
     result = None
     if made is not None:
@@ -198,7 +200,7 @@ def test_an_ended_run_is_released_and_planned_again_in_the_same_pass() -> None:
 
 
 @pytest.mark.parametrize("mode", ["round", "fill", None])
-def test_a_suspended_job_leaves_at_once_in_every_kind_of_pass(mode: core.Mode | None) -> None:
+def test_a_suspended_job_leaves_at_once_in_every_kind_of_pass(mode: Mode | None) -> None:
     held = {"allocation": allocation(share("n1")), "phase": "Running"}
     state = cluster(NODES, [job("j", status=held, spec={"suspend": True})])
     made = None if mode is None else plan(place("j", ("n1", 1, 1000)))
@@ -333,9 +335,9 @@ def test_a_decision_that_was_written_leaves_nothing_more_to_decide() -> None:
     assert decided(after, AT_PLAN, made).changes == []
 
 
-def late(name: str, reason: str = "DeadlinesCollide") -> core.Plan:
-    told = core.Late(job=f"team/{name}", reason=reason, message="in words")
-    return core.Plan(allocations=(), waiting=(), preempted=(), resized=(), policy="las", mechanism="tune", late=(told,))
+def late(name: str, reason: str = "DeadlinesCollide") -> Plan:
+    told = Late(job=f"team/{name}", reason=reason, message="in words")
+    return Plan(allocations=(), waiting=(), preempted=(), resized=(), policy="las", mechanism="tune", late=(told,))
 
 
 DUE = {"slo": {"deadline": "2030-01-01T00:00:00Z"}}
@@ -360,9 +362,9 @@ def test_who_is_done_or_has_no_deadline_any_more_is_not_late(more: dict[str, Any
     assert only(decided(cluster(NODES, [job("j", spec=more["spec"], status=status)]), MID_ROUND)).late is None
 
 
-def estimating(*estimates: tuple[str, float]) -> core.Plan:
+def estimating(*estimates: tuple[str, float]) -> Plan:
     told = tuple(
-        core.Estimate(job="team/j", gpu_type=gpu_type, steps_per_s=speed, reference="team/x")
+        Estimate(job="team/j", gpu_type=gpu_type, steps_per_s=speed, reference="team/x")
         for gpu_type, speed in estimates
     )
     return replace(plan(), estimates=told)

@@ -7,6 +7,7 @@ import pytest
 from support.cluster import GI, NOW, allocation, cluster, job, job_object, key, node_object, share
 from synergy_api.timestamps import format_time
 from synergy_core import model as core
+from synergy_core.config import PlanConfig, PriorityQueues
 from synergy_core.plan import plan
 from synergy_extender.cluster.state import ClusterState
 from synergy_extender.cluster.views import JobView, read_job
@@ -18,7 +19,7 @@ from synergy_extender.planning.writer import body_of
 from synergy_extender.rounds import Moment, Rounds
 
 ROUNDS = Rounds(20)
-QUEUES = core.PriorityQueues(thresholds_gpu_s=(100.0,), promote_knob=2.0)
+QUEUES = PriorityQueues(thresholds_gpu_s=(100.0,), promote_knob=2.0)
 RAN = {"service": {"run": 1, "endedRun": 1, "attainedGPUSeconds": 240.0, "receivedSeconds": {"V100": 30.0}}}
 """30 s on 8 GPUs."""
 
@@ -29,7 +30,7 @@ def _snapshot(state: ClusterState, now: float) -> core.Snapshot:
 
 def _pass(state: ClusterState, now: float) -> dict[str, StatusChange]:
     """What a leader that has just begun writes, by job."""
-    made = plan(_snapshot(state, now), core.PlanConfig(policy="2d-las", mechanism="proportional", queues=QUEUES))
+    made = plan(_snapshot(state, now), PlanConfig(policy="2d-las", mechanism="proportional", queues=QUEUES))
     stances = {k: stance(j, now) for k, j in state.jobs.items()}
     moment = Moment(now, ROUNDS, ROUNDS.at(now) + 1)
     decision = decide(state, moment, PlanResult(made, "round", stances), AssumedBindings())
@@ -129,7 +130,7 @@ class TestPromotion:
 
     def test_a_job_that_stands_otherwise_by_now_is_not_promoted(self) -> None:
         state = self._blocked(self._starving())
-        made = plan(_snapshot(state, NOW), core.PlanConfig(policy="2d-las", mechanism="proportional", queues=QUEUES))
+        made = plan(_snapshot(state, NOW), PlanConfig(policy="2d-las", mechanism="proportional", queues=QUEUES))
         assert made.promoted == ("team/j",)
         stances = {k: stance(j, NOW) for k, j in state.jobs.items()}
         suspended = read_job({**self._starving(), "spec": {**self._starving()["spec"], "suspend": True}})

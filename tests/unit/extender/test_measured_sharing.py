@@ -9,6 +9,8 @@ from support.cluster import NOW, allocation, cluster, job_object, key, share
 from support.shared import shared_cluster
 from synergy_api.timestamps import parse_time
 from synergy_core import model as core
+from synergy_core.answer import Plan
+from synergy_core.config import PlanConfig
 from synergy_core.plan import plan
 from synergy_extender.cluster.state import ClusterState
 from synergy_extender.cluster.views import JobView, read_job
@@ -163,9 +165,9 @@ def pair_on_one_gpu(speed: float) -> ClusterState:
     return shared_cluster([a, b], gpus=1)
 
 
-def planned(state: ClusterState, now: float) -> core.Plan:
+def planned(state: ClusterState, now: float) -> Plan:
     snapshot = build_snapshot(state, mode="round", now=now, round_s=20).snapshot
-    return plan(snapshot, core.PlanConfig(policy="fifo", colocation="auto"))
+    return plan(snapshot, PlanConfig(policy="fifo", colocation="auto"))
 
 
 def test_a_pair_that_does_worse_than_predicted_is_parted_at_the_next_round_and_its_status_says_why() -> None:
@@ -184,7 +186,7 @@ def test_a_pair_that_does_worse_than_predicted_is_parted_at_the_next_round_and_i
 
 def test_it_is_not_tried_again_soon_also_by_an_extender_that_has_just_started() -> None:
     # all that a new leader has is the status
-    retry = core.PlanConfig().sharing_retry_s
+    retry = PlanConfig().sharing_retry_s
     for speed, later, jobs in (
         (5.5, 600.0, {"team/a"}),
         (5.5, retry + 60.0, {"team/a", "team/b"}),

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 
 from support.cluster import NOW, cluster, job_object, node_object
 from support.odd_templates import odd_templates
-from synergy_core import model as core
+from synergy_core.config import PlanConfig
 from synergy_core.plan import plan
 from synergy_extender.cluster.views import read_job
 from synergy_extender.planning.snapshot import build_snapshot
@@ -21,5 +21,5 @@ def test_no_template_keeps_another_job_from_its_place(template: dict[str, Any]) 
     good = job_object("good", template={"tolerations": [{"operator": "Exists"}]})
     state = cluster([node], [read_job(odd), read_job(good)], tolerated=["k"])
     built = build_snapshot(state, mode="round", now=NOW, round_s=20)
-    found = plan(built.snapshot, core.PlanConfig(policy="fifo", mechanism="tune", mode="round"))
+    found = plan(built.snapshot, PlanConfig(policy="fifo", mechanism="tune", mode="round"))
     assert "team/good" in {place.job for place in found.allocations}

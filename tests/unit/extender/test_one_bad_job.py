@@ -10,6 +10,7 @@ from support.cluster import NOW, cluster, foreign, job, node_object
 from synergy_api.scheduling_policy import TimeSharingPolicyName
 from synergy_api.timestamps import format_time
 from synergy_core import model as core
+from synergy_core.config import Mode, PlanConfig
 from synergy_core.plan import plan
 from synergy_extender.cluster.views import JobView
 from synergy_extender.planning.planner_process import Planner
@@ -48,16 +49,16 @@ BAD: dict[str, JobView] = {
 }
 
 
-def planned(jobs: list[JobView], mode: core.Mode, policy: str) -> tuple[core.Allocation, ...]:
+def planned(jobs: list[JobView], mode: Mode, policy: str) -> tuple[core.Allocation, ...]:
     """What the planner gives to whom."""
     built = build_snapshot(cluster(NODES, jobs), mode=mode, now=NOW, round_s=20)
-    return plan(built.snapshot, core.PlanConfig(policy=policy, mechanism="tune", mode=mode)).allocations
+    return plan(built.snapshot, PlanConfig(policy=policy, mechanism="tune", mode=mode)).allocations
 
 
 @pytest.mark.parametrize("policy", ["fifo", "las", "srtf"])
 @pytest.mark.parametrize("mode", ["round", "fill"])
 @pytest.mark.parametrize("case", BAD)
-def test_the_others_get_what_they_would_get_without_it(case: str, mode: core.Mode, policy: str) -> None:
+def test_the_others_get_what_they_would_get_without_it(case: str, mode: Mode, policy: str) -> None:
     without = planned(GOOD, mode, policy)
     assert [place.job for place in without] == [f"team/good-{index}" for index in range(4)], "four of five fit"
     assert planned([BAD[case], *GOOD], mode, policy) == without
@@ -103,7 +104,7 @@ def test_no_number_that_a_spec_may_hold_ends_the_plan_of_all(policy: str, mechan
         state = cluster(NODES, [bad, job("good", gpus=4)], pods)
         priced = replace(state, capacities=[replace(c, price_per_hour=1.0) for c in state.capacities])
         snapshot = build_snapshot(priced, mode="round", now=NOW, round_s=20).snapshot
-        question = Question(snapshot, core.PlanConfig(policy=policy, mechanism=mechanism), {}, frozenset(), 60.0)
+        question = Question(snapshot, PlanConfig(policy=policy, mechanism=mechanism), {}, frozenset(), 60.0)
         answer = Planner().answer(msgspec.msgpack.encode(question))
         assert isinstance(answer, Planned), (bad.spec, answer)
         msgspec.msgpack.encode(answer)

@@ -8,6 +8,7 @@ from support.cluster import NOW, allocation, cluster, foreign, job, key, node_ob
 from synergy_api.allocation import Allocation
 from synergy_api.timestamps import format_time
 from synergy_core import model as core
+from synergy_core.config import PlanConfig
 from synergy_core.plan import plan
 from synergy_extender.cluster.state import ClusterState
 from synergy_extender.cluster.views import JobView
@@ -23,7 +24,7 @@ NODES = [node_object(name, gpus=4) for name in ("n1", "n2", "n3")]
 SEEING = {"policy": "max-min-fairness", "placementSensitive": True}
 
 
-def _config(**spec: Any) -> core.PlanConfig:
+def _config(**spec: Any) -> PlanConfig:
     written = {"metadata": {"name": "default"}, "spec": {**SEEING, **spec}}
     return plan_config(policy_in_force(written, PolicyInForce()), "round")
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from support.cluster import GI, NOW, cluster, job, node_object
-from synergy_core import model as core
+from synergy_core.config import PlanConfig
 from synergy_core.plan import plan
 from synergy_extender.planning.planner_process import NICENESS
 from synergy_extender.planning.snapshot import build_snapshot
@@ -19,7 +19,7 @@ from synergy_extender.planning.worker import PlanFailed, PlanWorker
 SNAPSHOT = build_snapshot(
     cluster([node_object("n1")], [job("a", gpus=8), job("b")]), mode="round", now=1e6, round_s=20
 ).snapshot
-CONFIG = core.PlanConfig(policy="fifo", mechanism="tune")
+CONFIG = PlanConfig(policy="fifo", mechanism="tune")
 
 
 async def test_the_child_plans_as_the_planner_does() -> None:
@@ -53,7 +53,7 @@ async def test_the_child_keeps_profiles_and_plans_with_those_that_hold_now() -> 
 
 async def test_a_solver_that_is_given_no_time_leaves_the_last_allocation_in_force() -> None:
     worker = PlanWorker(timeout_s=60)
-    config = core.PlanConfig(policy="makespan", mechanism="tune")
+    config = PlanConfig(policy="makespan", mechanism="tune")
     try:
         first = await worker.plan(SNAPSHOT, config, 60.0)
         assert first.plan == plan(SNAPSHOT, config)
@@ -67,7 +67,7 @@ async def test_an_error_of_the_planner_is_told_and_the_child_lives_on() -> None:
     worker = PlanWorker(timeout_s=60)
     try:
         with pytest.raises(PlanFailed, match="policy: 'whim' is not there"):
-            await worker.plan(SNAPSHOT, core.PlanConfig(policy="whim"))
+            await worker.plan(SNAPSHOT, PlanConfig(policy="whim"))
         assert (await worker.plan(SNAPSHOT, CONFIG)).plan.policy == "fifo"
     finally:
         await worker.close()
@@ -106,7 +106,7 @@ async def test_the_answer_of_a_call_that_was_given_up_is_never_taken_for_the_nex
         given_up.cancel()
         with pytest.raises(asyncio.CancelledError):
             await given_up
-        other = core.PlanConfig(policy="las", mechanism="proportional")
+        other = PlanConfig(policy="las", mechanism="proportional")
         assert (await worker.plan(SNAPSHOT, other)).plan == plan(SNAPSHOT, other)
     finally:
         await worker.close()

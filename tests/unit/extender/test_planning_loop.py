@@ -13,6 +13,7 @@ from support.waiting import eventually
 from support.watch_server import WatchServer, following
 from synergy_api.timestamps import parse_time
 from synergy_core import model as core
+from synergy_core.config import PlanConfig
 from synergy_extender.metrics import Metrics
 from synergy_extender.planning import loop as loop_module
 from synergy_extender.planning.loop import PlanningLoop
@@ -27,7 +28,7 @@ class FailingWorker(PlanWorker):
         super().__init__(1.0)
         self.asked = 0
 
-    async def plan(self, snapshot: core.Snapshot, config: core.PlanConfig, solve_s: float = 60.0) -> Planned:
+    async def plan(self, snapshot: core.Snapshot, config: PlanConfig, solve_s: float = 60.0) -> Planned:
         self.asked += 1
         raise PlanFailed("no answer")
 

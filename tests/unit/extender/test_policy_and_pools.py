@@ -16,7 +16,7 @@ from synergy_api.scheduling_policy import (
 )
 from synergy_api.timestamps import format_time
 from synergy_core import model as core
-from synergy_core.model import PriorityQueues
+from synergy_core.config import PriorityQueues
 from synergy_core.plan import plan
 from synergy_core.policies import POLICIES, time_shares
 from synergy_extender.planning.conditions import news, policy_statuses, pool_statuses

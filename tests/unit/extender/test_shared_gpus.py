@@ -13,7 +13,9 @@ from support.shared import shared_cluster
 from synergy_api.allocation import Allocation
 from synergy_api.pools import node_capacities
 from synergy_core import model as core
+from synergy_core.answer import Plan
 from synergy_core.colocation.usage import Usage
+from synergy_core.config import Mode
 from synergy_devcluster.gpu_plugin.shared import MpsGpus
 from synergy_extender.cluster.state import ClusterState
 from synergy_extender.cluster.views import JobView, PodView
@@ -157,7 +159,7 @@ def test_partners_that_hold_their_place_are_the_planners_partners() -> None:
 
 
 @pytest.mark.parametrize("mode", ["round", "fill"])
-def test_a_job_whose_partner_has_gone_keeps_newcomers_off_its_node_until_the_round_ends(mode: core.Mode) -> None:
+def test_a_job_whose_partner_has_gone_keeps_newcomers_off_its_node_until_the_round_ends(mode: Mode) -> None:
     state = shared_cluster([holds("a", "b")], [pod("a")])
     (node,) = build_snapshot(state, mode=mode, now=NOW, round_s=20).snapshot.nodes
     assert node.schedulable == (mode == "round")
@@ -298,7 +300,7 @@ def test_the_next_run_of_a_wrongly_paired_job_counts_it() -> None:
     ended = {"service": {"run": 1, "endedRun": 1}, "phase": "Queued"}
     given = allocation(share("n1") | {"devices": 1}, state="Revoked", sharedGpu={"asked": ["team/b"], **said})
     state = shared_cluster([job("a", status={**ended, "allocation": given}), holds("b", "a")])
-    plan = core.Plan(
+    plan = Plan(
         allocations=(place("a", "b"), place("b", "a")),
         waiting=(),
         preempted=(),

@@ -12,6 +12,7 @@ from synergy_core.colocation.measurement import Measurement
 from synergy_core.colocation.model_format import SharingModel, model_text
 from synergy_core.colocation.sums import fit_sums
 from synergy_core.colocation.usage import Usage
+from synergy_core.config import PlanConfig
 from synergy_extender.config import ConfigError, read_settings
 from synergy_extender.planning.planner_process import Planner
 from synergy_extender.planning.question import Planned, Question
@@ -41,7 +42,7 @@ def test_the_planner_goes_by_the_model_of_the_gpu_type(tmp_path: Path) -> None:
     )  # fmt: skip
     jobs = tuple(core.Job(name=name, gpus=1, tenant="t", sharing=True, usage={"V100": LOADS[1]}) for name in ("a", "b"))
     snapshot = core.Snapshot(nodes=nodes, jobs=jobs, now=0.0, round_s=20.0)
-    question = Question(snapshot, core.PlanConfig(policy="fifo", colocation="auto"), {}, frozenset(), 10.0)
+    question = Question(snapshot, PlanConfig(policy="fifo", colocation="auto"), {}, frozenset(), 10.0)
     running = {}
     for name, planner in (("generic", Planner()), ("fitted", Planner(read_models(str(tmp_path))))):
         answer = planner.answer(msgspec.msgpack.encode(question))

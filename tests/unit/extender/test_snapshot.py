@@ -10,6 +10,7 @@ from synergy_api.pools import node_capacities, read_pools
 from synergy_api.scheduling_policy import SchedulingPolicySpec
 from synergy_api.timestamps import format_time
 from synergy_core import model as core
+from synergy_core.config import Mode
 from synergy_core.snapshot_format import parse_snapshot, snapshot_document
 from synergy_extender.cluster.state import ClusterState
 from synergy_extender.planning.snapshot import OVERDUE_SECONDS, build_snapshot, tenants_of
@@ -19,7 +20,7 @@ KWOK = {"key": "kwok.x-k8s.io/node", "value": "fake", "effect": "NoSchedule"}
 REQUEST = {"gpuType": "V100", "gpus": 1, "cpuMillis": 12_000, "memoryBytes": 8 * GI}
 
 
-def built(state: ClusterState, mode: core.Mode = "round", **more: Any) -> core.Snapshot:
+def built(state: ClusterState, mode: Mode = "round", **more: Any) -> core.Snapshot:
     return build_snapshot(state, mode=mode, now=NOW, round_s=20, **more).snapshot
 
 
@@ -244,7 +245,7 @@ def test_a_profile_series_waits_for_those_who_leave_rather_than_measure_less() -
 )
 @pytest.mark.parametrize("mode", ["round", "fill"])
 def test_a_profile_series_waits_for_pods_of_others_that_end_but_not_for_ever(
-    mode: core.Mode, seconds_late: float, want: list[int]
+    mode: Mode, seconds_late: float, want: list[int]
 ) -> None:
     ends = foreign("ends", node="n1", cpu="6", deleting_at=NOW - seconds_late)
     wishes = built(cluster([node_object("n1", cpu=12)], [profiling()], [ends]), mode).jobs

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from support.simulation import flat, native, server, simulated, times, traced
-from synergy_core.model import PriorityQueues
+from synergy_core.config import PriorityQueues
 from synergy_core.policies import POLICIES
 from synergy_core.policies.time_shares import BY_COST
 from synergy_simulator.engine import simulate

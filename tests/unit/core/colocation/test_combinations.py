@@ -11,12 +11,14 @@ import pytest
 
 from support.snapshots import GIB
 from synergy_core.allocation.budget import Budget
+from synergy_core.answer import Plan
 from synergy_core.colocation.combinations import Combinations, KnownPairs
 from synergy_core.colocation.grouping import Grouping
 from synergy_core.colocation.pair_table import PairTable
 from synergy_core.colocation.usage import Usage
+from synergy_core.config import PlanConfig
 from synergy_core.memory import Memory
-from synergy_core.model import FieldError, Job, Node, Plan, PlanConfig, Profile, Shared, Snapshot
+from synergy_core.model import FieldError, Job, Node, Profile, Shared, Snapshot
 from synergy_core.plan import plan
 
 ROUND_S = 300.0

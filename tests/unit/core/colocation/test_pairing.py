@@ -7,9 +7,11 @@ from typing import Any
 import pytest
 
 from support.snapshots import GIB, later
+from synergy_core.answer import Plan
 from synergy_core.colocation.usage import Usage
+from synergy_core.config import PlanConfig
 from synergy_core.memory import Memory
-from synergy_core.model import Job, Node, Plan, PlanConfig, Profile, Shared, Snapshot
+from synergy_core.model import Job, Node, Profile, Shared, Snapshot
 from synergy_core.plan import plan
 
 AUTO = PlanConfig(policy="fifo", colocation="auto")

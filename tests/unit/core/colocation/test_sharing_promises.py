@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 from support import promises
 from support.snapshots import GIB, TYPES, in_mode, later, profiles
 from synergy_core.colocation.usage import Usage
+from synergy_core.config import PlanConfig
 from synergy_core.line import Roster
 from synergy_core.memory import Memory
-from synergy_core.model import Allocation, Job, Node, PlanConfig, Snapshot
+from synergy_core.model import Allocation, Job, Node, Snapshot
 from synergy_core.plan import plan
 from synergy_core.policies.time_shares import WITH_PAIRS
 

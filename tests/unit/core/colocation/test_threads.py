@@ -8,11 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from support.snapshots import GIB
+from synergy_core.answer import Plan
 from synergy_core.colocation.rules import Rules
 from synergy_core.colocation.threads import ceiling, least_percent
 from synergy_core.colocation.usage import Usage
+from synergy_core.config import PlanConfig
 from synergy_core.memory import Memory
-from synergy_core.model import Allocation, Job, Node, Plan, PlanConfig, Profile, Shared, Snapshot
+from synergy_core.model import Allocation, Job, Node, Profile, Shared, Snapshot
 from synergy_core.plan import plan
 
 AUTO = PlanConfig(policy="fifo", colocation="auto")
