@@ -9,6 +9,7 @@ import copy
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from support.operator_objects import START, Json, job_manifest, node, workers_json
 from support.reasons import check_event, check_status
 from synergy_api import names
 from synergy_api.scheduling_policy import Profiling
@@ -40,45 +41,7 @@ from synergy_operator.twins import Asking
 from synergy_operator.views import ANNOTATION_UNGATED_AT, JobView, PodView, read_batch_job, read_job, read_pod
 from synergy_operator.witness import Complaint, Witness
 
-Json = dict[str, Any]
-
-START = 1_800_000_000.0
-GIB = 1 << 30
 SETTINGS = Settings("example/profiler:1", "https://extender.example:9444", "PEM", "low")
-
-
-def node(name: str, *, kind: str = "V100", gpus: int = 8, cpu: int = 24, gib: int = 64, ready: bool = True) -> Json:
-    """A GPU node."""
-    return {
-        "metadata": {"name": name, "resourceVersion": "1", "labels": {"nvidia.com/gpu.product": kind}},
-        "spec": {},
-        "status": {
-            "allocatable": {"nvidia.com/gpu": str(gpus), "cpu": str(cpu), "memory": f"{gib}Gi"},
-            "conditions": [{"type": "Ready", "status": "True" if ready else "Unknown"}],
-        },
-    }
-
-
-def job_manifest(name: str = "job", **spec: Any) -> Json:
-    """A TrainingJob as the API server has it: one GPU, no profile wanted, unless `spec` says otherwise."""
-    container = {"name": "train", "image": "example/train:1", "command": ["python3", "train.py"], "args": ["--fast"]}
-    return {
-        "metadata": {
-            "namespace": "team",
-            "name": name,
-            "uid": f"uid-{name}",
-            "resourceVersion": "1",
-            "generation": 1,
-            "creationTimestamp": format_time(START - 60),
-        },
-        "spec": {
-            "gpus": 1,
-            "steps": 100,
-            "template": {"spec": {"containers": [container]}},
-            "profile": {"mode": "Skip"},
-            **spec,
-        },
-    }
 
 
 EXTENDERS = ("allocation", "queue", "late", "marks", "estimates", "progress")
@@ -406,11 +369,6 @@ class World:
         shown = {"name": pod["spec"]["containers"][0]["name"], "state": state, "imageID": self.image_id}
         pod["status"]["containerStatuses"] = [shown]
         self._touch(pod)
-
-
-def workers_json(name: str, gpus: int, cpu_millis: int, gib: int) -> Json:
-    """One entry of `allocation.workers`."""
-    return {"node": name, "gpus": gpus, "cpuMillis": cpu_millis, "memoryBytes": gib * GIB}
 
 
 def attained(status: TrainingJobStatus, gpus: int, now: float) -> float:

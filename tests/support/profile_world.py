@@ -4,7 +4,8 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from support.operator_world import GIB, World
+from support.operator_objects import GIB
+from support.operator_world import World
 
 AUTO = {"mode": "Auto"}
 SIDE = {"name": "side", "image": "i", "resources": {"requests": {"cpu": "1", "memory": "1Gi"}}}

@@ -5,7 +5,8 @@ One node, several jobs; what passes between the three is the API server's object
 
 from typing import Any, Literal
 
-from support.operator_world import GIB, World, node
+from support.operator_objects import GIB, node
+from support.operator_world import World
 from synergy_api.pods import NOTHING, Amounts, amounts_of, is_terminal
 from synergy_api.pools import node_capacities
 from synergy_api.timestamps import format_time

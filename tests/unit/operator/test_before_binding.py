@@ -1,6 +1,7 @@
 """A place that is not free yet may be retuned: its gated workers take the new size before their gates fall."""
 
-from support.operator_world import World, workers_json
+from support.operator_objects import workers_json
+from support.operator_world import World
 from synergy_operator.actions import ResizePod, UngatePod
 from synergy_operator.observed import Refusals, RefusedSize
 

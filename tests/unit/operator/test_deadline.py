@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from support.operator_world import START, World
+from support.operator_objects import START
+from support.operator_world import World
 from synergy_api.timestamps import format_time
 from synergy_operator.reconcile import operator_part
 

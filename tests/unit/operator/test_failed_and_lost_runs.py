@@ -5,7 +5,8 @@ from collections.abc import Callable
 
 import pytest
 
-from support.operator_world import World, node, two_workers
+from support.operator_objects import node
+from support.operator_world import World, two_workers
 from synergy_api.timestamps import parse_time
 
 

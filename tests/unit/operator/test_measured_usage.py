@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from support.operator_world import World, node
+from support.operator_objects import node
+from support.operator_world import World
 from support.profile_world import AUTO, asking, granted, knee, run_point
 from synergy_api.profile import MeasuredUsage, ProfilePoint
 from synergy_operator.profile_points import threads_of, usage_of, with_run

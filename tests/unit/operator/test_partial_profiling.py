@@ -4,7 +4,8 @@ from itertools import combinations
 
 import pytest
 
-from support.operator_world import World, node
+from support.operator_objects import node
+from support.operator_world import World
 from synergy_api.profile import SensitivityMatrix
 from synergy_api.scheduling_policy import Profiling
 from synergy_api.training_job import ProfileStatus, TrainingJobSpec

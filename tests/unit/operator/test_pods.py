@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from support.operator_world import GIB, SETTINGS, World, job_manifest
+from support.operator_objects import GIB, job_manifest
+from support.operator_world import SETTINGS, World
 from synergy_api.allocation import Allocation, NodeShare
 from synergy_operator.config import Settings
 from synergy_operator.gang import headless_service, members, split, worker_pod

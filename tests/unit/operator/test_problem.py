@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from support.operator_world import World, node
+from support.operator_objects import node
+from support.operator_world import World
 
 CONTAINER: dict[str, Any] = {"name": "train", "image": "i", "command": ["c"]}
 

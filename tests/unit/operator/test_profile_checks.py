@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from support.operator_world import GIB, World
+from support.operator_objects import GIB
+from support.operator_world import World
 from synergy_api.profile import ProfilePoint
 from synergy_api.scheduling_policy import Profiling
 from synergy_api.training_job import ProfileStatus

@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from support.operator_world import GIB, START, World, node
+from support.operator_objects import GIB, START, node
+from support.operator_world import World
 from synergy_api.timestamps import format_time
 from synergy_operator.known_profiles import KnownProfile, best_known, fingerprint_of_name, profile_name
 from synergy_operator.observed import Refusals

@@ -2,7 +2,8 @@
 
 import pytest
 
-from support.operator_world import GIB, World, workers_json
+from support.operator_objects import GIB, workers_json
+from support.operator_world import World
 from synergy_api.quantity import byte_count, cpu_millis
 from synergy_api.timestamps import format_time, parse_time
 from synergy_operator.actions import ResizePod

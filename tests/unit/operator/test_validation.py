@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from support.operator_world import World, job_manifest, node
+from support.operator_objects import job_manifest, node
+from support.operator_world import World
 from synergy_api.reasons import Reason
 from synergy_operator.cluster import Cluster, read_cluster
 from synergy_operator.validation import refusal
