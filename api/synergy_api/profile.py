@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, ConfigDict, Field, JsonValue, model_validator
 
 from synergy_api.base import ApiModel, Timestamp
+from synergy_core.model import FASTEST, SLOWEST
 
 _ClientThreadPercent = Annotated[
     int | None,
@@ -47,10 +48,7 @@ _Axis = Annotated[
     AfterValidator(_ascends),
     Field(min_length=1, max_length=64, json_schema_extra={"x-kubernetes-validations": _ASCENDING}),
 ]
-SLOWEST, FASTEST = 1e-6, 1e9
-"""Steps per second that a matrix can speak of: beyond them nothing trains, and sums and quotients of speeds would leave
-what a float can hold, in the plan of every job. (The API server takes a bound for a whole number, so a 0 is kept out
-by an exclusive one only.)"""
+# (The API server takes a bound for a whole number, so a 0 is kept out by an exclusive one only.)
 _Row = Annotated[
     list[Annotated[float, Field(gt=SLOWEST, le=FASTEST, allow_inf_nan=False)]], Field(min_length=1, max_length=64)
 ]

@@ -7,6 +7,7 @@ import click
 
 from synergy_cli.errors import BadInputError, bad_options
 from synergy_cli.files import read_input
+from synergy_cli.numbers import Seconds
 from synergy_cli.text_table import text_table
 from synergy_core.allocation import ALLOCATION_POLICIES, solve
 from synergy_core.allocation.budget import Budget
@@ -24,7 +25,7 @@ from synergy_core.snapshot_format import SnapshotError
     "--agnostic", is_flag=True, help="As a scheduler would that knows one speed of each job, not one per type."
 )
 @click.option("--sharing/--no-sharing", default=True, show_default=True, help="Use the problem's pairs.")
-@click.option("--time-limit", type=click.FloatRange(min=0.0), help="Seconds; then the best so far is the answer.")
+@click.option("--time-limit", type=Seconds(min=0.0), help="Seconds; then the best so far is the answer.")
 @click.option("--seed", default=0, show_default=True, help="Of policies that draw (gandiva).")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout and nothing else there.")
 def solve_command(

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from math import prod
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import ConfigDict, Field
+from pydantic import AfterValidator, ConfigDict, Field
 
 from synergy_core.colocation.usage import Usage
 
@@ -23,6 +23,16 @@ Count = Annotated[int, Field(ge=0, le=_MOST)]
 Positive = Annotated[int, Field(ge=1, le=_MOST)]
 Seconds = Annotated[float, Field(ge=0)]
 Rate = Annotated[float, Field(ge=0)]
+SLOWEST, FASTEST = 1e-6, 1e9
+"""Steps per second that a job can be said to have: beyond them nothing trains, and sums and quotients of speeds would
+leave what a float can hold, in the plan of every job."""
+Speed = Annotated[float, Field(ge=SLOWEST, le=FASTEST)]
+LIGHTEST, HEAVIEST = 1e-6, 1e6
+Weight = Annotated[float, Field(ge=LIGHTEST, le=HEAVIEST)]
+Part = Annotated[float, Field(ge=1e-6, le=1e6)]
+"""A speed as part of another."""
+Price = Annotated[float, Field(ge=0, le=1e9)]
+Moment = Annotated[float, Field(ge=-1e15, le=1e15)]
 
 _OWN_FIELDS = ("gpus", "cpu_millis", "memory_bytes")
 
@@ -40,6 +50,19 @@ class FieldError(ValueError):
         super().__init__(f"{path}: {problem}")
         self.path = path
         self.problem = problem
+
+
+def check_speed(speed: float, path: str) -> None:
+    """Raise FieldError for a speed that is neither 0 nor from SLOWEST to FASTEST."""
+    if speed != 0.0 and not SLOWEST <= speed <= FASTEST:
+        raise FieldError(path, f"must be 0 or from {SLOWEST:g} to {FASTEST:g} steps per second, is {speed:g}")
+
+
+def _checked(matrix: tuple[tuple[float, ...], ...]) -> tuple[tuple[float, ...], ...]:
+    for index, row in enumerate(matrix):
+        for place, speed in enumerate(row):
+            check_speed(speed, f"[{index}][{place}]")
+    return matrix
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +92,7 @@ class Node:
     """Of its GPUs' threads, what MPS lets each client use, one that has its GPU alone too."""
     schedulable: bool = True
     """False for a cordoned node: what runs there stays, nothing new comes."""
-    price_per_hour: Rate = 0.0
+    price_per_hour: Price = 0.0
     """Of one GPU, in any one currency; 0: not known."""
 
     def __post_init__(self) -> None:
@@ -93,7 +116,7 @@ class Profile:
 
     cpu_millis: Annotated[tuple[Positive, ...], Field(min_length=1)]
     memory_bytes: Annotated[tuple[Positive, ...], Field(min_length=1)]
-    steps_per_s: tuple[tuple[Rate, ...], ...]
+    steps_per_s: Annotated[tuple[tuple[float, ...], ...], AfterValidator(_checked)]
     further: Mapping[str, Annotated[tuple[Positive, ...], Field(min_length=1)]] = field(
         default_factory=dict, hash=False
     )
@@ -184,26 +207,26 @@ class Job:
 
     name: Name
     gpus: Positive
-    arrival_s: Annotated[float, Field()] = 0.0
-    weight: Annotated[float, Field(gt=0)] = 1.0
+    arrival_s: Moment = 0.0
+    weight: Weight = 1.0
     tenant: str = ""
     gpu_types: tuple[Name, ...] = ()
     """GPU types the job may run on; empty means any."""
     profiles: Mapping[str, Profile] = field(default_factory=dict)
     """Sensitivity matrix by GPU type. On a type without one the job runs at its GPU-proportional share."""
-    measured: Mapping[str, Annotated[float, Field(gt=0)]] = field(default_factory=dict)
+    measured: Mapping[str, Speed] = field(default_factory=dict)
     """Speed at that share by GPU type, as it was measured while the job ran; counts on types without a matrix."""
     steps_total: Positive | None = None
     steps_done: Count = 0
     attained_gpu_s: Seconds = 0.0
     waiting_s: Seconds = 0.0
-    started_s: Annotated[float, Field()] | None = None
+    started_s: Moment | None = None
     """When it first got GPUs, on the clock of `arrival_s`; null before."""
     promoted_gpu_s: Seconds = 0.0
     """Its `attained_gpu_s` when it was last promoted for having waited too long (Tiresias, section 3.2.3); 0 before."""
     promoted_waiting_s: Seconds = 0.0
     """Its `waiting_s` at that moment."""
-    run_started_s: Annotated[float, Field()] | None = None
+    run_started_s: Moment | None = None
     """When its present run began, on the clock of `arrival_s`; null while it waits, or where that is not known."""
     preemption_cost_s: Seconds = 0.0
     """Seconds in which it would hold GPUs without a step if it were preempted: to checkpoint, and to restore later."""
@@ -213,9 +236,9 @@ class Job:
     """The part of that in which it lay `spread` (`Allocation`)."""
     skew: Annotated[float, Field(ge=0)] = UNKNOWN_SKEW
     """Its largest tensor's part of the model's bytes (Tiresias, section 3.3)."""
-    spread_speed: Annotated[float, Field(gt=0)] | None = None
+    spread_speed: Part | None = None
     """Its speed on many nodes as part of that on the fewest, where both have been measured; beats all guesses."""
-    spread_speeds: Mapping[Name, Annotated[float, Field(gt=0)]] = field(default_factory=dict)
+    spread_speeds: Mapping[Name, Part] = field(default_factory=dict)
     """The same by GPU type; on types that are not there `spread_speed` counts."""
     model_bytes: Positive | None = None
     """Bytes of its model, which all-reduce training sends in each step; null: not known."""
@@ -247,7 +270,7 @@ class Job:
     over on many, `auto` takes the fewest that have the room now; with a `pack_limit` it packs or spreads (`skew`)."""
     nodes: tuple[Name, ...] | None = None
     """Names of the nodes that the job may use; null means all."""
-    deadline_s: Annotated[float, Field()] | None = None
+    deadline_s: Moment | None = None
     """When it should be done (its SLO), on the clock of `arrival_s`; null: whenever."""
 
     def __post_init__(self) -> None:
@@ -286,7 +309,7 @@ class Tenant:
     __pydantic_config__: ClassVar[ConfigDict] = _STRICT
 
     name: Name
-    weight: Annotated[float, Field(gt=0)] = 1.0
+    weight: Weight = 1.0
     policy: Literal["fairness", "fifo"] = "fairness"
     """How its part is dealt out among its jobs: by their weights, or in the order of arrival."""
 
@@ -299,7 +322,7 @@ class Snapshot:
 
     nodes: tuple[Node, ...]
     jobs: tuple[Job, ...]
-    now: Annotated[float, Field()] = 0.0
+    now: Moment = 0.0
     round_s: Annotated[float, Field(gt=0)] = 300.0
     tenants: tuple[Tenant, ...] = ()
     """For the policy `hierarchical`; a job's tenant that is not named here has weight 1 and fairness."""

@@ -107,7 +107,8 @@ def one_line(details: ErrorDetails, *, whole: str = "snapshot") -> str:
     kind, given = details["type"], details["input"]
     cause = details.get("ctx", {}).get("error")
     if isinstance(cause, FieldError):
-        return f"{path}.{cause.path}: {cause.problem}" if path else f"{cause.path}: {cause.problem}"
+        between = "." if path and not cause.path.startswith("[") else ""
+        return f"{path}{between}{cause.path}: {cause.problem}"
     if kind == "unexpected_keyword_argument":
         return f"{path}: unknown field; remove it or correct its name"
     if kind == "missing":

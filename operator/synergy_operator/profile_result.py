@@ -13,8 +13,8 @@ from pydantic import (
     WrapValidator,
 )
 
-from synergy_api.profile import FASTEST, SLOWEST
 from synergy_api.reasons import Reason
+from synergy_core.model import FASTEST, SLOWEST
 from synergy_operator.views import ContainerView
 
 _HARNESS_REASONS: Final = {

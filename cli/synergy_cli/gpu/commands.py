@@ -19,7 +19,7 @@ from synergy_cli.gpu.measuring import Setting, TrainingError
 from synergy_cli.gpu.pairs import Options, measured_pairs, only
 from synergy_cli.gpu.pairs import tables as as_tables
 from synergy_cli.gpu.training import MODELS
-from synergy_cli.simulation.options import Within
+from synergy_cli.numbers import Within
 from synergy_cli.simulation.output import check_writable, write_whole
 
 FOLDER = "docs/measurements"
@@ -38,7 +38,7 @@ def gpu() -> None:
 @click.option("--models", default=",".join(MODELS), show_default=True, help="Models, with commas.")
 @click.option("--batches", default="16,64,256", show_default=True, help="Samples of a training step, with commas.")
 @click.option("--pairs", default=24, show_default=True, type=click.IntRange(1), help="Pairs at the most.")
-@click.option("--seconds", default=4.0, show_default=True, type=click.FloatRange(0.5, 600), help="Of a measurement.")
+@click.option("--seconds", default=4.0, show_default=True, type=Within(0.5, 600), help="Of a measurement.")
 @click.option("--tables", metavar="DIR", help="Also single.csv and pairs.csv, as `colocation fit` reads them.")
 @out_option
 @json_option

@@ -3,13 +3,13 @@
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from math import isfinite
 from pathlib import Path
 from typing import Any, Literal
 
 import click
 
 from synergy_cli.errors import BadInputError
+from synergy_cli.numbers import Seconds, Within
 from synergy_cli.queue_options import queue_options, queues_of
 from synergy_cli.sharing_options import mode_of, predictors_of
 from synergy_cli.simulation.checks import check_window
@@ -27,35 +27,6 @@ from synergy_simulator.options import Options
 from synergy_simulator.selection import SHARES_TIME
 from synergy_simulator.sharing import BUILT_IN, read_usages
 from synergy_simulator.workload import Workload, build_workload, with_usages
-
-
-class Seconds(click.FloatRange):
-    """A finite number of seconds, at most a century: FloatRange alone lets nan and inf through."""
-
-    name = "seconds"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """The number, or click's error that names the option."""
-        number = float(super().convert(value, param, ctx))
-        if not number <= _CENTURY_S:
-            self.fail(f"{value} is not a number of seconds of at most {_CENTURY_S:,.0f}.", param, ctx)
-        return number
-
-
-class Within(click.FloatRange):
-    """A finite number within a range: FloatRange alone lets nan through."""
-
-    name = "number"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """The number, or click's error that names the option."""
-        number = float(super().convert(value, param, ctx))
-        if not isfinite(number):
-            self.fail(f"{value} is not a finite number.", param, ctx)
-        return number
-
-
-_CENTURY_S = 100 * 365 * 86400.0
 
 
 class JobsPerHour(click.FloatRange):

@@ -50,6 +50,8 @@ class Level:
     """G: as of that `Point`; infinite where no price says anything."""
     proved: bool
     """Whether no higher level is feasible; not so where time ran out."""
+    bound: float = np.inf
+    """No level above it is feasible."""
 
 
 def highest_level(
@@ -103,7 +105,7 @@ def highest_level(
             break
     if best is None:
         raise OutOfTimeError
-    return replace(best, time=programme.topped_up(best.time, requirement(best.z)))
+    return replace(best, time=programme.topped_up(best.time, requirement(best.z)), bound=upper)
 
 
 def _reached(programme: Programme, requirement: Requirement, time: Floats, low: float, high: float) -> float:

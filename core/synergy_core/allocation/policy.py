@@ -7,6 +7,7 @@ import numpy as np
 
 from synergy_core.allocation.activities import Activities, activities, matrix
 from synergy_core.allocation.budget import Budget
+from synergy_core.allocation.levels import Level
 from synergy_core.allocation.problem import Floats, Problem, within_bounds
 from synergy_core.allocation.programme import Programme
 from synergy_core.allocation.symmetry import Merged, merge
@@ -53,6 +54,12 @@ class Setting:
     def of_classes(self, values: Floats) -> Floats:
         """G values of J values that are equal within each class."""
         return np.asarray(values[self.merged.representative])
+
+    def reached(self, level: Level, bound: float) -> Found:
+        """What a level that was searched for says of the policy; `bound`: no X is worth more (or less) than that."""
+        if level.proved:
+            return Found(self.x(level.time))
+        return Found(self.x(level.time), "time-limit", f"the best there may be is worth {bound:.6g}")
 
     def x(self, time: Floats) -> Floats:
         """X, rows x C, of the time of each class of activities (M)."""

@@ -82,8 +82,8 @@ class Allocation:
     objective: float
     """In the paper's own terms and direction, of this `x`."""
     status: str
-    """`optimal`; `time-limit`: the best that was found when time ran out (`note` says how good); `heuristic`: a policy
-    that optimises nothing, or nothing exactly."""
+    """`optimal`; `time-limit`: the best that was found when time ran out (`note` says how good it could be at most,
+    where that is known); `heuristic`: a policy that optimises nothing, or nothing exactly."""
     solver: str
     """What found it: `HIGHS`, `CLARABEL`, or `closed-form`."""
     normalisation: str

@@ -16,7 +16,7 @@ from synergy_core.allocation.problem import (
     check,
     effective_throughput,
 )
-from synergy_core.model import FieldError, Tenant
+from synergy_core.model import FieldError, Tenant, Weight, check_speed
 from synergy_core.snapshot_format import SnapshotError, one_line
 
 _STRICT = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
@@ -32,7 +32,7 @@ class _Job:
     id: _Name
     throughputs: _Speeds
     scale_factor: Annotated[int, Field(ge=1, le=1_000_000)] = 1
-    weight: _Most = 1.0
+    weight: Weight = 1.0
     steps_remaining: _Most | None = None
     time_since_start: _Most = 0.0
     isolated_time: _Most | None = None
@@ -54,7 +54,7 @@ class _Tenant:
     __pydantic_config__: ClassVar[ConfigDict] = _STRICT
 
     name: _Name
-    weight: _Most = 1.0
+    weight: Weight = 1.0
     policy: Literal["fairness", "fifo"] = "fairness"
 
 
@@ -164,6 +164,7 @@ def _throughputs(given: Sequence[dict[str, float]], columns: tuple[str, ...], wh
                 raise FieldError(
                     f"{where}[{place}].throughputs.{name}", "is not in workers; add it there or remove it here"
                 )
+            check_speed(speeds[name], f"{where}[{place}].throughputs.{name}")
     return np.array([[speeds.get(name, 0.0) for name in columns] for speeds in given], dtype=float)
 
 
@@ -172,10 +173,7 @@ def _shared(pairs: Sequence[_Pair], columns: tuple[str, ...]) -> Floats:
         _throughputs([{name: two[half] for name, two in pair.throughputs.items()} for pair in pairs], columns, "pairs")
         for half in (0, 1)
     ]
-    shared = np.stack([half.reshape(len(pairs), len(columns)) for half in halves], axis=2)
-    for place in np.flatnonzero((shared < 0).any(axis=(1, 2)))[:1]:
-        raise FieldError(f"pairs[{place}].throughputs", "must not be negative")
-    return shared
+    return np.stack([half.reshape(len(pairs), len(columns)) for half in halves], axis=2)
 
 
 def _members(pair: _Pair, place: int, index: dict[str, int]) -> list[int]:

@@ -136,29 +136,39 @@ class Programme:
         """The optimum: over the level if there is a direction, else of the gains (M) alone.
 
         With `surplus` (M) also sum_i surplus_i Y_i >= 0. Raises InfeasibleError where the base cannot be reached,
-        OutOfTimeError where time ran out before anything feasible was known.
+        OutOfTimeError where time ran out before anything feasible was known, SolverError for numbers that no solver
+        copes with.
         """
         gain = np.zeros(len(self.acts)) if gain is None else gain
+        if not all(np.isfinite(given).all() for given in (base, direction, gain, surplus) if given is not None):
+            raise SolverError("a number that is not finite")
         surplus = np.zeros(len(self.acts)) if surplus is None else surplus / np.abs(surplus).max(initial=1e-300)
         highs = self._highs
-        highs.passModel(self._model(base, direction, gain, surplus))
+        if highs.passModel(self._model(base, direction, gain, surplus)) == _highspy().HighsStatus.kError:
+            raise SolverError("HiGHS does not take the numbers")
         highs.setOptionValue("simplex_strategy", _DUAL if self._basis is None else _PRIMAL)
         if self._basis is not None:
             highs.setBasis(self._basis)
         highs.setOptionValue("solver", "ipm" if self._basis is None and self._classes > _MANY else "choose")
+        values = np.empty(0)
         while True:
-            cut_short = self._run(highs)
+            try:
+                cut_short = self._run(highs)
+            except OutOfTimeError:
+                if not len(values):
+                    raise
+                cut_short = True  # what was found before the last columns came serves
+                break
             solution = highs.getSolution()
-            duals = -np.array(solution.row_dual)
+            values, duals = np.array(solution.col_value), -np.array(solution.row_dual)
             objective = -highs.getInfo().objective_function_value
             fresh = np.empty(0, dtype=np.int64) if cut_short else self._that_improve(duals, gain, surplus, objective)
             if not len(fresh):
                 break
             self._add(highs, fresh, gain, surplus)
-        values = np.array(solution.col_value)
         self._basis = highs.getBasis()
         time = np.zeros(len(self.acts))
-        time[self._columns] = np.maximum(values[1:], 0.0)
+        time[self._columns[: len(values) - 1]] = np.maximum(values[1:], 0.0)
         price = np.maximum(-duals[: self._classes], 0.0) / self._unit
         room, ceiling = self._room(self._reduced(duals, gain, surplus), price)
         return Point(time, float(values[0]), price, price + room, ceiling, float(objective), cut_short)

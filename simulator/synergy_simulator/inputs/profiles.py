@@ -10,7 +10,7 @@ from typing import Any
 
 from synergy_core.allocation.problem import UNCONSOLIDATED
 from synergy_core.colocation.pair_table import PairTable
-from synergy_core.model import FieldError, Profile
+from synergy_core.model import FieldError, Profile, check_speed
 from synergy_simulator.inputs.errors import InputError, Place
 from synergy_simulator.inputs.table import read_text
 
@@ -108,7 +108,7 @@ class _Reader:
             (seconds,) = self._numbers([entry.get("iter_time_base_s")], f"{field}.iter_time_base_s", least=1e-9)
             rows = self._matrix(entry.get("matrix"), f"{field}.matrix")
             bases[model] = cpus, memory, [[value / seconds for value in row] for row in rows], field
-            self._profile(cpus, memory, rows, field)
+            self._profile(*bases[model])
         made: dict[tuple[str, int], Profile] = {}
 
         def find(model: str, _gpu_type: str, gpus: int) -> Profile | None:
@@ -142,6 +142,10 @@ class _Reader:
                 if "null" not in alone:
                     raise self.bad(f"{field}.null", "is missing; add the speed of the job alone")
                 (speed,) = self._numbers([alone["null"]], f"{field}.null", least=0)
+                try:
+                    check_speed(speed, "null")
+                except FieldError as error:
+                    raise self.bad(f"{field}.{error.path}", error.problem) from None
                 (far if apart else near)[model, own_type, gpus] = speed
                 if apart:
                     continue
@@ -210,6 +214,9 @@ class _Reader:
     ) -> Profile:
         names = {"cpu_millis": "cpus", "memory_bytes": "memory_gib"}
         try:
+            for line, row in enumerate(rows):
+                for place, speed in enumerate(row):
+                    check_speed(speed, f"steps_per_s[{line}][{place}]")
             return Profile(
                 cpu_millis=tuple(round(c * 1000) for c in cpus),
                 memory_bytes=tuple(round(m * GIB) for m in memory),

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
+from synergy_core.model import HEAVIEST, LIGHTEST
 from synergy_simulator.inputs.errors import InputError, Place
 from synergy_simulator.inputs.table import Row, Table
 
@@ -67,7 +68,7 @@ class _SimulatorTable:
             model=row.text(self.model),
             steps=row.count(self.steps),
             duration_s=row.number(self.duration, above=0),
-            weight=1.0 if self.weight is None else row.number(self.weight, above=0),
+            weight=1.0 if self.weight is None else _weight(row, self.weight),
             place=_at(row),
         )
 
@@ -169,7 +170,7 @@ def _native_job(row: Row) -> TraceJob:
         steps=row.count("steps") if row.has("steps") and not derived else None,
         duration_s=row.number("duration_s", above=0) if derived else None,
         tenant=row.values.get("tenant", ""),
-        weight=row.number("weight", above=0) if row.has("weight") else 1.0,
+        weight=_weight(row, "weight") if row.has("weight") else 1.0,
         slo_s=row.number("slo_s", above=0) if row.has("slo_s") else None,
         batch_size=row.count("batch_size") if row.has("batch_size") else None,
         skew=row.number("skew", least=0) if row.has("skew") else 0.1,
@@ -178,6 +179,13 @@ def _native_job(row: Row) -> TraceJob:
         checkpoint_bytes=row.count("checkpoint_bytes", least=0) if row.has("checkpoint_bytes") else 0,
         place=_at(row),
     )
+
+
+def _weight(row: Row, column: str) -> float:
+    weight = row.number(column, least=LIGHTEST)
+    if weight > HEAVIEST:
+        raise row.bad(column, f"must be at most {HEAVIEST:g}, is {row.text(column)}")
+    return weight
 
 
 def _part(row: Row, column: str) -> float:
@@ -199,7 +207,7 @@ def _gavel_physical(rows: list[Row]) -> list[TraceJob]:
             gpus=row.count("scale_factor"),
             model=row.text("job_type"),
             steps=row.count("total_steps"),
-            weight=row.number("weight", above=0),
+            weight=_weight(row, "weight"),
             slo_s=row.number("slo") if row.number("slo") > 0 else None,
             place=_at(row),
         )

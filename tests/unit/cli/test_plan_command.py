@@ -151,7 +151,7 @@ def test_fill_leaves_running_jobs_alone() -> None:
         (
             ["-"],
             '{"nodes": [], "jobs": [], "tenants": [{"name": "a", "weight": 0.0}]}',
-            "error: tenants[0].weight: input should be greater than 0, is 0.0",
+            "error: tenants[0].weight: input should be greater than or equal to 0.000001, is 0.0",
         ),
         (
             ["-"],

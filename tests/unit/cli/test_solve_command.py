@@ -102,8 +102,29 @@ CHOICES = ", ".join(sorted(ALLOCATION_POLICIES))
             "fifo",
             "workers: there is no worker at all; give at least one type a number above 0",
         ),
-        (_problem(jobs=[_job(weight=-1.0)]), "fifo", "jobs[0].weight: must be above 0, is -1"),
-        (_problem(jobs=[_job(weight=0.0)]), "fifo", "jobs[0].weight: must be above 0, is 0"),
+        (
+            _problem(jobs=[_job(weight=-1.0)]),
+            "fifo",
+            "jobs[0].weight: input should be greater than or equal to 0.000001, is -1.0",
+        ),
+        (
+            _problem(jobs=[_job(weight=0.0)]),
+            "fifo",
+            "jobs[0].weight: input should be greater than or equal to 0.000001, is 0.0",
+        ),
+        (
+            _problem(jobs=[_job(weight=1e7)]),
+            "fifo",
+            "jobs[0].weight: input should be less than or equal to 1000000, is 10000000.0",
+        ),
+        *(
+            (
+                _problem(jobs=[_job(throughputs={"v100": speed})]),
+                "finish-time-fairness",
+                f"jobs[0].throughputs.v100: must be 0 or from 1e-06 to 1e+09 steps per second, is {speed:g}",
+            )
+            for speed in (1e-307, 9e-7, 2e9)
+        ),
         (_problem(jobs=[_job(time_since_start=-1.0)]), "fifo", "jobs[0].time_since_start: must be at least 0, is -1"),
         (_problem(jobs=[_job(steps_remaining=-1)]), "fifo", "jobs[0].steps_remaining: must be at least 0, is -1"),
         (
@@ -111,7 +132,11 @@ CHOICES = ", ".join(sorted(ALLOCATION_POLICIES))
             "fifo",
             "jobs[0].scale_factor: input should be greater than or equal to 1, is 0",
         ),
-        (_problem(jobs=[_job(throughputs={"v100": -1.0})]), "fifo", "jobs[0].throughputs: must not be negative"),
+        (
+            _problem(jobs=[_job(throughputs={"v100": -1.0})]),
+            "fifo",
+            "jobs[0].throughputs.v100: must be 0 or from 1e-06 to 1e+09 steps per second, is -1",
+        ),
         (
             _problem(jobs=[_job(throughputs={"v100": 0.0, "k80": 0.0})]),
             "fifo",
@@ -131,7 +156,11 @@ CHOICES = ", ".join(sorted(ALLOCATION_POLICIES))
             "hierarchical",
             "jobs[0].tenant: 'x' is not in tenants; add it there or leave it out here",
         ),
-        (_problem(tenants=[{"name": "a", "weight": -1}]), "hierarchical", "tenants[0].weight: must be above 0, is -1"),
+        (
+            _problem(tenants=[{"name": "a", "weight": -1}]),
+            "hierarchical",
+            "tenants[0].weight: input should be greater than or equal to 0.000001, is -1",
+        ),
         (
             _problem(tenants=[{"name": "a", "policy": "lifo"}]),
             "hierarchical",
@@ -150,7 +179,7 @@ CHOICES = ", ".join(sorted(ALLOCATION_POLICIES))
         (
             _problem(pairs=[{"ids": ["0", "1"], "throughputs": {"v100": [-1, 1]}}]),
             "fifo",
-            "pairs[0].throughputs: must not be negative",
+            "pairs[0].throughputs.v100: must be 0 or from 1e-06 to 1e+09 steps per second, is -1",
         ),
         (
             _problem(jobs=[_job(steps_remaining=None)]),
@@ -210,6 +239,13 @@ def test_a_solver_that_does_not_cope_is_one_line(monkeypatch: pytest.MonkeyPatch
         "error: jobs: the solver has no answer (Clarabel: Solver 'CLARABEL' failed.); "
         "weights, speeds or steps are too many orders of magnitude apart\n"
     )
+
+
+@pytest.mark.parametrize("limit", ["nan", "inf", "-1"])
+def test_a_time_limit_that_is_no_number_of_seconds_is_refused(limit: str) -> None:
+    result = _run(_problem(), "--policy", "fifo", "--time-limit", limit)
+    assert result.exit_code == 2
+    assert result.stderr.startswith("error: Invalid value for '--time-limit': ")
 
 
 def test_a_file_that_is_not_there_is_one_line() -> None:

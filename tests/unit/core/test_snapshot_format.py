@@ -113,6 +113,24 @@ def _profile(document: dict[str, Any]) -> dict[str, Any]:
             lambda d: _profile(d).update(steps_per_s=[[1.0], [float("nan")]]),
             "jobs[0].profiles.V100.steps_per_s[1][0]: input should be a finite number, is nan",
         ),
+        *(
+            (
+                lambda d, speed=speed: _profile(d).update(steps_per_s=[[1.0], [speed]]),
+                (
+                    "jobs[0].profiles.V100.steps_per_s[1][0]: must be 0 or from 1e-06 to 1e+09 steps per second, "
+                    f"is {speed:g}"
+                ),
+            )
+            for speed in (-1.0, 1e-307, 1e18)
+        ),
+        (
+            lambda d: _job(d).update(weight=1e-310),
+            "jobs[0].weight: input should be greater than or equal to 0.000001, is 1e-310",
+        ),
+        (
+            lambda d: _job(d).update(arrival_s=-1e300),
+            "jobs[0].arrival_s: input should be greater than or equal to -1000000000000000, is -1e+300",
+        ),
         (
             lambda d: _profile(d).update(cpu_millis=[12000, 3000]),
             "jobs[0].profiles.V100.cpu_millis[1]: 3000 is not above 12000; sort the axis",

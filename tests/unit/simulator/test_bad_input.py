@@ -39,7 +39,8 @@ LONG = "job_id,arrival_s,gpus,model,steps,duration_s,tenant,weight,slo_s,batch_s
         (f"{HEADER}\n\n\na,0,1,hungry,5\n\na,1,1,hungry,5", "line 6, job_id", "also on line 4"),
         (f"{LONG}\na,0,1,hungry,,,,,,,", "line 2, steps", "give one of them"),
         (f"{LONG}\na,0,1,hungry,,-3,,,,,", "line 2, duration_s", "above 0"),
-        (f"{LONG}\na,0,1,hungry,5,,,0,,,", "line 2, weight", "above 0"),
+        (f"{LONG}\na,0,1,hungry,5,,,0,,,", "line 2, weight", "at least 1e-06"),
+        (f"{LONG}\na,0,1,hungry,5,,,1e7,,,", "line 2, weight", "at most 1e+06"),
         (f"{LONG}\na,0,1,hungry,5,,,,-1,,", "line 2, slo_s", "above 0"),
         (f"{LONG}\na,0,1,hungry,5,,,,,0,", "line 2, batch_size", "at least 1"),
         (f"{LONG}\na,0,1,hungry,5,,,,,,-1", "line 2, skew", "at least 0"),
@@ -131,6 +132,11 @@ def test_bad_profiles(tmp_path: Path, spoil: Callable[[dict[str, Any]], Any], wh
         ('{"models": {"m": {}, "m": {}}}', "m: stands there twice"),
         ('{"v100": {"(1, 2)": {"null": 1}}}', "must look like"),
         ('{"v100": {"(\'m\', 1)": {}}}', "null: is missing"),
+        ('{"v100": {"(\'m\', 1)": {"null": 1e-307}}}', "null: must be 0 or from 1e-06 to 1e+09 steps per second"),
+        (
+            '{"models": {"m": {"v100": {"1": {"cpus": [1], "memory_gib": [1], "steps_per_s": [[1e-307]]}}}}}',
+            "steps_per_s[0][0]: must be 0 or from 1e-06 to 1e+09 steps per second",
+        ),
         ('{"3": {"m": {"1": {"cpus_per_gpu": [1]}}}}', "3.m.1.mem_steps: must be a list"),
     ],
 )

@@ -4,7 +4,9 @@ Each worker runs jobs one after another; a job that is k-th from the end on a wo
 steps / throughput, itself included. Assigning jobs to (type, k) so that the sum of these is smallest is a
 transportation problem, in which k of type j is there as often as the type has workers. Those who come first on their
 worker run now, all the time. AlloX knows jobs of one worker: one with more stands for its workers (its time counts as
-often), and is given them while they last, the shortest first.
+often), and is given them while they last, the shortest first. One whose turn it is, and that does not fit beside those
+before it, is given workers of another type that are free, of the type on which it is the fastest. One that needs more
+workers than any type has that it can use is given none.
 """
 
 import numpy as np
@@ -18,9 +20,9 @@ from synergy_core.model import FieldError
 
 
 def durations(problem: Problem) -> Floats:
-    """J x W: seconds that a job needs on each type alone; infinite where it cannot run."""
+    """J x W: seconds that a job needs on each type alone; infinite where it cannot run or has too few workers."""
     steps = steps_of(problem, "allox")
-    speed = best_throughputs(problem) * (problem.workers > 0)
+    speed = best_throughputs(problem) * (problem.workers > 0) * (problem.scale[:, None] <= problem.workers)
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.asarray(np.where(speed > 0, steps[:, None] / speed, np.inf))
 
@@ -29,16 +31,34 @@ def allocate(problem: Problem, budget: Budget) -> Found:
     """See the module."""
     del budget  # one assignment, solved exactly
     seconds = durations(problem)
-    jobs = np.arange(len(problem.jobs))
-    type_, place = _assign(seconds * problem.scale[:, None], problem.workers)
-    average = float((place * seconds[jobs, type_]).mean())
     shares = np.zeros(seconds.shape)
-    free = problem.workers.copy()
-    for job in np.lexsort((jobs, seconds[jobs, type_], -place)):
-        if problem.scale[job] <= free[type_[job]]:
-            free[type_[job]] -= problem.scale[job]
-            shares[job, type_[job]] = 1.0
-    return Found(on_columns(problem, shares), "heuristic", value=average)
+    able = np.flatnonzero(np.isfinite(seconds).any(axis=1))
+    note = f"{len(seconds) - len(able)} jobs need more workers than any type has" if len(able) < len(seconds) else ""
+    if not len(able):
+        return Found(on_columns(problem, shares), "heuristic", note, value=np.inf)
+    type_, place = _assign((seconds * problem.scale[:, None])[able], problem.workers)
+    until_done = seconds[able, type_]
+    order = np.lexsort((able, until_done, -place))
+    free, turns = problem.workers.copy(), np.zeros(len(problem.types))
+    late = []
+    for job, mine in zip(able[order].tolist(), type_[order].tolist(), strict=True):
+        turns[mine] += 1
+        if not _given(job, mine, problem.scale, free, shares) and turns[mine] <= problem.workers[mine]:
+            late.append(job)
+    for job in late:
+        for other in np.argsort(seconds[job], kind="stable").tolist():
+            if np.isfinite(seconds[job, other]) and _given(job, other, problem.scale, free, shares):
+                break
+    return Found(on_columns(problem, shares), "heuristic", note, value=float((place * until_done).mean()))
+
+
+def _given(job: int, type_: int, scale: Floats, free: Floats, shares: Floats) -> bool:
+    """Give a job its workers of a type for all the time, if they are free."""
+    if scale[job] > free[type_]:
+        return False
+    free[type_] -= scale[job]
+    shares[job, type_] = 1.0
+    return True
 
 
 def _assign(cost: Floats, workers: Floats) -> tuple[Ints, Ints]:
@@ -48,7 +68,7 @@ def _assign(cost: Floats, workers: Floats) -> tuple[Ints, Ints]:
     except ImportError as error:
         raise FieldError("policy", "allox needs scipy; pip install 'kube-synergy[solver]'") from error
     jobs = len(cost)
-    count = np.floor(workers).astype(np.int64)
+    count = np.minimum(np.floor(workers), jobs).astype(np.int64)
     most = -(-jobs // np.maximum(count, 1))
     types = np.repeat(np.arange(len(workers)), count * most)
     places = np.concatenate([np.repeat(np.arange(1, k + 1), n) for n, k in zip(count, most, strict=True)])

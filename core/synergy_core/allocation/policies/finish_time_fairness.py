@@ -49,7 +49,7 @@ def allocate(problem: Problem, budget: Budget) -> Found:
         return Found(on_columns(problem, isolated_shares(problem)))
     here = setting(problem, budget, problem.steps, isolated_finish(problem), problem.elapsed)
     level, _ = _highest(here)
-    return Found(here.x(level.time), "optimal" if level.proved else "time-limit")
+    return here.reached(level, 1.0 / level.bound)
 
 
 def efficient(problem: Problem, budget: Budget) -> Found:

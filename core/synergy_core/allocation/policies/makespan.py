@@ -31,7 +31,7 @@ def allocate(problem: Problem, budget: Budget) -> Found:
         return Found(on_columns(problem, isolated_shares(problem)))
     here = setting(problem, budget, steps)
     level = _highest(here, here.of_classes(steps))
-    return Found(here.x(level.time), "optimal" if level.proved else "time-limit")
+    return here.reached(level, 1.0 / level.bound)
 
 
 def efficient(problem: Problem, budget: Budget) -> Found:

@@ -35,7 +35,7 @@ def allocate(problem: Problem, budget: Budget) -> Found:
     units = here.of_classes(unit)
     high = float((here.programme.fastest / units).min())
     level = highest_level(here.programme, lambda z: z * units, low=0.0, high=high)
-    return Found(here.x(level.time), "optimal" if level.proved else "time-limit")
+    return here.reached(level, level.bound)
 
 
 def efficient(problem: Problem, budget: Budget) -> Found:

@@ -1,11 +1,14 @@
 """A budget that ends: the best so far, the last allocation, or the isolated one, and the status says which."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from support.allocation import assert_valid, drawn
-from synergy_core.allocation import solve
+from synergy_core.allocation import ALLOCATION_POLICIES, solve
 from synergy_core.allocation.budget import Budget
+from synergy_core.allocation.programme import Programme
 
 
 def _budget(solves: int) -> Budget:
@@ -28,6 +31,27 @@ def test_the_last_allocation_serves_where_there_is_one() -> None:
     found = solve(made, "finish-time-fairness", budget=_budget(0), last=last)
     assert (found.status, found.note) == ("time-limit", "the last allocation")
     assert np.allclose(found.x, last)
+
+
+@pytest.mark.parametrize("policy", ["max-min-fairness", "makespan", "finish-time-fairness"])
+def test_what_was_cut_short_says_how_good_it_could_be_at_most(policy: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without pairs in the first programme, what it says serves until pairs have been added and solved with."""
+    monkeypatch.setattr(Programme, "_first_columns", lambda programme: np.arange(programme.acts.alone))
+    made = replace(drawn(6, 14, pairs=True), workers=np.full(3, 2.0))
+    best = solve(made, policy).objective
+    notes = set()
+    for solves in range(1, 30):
+        found = solve(made, policy, budget=_budget(solves))
+        if found.status == "optimal":
+            break
+        if not found.note.endswith("allocation"):
+            notes.add(found.note)
+            bound = float(found.note.rpartition(" ")[2])
+            if ALLOCATION_POLICIES[policy].less_is_better:
+                assert bound <= best * (1 + 1e-5)
+            else:
+                assert bound >= best * (1 - 1e-5)
+    assert notes
 
 
 @pytest.mark.parametrize("policy", ["hierarchical", "max-min-fairness-water-filling", "min-cost", "min-cost-slo"])
