@@ -43,7 +43,8 @@ class Estimate:
 
 SharesFrom = Literal["", "cut-short", "last", "isolated"]
 """Where the allocation matrix came from that a plan follows: it is the policy's own (or the policy has none); the best
-that was found when time ran out; that of an earlier plan; everybody's own part."""
+that was found when time ran out; that of an earlier plan, with their own part for who came since; everybody's own
+part."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,8 +21,7 @@ class Rounds:
 
     @property
     def solve_s(self) -> float:
-        """How long an allocation policy may look for a new allocation: the rest of the lead is for packing and
-        writing."""
+        """How long a plan may wait for a new allocation: the rest of the lead is for packing and writing."""
         return self.lead_s / 2
 
     def at(self, now: float) -> int:

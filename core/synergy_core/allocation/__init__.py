@@ -62,28 +62,48 @@ def solve(
     sharing: bool = True,
     efficient: bool = False,
     budget: Budget | None = None,
-    last: Floats | None = None,
 ) -> Allocation:
     """The allocation of a policy; deterministic but for where a budget cuts it short.
 
     `aware=False`: heterogeneity-agnostic. `sharing=False`: without the problem's pairs. `efficient`: of the optima a
     Pareto efficient one, where the policy knows how to find it (it takes longer). When the budget ends the best
-    allocation found so far is the answer; where there is none, `last` (rows x C, an allocation of the same jobs), else
-    the isolated allocation; the status says so. Raises FieldError for what cannot be solved, naming the field, and
-    `programme.SolverError` where a solver does not cope with the numbers.
+    allocation found so far is the answer; where there is none, the isolated allocation; the status says so. Raises
+    FieldError for what cannot be solved, naming the field, and `programme.SolverError` where a solver does not cope
+    with the numbers.
     """
+    try:
+        return solve_in_time(problem, policy, aware=aware, sharing=sharing, efficient=efficient, budget=budget)
+    except OutOfTimeError:
+        kind = ALLOCATION_POLICIES[policy]
+        note = "the isolated allocation, which keeps no SLOs" if policy == "min-cost-slo" else "the isolated allocation"
+        found = Found(on_columns(problem, isolated_shares(problem)), "time-limit", note)
+        return _allocation(problem, kind, problem, found, found.x)
+
+
+def solve_in_time(
+    problem: Problem,
+    policy: str,
+    *,
+    aware: bool = True,
+    sharing: bool = True,
+    efficient: bool = False,
+    budget: Budget | None = None,
+) -> Allocation:
+    """As `solve`, but raises OutOfTimeError where the budget ended before there was any allocation."""
     if policy not in ALLOCATION_POLICIES:
         raise FieldError("policy", f"{policy!r} is not there; choose one of {', '.join(sorted(ALLOCATION_POLICIES))}")
     check(problem)
     kind = ALLOCATION_POLICIES[policy]
     seen = problem if sharing and kind.shares else _without_pairs(problem)
     view = seen if aware else agnostic(seen)
-    try:
-        allocate = kind.efficient if efficient and kind.efficient is not None else kind.allocate
-        found = allocate(view, budget or Budget())
-        x = found.x if aware else _on_types(seen, view, found.x, by_cost=kind in _BY_COST)
-    except OutOfTimeError:
-        found, x = _fallback(seen, last)
+    allocate = kind.efficient if efficient and kind.efficient is not None else kind.allocate
+    found = allocate(view, budget or Budget())
+    x = found.x if aware else _on_types(seen, view, found.x, by_cost=kind in _BY_COST)
+    return _allocation(problem, kind, seen, found, x)
+
+
+def _allocation(problem: Problem, kind: Policy, seen: Problem, found: Found, x: Floats) -> Allocation:
+    """The answer, from X of what the policy has `seen` of the problem: its first rows."""
     return Allocation(
         x=np.concatenate([x, np.zeros((problem.rows - len(x), len(problem.columns)))]),
         objective=kind.objective(seen, x) if found.value is None else found.value,
@@ -100,14 +120,6 @@ _BY_COST = (cost.MIN_COST, cost.MIN_COST_SLO)
 def _on_types(problem: Problem, view: Problem, x: Floats, *, by_cost: bool) -> Floats:
     """X of the agnostic view, where pools differ in nothing but their price, on the problem's own types."""
     return within_bounds(problem, spread(problem, x if by_cost else evened(view, x)))
-
-
-def _fallback(problem: Problem, last: Floats | None) -> tuple[Found, Floats]:
-    if last is not None:
-        found = Found(within_bounds(problem, last[: problem.rows]), "time-limit", "the last allocation")
-    else:
-        found = Found(on_columns(problem, isolated_shares(problem)), "time-limit", "the isolated allocation")
-    return found, found.x
 
 
 def _without_pairs(problem: Problem) -> Problem:

@@ -19,6 +19,7 @@ from synergy_core.colocation.model_format import SharingModel
 from synergy_core.config import PlanConfig
 from synergy_core.memory import Memory
 from synergy_core.plan import plan
+from synergy_extender.planning.overtime import Overtime
 from synergy_extender.planning.question import LENGTH, Planned, Question
 from synergy_extender.sharing.models import FOLDER_VARIABLE, predictors, read_models
 
@@ -35,6 +36,7 @@ class Planner:
         self._models = models or {}
         self._profiles: dict[str, Mapping[str, core.Profile]] = {}
         self._memory = Memory()
+        self._memory.solutions.solver = Overtime()
 
     def answer(self, request: bytes) -> Planned | str:
         """The plan; an error of the planner as its text."""

@@ -24,7 +24,7 @@ class Question:
     """A snapshot whose jobs come without their profiles: those are most of its size and hardly ever change.
 
     `profiles` are the new ones by job, `known` the jobs whose earlier ones still hold;
-    `solve_s` is how many seconds an allocation policy may look for a new allocation.
+    `solve_s` is how many seconds the plan may wait for a new allocation.
     """
 
     snapshot: core.Snapshot

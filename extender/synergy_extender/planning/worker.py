@@ -38,7 +38,7 @@ class PlanWorker:
         return self._child.pid if self._child is not None else None
 
     async def plan(self, snapshot: core.Snapshot, config: PlanConfig, solve_s: float = math.inf) -> Planned:
-        """The plan; after `solve_s` an allocation policy goes on with the best allocation that it has.
+        """The plan; for a new allocation it waits `solve_s` at most.
 
         Raises PlanFailed; after a timeout the child is killed and the next call starts another.
         """

@@ -1,4 +1,4 @@
-"""A budget that ends: the best so far, the last allocation, or the isolated one, and the status says which."""
+"""A budget that ends: the best so far, or the isolated allocation, and the status says which."""
 
 from dataclasses import replace
 
@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 
 from support.allocation import assert_valid, drawn
-from synergy_core.allocation import ALLOCATION_POLICIES, solve
-from synergy_core.allocation.budget import Budget
+from synergy_core.allocation import ALLOCATION_POLICIES, solve, solve_in_time
+from synergy_core.allocation.budget import Budget, OutOfTimeError
+from synergy_core.allocation.policies.cost import slo_throughput
+from synergy_core.allocation.problem import effective_throughput
 from synergy_core.allocation.programme import Programme
 
 
@@ -25,12 +27,21 @@ def test_no_time_at_all_gives_the_isolated_allocation() -> None:
     assert_valid(made, found.x)
 
 
-def test_the_last_allocation_serves_where_there_is_one() -> None:
+def test_where_nothing_was_found_a_caller_may_be_told_instead() -> None:
+    with pytest.raises(OutOfTimeError):
+        solve_in_time(drawn(1, 6), "max-min-fairness", budget=_budget(0))
+
+
+def test_what_stands_in_for_an_allocation_with_deadlines_says_that_it_keeps_none() -> None:
     made = drawn(1, 6)
-    last = solve(made, "makespan").x
-    found = solve(made, "finish-time-fairness", budget=_budget(0), last=last)
-    assert (found.status, found.note) == ("time-limit", "the last allocation")
-    assert np.allclose(found.x, last)
+    tight = replace(made, slo=np.where(np.arange(6) == 0, made.steps / made.throughputs.max(axis=1), np.inf))
+    found = solve(tight, "min-cost-slo", budget=_budget(0))
+    assert (found.status, found.note) == ("time-limit", "the isolated allocation, which keeps no SLOs")
+    needed = slo_throughput(tight)
+    assert (effective_throughput(tight, found.x) < needed).any()
+    kept = solve(tight, "min-cost-slo", budget=_budget(1))
+    assert (kept.status, kept.note) == ("time-limit", "")
+    assert (effective_throughput(tight, kept.x) >= needed * (1 - 1e-6)).all(), "one that was cut short keeps them"
 
 
 @pytest.mark.parametrize("policy", ["max-min-fairness", "makespan", "finish-time-fairness"])

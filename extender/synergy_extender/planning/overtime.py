@@ -1,0 +1,71 @@
+"""Allocations that take longer than a plan may wait: the solver goes on in a thread, and the next plan has them."""
+
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Future, wait
+
+from synergy_core.allocation.budget import Budget, OutOfTimeError
+from synergy_core.allocation.problem import Allocation
+from synergy_core.allocation.programme import SolverError
+from synergy_core.model import FieldError
+from synergy_core.policies.solver import Late, Sought
+
+LONGEST_S = 3600.0
+"""A solve ends after that with the best that it has: what it began from is no more."""
+
+
+class _Going:
+    """A solve in a thread; nobody has to wait for it to end."""
+
+    def __init__(self, sought: Sought, clock: Callable[[], float]) -> None:
+        self.sought = sought
+        self.answer: Future[Allocation] = Future()
+        self._clock = clock
+        self._until = clock() + LONGEST_S
+        threading.Thread(target=self._solve, name="allocation", daemon=True).start()
+
+    def give_up(self) -> None:
+        """End at the next look at the clock."""
+        self._until = float("-inf")
+
+    def _solve(self) -> None:
+        try:
+            self.answer.set_result(self.sought.solve(Budget(lambda: self._until - self._clock())))
+        except BaseException as error:  # noqa: BLE001 - whoever asks for the answer is told
+            self.answer.set_exception(error)
+
+
+class Overtime:
+    """A `Solver`. A plan waits for the solve that it began, as long as its budget says. While one of an earlier plan
+    goes on no other is begun, and nobody waits: it had a whole plan's time and more."""
+
+    def __init__(self, clock: Callable[[], float] = time.perf_counter) -> None:
+        self._clock = clock
+        self._going: _Going | None = None
+
+    def solve(self, sought: Sought, budget: Budget) -> Allocation:
+        """What is found within the budget; raises FieldError, SolverError and OutOfTimeError."""
+        going = self._going
+        if going is not None and (going.sought.policy, going.sought.aware) != (sought.policy, sought.aware):
+            going.give_up()
+            going = None
+        if going is not None:
+            raise OutOfTimeError
+        self._going = going = _Going(sought, self._clock)
+        left = budget.left()
+        if left <= 0.0 or not wait([going.answer], min(left, threading.TIMEOUT_MAX)).done:
+            raise OutOfTimeError
+        self._going = None
+        return going.answer.result()
+
+    def late(self) -> Late | None:
+        """What an earlier plan's solve has found by now; None too where it failed: the next one is begun anew."""
+        going = self._going
+        if going is None or not going.answer.done():
+            return None
+        self._going = None
+        try:
+            return Late(going.sought, going.answer.result())
+        except (FieldError, OutOfTimeError, SolverError):
+            return None
