@@ -36,7 +36,7 @@ class Estimate:
     job: str
     gpu_type: str
     steps_per_s: float
-    """At the GPU-proportional share."""
+    """At the GPU-proportional share, before what the plan knows that a limit on threads takes of it."""
     reference: str
     """The job that it was taken for the like of; empty where that is gone and the job runs by its estimate."""
 

@@ -55,7 +55,7 @@ def ensure_base(paths: Paths, store: Buildah, report: Report) -> None:
         return
     report(f"making the base image {BASE_IMAGE} (once)")
     work = paths.images / "base"
-    shutil.rmtree(work, ignore_errors=True)
+    clear(work)
     work.mkdir(parents=True)
     root = work / "root"
     command = ["debootstrap", "--variant=minbase", f"--include={','.join(PACKAGES)}", SUITE]
@@ -69,6 +69,15 @@ def ensure_base(paths: Paths, store: Buildah, report: Report) -> None:
     store.run(["build", "--isolation=chroot", f"--tag={BASE_IMAGE}", work], timeout_s=600)
     shutil.rmtree(work)
     made.write_text(store.image_id(BASE_IMAGE) or "", encoding="utf-8")
+
+
+def clear(work: Path) -> None:
+    """Remove what an interrupted run left of its work: debootstrap has /proc mounted in its tree meanwhile."""
+    mounts = Path("/proc/self/mounts").read_text(encoding="utf-8").splitlines()
+    for point in reversed([line.split()[1] for line in mounts]):
+        if Path(point).is_relative_to(work):
+            run(["umount", point])
+    shutil.rmtree(work, ignore_errors=True)
 
 
 def _like_a_python_image(root: Path) -> None:
