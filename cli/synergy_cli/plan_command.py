@@ -14,6 +14,7 @@ from synergy_cli.sharing_options import mode_of, predictors_of, sharing_options
 from synergy_core.collector import collector_paused
 from synergy_core.config import EstimateMode, PlanConfig
 from synergy_core.mechanisms import MECHANISMS
+from synergy_core.model import Snapshot
 from synergy_core.plan import plan
 from synergy_core.policies import POLICIES
 from synergy_core.policies.time_shares import NAMES as TIME_SHARES
@@ -85,8 +86,20 @@ def plan_command(
         state = parse_snapshot(read_input(snapshot, "SNAPSHOT.json"))
     except SnapshotError as error:
         raise BadInputError(str(error)) from error
+    if policy == "hierarchical":
+        _check_tenants(state)
     started = time.perf_counter()
     with bad_options(), collector_paused():
         result = plan(state, config)
     seconds = time.perf_counter() - started
     click.echo(json.dumps(plan_document(result, seconds=seconds)) if as_json else plan_text(result, seconds=seconds))
+
+
+def _check_tenants(state: Snapshot) -> None:
+    """Raise BadInputError for a tenant that is not among those that the snapshot names, if it names any."""
+    named = {tenant.name for tenant in state.tenants}
+    for index, job in enumerate(state.jobs):
+        if named and job.tenant and job.tenant not in named:
+            raise BadInputError(
+                f"jobs[{index}].tenant: {job.tenant!r} is not in tenants; add it there or leave it out here"
+            )

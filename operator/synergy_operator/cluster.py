@@ -1,4 +1,4 @@
-"""The cluster as validation and profile series see it: GPU types, their nodes, what profile runs may cost."""
+"""The cluster as validation and profile series see it: GPU types, their nodes, what the policy says to jobs."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -6,7 +6,7 @@ from functools import cached_property
 
 from synergy_api.nodes import Object, is_ready
 from synergy_api.pools import NodeCapacity, node_capacities, read_pools
-from synergy_api.scheduling_policy import Profiling
+from synergy_api.scheduling_policy import Profiling, SchedulingPolicySpec
 
 
 @dataclass(frozen=True)
@@ -18,6 +18,8 @@ class Cluster:
     unready: frozenset[str] = frozenset()
     names: frozenset[str] = frozenset()
     profiling: Profiling = field(default_factory=Profiling)
+    tenants: tuple[str, ...] = ()
+    """Those that the policy names; none where it does not go by tenants."""
 
     @cached_property
     def by_type(self) -> Mapping[str, tuple[NodeCapacity, ...]]:
@@ -35,7 +37,7 @@ class Cluster:
         return node not in self.names or node in self.unready
 
 
-def read_cluster(nodes: Iterable[Object], pools: Iterable[Object], profiling: Profiling) -> Cluster:
+def read_cluster(nodes: Iterable[Object], pools: Iterable[Object], policy: SchedulingPolicySpec) -> Cluster:
     """The cluster from Node and GPUPool objects; pools that do not parse are left to the extender to report."""
     listed = list(nodes)
     found = node_capacities(listed, read_pools(pools)[0])
@@ -43,5 +45,6 @@ def read_cluster(nodes: Iterable[Object], pools: Iterable[Object], profiling: Pr
         nodes=tuple(node for node in found if node.gpu_type and node.gpus > 0),
         unready=frozenset(str(node["metadata"]["name"]) for node in listed if not is_ready(node)),
         names=frozenset(str(node["metadata"]["name"]) for node in listed),
-        profiling=profiling,
+        profiling=policy.profiling,
+        tenants=tuple(tenant.name for tenant in policy.tenants) if policy.policy == "hierarchical" else (),
     )

@@ -12,7 +12,7 @@ from typing import Any, Final
 from pydantic import ValidationError
 
 from synergy_api.names import LABEL_JOB, ROLE_WORKER
-from synergy_api.scheduling_policy import DEFAULT_POLICY_NAME, Profiling, SchedulingPolicySpec
+from synergy_api.scheduling_policy import DEFAULT_POLICY_NAME, SchedulingPolicySpec
 from synergy_api.training_job import FINISHED
 from synergy_kube import Change, KubeClient, Reflector, heap
 from synergy_kube.resources import GPU_POOLS, JOBS, NODES, PODS, SCHEDULING_POLICIES, THROUGHPUT_PROFILES
@@ -185,18 +185,18 @@ class Controller:
     def _settle(self) -> None:
         """The cluster's view anew; all jobs that are not finished are looked at if it has changed."""
         self._settling = None
-        cluster = read_cluster(self._nodes, self._pools, self._profiling())
+        cluster = read_cluster(self._nodes, self._pools, self._policy())
         if cluster != self._cluster:
             self._cluster = cluster
             self._look_at_all()
 
-    def _profiling(self) -> Profiling:
+    def _policy(self) -> SchedulingPolicySpec:
         policy = self._policies.get("", DEFAULT_POLICY_NAME)
         try:
-            return SchedulingPolicySpec.model_validate((policy or {}).get("spec") or {}).profiling
+            return SchedulingPolicySpec.model_validate((policy or {}).get("spec") or {})
         except ValidationError as error:
             _LOG.warning("SchedulingPolicy %s does not parse, defaults hold: %s", DEFAULT_POLICY_NAME, error)
-            return Profiling()
+            return SchedulingPolicySpec()
 
     def _note_asking(self, key: Key) -> None:
         """Whoever waits for this job's profile looks again when it asks for something else."""

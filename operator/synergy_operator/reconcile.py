@@ -182,7 +182,7 @@ def _act(observed: Observed, spec: TrainingJobSpec, following: _Next, now: float
     allocation = open_allocation(job.status)
     open_run = allocation.run if allocation is not None and still_open else None
     verdicts: dict[str, Verdict | None] = {
-        VALID: yes(accepted(spec)) if following.problem is None else no(following.problem),
+        VALID: yes(accepted(spec, observed.cluster)) if following.problem is None else no(following.problem),
         PROFILED: following.profiled,
         SPEEDS: speeds_measured(job.status),
         RUNNING: following.running,

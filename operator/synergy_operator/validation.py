@@ -21,6 +21,7 @@ from synergy_operator.throughput import regex_problem
 from synergy_operator.views import JobView
 
 Nodes = tuple[NodeCapacity, ...]
+_MOST_NAMES: Final = 10
 LEAST_MEMORY_BYTES: Final = 16 << 20
 """A container runtime refuses to start a container with less than some MiB."""
 
@@ -46,8 +47,12 @@ def refusal(job: JobView, cluster: Cluster) -> Finding | None:
     return next((finding for check in checks if (finding := check()) is not None), None)
 
 
-def accepted(spec: TrainingJobSpec) -> Finding:
-    """What is said of a job that can be planned: also what of its template is not used."""
+def accepted(spec: TrainingJobSpec, cluster: Cluster) -> Finding:
+    """What is said of a job that can be planned: also that the policy does not name its tenant, else what of its
+    template is not used."""
+    if spec.tenant and cluster.tenants and spec.tenant not in cluster.tenants:
+        named = ", ".join(cluster.tenants[:_MOST_NAMES]) + (", ..." if len(cluster.tenants) > _MOST_NAMES else "")
+        return say(Reason.TENANT_NOT_NAMED, tenant=spec.tenant, named=named)
     fields = overridden(spec)
     return say(Reason.FIELDS_OVERRIDDEN, fields=", ".join(fields)) if fields else say(Reason.ACCEPTED)
 

@@ -12,7 +12,7 @@ from typing import Any
 from support.operator_objects import START, Json, job_manifest, node, workers_json
 from support.reasons import check_event, check_status
 from synergy_api import names
-from synergy_api.scheduling_policy import Profiling
+from synergy_api.scheduling_policy import Profiling, SchedulingPolicySpec
 from synergy_api.timestamps import format_time, parse_time
 from synergy_api.training_job import TrainingJobStatus
 from synergy_operator.actions import (
@@ -63,6 +63,7 @@ class World:
         self.profiles: dict[str, tuple[KnownProfile, ...]] = {}
         self.asking = Asking()
         self.profiling = Profiling()
+        self.policy = SchedulingPolicySpec()
         self.refusals = Refusals()
         self.resizable = True
         self.partners: tuple[PodView, ...] = ()
@@ -78,7 +79,9 @@ class World:
 
     @property
     def cluster(self) -> Cluster:
-        return read_cluster(self.nodes.values(), self.pools, self.profiling)
+        return read_cluster(
+            self.nodes.values(), self.pools, self.policy.model_copy(update={"profiling": self.profiling})
+        )
 
     @property
     def status(self) -> TrainingJobStatus:

@@ -9,6 +9,14 @@ _V: Final = (Place.VALID,)
 
 SPECS: Final[dict[Reason, Entry]] = {
     Reason.ACCEPTED: Entry(_V, "the spec can be planned on this cluster"),
+    Reason.TENANT_NOT_NAMED: Entry(
+        _V,
+        "the spec can be planned on this cluster, but spec.tenant is {tenant}, which the SchedulingPolicy does not "
+        "name among its tenants ({named}), so the job counts for one of weight 1",
+        "correct spec.tenant, or add the tenant to the SchedulingPolicy",
+        "The policy is hierarchical and names tenants, and the job says that it is of another. It runs all the same.",
+        "Warning",
+    ),
     Reason.FIELDS_OVERRIDDEN: Entry(
         _V,
         "the spec can be planned on this cluster, but the plan sets {fields} itself, what stands there is not used",

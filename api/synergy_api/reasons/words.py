@@ -7,6 +7,7 @@ class Reason(StrEnum):
     """Reasons in the order in which a job can meet them, then those of the cluster's own resources."""
 
     ACCEPTED = "Accepted"
+    TENANT_NOT_NAMED = "TenantNotNamed"
     FIELDS_OVERRIDDEN = "FieldsOverridden"
     INVALID_SPEC = "InvalidSpec"
     NO_CONTAINER = "NoContainer"

@@ -1,16 +1,34 @@
 """What options need of the inputs that they are given with."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from synergy_cli.errors import BadInputError
+from synergy_core.model import Tenant
 from synergy_core.policies.time_shares import BY_COST
 from synergy_simulator.workload import Workload
+
+_MOST_NAMES = 10
 
 
 def check_window(option: str, window: tuple[int, int], jobs: int) -> None:
     """Raise BadInputError where a window goes past the last job."""
     if window[1] > jobs:
         raise BadInputError(f"{option}: {window[0]}:{window[1]} goes past the {jobs} jobs of the trace")
+
+
+def check_tenants(tenants: Sequence[Tenant], workload: Workload) -> None:
+    """Raise BadInputError for a tenant of whom nobody is simulated."""
+    there = {task.tenant for task in workload.tasks if task.tenant}
+    for tenant in tenants:
+        if tenant.name not in there:
+            choice = f"choose one of {_some(sorted(there))}" if there else "none of the jobs names a tenant"
+            raise BadInputError(f"--tenant: no job that is simulated is of {tenant.name!r}; {choice}")
+
+
+def _some(names: Sequence[str]) -> str:
+    """The first of many names."""
+    more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
+    return ", ".join(names[:_MOST_NAMES]) + more
 
 
 def check_costs(policies: Iterable[str], workload: Workload) -> None:

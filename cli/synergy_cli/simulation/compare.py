@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from synergy_cli.sharing_options import model_option
-from synergy_cli.simulation.checks import check_bandwidths, check_costs, check_placements, check_sharing
+from synergy_cli.simulation.checks import check_bandwidths, check_costs, check_placements, check_sharing, check_tenants
 from synergy_cli.simulation.options import input_options, options_of, run_options, workload_of
 from synergy_cli.simulation.output import check_writable, progress_bar, write_whole
 from synergy_cli.text_table import text_table
@@ -71,6 +71,7 @@ def compare_command(
         for mechanism in mechanisms
         for mode in colocation
     ]
+    check_tenants(how["tenants"], workload)
     check_costs(policies, workload)
     check_bandwidths(
         workload,

@@ -8,7 +8,7 @@ import click
 
 from synergy_cli.errors import BadInputError
 from synergy_cli.sharing_options import sharing_options
-from synergy_cli.simulation.checks import check_bandwidths, check_costs, check_placements, check_sharing
+from synergy_cli.simulation.checks import check_bandwidths, check_costs, check_placements, check_sharing, check_tenants
 from synergy_cli.simulation.options import input_options, options_of, run_options, workload_of
 from synergy_cli.simulation.output import check_writable, per_job_csv, progress_bar, write_whole
 from synergy_cli.text_table import text_table
@@ -65,6 +65,7 @@ def simulate_command(
     )
     options = options_of(policy=policy, mechanism=mechanism, jobs=len(workload.tasks), record=report is not None, **how)
     check_sharing([how["colocation"]], workload, sharing=how["sharing"])
+    check_tenants(how["tenants"], workload)
     check_costs([policy], workload)
     check_bandwidths(
         workload,

@@ -158,6 +158,20 @@ def test_fill_leaves_running_jobs_alone() -> None:
             '{"nodes": [], "jobs": [], "tenants": [{"name": "a"}, {"name": "a"}]}',
             "error: tenants[1].name: 'a' is also tenants[0]; names must differ",
         ),
+        (
+            ["-", "--policy", "hierarchical"],
+            json.dumps(
+                {
+                    "nodes": [],
+                    "jobs": [
+                        {"name": "j", "gpus": 1, "arrival_s": 0},
+                        {"name": "k", "gpus": 1, "arrival_s": 0, "tenant": "visoin"},
+                    ],
+                    "tenants": [{"name": "vision"}],
+                }
+            ),
+            "error: jobs[1].tenant: 'visoin' is not in tenants; add it there or leave it out here",
+        ),
         ([], None, "error: Missing argument 'SNAPSHOT.json'."),
         (["-", "--speed"], None, "error: No such option '--speed'."),
     ],

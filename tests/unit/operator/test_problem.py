@@ -7,6 +7,7 @@ import pytest
 
 from support.operator_objects import node
 from support.operator_world import World
+from synergy_api.scheduling_policy import PolicyName, SchedulingPolicySpec, TenantShare
 
 CONTAINER: dict[str, Any] = {"name": "train", "image": "i", "command": ["c"]}
 
@@ -136,6 +137,49 @@ def test_what_the_plan_overrides_is_warned_of_and_the_job_is_planned(case: str) 
     assert words in world.message("Valid")
     assert world.posted() == ["FieldsOverridden"]
     assert problem(world) == ""
+
+
+def _by_tenants(*names: str, policy: PolicyName = "hierarchical") -> SchedulingPolicySpec:
+    return SchedulingPolicySpec(policy=policy, tenants=[TenantShare(name=name) for name in names])
+
+
+def test_a_tenant_that_the_policy_does_not_name_is_warned_of_and_the_job_is_planned() -> None:
+    world = World(tenant="visoin")
+    world.policy = _by_tenants("vision", "speech")
+    world.settle()
+    assert world.status.phase == "Queued"
+    assert world.reason("Valid") == "TenantNotNamed"
+    assert "spec.tenant is visoin" in world.message("Valid")
+    assert "(vision, speech)" in world.message("Valid")
+    assert world.posted() == ["TenantNotNamed"]
+    assert problem(world) == ""
+    world.policy = _by_tenants("vision", "speech", "visoin")
+    world.settle()
+    assert world.reason("Valid") == "Accepted"
+
+
+def test_of_many_tenants_the_first_are_named() -> None:
+    world = World(tenant="visoin")
+    world.policy = _by_tenants(*(f"t{index}" for index in range(200)))
+    world.settle()
+    assert "(t0, t1, t2, t3, t4, t5, t6, t7, t8, t9, ...)" in world.message("Valid")
+
+
+@pytest.mark.parametrize(
+    ("tenant", "policy"),
+    [
+        ("", _by_tenants("vision")),
+        ("vision", _by_tenants("vision")),
+        ("other", _by_tenants()),
+        ("other", _by_tenants("vision", policy="las")),
+    ],
+    ids=["a job that names none", "one that is named", "a policy without tenants", "a policy of another kind"],
+)
+def test_a_tenant_is_not_warned_of_where_it_makes_no_difference(tenant: str, policy: SchedulingPolicySpec) -> None:
+    world = World(tenant=tenant)
+    world.policy = policy
+    world.settle()
+    assert world.reason("Valid") == "Accepted"
 
 
 def test_what_agrees_with_the_plan_is_not_warned_of() -> None:

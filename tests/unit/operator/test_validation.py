@@ -8,6 +8,7 @@ import pytest
 from support.operator_objects import job_manifest, node
 from support.operator_world import World
 from synergy_api.reasons import Reason
+from synergy_api.scheduling_policy import SchedulingPolicySpec
 from synergy_operator.cluster import Cluster, read_cluster
 from synergy_operator.validation import refusal
 from synergy_operator.views import read_job
@@ -219,7 +220,7 @@ CASES: dict[str, tuple[dict[str, Any], str, str]] = {
 @pytest.fixture(scope="module")
 def cluster() -> Cluster:
     """Two V100 nodes of four GPUs, a T4 node of two."""
-    return read_cluster(NODES, [], World().profiling)
+    return read_cluster(NODES, [], SchedulingPolicySpec())
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -249,7 +250,7 @@ def test_what_fits_passes(spec: dict[str, Any], cluster: Cluster) -> None:
 
 
 def test_without_gpu_nodes_every_job_waits_for_some() -> None:
-    found = refusal(read_job(job_manifest()), read_cluster([], [], World().profiling))
+    found = refusal(read_job(job_manifest()), read_cluster([], [], SchedulingPolicySpec()))
     assert found is not None
     assert found.reason is Reason.NO_GPU_NODES
 
