@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
+from support.components import kill
 from support.jobs import fake_template, matrix, reaches, submit
 from support.namespaces import alone_on
 from support.neighbours import label
@@ -110,13 +111,6 @@ class Books:
         self.seconds[job][gpu_type] += end - start
 
 
-async def restart(kube: KubeClient) -> None:
-    """Kill operator and extender, all replicas, without notice."""
-    for pod in (await kube.list(PODS, "kube-synergy"))["items"]:
-        if pod["metadata"]["name"].startswith(("kube-synergy-operator", "kube-synergy-extender")):
-            await kube.delete(PODS, pod["metadata"]["name"], "kube-synergy", grace_seconds=0)
-
-
 @pytest.mark.usefixtures("pools")
 @pytest.mark.timeout(300)
 async def test_jobs_take_turns_on_the_fast_type_and_restarts_change_nothing_of_what_they_have_had(
@@ -137,7 +131,7 @@ async def test_jobs_take_turns_on_the_fast_type_and_restarts_change_nothing_of_w
             return all(books.runs[name].count("A100") >= times for name in JOBS)
 
         await eventually(lambda: taken_turns(1), seconds=90, what="each job to have been on the A100s")
-        await restart(kube)
+        await kill(kube, "operator", "extender")
         await eventually(lambda: taken_turns(2), seconds=120, what="each job to have been there again")
         for name in JOBS:
             await kube.merge_patch(TRAINING_JOBS, name, {"spec": {"suspend": True}}, namespace)
