@@ -72,7 +72,7 @@ class Speeds:
             self._pools, self._read = pools, {}
         training = [job for job in jobs if job.purpose == "train"]
         self._read = {job.name: _read(job, pools, self._read.get(job.name)) for job in training}
-        known = {job.name: Known(job.name, job.gpus, self._read[job.name].speeds | _measured(job)) for job in training}
+        known = {job.name: _known(job, self._read[job.name]) for job in training}
         found = self._estimates(_different(known.values(), wanted), {n: w for n, w in wanted.items() if known[n].types})
         found = self._on_whole_gpus({job.name: job for job in training}, found)
         for job in training:
@@ -169,6 +169,11 @@ def _as_it_runs(job: Job, pools: Iterable[Pool], lacking: Iterable[str]) -> dict
     return {pool.gpu_type: Estimated(running.proportional_steps_per_s / part, reference="")}
 
 
+def _known(job: Job, read: _Read) -> Known:
+    batch = None if job.batch_size is None else job.batch_size / job.gpus
+    return Known(job.name, job.gpus, read.speeds | _measured(job), job.model, batch)
+
+
 def _measured(job: Job) -> dict[Place, float]:
     return {(gpu_type, AT_SHARE): speed for gpu_type, speed in job.measured.items() if gpu_type not in job.profiles}
 
@@ -181,7 +186,7 @@ def _different(known: Iterable[Known], wanted: Mapping[str, object]) -> list[Kno
     """Those that ask, and of all others that are alike the first by name."""
     found: dict[object, Known] = {}
     for job in sorted(known, key=lambda job: job.name):
-        own = job.name if job.name in wanted else (job.gpus, tuple(sorted(job.speeds.items())))
+        own = job.name if job.name in wanted else (job.gpus, job.model, job.batch, tuple(sorted(job.speeds.items())))
         found.setdefault(own, job)
     return list(found.values())
 

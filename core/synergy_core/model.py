@@ -240,6 +240,11 @@ class Job:
     """Its speed on many nodes as part of that on the fewest, where both have been measured; beats all guesses."""
     spread_speeds: Mapping[Name, Part] = field(default_factory=dict)
     """The same by GPU type; on types that are not there `spread_speed` counts."""
+    model: str = ""
+    """What it trains, whatever its batch size and GPUs: on types that it was not measured on it is taken to be like
+    jobs of the same model, where there are some. Empty: not known."""
+    batch_size: Positive | None = None
+    """Samples per step, over all GPUs; null: not known."""
     model_bytes: Positive | None = None
     """Bytes of its model, which all-reduce training sends in each step; null: not known."""
     sharing: bool = False

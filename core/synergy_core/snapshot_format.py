@@ -36,6 +36,8 @@ _ONLY_WHEN_SET = frozenset(
         (Job, "spread_speed"),
         (Job, "spread_speeds"),
         (Job, "received_spread_s"),
+        (Job, "model"),
+        (Job, "batch_size"),
         (Job, "model_bytes"),
         (Job, "preemption_cost_s"),
         (Job, "purpose"),

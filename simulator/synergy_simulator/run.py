@@ -139,6 +139,8 @@ class Run:
             skew=task.skew,
             spread_speed=task.spread_speed if self._tells_spread else None,
             spread_speeds=task.spread_speeds if self._tells_spread else {},
+            model=task.family,
+            batch_size=task.batch_size,
             model_bytes=task.model_bytes,
             preemption_cost_s=self._preemption_cost_s,
             sharing=bool(task.usage),

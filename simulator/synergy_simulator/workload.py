@@ -1,7 +1,9 @@
 """What is simulated: the jobs of a trace with their matrices on a cluster."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Final
 
 from synergy_core.colocation.pair_table import PairTable
 from synergy_core.colocation.usage import Usage
@@ -47,6 +49,10 @@ class Task:
     usage: Mapping[str, Usage] = field(default_factory=dict)
     """What it does to a GPU, by type; empty: it shares none."""
     cpu_millis_max: int | None = None
+    family: str = ""
+    """The model without its batch: tasks of one family are taken to be alike on types that they are not measured on."""
+    batch_size: int | None = None
+    """Samples per step, over all GPUs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +126,7 @@ def _task(job: TraceJob, known: "_Known", cluster: Cluster) -> Task:
         work = job.duration_s * speeds.at_share[reference]
     else:
         work = float(steps)
+    family, batch_size = _batched(job)
     average = sum(speed * cluster.gpus_of(gpu_type) for gpu_type, speed in speeds.at_share.items()) / cluster.gpus
     return Task(
         name=job.name,
@@ -138,7 +145,20 @@ def _task(job: TraceJob, known: "_Known", cluster: Cluster) -> Task:
         spread_speed=job.spread_speed,
         spread_speeds={} if job.spread_speed is not None else known.spread_speeds(job),
         checkpoint_bytes=job.checkpoint_bytes,
+        family=family,
+        batch_size=batch_size,
     )
+
+
+_BATCHED: Final = re.compile(r"(.+) \(batch size (\d+)\)")
+
+
+def _batched(job: TraceJob) -> tuple[str, int | None]:
+    """The job's model without its batch, and its samples per step; the Gavel authors' names have a GPU's batch."""
+    found = _BATCHED.fullmatch(job.model or "")
+    if found is None:
+        return job.model or "", job.batch_size
+    return found[1], int(found[2]) * job.gpus if job.batch_size is None else job.batch_size
 
 
 class _Known:

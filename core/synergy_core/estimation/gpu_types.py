@@ -5,6 +5,10 @@ fingerprint is all of that relative to the job's own size and to what is usual o
 filled in by matrix completion. Among the reference jobs - those that were measured on the type in question, and on one
 that the job was measured on as well - the one with the nearest fingerprint stands for it: the job is taken to gain from
 type to type what the reference gains. So where all jobs gain alike (a matrix of rank 1) the estimate is exact.
+
+References that train the same model tell far more than any fingerprint. Where there are some they alone count: those
+with as many GPUs, or the nearest number, and of these the two whose batches are the next smaller and the next larger,
+each by how near its logarithm is.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,6 +27,7 @@ _MEASURED = 8.0
 """Weight of an entry of a fingerprint that was measured, beside those that were filled in."""
 _LEAST, _MOST = log(float_info.min), log(float_info.max)
 """Logarithms of speeds that a number can hold."""
+_HALF = 0.5
 _ALIKE = 1e-9
 """Fingerprints that differ by less, squared and on average, are the same: what is left is rounding."""
 
@@ -37,6 +42,10 @@ class Known:
     name: str
     gpus: int
     speeds: Mapping[Place, float]
+    model: str = ""
+    """What it trains, whatever the batch size; empty: not known."""
+    batch: float | None = None
+    """Samples that a GPU takes in a step, above 0."""
 
     @property
     def types(self) -> frozenset[str]:
@@ -76,18 +85,46 @@ def estimated(jobs: Sequence[Known], wanted: Mapping[str, Sequence[str]]) -> dic
         for gpu_type in sorted(set(wanted[rows[index].name]) & set(names) - rows[index].types):
             able = nearest_first[comparable & on_types[nearest_first, names.index(gpu_type)]]
             if len(able):
-                one = _like(rows[index], rows[able[0]], gpu_type)
+                one = _estimate(rows[index], [rows[each] for each in able], gpu_type)
                 if one is not None:
                     found.setdefault(rows[index].name, {})[gpu_type] = one
     return found
 
 
-def _like(job: Known, reference: Known, gpu_type: str) -> Estimated | None:
-    """The job's speed if it gains from type to type what the reference gains; None where that is beyond all numbers."""
+def _estimate(job: Known, references: Sequence[Known], gpu_type: str) -> Estimated | None:
+    """The job's speed by these references, the nearest first; None where that is beyond all numbers."""
+    speed, reference = _by_its_model(job, references, gpu_type) or (_like(job, references[0], gpu_type), references[0])
+    return Estimated(exp(speed), reference.name) if _LEAST <= speed <= _MOST else None
+
+
+def _like(job: Known, reference: Known, gpu_type: str) -> float:
+    """Logarithm of the job's speed if it gains from type to type what the reference gains."""
     both = sorted(job.types & reference.types)
     gains = [log(job.speeds[known, AT_SHARE]) - log(reference.speeds[known, AT_SHARE]) for known in both]
-    speed = log(reference.speeds[gpu_type, AT_SHARE]) + sum(gains) / len(gains)
-    return Estimated(exp(speed), reference.name) if _LEAST <= speed <= _MOST else None
+    return log(reference.speeds[gpu_type, AT_SHARE]) + sum(gains) / len(gains)
+
+
+def _by_its_model(job: Known, references: Sequence[Known], gpu_type: str) -> tuple[float, Known] | None:
+    """The same by references that train its model, and the nearest of them; None where there are none."""
+    own = [one for one in references if job.model and one.model == job.model]
+    if not own:
+        return None
+    least = min(_apart(one.gpus, job.gpus) for one in own)
+    own = [one for one in own if _apart(one.gpus, job.gpus) == least]
+    batched = {one.batch: one for one in reversed(own) if one.batch is not None}
+    if job.batch is None or not batched:
+        return _like(job, own[0], gpu_type), own[0]
+    smaller = batched[max((batch for batch in batched if batch <= job.batch), default=min(batched))]
+    larger = batched[min((batch for batch in batched if batch >= job.batch), default=max(batched))]
+    below, above = (_apart(job.batch, one.batch or job.batch) for one in (smaller, larger))
+    part = below / (below + above) if below + above > 0.0 and smaller is not larger else 0.0
+    speed = (1.0 - part) * _like(job, smaller, gpu_type) + part * _like(job, larger, gpu_type)
+    return speed, larger if part > _HALF else smaller
+
+
+def _apart(one: float, other: float) -> float:
+    """How far apart two numbers are, whichever is the larger."""
+    return abs(log(one) - log(other))
 
 
 def _fingerprints(rows: Sequence[Known]) -> tuple[Floats, np.typing.NDArray[np.bool_]]:

@@ -11,7 +11,6 @@ from dataclasses import replace
 import numpy as np
 
 from synergy_core.allocation.problem import UNCONSOLIDATED, Floats, Ints, Problem
-from synergy_core.allocation.shares import isolated_throughput
 from synergy_core.model import FieldError, Job, Tenant
 from synergy_core.policies.queue import Queue
 
@@ -31,6 +30,7 @@ def problem_of(queue: Queue, jobs: Sequence[Job], speeds: Mapping[str, Speeds], 
     names = [tenant.name for tenant in tenants]
     fastest = throughputs.max(axis=1).tolist()
     remaining = np.array([_steps(queue, job, speed) for job, speed in zip(jobs, fastest, strict=True)])
+    elapsed = _of(jobs, lambda job: max(0.0, queue.now - job.arrival_s))
     problem = Problem(
         types=types,
         workers=np.array([free[gpu_type] for gpu_type in types], dtype=float),
@@ -41,8 +41,8 @@ def problem_of(queue: Queue, jobs: Sequence[Job], speeds: Mapping[str, Speeds], 
         scale=np.array([job.gpus for job in jobs], dtype=float),
         weight=np.array([job.weight for job in jobs], dtype=float),
         steps=remaining,
-        elapsed=_of(jobs, lambda job: max(0.0, queue.now - job.arrival_s)),
-        isolated_elapsed=np.zeros(len(jobs)),
+        elapsed=elapsed,
+        isolated_elapsed=elapsed,
         arrival=_of(jobs, lambda job: job.arrival_s),
         slo=np.full(len(jobs), np.inf),
         tenant=np.array([names.index(job.tenant) if job.tenant else -1 for job in jobs], dtype=np.int64),
@@ -51,8 +51,6 @@ def problem_of(queue: Queue, jobs: Sequence[Job], speeds: Mapping[str, Speeds], 
         pair_throughputs=np.empty((0, len(types) + len(spread), 2)),
         tenants=tenants,
     )
-    done = _of(jobs, lambda job: job.steps_done)
-    problem = replace(problem, isolated_elapsed=done / isolated_throughput(problem))
     if queue.pairs is None:
         return problem
     pairs, shared = queue.pairs.rows(jobs, types, throughputs[:, : len(types)], problem.workers)

@@ -3,8 +3,11 @@
 X says what fraction of the time each job is to spend on each GPU type. Whose turn it is in a round `turns` says: by a
 timetable that gives every share its part, now and then by X / f, f being the fraction of the time since its arrival
 that a job has spent on the type. In that order each job is given its type if enough of its GPUs are left, and passed
-over if not; then its entries for other types fall away. Those who are given a type stand ahead, the largest first, so
-that they find their GPUs on few nodes; the others follow and get what is left, on any type on which they have speed.
+over if not; then its entries for other types fall away. Who would be faster on another type that X gives it too, and of
+which enough GPUs would stay idle, is moved there, and what it leaves is given on (not so by a policy that is not to see
+that types differ, nor by one that goes by cost). Those who are given a type stand
+ahead, the largest first, so that they find their GPUs on few nodes; the others follow and get what is left, on any type
+on which they have speed.
 
 Where the paper leaves room:
 
@@ -118,7 +121,7 @@ def _rank(policy: str, queue: Queue) -> Ranking:
         return Ranking(tuple([job.name for job in by_arrival]), leaves_idle=policy in BY_COST)
     found = _found(policy, queue, able, problem_of(queue, able, speeds, free))
     entries, order = found.entries, found.order
-    given, together = _algorithm_1(found, able, free, queue)
+    given, together = _algorithm_1(found, able, free, queue, fills=queue.aware and policy not in BY_COST)
     lies = _lies(found, able, given)
     place = np.full(len(able), len(order))
     np.minimum.at(place, entries.job[order], np.arange(len(order)))
@@ -204,36 +207,81 @@ def _found(policy: str, queue: Queue, jobs: Sequence[Job], problem: Problem) -> 
 
 
 def _algorithm_1(
-    found: _Found, jobs: Sequence[Job], free: Mapping[str, int], queue: Queue
+    found: _Found, jobs: Sequence[Job], free: Mapping[str, int], queue: Queue, *, fills: bool
 ) -> tuple[dict[int, int], tuple[tuple[str, tuple[str, ...]], ...]]:
-    """Column of each job (index) that is given one, and those of them that are to have one GPU (`Ranking.together`)."""
-    left, shared, given = dict(free), dict.fromkeys(free, 0), dict[int, int]()
-    together, entries = [], found.entries
-    job_of, column_of = entries.job.tolist(), entries.column.tolist()
-    type_of = [found.gpu_type(column) for column in range(len(found.problem.columns))]
-    for entry in found.order.tolist():
-        index, column = job_of[entry], column_of[entry]
-        gpu_type = type_of[column]
-        job = jobs[index]
-        if index in given or job.gpus > left[gpu_type]:
-            continue
-        possible = [
-            (other, share)
-            for other, share in entries.ways(entry)
-            if other < 0 or (other not in given and _can_share(queue, (job, jobs[other]), gpu_type, shared))
-        ]
-        if not possible:
-            continue
-        partner = _drawn(job, possible, queue)
-        given[index] = column
-        left[gpu_type] -= job.gpus
-        if partner >= 0:
-            given[partner] = column
-            shared[gpu_type] += 1
-            together.append((gpu_type, (job.name, jobs[partner].name)))
+    """Column of each job (index) that is given one, and those of them that are to have one GPU (`Ranking.together`).
+
+    `fills`: no GPU idles that would serve a job faster on a type that X gives it.
+    """
+    given = _Given(found, jobs, free, queue)
+    given.serve()
+    while fills and given.move_up():
+        given.serve()
+    return given.column, tuple(given.together)
+
+
+class _Given:
+    """Who is given which column in a round (Algorithm 1)."""
+
+    def __init__(self, found: _Found, jobs: Sequence[Job], free: Mapping[str, int], queue: Queue) -> None:
+        self.column: dict[int, int] = {}
+        """By job (index)."""
+        self.together: list[tuple[str, tuple[str, ...]]] = []
+        """Those of them that are to have one GPU (`Ranking.together`)."""
+        self._found, self._jobs, self._queue = found, jobs, queue
+        self._left, self._shared = dict(free), dict.fromkeys(free, 0)
+        self._type_of = [found.gpu_type(column) for column in range(len(found.problem.columns))]
+        self._paired: set[int] = set()
+
+    def serve(self) -> None:
+        """Give, in the order of the entries, each job that has nothing what is left."""
+        entries, left = self._found.entries, self._left
+        job_of, column_of = entries.job.tolist(), entries.column.tolist()
+        for entry in self._found.order.tolist():
+            index, column = job_of[entry], column_of[entry]
+            gpu_type = self._type_of[column]
+            job = self._jobs[index]
+            if index in self.column or job.gpus > left[gpu_type]:
+                continue
+            possible = [
+                (other, share)
+                for other, share in entries.ways(entry)
+                if other < 0 or (other not in self.column and self._can_share((job, self._jobs[other]), gpu_type))
+            ]
+            if not possible:
+                continue
+            partner = _drawn(job, possible, self._queue)
+            self.column[index] = column
+            left[gpu_type] -= job.gpus
+            if partner >= 0:
+                self.column[partner] = column
+                self._shared[gpu_type] += 1
+                self._paired |= {index, partner}
+                self.together.append((gpu_type, (job.name, self._jobs[partner].name)))
+            if not any(left.values()):
+                break
+
+    def move_up(self) -> bool:
+        """Move who runs alone to a faster type that X gives it too and that has GPUs left; whether anybody moved."""
+        entries, left, speed = self._found.entries, self._left, self._found.problem.throughputs
         if not any(left.values()):
-            break
-    return given, tuple(together)
+            return False
+        alone = self._found.order[entries.alone[self._found.order]]
+        moved = False
+        for index, column in zip(entries.job[alone].tolist(), entries.column[alone].tolist(), strict=True):
+            now, gpus = self.column.get(index), self._jobs[index].gpus
+            if now is None or index in self._paired or gpus > left[self._type_of[column]]:
+                continue
+            if self._type_of[now] != self._type_of[column] and speed[index, column] > speed[index, now]:
+                left[self._type_of[now]] += gpus
+                left[self._type_of[column]] -= gpus
+                self.column[index] = column
+                moved = True
+        return moved
+
+    def _can_share(self, two: tuple[Job, Job], gpu_type: str) -> bool:
+        pairs = self._queue.pairs
+        return pairs is not None and self._shared[gpu_type] < pairs.gpus(two, gpu_type)
 
 
 def _lies(found: _Found, jobs: Sequence[Job], given: Mapping[int, int]) -> dict[str, dict[str, Placement]]:
@@ -248,10 +296,6 @@ def _lies(found: _Found, jobs: Sequence[Job], given: Mapping[int, int]) -> dict[
             spread = given[index] == column
         lies.setdefault(jobs[index].name, {})[problem.types[near]] = "spread" if spread else "pack"
     return lies
-
-
-def _can_share(queue: Queue, two: tuple[Job, Job], gpu_type: str, shared: Mapping[str, int]) -> bool:
-    return queue.pairs is not None and shared[gpu_type] < queue.pairs.gpus(two, gpu_type)
 
 
 def _drawn(job: Job, possible: Ways, queue: Queue) -> int:

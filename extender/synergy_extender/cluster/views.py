@@ -18,6 +18,7 @@ from synergy_api.names import (
 )
 from synergy_api.nodes import Object
 from synergy_api.pods import NOTHING, Amounts, is_terminal, least_requests, pod_requests
+from synergy_api.program import model
 from synergy_api.template import depth_problem
 from synergy_api.timestamps import parse_time
 from synergy_api.training_job import TrainingJobSpec, TrainingJobStatus
@@ -76,7 +77,8 @@ class PodView:
 @dataclass(frozen=True, slots=True)
 class JobView:
     """One TrainingJob. `created` is Unix time; `constraints` is the part of the template that picks nodes; `least` is
-    what its containers beside the first make each worker pod need; `profiles` are the sensitivity matrices that plans
+    what its containers beside the first make each worker pod need; `model` is the name of what it trains, which jobs of
+    other batches and GPUs have in common; `profiles` are the sensitivity matrices that plans
     go by, by GPU type."""
 
     key: Key
@@ -88,6 +90,7 @@ class JobView:
     status: TrainingJobStatus
     constraints: Mapping[str, Any]
     least: Amounts
+    model: str
     profiles: Mapping[str, core.Profile]
 
 
@@ -161,6 +164,7 @@ def read_job(item: Object) -> JobView:
         status=status,
         constraints=constraints,
         least=_least(pod_spec),
+        model=model(template, gpus=spec.gpus, batch_size=spec.batch_size),
         profiles=_profiles(spec, status),
     )
 

@@ -65,6 +65,8 @@ def training(
         skew=core.UNKNOWN_SKEW if tensors is None else tensors[0] / tensors[1],
         spread_speed=min(far.values(), default=None),
         spread_speeds=far,
+        model=job.model,
+        batch_size=spec.batch_size,
         model_bytes=None if tensors is None else tensors[1],
         run_started_s=None if running is None else run_started(job, now),
         received_s=received_seconds(job, now),

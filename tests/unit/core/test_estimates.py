@@ -51,6 +51,18 @@ def test_a_job_gets_the_type_that_it_names_and_has_no_matrix_for() -> None:
     assert [(e.job, e.gpu_type, e.reference) for e in result.estimates] == [("new", "V100", "reference")]
 
 
+def test_a_job_of_the_same_model_stands_for_it_by_the_samples_of_a_gpu() -> None:
+    jobs = [
+        REFERENCE,
+        _typed("small", model="m", batch_size=16, K80=1.0, V100=2.0),
+        _typed("large", model="m", batch_size=64, K80=1.0, V100=8.0),
+        _typed("new", model="m", batch_size=32, K80=3.0),
+    ]
+    result = planned(NODES, jobs, policy="max-throughput", mechanism="tune")
+    assert [(one.job, one.steps_per_s) for one in result.estimates] == [("new", pytest.approx(3.0 * 4.0))]
+    assert parse_snapshot(json.dumps(snapshot_document(Snapshot(nodes=NODES, jobs=tuple(jobs))))).jobs == tuple(jobs)
+
+
 @pytest.mark.parametrize(("named", "estimate"), [((), "named"), (("K80", "V100"), "none")])
 def test_unless_it_is_asked_for_a_type_without_a_matrix_stays_closed(named: tuple[str, ...], estimate: str) -> None:
     jobs = [REFERENCE, _typed("new", named, K80=2.0)]

@@ -126,6 +126,38 @@ def test_an_agnostic_scheduler_gives_the_fast_type_to_whom_it_helps_little_as_we
     assert _fractions(blind, ["picky"], types)[0] == pytest.approx([0.5, 0.5], abs=0.1)
 
 
+def test_no_fast_gpu_stays_idle_while_who_has_time_on_it_runs_on_a_slower_one() -> None:
+    """Proportional shares give everybody time on both types; what moves up leaves its K80 to who would wait."""
+    nodes = [node("v", 1, gpu_type="V100"), node("k", 3, gpu_type="K80")]
+    alone = [_typed("alone", V100=10.0, K80=1.0)]
+    assert _fractions(list(_rounds(nodes, alone, 20, policy="proportional")), ["alone"], ["V100"])[0, 0] == 1.0
+    blind = list(_rounds(nodes, alone, 20, policy="proportional", aware=False))
+    assert _fractions(blind, ["alone"], ["V100"])[0, 0] == pytest.approx(0.25, abs=0.1)  # it cannot tell which is fast
+    four = [_typed(f"j{i}", V100=10.0, K80=1.0) for i in range(4)]
+    for result in _rounds(nodes, four, 10, policy="proportional"):
+        assert len(result.allocations) == 4
+
+
+def test_by_cost_a_faster_gpu_that_is_not_worth_its_price_stays_idle() -> None:
+    nodes = [
+        replace(node("v", 1, gpu_type="V100"), price_per_hour=10.0),
+        replace(node("k", 1, gpu_type="K80"), price_per_hour=0.1),
+    ]
+    result = planned(nodes, [_typed("j", V100=10.0, K80=1.0)], policy="min-cost", mechanism="proportional")
+    assert [allocation.gpu_type for allocation in result.allocations] == ["K80"]
+
+
+def test_finish_time_fairness_goes_by_the_time_that_has_passed_whatever_was_done_in_it() -> None:
+    """With 1/n of the cluster from now on everybody's rho is 1: what a job had under other numbers of jobs is past."""
+    jobs = (_typed("far", V100=1.0, steps_total=2000, steps_done=1000), _typed("new", V100=1.0, steps_total=1000))
+    settings = PlanConfig(policy="finish-time-fairness", mechanism="proportional")
+    ran = [
+        plan(Snapshot(nodes=(node("v", 1, gpu_type="V100"),), jobs=jobs, now=number * ROUND_S), settings)
+        for number in range(1, 31)
+    ]
+    assert [one.allocations[0].job for one in ran].count("far") == pytest.approx(15, abs=2)
+
+
 def test_gpus_that_x_leaves_over_go_to_whoever_can_use_them() -> None:
     """The shortest job takes the V100; the other two are left the K80, on which only one of them can run."""
     jobs = [

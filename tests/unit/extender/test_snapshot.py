@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
-from support.cluster import GI, NOW, allocation, cluster, foreign, job, key, node_object, share, worker
+from support.cluster import GI, NOW, allocation, cluster, foreign, job, job_object, key, node_object, share, worker
 from synergy_api.pools import node_capacities, read_pools
+from synergy_api.program import model
 from synergy_api.scheduling_policy import SchedulingPolicySpec
 from synergy_api.timestamps import format_time
 from synergy_core import model as core
@@ -38,6 +39,7 @@ def test_a_queued_job_is_told_with_all_that_the_planner_reads() -> None:
         "placement": "Consolidate",
         "tenant": "vision",
         "slo": {"deadline": format_time(NOW + 60)},
+        "batchSize": 64,
         "resources": {"min": {"cpu": "500m", "memory": "1Gi"}, "max": {"cpu": "4"}},
     }
     service = {"attainedGPUSeconds": 30.0, "receivedSeconds": {"V100": 30.0}}
@@ -58,6 +60,8 @@ def test_a_queued_job_is_told_with_all_that_the_planner_reads() -> None:
             attained_gpu_s=30.0,
             waiting_s=70.0,
             received_s={"V100": 30.0},
+            model=model(job_object("j")["spec"]["template"], gpus=1, batch_size=64),
+            batch_size=64,
             sharing=True,
             preemptible=False,
             cpu_millis_min=500,

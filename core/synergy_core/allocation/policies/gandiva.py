@@ -2,8 +2,9 @@
 
 While the jobs need more workers than there are, two jobs of equal scale factor are drawn; where a pair of them keeps
 more than one job's worth of speed on the fastest type that both can use they are packed. Then every job or packed
-pair has the same part of the time, as far as the workers go, on each type in proportion to its workers: no objective,
-no throughput looked at but whether a drawn pair helps. The draw is that of `seed`.
+pair has the same part of the workers' time, up to all of its own: one of four workers runs a quarter as long as one of
+a single worker. It has it on each type in proportion to the type's workers: no objective, no throughput looked at but
+whether a drawn pair helps. The draw is that of `seed`.
 """
 
 import zlib
@@ -27,7 +28,7 @@ def allocate(problem: Problem, budget: Budget) -> Found:
     scale = problem.row_scale()[rows]
     columns = np.stack([_columns(problem, rows, type_) for type_ in range(len(problem.types))], axis=1)
     can = _worthwhile(problem)[rows[:, None], columns]
-    time = np.full(len(rows), min(1.0, problem.workers.sum() / scale.sum()))
+    time = np.minimum(1.0, problem.workers.sum() / (len(rows) * scale))
     x = np.zeros((problem.rows, len(problem.columns)))
     x[rows[:, None], columns] = dealt(time, can * problem.workers, scale, problem.workers)
     return Found(within_bounds(problem, x), "heuristic")

@@ -43,3 +43,9 @@ def test_who_is_packed_stays_so_when_another_comes() -> None:
 
 def test_the_draw_is_the_seeds() -> None:
     assert len({frozenset(_packed(_crowd(8), seed)) for seed in range(8)}) >= 4
+
+
+def test_every_job_has_the_same_part_of_the_workers_time() -> None:
+    made = problem([[1.0]] * 4, [4], scale=[4.0, 1.0, 1.0, 1.0])
+    x = solve(made, "gandiva").x
+    assert x[:, 0] == pytest.approx([0.25, 1.0, 1.0, 1.0])

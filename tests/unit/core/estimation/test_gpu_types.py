@@ -31,12 +31,20 @@ def gavel_speeds() -> dict[str, dict[str, float]]:
     return {name: speeds for name, speeds in found.items() if len(speeds) == 3}
 
 
-def _known(name: str, *, gpus: int = 1, shape: dict[str, tuple[float, ...]] | None = None, **speeds: float) -> Known:
+def _known(
+    name: str,
+    *,
+    gpus: int = 1,
+    shape: dict[str, tuple[float, ...]] | None = None,
+    model: str = "",
+    batch: float | None = None,
+    **speeds: float,
+) -> Known:
     """A job by its speeds at the share; `shape` are those at half and at twice its CPU, as parts of that."""
     found = {(gpu_type, AT_SHARE): speed for gpu_type, speed in speeds.items()}
     for gpu_type, (half, twice) in (shape or {}).items():
         found[gpu_type, 0.5], found[gpu_type, 2.0] = speeds[gpu_type] * half, speeds[gpu_type] * twice
-    return Known(name, gpus, found)
+    return Known(name, gpus, found, model, batch)
 
 
 @settings(deadline=None, max_examples=50)
@@ -99,6 +107,45 @@ def test_of_references_that_are_alike_the_one_with_as_many_gpus_counts() -> None
         )
 
 
+def test_references_of_the_same_model_count_before_any_fingerprint() -> None:
+    near = [_known(f"near{n}", K80=1.0, V100=8.0, A100=16.0) for n in range(3)]
+    own = _known("own", model="bert", K80=1.0, V100=2.0, A100=6.0)
+    for model, reference, speed in (("bert", "own", 10.0), ("", "near0", 40.0), ("gpt", "near0", 40.0)):
+        found = estimated([*near, own, _known("new", model=model, K80=5.0)], {"new": ["V100"]})["new"]["V100"]
+        assert (found.reference, found.steps_per_s) == (reference, pytest.approx(speed))
+
+
+@pytest.mark.parametrize(
+    ("batch", "gain", "reference"),
+    [
+        *[(16, 2.0, "b16"), (20, 2.5, "b16"), (48, 6.0, "b64"), (64, 8.0, "b64")],
+        *[(8, 2.0, "b16"), (512, 8.0, "b64"), (None, 8.0, "b64")],
+    ],
+)
+def test_between_two_batches_of_its_model_a_job_gains_what_lies_between(
+    batch: float | None, gain: float, reference: str
+) -> None:
+    """Beyond the smallest and the largest: what these gain. Without its batch: what the nearest fingerprint gains."""
+    references = [
+        _known("b16", model="m", batch=16, K80=1.0, V100=2.0),
+        _known("b64", model="m", batch=64, K80=1.0, V100=8.0),
+        _known("no batch", model="m", K80=1.0, V100=100.0),
+        _known("other", K80=1.0, V100=50.0),
+    ]
+    new = _known("new", model="m", batch=batch, K80=3.0)
+    found = estimated([*references, new], {"new": ["V100"]})["new"]["V100"]
+    assert (found.steps_per_s, found.reference) == (pytest.approx(3.0 * gain), reference)
+
+
+def test_of_its_model_those_with_as_many_gpus_count_else_the_nearest_number() -> None:
+    references = [
+        _known(f"{gpus}", gpus=gpus, model="m", batch=8, K80=1.0, V100=gain) for gpus, gain in ((1, 8.0), (8, 2.0))
+    ]
+    for gpus, gain in ((1, 8.0), (2, 8.0), (4, 2.0), (8, 2.0)):
+        new = _known("new", gpus=gpus, model="m", batch=64, K80=1.0)
+        assert estimated([*references, new], {"new": ["V100"]})["new"]["V100"].steps_per_s == pytest.approx(gain)
+
+
 def test_without_a_reference_there_is_no_estimate() -> None:
     apart = [_known("a", K80=1.0, V100=2.0), _known("b", A100=1.0)]
     assert estimated(apart, {"b": ["V100", "K80", "H100"]}) == {}
@@ -147,6 +194,37 @@ def test_a_fingerprint_is_of_the_job_whatever_its_size() -> None:
     assert estimated([*references, new], {"new": ["V100"]})["new"]["V100"].reference == "gpu"
     large = replace(new, speeds={place: speed * 1000.0 for place, speed in new.speeds.items()})
     assert estimated([*references, large], {"new": ["V100"]})["new"]["V100"].reference == "gpu"
+
+
+def _one_of(name: str, speeds: dict[str, float]) -> Known:
+    """Of a row of the Gavel authors' table, whose names have the batch of a GPU."""
+    config, gpus = ast.literal_eval(name)
+    model, _, batch = config.partition(" (batch size ")
+    return _known(name, gpus=gpus, model=model, batch=float(batch.rstrip(")") or 1), **speeds)
+
+
+@pytest.mark.papers
+@pytest.mark.parametrize(
+    ("same_model", "off_by"), [(True, {1: (0.10, 0.19), 2: (0.09, 0.15)}), (False, {1: (0.37, 0.62), 2: (0.29, 0.44)})]
+)
+def test_on_gavels_speeds_other_batches_of_the_same_model_tell_far_more_than_other_models(
+    gavel_speeds: dict[str, dict[str, float]], same_model: bool, off_by: dict[int, tuple[float, float]]
+) -> None:
+    """Each of the 26 job types of one GPU left out in turn, and where not `same_model` its whole model with it."""
+    jobs = [one for one in (_one_of(name, speeds) for name, speeds in gavel_speeds.items()) if one.gpus == 1]
+    assert len(jobs) == 26
+    for count, expected in off_by.items():
+        off = []
+        for one in jobs:
+            others = [job for job in jobs if (job is not one if same_model else job.model != one.model)]
+            for known in combinations(sorted(one.types), count):
+                part = replace(one, speeds={place: speed for place, speed in one.speeds.items() if place[0] in known})
+                for gpu_type, answer in estimated([part, *others], {one.name: sorted(one.types)})[one.name].items():
+                    off.append(abs(answer.steps_per_s / one.speeds[gpu_type, AT_SHARE] - 1.0))
+        assert (np.median(off), np.mean(off)) == (
+            pytest.approx(expected[0], abs=0.02),
+            pytest.approx(expected[1], abs=0.02),
+        )
 
 
 @pytest.mark.papers

@@ -1,0 +1,55 @@
+"""What a TrainingJob runs, and which jobs train the same model."""
+
+import hashlib
+import json
+import re
+from typing import Any, Final
+
+
+def program(template: dict[str, Any]) -> dict[str, Any]:
+    """What runs by a template's first container, and what code it is brought; nothing of how much it is given."""
+    container: dict[str, Any] = template["spec"]["containers"][0]
+    return {
+        "image": container.get("image"),
+        "command": container.get("command") or [],
+        "args": container.get("args") or [],
+        "env": container.get("env") or [],
+        "envFrom": container.get("envFrom") or [],
+        **_brought_along(template["spec"], container),
+    }
+
+
+def model(template: dict[str, Any], *, gpus: int, batch_size: int | None) -> str:
+    """A name that jobs have in common which run the same program, whatever their GPUs and their batch.
+
+    The batch (samples per step, over all GPUs) is told apart from other numbers by its value: that number, over all
+    GPUs or of one of them, counts for nothing wherever it stands in the program. Empty for a template that is no pod's.
+    """
+    try:
+        text = json.dumps(program(template), sort_keys=True, separators=(",", ":"), default=str)
+    except (ValueError, TypeError, AttributeError, LookupError):  # the operator names the field
+        return ""
+    if batch_size is not None:
+        numbers = {batch_size, max(1, batch_size // gpus)}
+        text = re.sub(rf"(?<![\d.])({'|'.join(str(one) for one in sorted(numbers))})(?![\d.])", "*", text)
+    return hashlib.sha256(text.encode()).hexdigest()[:_LENGTH]
+
+
+_LENGTH: Final = 16
+
+_CODE: Final = ("configMap", "secret", "projected", "image", "csi")
+"""Volumes that may bring code. Claims and host paths hold data and checkpoints, and often have a name for each job."""
+
+
+def _brought_along(pod: dict[str, Any], container: dict[str, Any]) -> dict[str, Any]:
+    """What of a template that has it runs beside the image; empty for one that has nothing of it."""
+    volumes = [volume for volume in pod.get("volumes") or [] if any(kind in volume for kind in _CODE)]
+    names = {volume["name"] for volume in volumes}
+    mounts = [mount for mount in container.get("volumeMounts") or [] if mount.get("name") in names]
+    parts = {
+        "workingDir": container.get("workingDir"),
+        "initContainers": pod.get("initContainers"),
+        "volumes": volumes,
+        "volumeMounts": mounts,
+    }
+    return {name: value for name, value in parts.items() if value}
