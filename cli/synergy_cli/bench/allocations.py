@@ -68,14 +68,26 @@ def read_table(path: Path) -> Table:
 
 
 def problem(
-    table: Table, jobs: int, *, pairs: bool = False, tenants: int = 0, fifo: bool = False, seed: int = 0
+    table: Table,
+    jobs: int,
+    *,
+    pairs: bool = False,
+    tenants: int = 0,
+    fifo: bool = False,
+    different: bool = False,
+    seed: int = 0,
 ) -> Problem:
-    """A problem of so many jobs; `pairs`: with all pairs of them."""
+    """A problem of so many jobs; `pairs`: with all pairs of them.
+
+    `different`: each job's speeds are those of its kind times a factor of its own on each type, 0.8 to 1.25, so that no
+    two are alike, as measured speeds would not be.
+    """
     rng = np.random.default_rng(seed)
     kind = rng.integers(len(table.alone), size=jobs)
     minutes = 10 ** np.where(rng.random(jobs) < 0.8, rng.uniform(1.5, 3.0, jobs), rng.uniform(3.0, 4.0, jobs))
     seconds = 60.0 * minutes
-    alone = table.alone[kind]
+    own = np.random.default_rng([seed, 1]).uniform(0.8, 1.25, (jobs, len(TYPES))) if different else np.ones((jobs, 3))
+    alone = table.alone[kind] * own
     ends = np.stack(np.triu_indices(jobs, 1), axis=1) if pairs else np.empty((0, 2), dtype=np.int64)
     return Problem(
         types=TYPES,
@@ -94,6 +106,6 @@ def problem(
         tenant=rng.integers(tenants, size=jobs) if tenants else np.full(jobs, -1),
         cost=np.array(PRICES),
         pairs=ends,
-        pair_throughputs=table.shared[kind[ends[:, 0]], kind[ends[:, 1]]],
+        pair_throughputs=table.shared[kind[ends[:, 0]], kind[ends[:, 1]]] * own[ends].swapaxes(1, 2),
         tenants=tuple(Tenant(str(index), index + 1.0, "fifo" if fifo else "fairness") for index in range(tenants)),
     )

@@ -10,7 +10,8 @@
 Y is the time given to each class of activities (`symmetry`), per unit of time. Of the pairs only those are in the
 programme that once priced out: after each solve the reduced costs of all others are computed at once, the best are
 added, and when none is left that could improve the optimum, the optimum of the whole programme is found (column
-generation). Solved by HiGHS, one thread, tolerance 1e-9; the basis is kept from one call to the next.
+generation). Solved by HiGHS, one thread, tolerance 1e-9; the basis is kept from one call to the next, but where many
+classes of jobs run alone only: then prices of the types give a better one (`crash`).
 """
 
 from dataclasses import dataclass
@@ -20,13 +21,15 @@ import numpy as np
 
 from synergy_core.allocation.activities import Activities
 from synergy_core.allocation.budget import Budget, OutOfTimeError
+from synergy_core.allocation.crash import Basis, Market
 from synergy_core.allocation.problem import Floats, Ints
 from synergy_core.allocation.symmetry import Merged
 from synergy_core.model import FieldError
 
 _TOLERANCE = 1e-9
 _MANY = 200
-"""Classes of jobs from which an interior-point method (with crossover to a vertex) is the faster start."""
+"""Classes of jobs from which an interior-point method (with crossover to a vertex) is the faster start where there are
+pairs, and a basis from prices (`crash`) where there are none."""
 _DUAL, _PRIMAL = 1, 4
 """HiGHS' numbers for the two simplex methods."""
 _LATE = "Time limit reached"
@@ -91,6 +94,8 @@ class Programme:
         """The columns as they are where there is no surplus."""
         self._highs = _solver()
         self._basis: Any = None
+        many_alone = self.acts.alone == len(self.acts) and self._classes > _MANY
+        self._market = Market(self.acts, self.members, workers) if many_alone else None
 
     def throughput(self, time: Floats) -> Floats:
         """G: steps per second of one job of each class."""
@@ -120,6 +125,13 @@ class Programme:
         full = max(float((taken[taken > 0] / self._workers[taken > 0]).max()), float((busy / self.members).max()))
         return np.asarray(more / max(1.0, full))
 
+    def best_ratio(self, base: Floats, gain: Floats, paid: Floats) -> float:
+        """About the largest gain (M) per payment (W, for each worker) of all that give every class of jobs its `base`
+        (G), and not below it; 0 where it is not known. A place to start from, no more."""
+        if self._market is None:
+            return 0.0
+        return self._market.best_ratio(base, gain * self.members[self.acts.first], paid)
+
     @property
     def fastest(self) -> Floats:
         """G: steps per second of a job that has all it could have; no allocation gives more."""
@@ -146,6 +158,8 @@ class Programme:
         highs = self._highs
         if highs.passModel(self._model(base, direction, gain, surplus)) == _highspy().HighsStatus.kError:
             raise SolverError("HiGHS does not take the numbers")
+        if self._market is not None and (direction is not None or (gain.any() and self._basis is None)):
+            self._basis = _basis(self._market.basis(base, direction, gain * self.members[self.acts.first]), direction)
         highs.setOptionValue("simplex_strategy", _DUAL if self._basis is None else _PRIMAL)
         if self._basis is not None:
             highs.setBasis(self._basis)
@@ -332,6 +346,19 @@ def _highspy() -> Any:
         problem = "the allocation policies need a solver; pip install 'kube-synergy[solver]'"
         raise FieldError("policy", problem) from error
     return highspy
+
+
+def _basis(first: Basis, direction: Floats | None) -> Any:
+    highspy = _highspy()
+    status = highspy.HighsBasisStatus
+    basis = highspy.HighsBasis()
+    level = [status.kLower if direction is None else status.kBasic]
+    basis.col_status = level + np.where(first.activities, status.kBasic, status.kLower).tolist()
+    rows = [(first.speeds, status.kLower), (np.concatenate([first.times, first.workers]), status.kUpper)]
+    basis.row_status = [one for basic, else_ in rows for one in np.where(basic, status.kBasic, else_).tolist()]
+    basis.row_status = [*basis.row_status, status.kBasic]
+    basis.valid, basis.alien = True, False
+    return basis
 
 
 def _solver() -> Any:

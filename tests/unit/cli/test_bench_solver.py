@@ -17,24 +17,33 @@ def test_json_has_a_case_for_each_policy_with_and_without_pairs() -> None:
     result = CliRunner().invoke(main, ["bench", "solver", "--json", "--repeats", "1", "--jobs", "32", "--seed", "3"])
     report = json.loads(result.stdout)
     assert (report["seed"], report["repeats"], report["table"], report["solver"]) == (3, 1, "drawn", "HIGHS")
-    assert [(case["policy"], case["pairs"]) for case in report["cases"]] == [
-        (policy, pairs) for pairs in (False, True) for policy in POLICIES
+    assert [(case["policy"], case["pairs"], case["different"]) for case in report["cases"]] == [
+        (policy, pairs, different) for pairs in (False, True) for different in (False, True) for policy in POLICIES
     ]
     assert {case["status"] for case in report["cases"]} == {"optimal"}
     first = report["cases"][0]
-    assert (first["authors_s"], first["aim_s"], first["within_aim"]) == (0.06, None, None)
-    assert all(0 < case["warm_s"] <= case["cold_s"] for case in report["cases"])
+    assert (first["authors_s"], first["aim_cpu_s"], first["within_aim"]) == (0.06, None, None)
+    assert all(case["wall_s"] > 0 and case["cpu_s"] > 0 for case in report["cases"])
+    assert all(case["authors_s"] is None for case in report["cases"] if case["different"])
+
+
+def test_no_two_of_the_different_jobs_are_alike() -> None:
+    made = problem(drawn_table(0), 400, pairs=True, different=True)
+    assert len(np.unique(made.throughputs, axis=0)) == 400
+    assert len(np.unique(problem(drawn_table(0), 400).throughputs, axis=0)) == 26
+    kept = made.pair_throughputs / made.throughputs[made.pairs].swapaxes(1, 2)
+    assert kept.max() <= 1.0
 
 
 def test_the_table_has_a_row_per_case() -> None:
-    arguments = ["bench", "solver", "--jobs", "16", "--policy", "makespan", "--no-pairs", "--repeats", "2"]
+    arguments = ["bench", "solver", "--jobs", "16", "--policy", "makespan", "--no-pairs", "--kinds", "--repeats", "2"]
     lines = CliRunner().invoke(main, arguments).stdout.splitlines()
     assert len(lines) == 3
-    assert lines[2].split()[:4] == ["makespan", "no", "16", "optimal"]
+    assert lines[2].split()[:4] == ["makespan", "no", "16", "26"]
 
 
 def test_tenants_that_serve_in_order_are_measured_on_request() -> None:
-    arguments = ["bench", "solver", "--jobs", "8", "--no-pairs", "--repeats", "1", "--json"]
+    arguments = ["bench", "solver", "--jobs", "8", "--no-pairs", "--different", "--repeats", "1", "--json"]
     fair, in_order = (
         json.loads(CliRunner().invoke(main, [*arguments, "--policy", policy]).stdout)["cases"][0]["objective"]
         for policy in ("hierarchical", "hierarchical-fifo")

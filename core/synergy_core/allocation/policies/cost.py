@@ -26,6 +26,7 @@ from synergy_core.allocation.programme import InfeasibleError, Point
 from synergy_core.model import FieldError
 
 _CLOSE = 1e-10
+_BELOW = 1e-6
 _MOST_STEPS = 50
 _SAME = 1e-9
 """Prices of a step that differ by less are the same."""
@@ -81,7 +82,8 @@ def _allocate(problem: Problem, needed: Floats, budget: Budget) -> Found:
     rate = acts.first_rate + acts.second_rate
     paid = price[acts.type_] * acts.scale
     unit = float(rate.max())
-    best = here.programme.solve(base=base, gain=rate / unit)
+    begin = here.programme.best_ratio(base, rate, price) * (1.0 - _BELOW)
+    best = here.programme.solve(base=base, gain=(rate - begin * paid) / unit)
     for _ in range(_MOST_STEPS):
         ratio = _ratio(best, rate, paid)
         try:

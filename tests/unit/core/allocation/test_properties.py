@@ -38,11 +38,13 @@ def test_every_answer_keeps_the_constraints_and_is_the_same_each_time(seed: int,
 @settings(deadline=None, max_examples=20)
 @given(seed=SEEDS)
 @example(599)
+@example(6320)
 def test_the_first_level_of_water_filling_is_max_min_fairness(seed: int) -> None:
-    """With 599 the solver once ended, said to be optimal, at an eighteenth of it."""
+    """With 599 the solver once ended, said to be optimal, at an eighteenth of it. Its tolerance is 1e-9 of a job's full
+    speed, of which the level may be a thousandth: with 6320 it is 1.1e-6 below the highest."""
     made = replace(drawn(seed, 40), scale=np.ones(40), workers=np.array([1.0, 11.0, 29.0]))
     fairest = solve(made, "max-min-fairness").objective
-    assert solve(made, "max-min-fairness-water-filling").objective == pytest.approx(fairest, rel=1e-6)
+    assert solve(made, "max-min-fairness-water-filling").objective == pytest.approx(fairest, rel=1e-5)
 
 
 @settings(deadline=None)
