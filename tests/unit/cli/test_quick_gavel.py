@@ -36,10 +36,10 @@ def test_sharing_by_estimates_is_nearly_as_good_as_by_the_truth(figures: dict[st
 
 @pytest.mark.parametrize("figures", ["packing"], indirect=True)
 def test_pairs_by_an_objective_beat_random_ones_and_none(figures: dict[str, float]) -> None:
-    assert figures["gandiva_over_pairs"] > 1.1
+    assert figures["gandiva_over_pairs"] > 1.05
     assert figures["aware_over_pairs"] > 1.02
     assert figures["fifo_over_pairs"] > 1.1
-    assert figures["makespan_gandiva_over_pairs"] > 1.2
+    assert figures["makespan_gandiva_over_pairs"] > 1.1
 
 
 @pytest.mark.parametrize("figures", ["fig13"], indirect=True)
