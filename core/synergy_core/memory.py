@@ -1,8 +1,8 @@
 """What one plan worked out and the next one may use again.
 
 All of it follows from the nodes, the jobs and what they hold, and is used again only where these are still the same: a
-plan is the same with the memory of earlier ones as without. It saves the work on jobs that go on as they were, which
-in most rounds are most.
+plan is the same with the memory of earlier ones as without, but where an allocation is not found in time
+(`policies/solutions.py`). It saves the work on jobs that go on as they were, which in most rounds are most.
 """
 
 from collections.abc import Sequence
