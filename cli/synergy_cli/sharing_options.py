@@ -50,5 +50,5 @@ def predictors_of(files: Sequence[str], mode: ColocationMode) -> Mapping[str, Pr
             raise BadInputError(f"--colocation-model: {name}: gpu_type: is empty; fit it with --gpu-type")
         if model.gpu_type in found:
             raise BadInputError(f"--colocation-model: {name}: gpu_type: {model.gpu_type} has a model already")
-        found[model.gpu_type] = model.sums if mode == "thesis" else model.effects
+        found[model.gpu_type] = model.predictor(sums=mode == "thesis")
     return found

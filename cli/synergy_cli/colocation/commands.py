@@ -21,6 +21,7 @@ from synergy_core.colocation.evaluation import KEPT
 from synergy_core.colocation.measurement import Predictor
 from synergy_core.colocation.model_format import SharingModel, model_text, parse_model
 from synergy_core.colocation.sums import fit_sums
+from synergy_core.estimation.references import References
 from synergy_core.snapshot_format import SnapshotError
 
 single_option = click.option("--single", required=True, metavar="S.csv", help="Jobs alone: usage of GPU and memory.")
@@ -39,16 +40,30 @@ def colocation() -> None:
 @click.option("--out", required=True, metavar="MODEL.json", help="Where the model goes.")
 @click.option("--gpu-type", default="", help="The GPU type that was measured on.")
 @click.option("--mps/--no-mps", default=True, show_default=True, help="Whether the pairs ran under MPS.")
+@click.option(
+    "--estimator",
+    is_flag=True,
+    help="Predict by the measured models and what is nearest to them (Gavel's estimator), not by utilisation.",
+)
 @json_option
-def fit_command(*, single: str, pairs: str, out: str, gpu_type: str, mps: bool, as_json: bool) -> None:
+def fit_command(*, single: str, pairs: str, out: str, gpu_type: str, mps: bool, estimator: bool, as_json: bool) -> None:
     """Fit the predictors to measured pairs."""
     check_writable("--out", out)
     with bad_input():
         measured = measurements_of(read_pairs(Path(pairs), read_singles(Path(single)), measured=True))
     if len(measured) < 3:
         raise BadInputError(f"{pairs}: {len(measured)} pairs are too few to fit to; measure at least three")
+    try:
+        references = References.measured(measured) if estimator else None
+    except ValueError as error:
+        raise BadInputError(f"{single}: {error}; the estimator needs the jobs' models by name") from error
     model = SharingModel(
-        gpu_type=gpu_type, mps=mps, measurements=len(measured), sums=fit_sums(measured), effects=fit_effects(measured)
+        gpu_type=gpu_type,
+        mps=mps,
+        measurements=len(measured),
+        sums=fit_sums(measured),
+        effects=fit_effects(measured),
+        references=references,
     )
     write_whole(out, model_text(model) + "\n")
     if as_json:
@@ -67,7 +82,7 @@ def fit_command(*, single: str, pairs: str, out: str, gpu_type: str, mps: bool, 
     type=click.Choice(["effects", "sums"]),
     default="effects",
     show_default=True,
-    help="Ours, or the thesis', linear in the sums.",
+    help="Ours (by a model that was fitted with --estimator, that), or the thesis', linear in the sums.",
 )
 @json_option
 def predict_command(*, model: str, single: str, pairs: str, out: str, predictor: str, as_json: bool) -> None:
@@ -79,7 +94,7 @@ def predict_command(*, model: str, single: str, pairs: str, out: str, predictor:
         raise BadInputError(f"{model}: {error}") from error
     with bad_input():
         asked = read_pairs(Path(pairs), read_singles(Path(single)), measured=False)
-    told = _predictions(fitted.sums if predictor == "sums" else fitted.effects, asked)
+    told = _predictions(fitted.predictor(sums=predictor == "sums"), asked)
     write_whole(out, _predictions_csv(told))
     document = _judgement(asked, told)
     if as_json:

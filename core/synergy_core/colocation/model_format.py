@@ -8,7 +8,10 @@ import numpy as np
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
 from synergy_core.colocation.effects import LOAD, RANDOM, Effects
+from synergy_core.colocation.measurement import Predictor
 from synergy_core.colocation.sums import LinearSums
+from synergy_core.estimation.estimator import Estimator
+from synergy_core.estimation.references import References
 from synergy_core.model import FieldError
 from synergy_core.snapshot_format import SnapshotError, one_line
 
@@ -27,6 +30,14 @@ class SharingModel:
     measurements: int
     sums: LinearSums
     effects: Effects
+    references: References | None = None
+    """Models that were measured beside each other: who knows them predicts by them (`estimation.estimator`)."""
+
+    def predictor(self, *, sums: bool) -> Predictor:
+        """What it predicts with: the sums if asked for, else the estimator where there are references, else effects."""
+        if sums:
+            return self.sums
+        return self.effects if self.references is None else Estimator(self.references)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,6 +74,22 @@ class _Sums:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class _References:
+    __pydantic_config__: ClassVar[ConfigDict] = _STRICT
+
+    models: Annotated[tuple[str, ...], Field(min_length=1)]
+    kept: tuple[tuple[Annotated[float, Field(ge=0, le=1)] | None, ...], ...]
+
+    def __post_init__(self) -> None:
+        if len(set(self.models)) < len(self.models):
+            raise FieldError("models", "names one twice; fit the model anew")
+        if [len(row) for row in self.kept] != [len(self.models)] * len(self.models):
+            raise FieldError("kept", "has not a row and a column for each model; fit the model anew")
+        if all(one is None for row in self.kept for one in row):
+            raise FieldError("kept", "tells of no pair; fit the model anew")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Model:
     __pydantic_config__: ClassVar[ConfigDict] = _STRICT
 
@@ -72,6 +99,7 @@ class _Model:
     measurements: int
     sums: _Sums
     effects: _Effects
+    references: _References | None = None
 
 
 _MODEL = TypeAdapter(_Model)
@@ -93,6 +121,9 @@ def model_text(model: SharingModel) -> str:
             "variances": dict(effects.variances),
         },
     }
+    if model.references is not None:
+        kept = [[None if np.isnan(one) else one for one in _rounded(row)] for row in model.references.kept.tolist()]
+        document["references"] = {"models": list(model.references.models), "kept": kept}
     return json.dumps(document)
 
 
@@ -113,7 +144,13 @@ def parse_model(text: str | bytes) -> SharingModel:
             covariance=_square(read.effects.covariance),
             variances=read.effects.variances,
         ),
+        references=None if read.references is None else _as_array(read.references),
     )
+
+
+def _as_array(read: _References) -> References:
+    kept = [[np.nan if one is None else one for one in row] for row in read.kept]
+    return References(read.models, np.array(kept, dtype=float))
 
 
 def _rounded(values: list[float]) -> list[float]:

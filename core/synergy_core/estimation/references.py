@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from synergy_core.allocation.problem import Floats
+from synergy_core.colocation.measurement import Measurement
 from synergy_core.colocation.pair_table import PairTable
 
 
@@ -17,6 +18,18 @@ class References:
     """Sorted."""
     kept: Floats
     """R x R: what the model of the row keeps of its speed beside that of the column; NaN where it was not measured."""
+
+    @staticmethod
+    def measured(pairs: Sequence[Measurement]) -> "References":
+        """All models of measured pairs, each with the mean of what it kept. Raises ValueError where none has a name."""
+        found: dict[tuple[str, str], list[float]] = {}
+        for pair in pairs:
+            names = [usage.model for usage in pair.usages]
+            if len(names) == 2 and all(names):
+                for own, other, fraction in zip(names, reversed(names), pair.fractions, strict=True):
+                    found.setdefault((own, other), []).append(min(1.0, fraction))
+        kept = {pair: sum(fractions) / len(fractions) for pair, fractions in found.items()}
+        return References.of(PairTable(kept), sorted({model for model, _ in kept}))
 
     @staticmethod
     def of(table: PairTable, models: Sequence[str]) -> "References":

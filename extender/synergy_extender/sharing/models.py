@@ -37,4 +37,4 @@ def read_models(folder: str) -> dict[str, SharingModel]:
 
 def predictors(models: Mapping[str, SharingModel], mode: ColocationMode) -> dict[str, Predictor]:
     """What each of them predicts with in this mode."""
-    return {name: model.sums if mode == "thesis" else model.effects for name, model in models.items()}
+    return {name: model.predictor(sums=mode == "thesis") for name, model in models.items()}

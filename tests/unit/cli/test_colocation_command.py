@@ -66,6 +66,15 @@ def test_a_fitted_model_predicts_the_pairs_in_their_order(tmp_path: Path) -> Non
         assert row["share"] == str(int(keeps))
 
 
+def test_a_model_fitted_for_the_estimator_tells_what_was_measured(tmp_path: Path) -> None:
+    single, pairs = _tables(tmp_path)
+    model, out = str(tmp_path / "MODEL.json"), str(tmp_path / "OUT.csv")
+    assert _run("fit", "--single", single, "--pairs", pairs, "--out", model, "--estimator").exit_code == 0
+    arguments = ("predict", "--model", model, "--single", single, "--pairs", pairs, "--out", out, "--json")
+    assert json.loads(_run(*arguments).stdout)["mae"] < 1e-6
+    assert json.loads(_run(*arguments, "--predictor", "sums").stdout)["mae"] > 1e-3
+
+
 def test_without_the_truth_there_are_predictions_and_no_judgement(tmp_path: Path) -> None:
     model, single, _ = _fit(tmp_path)
     folder = tmp_path / "asked"

@@ -1,5 +1,6 @@
 """Fitted predictors of what sharing costs, given to the extender as files: the planner goes by them."""
 
+from dataclasses import replace
 from itertools import combinations_with_replacement
 from pathlib import Path
 
@@ -9,10 +10,11 @@ import pytest
 from synergy_core import model as core
 from synergy_core.colocation.effects import fit_effects
 from synergy_core.colocation.measurement import Measurement
-from synergy_core.colocation.model_format import SharingModel, model_text
+from synergy_core.colocation.model_format import SharingModel, model_text, parse_model
 from synergy_core.colocation.sums import fit_sums
 from synergy_core.colocation.usage import Usage
 from synergy_core.config import PlanConfig
+from synergy_core.estimation.references import References
 from synergy_extender.config import ConfigError, read_settings
 from synergy_extender.planning.planner_process import Planner
 from synergy_extender.planning.question import Planned, Question
@@ -56,6 +58,16 @@ def test_the_thesis_mode_predicts_with_the_sums(tmp_path: Path) -> None:
     models = read_models(str(tmp_path))
     assert predictors(models, "thesis") == {"V100": models["V100"].sums}
     assert predictors(models, "auto") == {"V100": models["V100"].effects}
+
+
+def test_a_model_with_references_predicts_by_them(tmp_path: Path) -> None:
+    """Two jobs that lose by sharing to all other predictors are told to lose nothing, being of a measured model."""
+    named = Usage(compute=0.5, bandwidth=0.1, model="A")
+    references = References.measured([Measurement((named, named), (0.9, 0.9))])
+    (tmp_path / "v100.json").write_text(model_text(replace(parse_model(fitted()), references=references)))
+    models = read_models(str(tmp_path))
+    assert predictors(models, "auto")["V100"].fractions((named, named)) == (0.9, 0.9)
+    assert predictors(models, "thesis") == {"V100": models["V100"].sums}
 
 
 def test_the_settings_tell_of_which_types_there_are_models(tmp_path: Path) -> None:

@@ -1,5 +1,7 @@
 """The predictors on measurements of a made-up GPU whose law is known."""
 
+import json
+from dataclasses import replace
 from itertools import combinations_with_replacement
 
 import numpy as np
@@ -12,6 +14,7 @@ from synergy_core.colocation.measurement import Measurement, Observation
 from synergy_core.colocation.model_format import SharingModel, model_text, parse_model
 from synergy_core.colocation.sums import fit_sums
 from synergy_core.colocation.usage import Usage
+from synergy_core.estimation.references import References
 from synergy_core.snapshot_format import SnapshotError
 
 SENSITIVITY = {"AlexNet": 0.0, "Bert2": -0.12, "Cnn3": 0.05, "Dcgan": -0.03, "Eff4": 0.02}
@@ -160,6 +163,44 @@ def test_a_model_is_read_back_as_it_was_written() -> None:
     assert model_text(read) == text
     a, b = job("Bert2", 2), job("Eff4", 4)
     assert read.effects.fractions((a, b)) == pytest.approx(fit_effects(measured()).fractions((a, b)), abs=1e-5)
+
+
+def test_with_references_a_model_predicts_by_them_and_is_read_back() -> None:
+    one, other, new = (Usage(compute=0.4, bandwidth=0.1, model=name) for name in ("A", "B", "C"))
+    pairs = [
+        Measurement((one, other), (0.7, 0.4)),
+        Measurement((other, one), (0.5, 0.9)),
+        Measurement((one, one), (0.6, 0.6)),
+    ]
+    fitted = parse_model(model_json())
+    assert fitted.predictor(sums=False) is fitted.effects
+    assert fitted.predictor(sums=True) is fitted.sums
+    text = model_text(replace(fitted, references=References.measured(pairs)))
+    read = parse_model(text)
+    assert model_text(read) == text
+    assert read.predictor(sums=True) == read.sums
+    told = read.predictor(sums=False)
+    assert told.fractions((one, other)) == pytest.approx((0.8, 0.45))
+    assert told.fractions((one, one)) == pytest.approx((0.6, 0.6))
+    learnt = told.corrected([Observation(new, (other,), 0.8), Observation(other, (new,), 0.45)])
+    assert learnt.fractions((new, one)) == pytest.approx((0.6, 0.6))
+    with pytest.raises(ValueError, match="no pair of the reference models was measured"):
+        References.measured([Measurement((replace(one, model=""), replace(one, model="")), (0.5, 0.5))])
+
+
+@pytest.mark.parametrize(
+    ("kept", "models", "message"),
+    [
+        ([[0.5]], ["A", "B"], r"^references\.kept: has not a row and a column"),
+        ([[None]], ["A"], r"^references\.kept: tells of no pair"),
+        ([[0.5, 0.5], [0.5, 0.5]], ["A", "A"], r"^references\.models: names one twice"),
+        ([[1.5]], ["A"], r"^references\.kept\[0\]\[0\]: input should be less than or equal to 1"),
+    ],
+)
+def test_bad_references_are_refused_by_field(kept: list[list[float | None]], models: list[str], message: str) -> None:
+    document = {**json.loads(model_json()), "references": {"models": models, "kept": kept}}
+    with pytest.raises(SnapshotError, match=message):
+        parse_model(json.dumps(document))
 
 
 @pytest.mark.parametrize(
