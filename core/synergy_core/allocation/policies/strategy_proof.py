@@ -48,7 +48,9 @@ def allocate(problem: Problem, budget: Budget) -> Found:
         part[job] = min(1.0, np.exp(lost / problem.weight[job]))
     shares = x.copy()
     shares[: len(problem.jobs)] *= part[:, None]
-    return Found(shares)
+    if programme.accurate:
+        return Found(shares)
+    return Found(shares, "heuristic", "Clarabel ended short of its accuracy; a false throughput may pay a little")
 
 
 def _modelling() -> tuple[Any, Any]:
@@ -68,6 +70,8 @@ class _Nash:
         self._problem, self._budget = problem, budget
         self._acts = activities(problem)
         self._cvxpy, self._sparse = _modelling()
+        self.accurate = True
+        """Whether every programme so far was solved to the solver's own tolerance."""
 
     def best(self, counted: np.typing.NDArray[np.bool_]) -> Floats:
         problem, acts, cp = self._problem, self._acts, self._cvxpy
@@ -92,6 +96,7 @@ class _Nash:
             raise SolverError(f"Clarabel: {error}") from error
         if programme.status not in {"optimal", "optimal_inaccurate"} or time.value is None:
             raise OutOfTimeError
+        self.accurate &= programme.status == "optimal"
         found = np.zeros(len(acts))
         found[use] = np.maximum(time.value, 0.0)
         return within_bounds(problem, matrix(problem, acts, found))

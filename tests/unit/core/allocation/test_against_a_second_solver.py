@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from support.allocation import Oracle, assert_valid, drawn
 from synergy_core.allocation import solve
@@ -18,6 +20,8 @@ SHAPES = [
     (14, True, 3, False),
     (6, True, None, True),
 ]
+EXAMPLES = settings().max_examples
+MOST_JOBS = {False: 200, True: 40} if EXAMPLES > 100 else {False: 20, True: 8}
 POLICIES = {
     "max-min-fairness": Oracle.max_min_fairness,
     "max-min-fairness-water-filling": Oracle.max_min_fairness,
@@ -38,6 +42,21 @@ def test_the_objective_is_the_second_solvers(shape: tuple[int, bool, int | None,
         assert_valid(made, found.x)
         assert found.status == "optimal", policy
         assert found.objective == pytest.approx(expected(Oracle(made)), rel=1e-5), policy
+
+
+@pytest.mark.timeout(3600)
+@settings(deadline=None, max_examples=EXAMPLES // 5)
+@given(data=st.data())
+def test_so_is_that_of_any_problem(data: st.DataObject) -> None:
+    """Of up to 200 jobs, with pairs 40, where the search is long (`make properties`), else of 20, with pairs 8."""
+    pairs, policy = data.draw(st.booleans()), data.draw(st.sampled_from(sorted(POLICIES)))
+    jobs = data.draw(st.integers(5, MOST_JOBS[pairs]))
+    kinds = data.draw(st.none() | st.integers(2, jobs))
+    made = drawn(data.draw(st.integers(0, 10_000)), jobs, pairs=pairs, kinds=kinds, plenty=data.draw(st.booleans()))
+    found = solve(made, policy)
+    assert_valid(made, found.x)
+    assert found.status == "optimal"
+    assert found.objective == pytest.approx(POLICIES[policy](Oracle(made)), rel=1e-5)
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import cvxpy as cp
 import numpy as np
 import pytest
 from hypothesis import example, given, settings
@@ -140,6 +141,17 @@ def test_nobody_gains_by_a_lie_with_the_strategy_proof_policy(seed: int, job: in
     honest = effective_throughput(made, solve(made, "strategy-proof").x)[job]
     lied = effective_throughput(made, solve(replace(made, throughputs=told), "strategy-proof").x)[job]
     assert lied <= honest * (1 + 1e-4)
+
+
+def test_strategy_proof_does_not_call_optimal_what_its_solver_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = drawn(1, 4)
+    exact = solve(made, "strategy-proof")
+    assert (exact.status, exact.note) == ("optimal", "")
+    monkeypatch.setattr(cp.Problem, "status", property(lambda _: "optimal_inaccurate"))
+    found = solve(made, "strategy-proof")
+    assert found.status == "heuristic"
+    assert found.note.startswith("Clarabel ended short of its accuracy")
+    assert np.array_equal(found.x, exact.x)
 
 
 def test_the_order_of_jobs_does_not_change_what_they_get_from_water_filling() -> None:
