@@ -222,8 +222,8 @@ class InForce(ApiModel):
         StandIn | None,
         Field(
             description="Set while the policy finds no new optimal allocation in time: the newest plan follows the "
-            "last one, with their own part for jobs that came since (Last; CutShort where that is the best that was "
-            "found in an hour), or gives everybody its own part (Isolated)."
+            "last one, with their own part for jobs that came since (Last; CutShort where it is the best that was "
+            "found when time ran out), or gives everybody its own part (Isolated)."
         ),
     ] = None
 

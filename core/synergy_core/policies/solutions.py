@@ -80,6 +80,8 @@ class Solutions:
             answer = self.solver.solve(sought, self.budget)
         except (SolverError, OutOfTimeError):  # the solver's numbers failed it, or it needs longer
             return self.stand_in(problem)
+        if answer.status == "time-limit" and self._rows and not self._cut_short:
+            return self.stand_in(problem)  # one that was found in full, if for the jobs of a moment ago
         self._keep(sought, answer)
         return answer.x, "cut-short" if self._cut_short else ""
 

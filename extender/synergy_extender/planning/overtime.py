@@ -3,7 +3,7 @@
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import Future, wait
+from concurrent.futures import Future
 
 from synergy_core.allocation.budget import Budget, OutOfTimeError
 from synergy_core.allocation.problem import Allocation
@@ -37,8 +37,8 @@ class _Going:
 
 
 class Overtime:
-    """A `Solver`. A plan waits for the solve that it began, as long as its budget says. While one of an earlier plan
-    goes on no other is begun, and nobody waits: it had a whole plan's time and more."""
+    """A `Solver`. What the budget of a plan cuts short is sought in full beside the plans. While that goes on no other
+    is begun, and nobody waits."""
 
     def __init__(self, clock: Callable[[], float] = time.perf_counter) -> None:
         self._clock = clock
@@ -49,15 +49,17 @@ class Overtime:
         going = self._going
         if going is not None and (going.sought.policy, going.sought.aware) != (sought.policy, sought.aware):
             going.give_up()
-            going = None
-        if going is not None:
-            raise OutOfTimeError
-        self._going = going = _Going(sought, self._clock)
-        left = budget.left()
-        if left <= 0.0 or not wait([going.answer], min(left, threading.TIMEOUT_MAX)).done:
+        elif going is not None:
             raise OutOfTimeError
         self._going = None
-        return going.answer.result()
+        try:
+            answer = sought.solve(budget)
+        except OutOfTimeError:
+            self._going = _Going(sought, self._clock)
+            raise
+        if answer.status == "time-limit":
+            self._going = _Going(sought, self._clock)
+        return answer
 
     def late(self) -> Late | None:
         """What an earlier plan's solve has found by now; None too where it failed: the next one is begun anew."""

@@ -154,3 +154,27 @@ def test_what_comes_late_serves_the_next_plan_and_in_full_where_nothing_has_chan
 def test_the_late_allocation_of_another_policy_is_none_of_this_ones() -> None:
     first = problem([[4.0, 1.0], [2.0, 1.0]], [1.0, 1.0])
     assert _asked("optimal", [first] * 2, ["makespan", "max-throughput"]) == ["isolated", "isolated"]
+
+
+def test_what_was_cut_short_serves_only_where_nothing_was_found_in_full_before() -> None:
+    first, changed = problem([[4.0, 1.0], [2.0, 1.0]], [1.0, 1.0]), problem([[1.0, 4.0], [1.0, 2.0]], [1.0, 1.0])
+    for before, told in ((), "cut-short"), (("optimal",), "last"), (("time-limit",), "cut-short"):
+        solutions = Solutions()
+        for status in (*before, "time-limit"):
+            solutions.solver = _AtOnce(status)
+            x, shares_from = solutions.shares(first if status == "optimal" else changed, "makespan", aware=True)
+        assert shares_from == told
+        assert (x == solve(first if told == "last" else changed, "makespan", efficient=True).x).all()
+
+
+class _AtOnce:
+    """A solver whose answers have this status."""
+
+    def __init__(self, status: str) -> None:
+        self._status = status
+
+    def solve(self, sought: Sought, budget: Budget) -> Allocation:
+        return replace(solve(sought.problem, sought.policy, efficient=True), status=self._status)
+
+    def late(self) -> None:
+        return None

@@ -4,6 +4,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 
 import msgspec
 import pytest
@@ -38,6 +39,8 @@ class _Held(Sought):
         self._ends = ends
 
     def solve(self, budget: Budget) -> Allocation:
+        if budget.spent:
+            raise OutOfTimeError
         self.budget = budget
         self.begun.set()
         assert self.go.wait(PATIENCE_S)
@@ -83,6 +86,17 @@ def test_what_takes_longer_goes_on_and_is_told_once() -> None:
     assert overtime.late() is None
 
 
+def test_what_is_cut_short_serves_and_is_sought_in_full_beside_the_plans() -> None:
+    overtime, cut = Overtime(), replace(ANSWER, status="time-limit")
+    answers = iter([cut, ANSWER])
+    sought = _Held(lambda: next(answers))
+    sought.go.set()
+    assert overtime.solve(sought, ENOUGH) is cut
+    late = _repeated(overtime.late)
+    assert isinstance(late, Late)
+    assert (late.sought, late.answer) == (sought, ANSWER)
+
+
 def test_while_one_goes_on_no_other_is_begun_and_nobody_waits() -> None:
     overtime, next_one = Overtime(), _Held()
     with _going(_Held(), overtime):
@@ -122,7 +136,7 @@ def test_an_error_is_told_to_the_plan_that_waits_and_else_the_next_one_begins_an
     overtime, sought, again = Overtime(), _Held(fails), _Held()
     sought.go.set()
     with pytest.raises(type(error)):
-        overtime.solve(sought, ENOUGH)
+        Overtime().solve(sought, ENOUGH)
     with _going(_Held(fails), overtime):
         pass
 
