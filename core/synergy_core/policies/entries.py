@@ -67,6 +67,7 @@ def entries_of(
         priority=priority[order],
         gpus=problem.scale[job][order],
         type_=problem.column_type[column][order],
+        row=row[order],
         pressed=presses[order],
     )
     return Entries(column[order], job[order], partner[order], partner[order] < 0, shares, {})
@@ -102,6 +103,7 @@ def _settling(
             priority=owed[job, column],
             gpus=problem.scale[job],
             type_=problem.column_type[column],
+            row=job,
             pressed=pressed[job],
         ),
         {entry: each for entry, each in enumerate(ways) if len(each) > 1},

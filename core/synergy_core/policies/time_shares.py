@@ -1,13 +1,13 @@
 """From an allocation matrix to who runs in this round (Gavel, sections 3.2 and 5, Algorithm 1).
 
 X says what fraction of the time each job is to spend on each GPU type. Whose turn it is in a round `turns` says: by a
-timetable that gives every share its part, now and then by X / f, f being the fraction of the time since its arrival
-that a job has spent on the type. In that order each job is given its type if enough of its GPUs are left, and passed
-over if not; then its entries for other types fall away. Who would be faster on another type that X gives it too, and of
-which enough GPUs would stay idle, is moved there, and what it leaves is given on (not so by a policy that is not to see
-that types differ, nor by one that goes by cost). Those who are given a type stand
-ahead, the largest first, so that they find their GPUs on few nodes; the others follow and get what is left, on any type
-on which they have speed.
+timetable that gives every share its part; where not all fit who are due, and now and then altogether, by X / f, f being
+the fraction of the time since its arrival that a job has spent on the type. In that order each job is given its type if
+enough of its GPUs are left, and passed over if not; then its entries for other types fall away. Who would be faster on
+another type that X gives it too, and of which enough GPUs would stay idle, is moved there, and what it leaves is given
+on (not so by a policy that is not to see that types differ, nor by one that goes by cost). Those who are given a type
+stand ahead, the largest first, so that they find their GPUs on few nodes; the others follow and get what is left, on
+any type on which they have speed.
 
 Where the paper leaves room:
 
@@ -17,11 +17,12 @@ Where the paper leaves room:
 * f = (time spent + half a round) / (time since arrival + a round). With f = time spent / time since arrival a job that
   has not been on a type would come first there however small its X.
 * X / f alone, which the paper serves by, loses much where X changes often: jobs go without what X gives them now for
-  what they had under an X that is no more, and one with a small X that is owed half a round takes it from one that is
-  to run all the time, which nothing makes up for. Hence the timetable (docs/decisions/0017 has the figures).
+  what they had under an X that is no more. Hence the timetable (docs/decisions/0017 has the figures).
+* X may be more than rounds can hold: a job of eight GPUs for 5/8 of the time beside three of one GPU that run all the
+  time on one node of eight. X / f among who is due then leaves all of them the same part of their shares.
 * No job starves. Among jobs of one GPU each, one with the share x on a type runs nowhere in at most 2.2 / x + 3 rounds
   on end: of N marks that lie the golden section apart two neighbours are at most 1.9 / N apart, so that one of 2 / x
-  marks lies on the share; whoever is due has its GPU, or another; and one round in 16 settles accounts instead.
+  marks lies on its time; whoever is due has its GPU, or another; and one round in 16 settles accounts instead.
 * In general, of jobs that arrived together, with X unchanged, one with the share x on a type of W GPUs, g of which it
   takes, is given nothing in at most
 
@@ -32,6 +33,7 @@ Where the paper leaves room:
   X_n (s + 1/2) / x + 1/2 rounds at most; the GPUs of all these rounds are at most W (s + 1/2) / x + G / 2, since the
   sum of g_n X_n is at most W; and a round in which the job is passed over there takes W - g + 1 of them at least. Under
   `max-throughput`, `sjf`, `fifo` and the like X may be 0 as long as others are there: those policies promise nothing.
+  Under `makespan`, which settles nothing, X rises with each round in which a job is passed over, to all of the time.
 * Jobs of unknown length are taken to need as long again as they have run, a round at least.
 * A job without any known speed counts as equally fast everywhere.
 * Under the policies that go by cost a job runs only where X gives it time: a GPU that is not worth its price stays
@@ -98,6 +100,9 @@ WITH_PAIRS = frozenset({"fifo", *(name for name in NAMES if ALLOCATION_POLICIES[
 
 BY_COST = frozenset({"min-cost", "min-cost-slo"})
 """Those that need prices, and rather leave a GPU idle than pay for it."""
+
+_FOLLOWS = frozenset({"makespan"})
+"""Those whose X follows what jobs have had: the less a job has got done, the more time it is given."""
 
 _GOLDEN = 0.5 * (5.0**0.5 - 1.0)
 
@@ -202,8 +207,10 @@ def _found(policy: str, queue: Queue, jobs: Sequence[Job], problem: Problem) -> 
         x, shares_from = queue.solutions.stand_in(problem)
     number = round(queue.now / queue.round_s)
     pressed = np.array([job.name in deadlines.pressed for job in jobs], dtype=bool)
-    entries = entries_of(queue, jobs, problem, x, pressed, settling=settles(number))
-    return _Found(problem, entries, in_turn(entries.shares, number), deadlines.colliding, shares_from)
+    follows = policy in _FOLLOWS
+    entries = entries_of(queue, jobs, problem, x, pressed, settling=settles(number) and not follows)
+    order = in_turn(entries.shares, number, follows=follows)
+    return _Found(problem, entries, order, deadlines.colliding, shares_from)
 
 
 def _algorithm_1(
