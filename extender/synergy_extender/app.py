@@ -74,6 +74,7 @@ class Extender:
             reviewer,
             self.metrics,
             rounds=lambda: self.loop.rounds,
+            tenants=lambda: self.loop.tenants,
             last_plan=lambda: self.loop.last,
             leader=lambda: self.election.holder,
             clock=clock,

@@ -68,6 +68,7 @@ class Parts:
             reviewer,
             self.metrics,
             rounds=lambda: Rounds(20),
+            tenants=lambda: (),
             last_plan=lambda: None,
             leader=lambda: "extender-1",
             clock=time.time,

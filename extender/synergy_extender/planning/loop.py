@@ -99,6 +99,11 @@ class PlanningLoop:
         """The rounds in force."""
         return Rounds(policy_in_force(self._cache.policy, self._policy).spec.round_seconds)
 
+    @property
+    def tenants(self) -> tuple[core.Tenant, ...]:
+        """Those that the policy in force names."""
+        return tenants_of(policy_in_force(self._cache.policy, self._policy).spec)
+
     async def run(self) -> None:
         """Plan whenever this replica leads, until cancelled."""
         await self._cache.wait_synced()

@@ -56,7 +56,7 @@ def build_snapshot(
     tenants: tuple[core.Tenant, ...] = (),
 ) -> BuiltSnapshot:
     """The snapshot at `now`. `reserved` are the places kept, in fill mode, for jobs that move there once they left;
-    `tenants` are those that the policy names."""
+    `tenants` are those that the policy names; others that jobs are of stand beside them, with a weight of 1."""
     kept = reserved if reserved is not None and mode == "fill" else {}
     wishes = _Wishes(state, now, kept)
     jobs: list[core.Job] = []
@@ -76,8 +76,18 @@ def build_snapshot(
         for capacity in state.capacities
         if capacity.gpu_type
     )
-    snapshot = core.Snapshot(nodes=nodes, jobs=tuple(jobs), now=now, round_s=float(round_s), tenants=tenants)
+    snapshot = core.Snapshot(
+        nodes=nodes, jobs=tuple(jobs), now=now, round_s=float(round_s), tenants=_all_tenants(tenants, jobs)
+    )
     return BuiltSnapshot(snapshot, refused)
+
+
+def _all_tenants(named: tuple[core.Tenant, ...], jobs: Iterable[core.Job]) -> tuple[core.Tenant, ...]:
+    """With those that jobs are of, if any are named: a file's tenants are all that there are, or none."""
+    if not named:
+        return ()
+    unnamed = {job.tenant for job in jobs if job.tenant} - {tenant.name for tenant in named}
+    return (*named, *(core.Tenant(name) for name in sorted(unnamed)))
 
 
 def tenants_of(spec: SchedulingPolicySpec) -> tuple[core.Tenant, ...]:

@@ -11,6 +11,7 @@ from fastapi.responses import JSONResponse, Response
 from pydantic import BaseModel
 
 from synergy_api.timestamps import format_time
+from synergy_core.model import Tenant
 from synergy_core.snapshot_format import plan_document, snapshot_document
 from synergy_extender.cluster.cache import ClusterCache
 from synergy_extender.failures import CALL_FAILED, explain
@@ -54,6 +55,7 @@ class ApiDesk:
         metrics: Metrics,
         *,
         rounds: Callable[[], Rounds],
+        tenants: Callable[[], tuple[Tenant, ...]],
         last_plan: Callable[[], LastPlan | None],
         leader: Callable[[], str],
         clock: Callable[[], float],
@@ -63,6 +65,7 @@ class ApiDesk:
         self.reviewer = reviewer
         self.metrics = metrics
         self.rounds = rounds
+        self.tenants = tenants
         self.last_plan = last_plan
         self.leader = leader
         self.clock = clock
@@ -145,7 +148,12 @@ def _snapshot(desk: ApiDesk) -> Callable[..., Any]:
         if not desk.cache.synced:
             raise HTTPException(503, "this replica has not read the cluster yet")
         built = await asyncio.to_thread(
-            build_snapshot, desk.cache.state(), mode=mode, now=desk.clock(), round_s=desk.rounds().seconds
+            build_snapshot,
+            desk.cache.state(),
+            mode=mode,
+            now=desk.clock(),
+            round_s=desk.rounds().seconds,
+            tenants=desk.tenants(),
         )
         return JSONResponse(snapshot_document(built.snapshot))
 

@@ -1,5 +1,6 @@
 """What the planner is told of the cluster."""
 
+import json
 from dataclasses import replace
 from typing import Any
 
@@ -83,6 +84,16 @@ def test_prices_and_tenants_come_from_pools_and_policy() -> None:
     snapshot = built(state, tenants=tenants_of(spec))
     assert [(node.name, node.price_per_hour) for node in snapshot.nodes] == [("n1", 2.5), ("n2", 0.0)]
     assert snapshot.tenants == (core.Tenant("vision", 2.0, "fifo"), core.Tenant("speech"))
+
+
+def test_tenants_that_the_policy_does_not_name_stand_beside_those_that_it_names() -> None:
+    state = cluster([node_object("n1")], [job("a"), job("b", spec={"tenant": "vision"})])
+    snapshot = built(state, tenants=(core.Tenant("vision", 2.0),))
+    others = {one.tenant for one in snapshot.jobs} - {"vision"}
+    assert others
+    assert snapshot.tenants == (core.Tenant("vision", 2.0), *(core.Tenant(name) for name in sorted(others)))
+    assert parse_snapshot(json.dumps(snapshot_document(snapshot))) == snapshot
+    assert built(state).tenants == ()
 
 
 def test_a_deadline_that_is_none_keeps_one_job_from_being_planned() -> None:
@@ -285,8 +296,6 @@ def test_the_snapshot_survives_its_file_format() -> None:
         [job("a"), profiling(), job("r", status={"allocation": allocation(share("n1"))})],
         [foreign("x", node="n1", gpus=2)],
     )
-    import json
-
     snapshot = built(state, "fill")
     assert parse_snapshot(json.dumps(snapshot_document(snapshot))) == snapshot
 
