@@ -57,7 +57,9 @@ def in_turn(shares: Shares, number: int, *, follows: bool = False) -> Ints:
     if settles(number) and not follows:
         return np.lexsort((-shares.share, -shares.priority, ~shares.pressed))
     timetable = _Timetable(shares, (number if follows else number - number // SETTLING) * _GOLDEN % 1.0)
-    rests, first = ~timetable.never_rests & follows, shares.share if follows else shares.priority
+    first, rests = shares.priority, np.zeros(len(shares.share), dtype=bool)
+    if follows:  # who is due by the share there, who looks for GPUs that are left by all its time
+        first, rests = np.where(timetable.is_due, shares.share, timetable.total), timetable.rests
     return np.lexsort((-shares.share, -first, rests, ~timetable.row_is_due, ~timetable.is_due, ~shares.pressed))
 
 
@@ -84,8 +86,10 @@ class _Timetable:
         at = (at / total + np.cumsum(several) * _GOLDEN) % 1.0
         self.row_is_due = due[row]
         """E: whether its job is."""
-        self.never_rests = (total >= 1.0 - _APART)[row]
-        """E: whether its job is to run all the time."""
+        self.total = total[row]
+        """E: all the time of its job."""
+        self.rests = (total < 1.0 - _APART)[row]
+        """E: whether its job is not to run all the time."""
         self.is_due = self.row_is_due & _lies_on(shares, row, total, at)
         """E: of each job that is due one."""
 
