@@ -9,6 +9,8 @@ BIN := .venv/bin
 ON_DEVCLUSTER := $(BIN)/kube-synergy devcluster run --gpus 3 --fake-nodes V100=25x8,T4=25x8 --
 DEVCLUSTER_SUITE := tests/integration/devcluster/
 APART := PYTHONPATH=tests $(PY) -m support.apart
+# what takes minutes on a slow disk comes before the tests, each of which has its time
+WITH_IMAGES := $(BIN)/kube-synergy devcluster images
 PRODUCT_SUITES := $(filter-out $(DEVCLUSTER_SUITE),$(wildcard tests/integration/*/))
 
 SEED ?= 1
@@ -60,7 +62,7 @@ crds: setup ## write crds/, the chart's copy, docs/api.md and docs/troubleshooti
 	$(PY) -m synergy_api.generate
 
 images: setup ## build the images without Docker and load them into the running devcluster
-	$(BIN)/kube-synergy devcluster images
+	$(WITH_IMAGES)
 
 images-docker: ## the project's images with Docker: REGISTRY=registry.example.com/team/ TAG=0.1.0
 	for room in operator extender profiler-job examples; do \
@@ -87,14 +89,14 @@ check: lint types imports ## format, lint, types, import rules
 integration: integration-product integration-devcluster ## real API server and kube-scheduler, kwok nodes
 
 integration-product: setup prerequisites
-	$(ON_DEVCLUSTER) sh -c 'bad=0; for suite in $(PRODUCT_SUITES); do $(BIN)/pytest $$suite || bad=1; done; exit $$bad'
+	$(ON_DEVCLUSTER) sh -c 'set -e; $(WITH_IMAGES); bad=0; for suite in $(PRODUCT_SUITES); do $(BIN)/pytest $$suite || bad=1; done; exit $$bad'
 
 # in a network namespace of its own, beside whatever else runs
 integration-devcluster: setup prerequisites
 	$(BIN)/pytest $(DEVCLUSTER_SUITE)
 
 test-e2e: setup prerequisites ## real kubelet and containers, the chart installed
-	$(ON_DEVCLUSTER) $(BIN)/pytest tests/e2e
+	$(ON_DEVCLUSTER) sh -c '$(WITH_IMAGES) && $(BIN)/pytest tests/e2e'
 
 pairings: setup prerequisites ## jobs come to the planned shared GPUs on a real kubelet, again and again: TIMES=10
 	$(ON_DEVCLUSTER) env PAIRINGS=$(TIMES) $(BIN)/pytest tests/e2e/test_shared_gpus.py -k planned_pairs
@@ -107,6 +109,7 @@ chaos-outage: setup prerequisites ## jobs train on while the control plane is aw
 	OUTAGE_SECONDS=$$((60 * $(MINUTES))) $(APART) $(BIN)/pytest tests/chaos/test_outage.py
 
 chaos-short: setup prerequisites ## each kind of fault once, a short outage, gangs that got stuck
+	$(WITH_IMAGES) --build-only
 	$(APART) $(BIN)/pytest tests/chaos
 
 fidelity: setup prerequisites ## is a cluster of three GPU types as fast as the simulator says: 15 minutes

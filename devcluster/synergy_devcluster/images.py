@@ -104,7 +104,7 @@ def load_archive(archive: Path, socket: Path) -> None:
     if not archive.is_file():
         raise BadInputError(f"archive {archive} is not a file")
     try:
-        run(["ctr", f"--address={socket}", "--namespace=k8s.io", "images", "import", archive], timeout_s=300)
+        run(["ctr", f"--address={socket}", "--namespace=k8s.io", "images", "import", archive], timeout_s=900)
     except DevclusterError as error:
         if "unrecognized image format" in str(error) or "tar header" in str(error):
             raise BadInputError(f"archive {archive} is not a docker or OCI image archive") from error

@@ -62,12 +62,15 @@ class Overtime:
         return answer
 
     def late(self) -> Late | None:
-        """What an earlier plan's solve has found by now; None too where it failed: the next one is begun anew."""
+        """What an earlier plan's solve has found by now; None too where it failed: the next one is begun anew.
+
+        Be it for want of memory, of which a solve in full needs more than one that a plan waits for.
+        """
         going = self._going
         if going is None or not going.answer.done():
             return None
         self._going = None
         try:
             return Late(going.sought, going.answer.result())
-        except (FieldError, OutOfTimeError, SolverError):
+        except (FieldError, MemoryError, OutOfTimeError, SolverError):
             return None

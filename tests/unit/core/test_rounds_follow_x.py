@@ -89,13 +89,18 @@ def test_what_no_round_can_hold_is_lacking_of_all_alike() -> None:
     assert kept == pytest.approx(1.0 / 1.625, abs=0.04)  # f / X is the same of all: 0.385 and 0.615 of the time
 
 
-@pytest.mark.parametrize("aware", [True, False])
-def test_gangs_of_all_sizes_come_near_to_what_x_says(aware: bool) -> None:
-    rng = np.random.default_rng(5)
+@pytest.mark.parametrize("seed", [0, 1])
+def test_gangs_of_all_sizes_come_near_to_what_x_says(seed: int) -> None:
+    """Agnostic, so that everybody's time is spread over all types."""
+    rng = np.random.default_rng(seed)
     jobs = tuple(
-        _typed(f"j{index:02}", int(rng.choice([1, 1, 1, 2, 4, 8])), {"P100": 1.0 + index % 3, "V100": 4.0})
-        for index in range(24)
+        _typed(
+            f"j{index:02}",
+            int(rng.choice([1, 1, 1, 2, 4, 8])),
+            {"K80": 0.3 + 0.1 * (index % 3), "P100": 1.0 + index % 3, "V100": 4.0},
+        )
+        for index in range(30)
     )
-    x, had = _carried_out(jobs, 8, 640, aware=aware)
+    x, had = _carried_out(jobs, 8, 320, aware=False)
     whole = {one.name: (sum(had[one.name].values()), sum(x[one.name].values())) for one in jobs}
-    assert min(got / wanted for got, wanted in whole.values()) >= 0.75, whole
+    assert min(got / wanted for got, wanted in whole.values()) >= 0.85, whole

@@ -128,7 +128,9 @@ def test_a_solve_ends_after_an_hour() -> None:
         assert sought.budget.spent
 
 
-@pytest.mark.parametrize("error", [FieldError("jobs", "is odd"), SolverError("singular"), OutOfTimeError()])
+@pytest.mark.parametrize(
+    "error", [FieldError("jobs", "is odd"), SolverError("singular"), MemoryError(), OutOfTimeError()]
+)
 def test_an_error_is_told_to_the_plan_that_waits_and_else_the_next_one_begins_anew(error: Exception) -> None:
     def fails() -> Allocation:
         raise error
