@@ -26,26 +26,33 @@ def label_of(options: Options) -> str:
     return f"{options.policy} on {options.mechanism}{sharing}"
 
 
+def run_one(case: Case) -> Summary:
+    """Simulate a case."""
+    return summarize(case.label, simulate(case.workload, case.options))
+
+
 def run_all(
-    cases: Sequence[Case], *, processes: int | None = None, progress: Callable[[int], None] = lambda _done: None
+    cases: Sequence[Case],
+    *,
+    processes: int | None = None,
+    progress: Callable[[int], None] = lambda _done: None,
+    run: Callable[[Case], Summary] = run_one,
 ) -> list[Summary]:
-    """Simulate each case; the answers are in their order. `processes` at a time, by default one per core."""
+    """Simulate each case; the answers are in their order. `processes` at a time, by default one per core.
+
+    `run` is what is done with each; it has to be known to other processes by name.
+    """
     if len(cases) <= 1 or processes == 1:
         answers = []
         for case in cases:
-            answers.append(run_one(case))
+            answers.append(run(case))
             progress(len(answers))
         return answers
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(processes, mp_context=context) as pool:
-        futures = {pool.submit(run_one, case): index for index, case in enumerate(cases)}
+        futures = {pool.submit(run, case): index for index, case in enumerate(cases)}
         found: dict[int, Summary] = {}
         for done in as_completed(futures):
             found[futures[done]] = done.result()
             progress(len(found))
     return [found[index] for index in range(len(cases))]
-
-
-def run_one(case: Case) -> Summary:
-    """Simulate a case."""
-    return summarize(case.label, simulate(case.workload, case.options))
