@@ -133,3 +133,28 @@ async def test_a_type_without_a_matrix_is_estimated_until_it_was_measured(
         return "estimates" not in (await operator.job("new"))["status"]
 
     await eventually(measured_only, seconds=20, what="the estimate to go")
+
+
+async def test_who_runs_the_same_program_stands_for_a_job_on_a_type_that_it_was_not_measured_on(
+    kube: KubeClient, operator: Operator, follow: Follow, two_types: None
+) -> None:
+    """Both others are half as fast on V100s; the one that differs from the new job in its batch alone is twice as."""
+    await follow("InForce", policy="max-throughput", roundSeconds=3600)
+    await operator.submit("other", **job(operator, {V100: 2.0, T4: 4.0}))
+    await operator.submit("another", **job(operator, {V100: 3.0, T4: 6.0}))
+    await operator.submit("alike", **_training("bert", 64, job(operator, {V100: 4.0, T4: 2.0})))
+    for name, program, speed in (("new", "bert", 6.0), ("unknown", "vgg", 1.5)):
+        named = {**job(operator, {T4: 3.0}), "gpuTypes": [V100, T4]}
+        await operator.submit(name, **_training(program, 32, named))
+        wanted = [{"gpuType": V100, "stepsPerSecond": pytest.approx(speed)}]
+
+        async def told(name: str = name, wanted: list[Object] = wanted) -> bool:
+            return (await operator.job(name)).get("status", {}).get("estimates") == wanted
+
+        await eventually(told, seconds=20, what=f"the estimate of {name}")
+
+
+def _training(program: str, batch: int, spec: Object) -> Object:
+    """The job, with a program that has its batch among its arguments."""
+    spec["template"]["spec"]["containers"][0]["args"] = [f"--model={program}", f"--batch={batch}"]
+    return {**spec, "batchSize": batch}
