@@ -72,7 +72,7 @@ def test_the_base_is_an_argument_and_by_default_dockers_python(image: ProjectIma
 
 def test_requirements_are_checked_against_their_hashes() -> None:
     for room in PYTHON_ROOMS:
-        installs = re.findall(r"install .*", _text(_image(room)))
+        installs = re.findall(r"\binstall .*", _text(_image(room)))
         assert installs
         assert all("--require-hashes" in install or "--no-deps" in install for install in installs)
 
