@@ -9,8 +9,8 @@ BIN := .venv/bin
 ON_DEVCLUSTER := $(BIN)/kube-synergy devcluster run --gpus 3 --fake-nodes V100=25x8,T4=25x8 --
 DEVCLUSTER_SUITE := tests/integration/devcluster/
 APART := PYTHONPATH=tests $(PY) -m support.apart
-# what takes minutes on a slow disk comes before the tests, each of which has its time
-WITH_IMAGES := $(BIN)/kube-synergy devcluster images
+# before pytest, which gives each test 300 s: on a slow disk images take minutes
+IMAGES := $(BIN)/kube-synergy devcluster images
 PRODUCT_SUITES := $(filter-out $(DEVCLUSTER_SUITE),$(wildcard tests/integration/*/))
 
 SEED ?= 1
@@ -28,6 +28,8 @@ help: ## this list
 setup: .venv/.installed ## make .venv with everything locked in requirements/dev.txt
 
 .venv/.installed: requirements/dev.txt pyproject.toml
+	@python3 -c 'import ensurepip, sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || \
+	  { echo 'python3 has to be 3.11 or newer and have venv (Debian: apt-get install python3-venv)' >&2; exit 1; }
 	python3 -m venv .venv
 	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.txt
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
@@ -62,7 +64,7 @@ crds: setup ## write crds/, the chart's copy, docs/api.md and docs/troubleshooti
 	$(PY) -m synergy_api.generate
 
 images: setup ## build the images without Docker and load them into the running devcluster
-	$(WITH_IMAGES)
+	$(IMAGES)
 
 images-docker: ## the project's images with Docker: REGISTRY=registry.example.com/team/ TAG=0.1.0
 	for room in operator extender profiler-job examples; do \
@@ -89,30 +91,32 @@ check: lint types imports ## format, lint, types, import rules
 integration: integration-product integration-devcluster ## real API server and kube-scheduler, kwok nodes
 
 integration-product: setup prerequisites
-	$(ON_DEVCLUSTER) sh -c 'set -e; $(WITH_IMAGES); bad=0; for suite in $(PRODUCT_SUITES); do $(BIN)/pytest $$suite || bad=1; done; exit $$bad'
+	$(ON_DEVCLUSTER) sh -c 'set -e; $(IMAGES); bad=0; for suite in $(PRODUCT_SUITES); do $(BIN)/pytest $$suite || bad=1; done; exit $$bad'
 
 # in a network namespace of its own, beside whatever else runs
 integration-devcluster: setup prerequisites
 	$(BIN)/pytest $(DEVCLUSTER_SUITE)
 
 test-e2e: setup prerequisites ## real kubelet and containers, the chart installed
-	$(ON_DEVCLUSTER) sh -c '$(WITH_IMAGES) && $(BIN)/pytest tests/e2e'
+	$(ON_DEVCLUSTER) sh -c '$(IMAGES) && $(BIN)/pytest tests/e2e'
 
 pairings: setup prerequisites ## jobs come to the planned shared GPUs on a real kubelet, again and again: TIMES=10
-	$(ON_DEVCLUSTER) env PAIRINGS=$(TIMES) $(BIN)/pytest tests/e2e/test_shared_gpus.py -k planned_pairs
+	$(ON_DEVCLUSTER) sh -c '$(IMAGES) && PAIRINGS=$(TIMES) $(BIN)/pytest tests/e2e/test_shared_gpus.py -k planned_pairs'
 
 # in network namespaces of their own too
 chaos: setup prerequisites ## faults of all kinds while jobs run: SEED=1 FAULTS=200 JOBS=100 REPORT=out.json
 	$(APART) $(PY) -m chaos --seed $(SEED) --faults $(FAULTS) --jobs $(JOBS) $(if $(REPORT),--report $(REPORT))
 
 chaos-outage: setup prerequisites ## jobs train on while the control plane is away: MINUTES=5
+	$(IMAGES) --build-only
 	OUTAGE_SECONDS=$$((60 * $(MINUTES))) $(APART) $(BIN)/pytest tests/chaos/test_outage.py
 
 chaos-short: setup prerequisites ## each kind of fault once, a short outage, gangs that got stuck
-	$(WITH_IMAGES) --build-only
+	$(IMAGES) --build-only
 	$(APART) $(BIN)/pytest tests/chaos
 
 fidelity: setup prerequisites ## is a cluster of three GPU types as fast as the simulator says: 15 minutes
+	$(IMAGES) --build-only
 	$(BIN)/pytest tests/fidelity -s
 
 test: check prerequisites ## everything; from nothing on a new machine

@@ -3,6 +3,7 @@
 import json
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import click
@@ -33,7 +34,7 @@ from synergy_simulator.reproductions.registry import REPRODUCTIONS
 @click.option(
     "--keep",
     metavar="FOLDER",
-    help="Keep each finished simulation there and take those that are: go on after an interruption.",
+    help="Keep each finished simulation there, take those that are, and go on so after an interruption.",
 )
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout and nothing else there.")
 def reproduce_command(
@@ -54,25 +55,52 @@ def reproduce_command(
         raise BadInputError(f"--data: there is no folder {data}")
     out = plot or f"{name}.html"
     check_writable("--plot", out)
-    simulated = run_one
-    if keep is not None:
-        kept = Kept(Path(keep))
-        kept.check()
-        simulated = kept.run_one
+    kept = None if keep is None else Kept.of(keep)
+    taken = Taken()
 
     def run(cases: Sequence[Case]) -> list[Summary]:
-        with progress_bar(name, len(cases)) as bar:
-            return run_all(cases, processes=processes, progress=bar, run=simulated)
+        there = [None] * len(cases) if kept is None else kept.found(cases)
+        missing = [case for case, found in zip(cases, there, strict=True) if found is None]
+        taken.cases += len(cases)
+        taken.kept += len(cases) - len(missing)
+        how = run_one if kept is None else kept.run_one
+        with progress_bar(name, len(missing)) as bar:
+            made = iter(run_all(missing, processes=processes, progress=bar, run=how))
+        return [next(made) if found is None else found for found in there]
 
     started = time.perf_counter()
     with bad_input():
         inputs = Inputs.of(None if data is None else Path(data), quick=quick, seed=seed, run=run)
         findings = REPRODUCTIONS[name](inputs)
+    if kept is not None:
+        click.echo(taken.told(name, kept), err=True)
+        findings = taken.noted(findings)
     write_whole(out, findings_page(name, findings))
     if as_json:
         click.echo(json.dumps(_document(name, findings, time.perf_counter() - started)))
     else:
         click.echo(_text(findings, out))
+
+
+@dataclass(slots=True)
+class Taken:
+    """How many simulations there were, and how many of them had been made before."""
+
+    cases: int = 0
+    kept: int = 0
+
+    def told(self, name: str, where: Kept) -> str:
+        """For whoever asked for it."""
+        if not self.cases:
+            return f"--keep: {name} has no simulations that could be kept"
+        return f"--keep: {self.kept} of {self.cases} simulations were in {where.folder}"
+
+    def noted(self, findings: Findings) -> Findings:
+        """For whoever reads what came of it."""
+        if not self.kept:
+            return findings
+        note = f"{self.kept} of {self.cases} simulations were made before; their seconds are those of then."
+        return replace(findings, differs=[*findings.differs, note])
 
 
 def _text(findings: Findings, out: str) -> str:

@@ -1,5 +1,6 @@
 """Allocations that take longer than a plan may wait: the solver goes on in a thread, and the next plan has them."""
 
+import logging
 import threading
 import time
 from collections.abc import Callable
@@ -10,6 +11,8 @@ from synergy_core.allocation.problem import Allocation
 from synergy_core.allocation.programme import SolverError
 from synergy_core.model import FieldError
 from synergy_core.policies.solver import Late, Sought
+
+_LOG = logging.getLogger(__name__)
 
 LONGEST_S = 3600.0
 """A solve ends after that with the best that it has: what it began from is no more."""
@@ -64,7 +67,7 @@ class Overtime:
     def late(self) -> Late | None:
         """What an earlier plan's solve has found by now; None too where it failed: the next one is begun anew.
 
-        Be it for want of memory, of which a solve in full needs more than one that a plan waits for.
+        MemoryError is among what it may fail by: a solve in full needs more of it than one that is cut short.
         """
         going = self._going
         if going is None or not going.answer.done():
@@ -72,5 +75,6 @@ class Overtime:
         self._going = None
         try:
             return Late(going.sought, going.answer.result())
-        except (FieldError, MemoryError, OutOfTimeError, SolverError):
+        except (FieldError, MemoryError, OutOfTimeError, SolverError) as error:
+            _LOG.warning("an allocation (%s) was sought in full in vain: %r", going.sought.policy, error)
             return None

@@ -64,7 +64,7 @@ def makespan(inputs: Inputs) -> Findings:
         gavel.speeds_note,
         TRACE_NOTE,
         f"{gpus} GPUs of each type, jobs of up to 8 GPUs; the paper does not tell how many jobs.",
-        "Nor what its FIFO does with a job on a slow type: leave it there to its end, or move it in rounds to all types.",
+        "Nor what its FIFO does with a job on a slow type: leave it there, or move it in rounds to all types.",
     ]
     chart = line_chart(lines, title=title, x="jobs", y="makespan, hours")
     figures = {f"makespan_gain_at_{count}": rounds / ours for count, (_, rounds, ours) in found.items()}

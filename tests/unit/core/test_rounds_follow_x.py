@@ -89,9 +89,9 @@ def test_what_no_round_can_hold_is_lacking_of_all_alike() -> None:
     assert kept == pytest.approx(1.0 / 1.625, abs=0.04)  # f / X is the same of all: 0.385 and 0.615 of the time
 
 
-@pytest.mark.parametrize("seed", [0, 1])
-def test_gangs_of_all_sizes_come_near_to_what_x_says(seed: int) -> None:
-    """Agnostic, so that everybody's time is spread over all types."""
+@pytest.mark.parametrize(("seed", "aware", "least"), [(0, False, 0.85), (1, False, 0.85), (0, True, 0.75)])
+def test_gangs_of_all_sizes_come_near_to_what_x_says(seed: int, aware: bool, least: float) -> None:
+    """Agnostic above all, where everybody's time is spread over all types."""
     rng = np.random.default_rng(seed)
     jobs = tuple(
         _typed(
@@ -101,6 +101,6 @@ def test_gangs_of_all_sizes_come_near_to_what_x_says(seed: int) -> None:
         )
         for index in range(30)
     )
-    x, had = _carried_out(jobs, 8, 320, aware=False)
+    x, had = _carried_out(jobs, 8, 320, aware=aware)
     whole = {one.name: (sum(had[one.name].values()), sum(x[one.name].values())) for one in jobs}
-    assert min(got / wanted for got, wanted in whole.values()) >= 0.85, whole
+    assert min(got / wanted for got, wanted in whole.values()) >= least, whole

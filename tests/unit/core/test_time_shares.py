@@ -94,19 +94,22 @@ def test_no_job_with_a_share_waits_longer_than_its_share_and_the_number_of_jobs_
         assert gaps.max() <= 1 + 2 * len(jobs), (one.name, gaps)
 
 
-def test_under_makespan_a_job_that_is_passed_over_is_given_more_until_it_runs() -> None:
-    """45 rounds of work for nine jobs of one GPU, 10 for one of all 8: small shares of the time leave it no room."""
+@pytest.mark.parametrize(("policy", "waits"), [("makespan", False), ("max-throughput", True)])
+def test_under_makespan_a_job_that_is_passed_over_is_given_more_until_it_runs(policy: str, waits: bool) -> None:
+    """40 rounds of work for each of nine jobs of one GPU, 10 for one of all 8: small shares of the time leave it no
+    room. Under a policy that promises it nothing it waits until the others are done."""
     a_round = round(ROUND_S)
     jobs = [_typed("large", 8, V100=1.0, steps_total=10 * a_round)]
-    jobs += [_typed(f"small{i}", V100=1.0, steps_total=40 * a_round) for i in range(9)]
-    config, rounds = PlanConfig(policy="makespan", mechanism="proportional"), 0
-    while jobs:
+    jobs += [_typed(f"small{i}", V100=1.1, steps_total=44 * a_round) for i in range(9)]
+    config, rounds, began = PlanConfig(policy=policy, mechanism="proportional"), 0, []
+    while len(jobs) == 10:
         snapshot = Snapshot(nodes=(node("n"),), jobs=tuple(jobs), now=rounds * ROUND_S, round_s=ROUND_S)
         held = {allocation.job: allocation for allocation in plan(snapshot, config).allocations}
+        began += [rounds] if "large" in held else []
         later = [_a_round_later(one, held.get(one.name)) for one in jobs]
         jobs, rounds = [one for one in later if one.steps_done < (one.steps_total or 0)], rounds + 1
-        assert rounds <= 60  # 55 at the least
-    assert rounds >= 55
+        assert rounds <= 60
+    assert (began == []) == waits, (began, rounds)
 
 
 def test_a_job_is_never_given_a_type_that_it_has_no_speed_on_or_that_is_too_small_for_it() -> None:
