@@ -22,7 +22,7 @@ from synergy_simulator.reproductions.registry import REPRODUCTIONS
 
 @click.command("reproduce", epilog=f"NAME is one of {', '.join(REPRODUCTIONS)}.")
 @click.argument("name", metavar="NAME")
-@click.option("--quick", is_flag=True, help="Smaller, in a minute or less.")
+@click.option("--quick", is_flag=True, help="Smaller, in a minute or two.")
 @click.option(
     "--data",
     metavar="FOLDER",
