@@ -85,7 +85,7 @@ class Allocation:
     """`optimal`; `time-limit`: the best that was found when time ran out (`note` says how good it could be at most,
     where that is known); `heuristic`: a policy that optimises nothing, or nothing exactly."""
     solver: str
-    """What found it: `HIGHS`, `CLARABEL`, or `closed-form`."""
+    """What found it: `HIGHS`, `CLARABEL`, `SCIPY`, or `closed-form`."""
     normalisation: str
     """What the objective is measured in, where the paper leaves that open."""
     note: str = ""
