@@ -7,6 +7,7 @@ import pytest
 import synergy_devcluster
 from support.jobs import logs, restricted_template
 from support.waiting import eventually
+from synergy_devcluster.real_nodes import REAL_NODE
 from synergy_kube import KubeClient
 from synergy_kube.resources import PODS
 
@@ -40,7 +41,7 @@ async def test_all_of_the_code_runs_on_what_the_image_has(
     (container,) = template["spec"]["containers"]
     snapshot = (repository / "examples" / "snapshots" / "two-servers.json").read_text()
     container |= {"image": "localhost/kube-synergy-extender:dev", "env": [{"name": "SNAPSHOT", "value": snapshot}]}
-    spec = {**template["spec"], "restartPolicy": "Never"}
+    spec = {**template["spec"], "restartPolicy": "Never", "nodeName": REAL_NODE}
     await kube.create(PODS, {"metadata": {"name": "whole"}, "spec": spec}, namespace)
 
     async def ended() -> str | None:
