@@ -13,6 +13,7 @@ import numpy as np
 from synergy_core.allocation.policy import on_columns
 from synergy_core.allocation.problem import Floats, Ints, Problem
 from synergy_core.allocation.shares import best_throughputs
+from synergy_core.allocation.transport import MOST_TYPES, Kinds
 
 
 def agnostic(problem: Problem) -> Problem:
@@ -54,48 +55,17 @@ def evened(problem: Problem, x: Floats) -> Floats:
     """X, rows x pools, of an agnostic problem with each job's time spread over all pools that it can use.
 
     To an agnostic scheduler any division of a job's time among pools is as good as any other, and a solver's vertex is
-    an odd one: with one job of two GPUs that cannot use K80s, all jobs that can would have nothing but K80s. Of the
-    divisions that fit this is the one nearest to the pools' workers (in relative entropy; by scaling the pools that are
-    too full, which raises no other's scale). What each job has in all is the same, alone as in pairs.
+    an odd one: with one job of two GPUs that cannot use K80s, all jobs that can would have nothing but K80s. Here jobs
+    that can use the same pools are on each in the same part of their time (`transport.Kinds.parts`). What each job has
+    in all is the same, alone as in pairs.
     """
-    if len(problem.types) < 2:
+    if not 1 < len(problem.types) <= MOST_TYPES:
         return x
     jobs = len(problem.jobs)
-    can = (problem.throughputs > 0) * problem.workers
-    alone, together = x[:jobs], x[jobs:]
-    room = problem.workers - problem.row_scale()[jobs:] @ together
-    even = dealt(alone.sum(axis=1), can, problem.scale, room)
-    return np.concatenate([_fitting(problem, alone, even, room), together])
-
-
-def dealt(whole: Floats, weights: Floats, scale: Floats, room: Floats) -> Floats:
-    """Rows x types: `whole` (rows) of the time on types in proportion to `weights` (rows x types), as far as fits.
-
-    `room` (types): workers; where the rows' own division is too much for it, the types that are too full count for less
-    with everybody. What does not fit however it is divided is left over the room.
-    """
-    part = np.ones(len(room))
-    even = np.zeros(weights.shape)
-    for _ in range(_TIMES):
-        parts = weights * part
-        even = whole[:, None] * parts / np.maximum(parts.sum(axis=1, keepdims=True), 1e-300)
-        full = scale @ even / np.maximum(room, 1e-300)
-        if full.max(initial=0.0) <= 1.0 + _CLOSE:
-            break
-        part = part / np.maximum(full, 1.0)
-    return even
-
-
-_TIMES = 100
-_CLOSE = 1e-9
-
-
-def _fitting(problem: Problem, fits: Floats, wanted: Floats, room: Floats) -> Floats:
-    """As near to what is wanted as the pools have room, on the way there from what fits."""
-    now, then = problem.scale @ fits, problem.scale @ wanted
-    over = then - room
-    back = float(np.max(np.where(over > 0, over / np.maximum(then - now, 1e-300), 0.0), initial=0.0))
-    return np.asarray(wanted + min(1.0, back) * (fits - wanted))
+    alone, together = x[:jobs].sum(axis=1), x[jobs:]
+    kinds = Kinds(problem.throughputs > 0, np.maximum(problem.workers - problem.row_scale()[jobs:] @ together, 0.0))
+    parts = kinds.parts(kinds.asked(problem.scale * alone))[kinds.of]
+    return np.concatenate([alone[:, None] * parts, together])
 
 
 def _pools(problem: Problem) -> Ints:

@@ -11,10 +11,12 @@ Y is the time given to each class of activities (`symmetry`), per unit of time. 
 programme that once priced out: after each solve the reduced costs of all others are computed at once, the best are
 added, and when none is left that could improve the optimum, the optimum of the whole programme is found (column
 generation). Solved by HiGHS, one thread, tolerance 1e-9; the basis is kept from one call to the next, but where many
-classes of jobs run alone only: then prices of the types give a better one (`crash`).
+classes of jobs run alone only: then prices of the types give a better one (`crash`). Where nobody is faster on one type
+than on another the level is found without it (`indifferent`).
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -22,6 +24,7 @@ import numpy as np
 from synergy_core.allocation.activities import Activities
 from synergy_core.allocation.budget import Budget, OutOfTimeError
 from synergy_core.allocation.crash import Basis, Market
+from synergy_core.allocation.indifferent import Indifferent
 from synergy_core.allocation.problem import Floats, Ints
 from synergy_core.allocation.symmetry import Merged
 from synergy_core.model import FieldError
@@ -88,14 +91,21 @@ class Programme:
         np.maximum.at(fastest, self.acts.first, self.acts.first_rate)
         np.maximum.at(fastest, self.acts.second, self.acts.second_rate)
         self._unit = np.where(fastest > 0, fastest, 1.0)
+        self._indifferent = Indifferent.of(self.acts, self.members, workers, fastest)
         self._same = self.acts.first == self.acts.second
         self._columns: Ints = self._first_columns()
-        self._matrix = self._entries(self._columns, np.zeros(len(self.acts)))
-        """The columns as they are where there is no surplus."""
-        self._highs = _solver()
         self._basis: Any = None
         many_alone = self.acts.alone == len(self.acts) and self._classes > _MANY
         self._market = Market(self.acts, self.members, workers) if many_alone else None
+
+    @cached_property
+    def _highs(self) -> Any:
+        return _solver()
+
+    @cached_property
+    def _matrix(self) -> tuple[Ints, Ints, Floats]:
+        """The columns as they are where there is no surplus."""
+        return self._entries(self._columns, np.zeros(len(self.acts)))
 
     def throughput(self, time: Floats) -> Floats:
         """G: steps per second of one job of each class."""
@@ -155,6 +165,8 @@ class Programme:
         if not all(np.isfinite(given).all() for given in (base, direction, gain, surplus) if given is not None):
             raise SolverError("a number that is not finite")
         surplus = np.zeros(len(self.acts)) if surplus is None else surplus / np.abs(surplus).max(initial=1e-300)
+        if self._indifferent is not None and not gain.any() and not surplus.any():
+            return self._without_solver(self._indifferent, base, direction)
         highs = self._highs
         if highs.passModel(self._model(base, direction, gain, surplus)) == _highspy().HighsStatus.kError:
             raise SolverError("HiGHS does not take the numbers")
@@ -186,6 +198,17 @@ class Programme:
         price = np.maximum(-duals[: self._classes], 0.0) / self._unit
         room, ceiling = self._room(self._reduced(duals, gain, surplus), price)
         return Point(time, float(values[0]), price, price + room, ceiling, float(objective), cut_short)
+
+    def _without_solver(self, indifferent: Indifferent, base: Floats, direction: Floats | None) -> Point:
+        if self._budget.spent:
+            raise OutOfTimeError
+        reached = indifferent.solve(base, direction)
+        if reached is None:
+            raise InfeasibleError
+        # the time of a job without a price costs nothing on a type outside the full ones
+        return Point(
+            reached.time, reached.level, reached.price, reached.price, self._unit, reached.level, cut_short=False
+        )
 
     def _run(self, highs: Any) -> bool:
         """Solve what there is; whether time ran out with something feasible in hand."""

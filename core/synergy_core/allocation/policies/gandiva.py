@@ -12,7 +12,6 @@ import zlib
 import numpy as np
 
 from synergy_core.allocation.activities import helpful
-from synergy_core.allocation.agnostic import dealt
 from synergy_core.allocation.budget import Budget
 from synergy_core.allocation.policies import max_min_fairness
 from synergy_core.allocation.policy import Found, Policy
@@ -30,8 +29,30 @@ def allocate(problem: Problem, budget: Budget) -> Found:
     can = _worthwhile(problem)[rows[:, None], columns]
     time = np.minimum(1.0, problem.workers.sum() / (len(rows) * scale))
     x = np.zeros((problem.rows, len(problem.columns)))
-    x[rows[:, None], columns] = dealt(time, can * problem.workers, scale, problem.workers)
+    x[rows[:, None], columns] = _dealt(time, can * problem.workers, scale, problem.workers)
     return Found(within_bounds(problem, x), "heuristic")
+
+
+def _dealt(whole: Floats, weights: Floats, scale: Floats, room: Floats) -> Floats:
+    """Rows x types: `whole` (rows) of the time on types in proportion to `weights` (rows x types), as far as fits.
+
+    `room` (types): workers; where the rows' own division is too much for it, the types that are too full count for less
+    with everybody. What does not fit however it is divided is left over the room.
+    """
+    part = np.ones(len(room))
+    even = np.zeros(weights.shape)
+    for _ in range(_TIMES):
+        parts = weights * part
+        even = whole[:, None] * parts / np.maximum(parts.sum(axis=1, keepdims=True), 1e-300)
+        full = scale @ even / np.maximum(room, 1e-300)
+        if full.max(initial=0.0) <= 1.0 + _CLOSE:
+            break
+        part = part / np.maximum(full, 1.0)
+    return even
+
+
+_TIMES = 100
+_CLOSE = 1e-9
 
 
 def _packed(problem: Problem) -> Ints:
