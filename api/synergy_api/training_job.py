@@ -257,6 +257,9 @@ class RunOutcome(ApiModel):
     reason: Annotated[str, Field(description="Why it ended so, in words.")] = ""
 
 
+Seconds = Annotated[float, Field(ge=0)]
+
+
 class ServiceStatus(ApiModel):
     """Attained service, derived from recorded starts and stops. Owned by the operator.
 
@@ -271,9 +274,9 @@ class ServiceStatus(ApiModel):
     )
     running_gpu_type: Annotated[str | None, Field(description="GPU type of the open run.")] = None
     attained_gpu_seconds: Annotated[float, Field(ge=0, description="GPU seconds of all closed runs.")] = 0.0
-    received_seconds: Annotated[dict[str, float], Field(description="Seconds of closed runs by GPU type.")] = {}
+    received_seconds: Annotated[dict[str, Seconds], Field(description="Seconds of closed runs by GPU type.")] = {}
     spread_seconds: Annotated[
-        dict[str, float],
+        dict[str, Seconds],
         Field(description="The part of them in which its place was spread (status.allocation.spread)."),
     ] = {}
     preemptions: Annotated[int, Field(ge=0, description="Runs that ended because the lease was not renewed.")] = 0

@@ -41,11 +41,13 @@ class _Going:
 
 class Overtime:
     """A `Solver`. What the budget of a plan cuts short is sought in full beside the plans. While that goes on no other
-    is begun, and nobody waits."""
+    is begun, and nobody waits. One of which there was too little memory is not begun again, nor any larger one."""
 
     def __init__(self, clock: Callable[[], float] = time.perf_counter) -> None:
         self._clock = clock
         self._going: _Going | None = None
+        self._too_large = float("inf")
+        """Rows of the smallest problem for which there was too little memory."""
 
     def solve(self, sought: Sought, budget: Budget) -> Allocation:
         """What is found within the budget; raises FieldError, SolverError and OutOfTimeError."""
@@ -58,17 +60,19 @@ class Overtime:
         try:
             answer = sought.solve(budget)
         except OutOfTimeError:
-            self._going = _Going(sought, self._clock)
+            self._go_on(sought)
             raise
         if answer.status == "time-limit":
-            self._going = _Going(sought, self._clock)
+            self._go_on(sought)
         return answer
 
-    def late(self) -> Late | None:
-        """What an earlier plan's solve has found by now; None too where it failed: the next one is begun anew.
+    def _go_on(self, sought: Sought) -> None:
+        if sought.problem.rows < self._too_large:
+            self._going = _Going(sought, self._clock)
 
-        MemoryError is among what it may fail by: a solve in full needs more of it than one that is cut short.
-        """
+    def late(self) -> Late | None:
+        """What an earlier plan's solve has found by now; None too where it failed: the next one is begun anew, but not
+        after a MemoryError (a solve in full needs more memory than one that is cut short)."""
         going = self._going
         if going is None or not going.answer.done():
             return None
@@ -76,5 +80,7 @@ class Overtime:
         try:
             return Late(going.sought, going.answer.result())
         except (FieldError, MemoryError, OutOfTimeError, SolverError) as error:
+            if isinstance(error, MemoryError):
+                self._too_large = min(self._too_large, going.sought.problem.rows)
             _LOG.warning("an allocation (%s) was sought in full in vain: %r", going.sought.policy, error)
             return None

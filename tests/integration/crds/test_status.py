@@ -80,6 +80,8 @@ async def test_a_user_cannot_write_status_with_the_spec(kube: KubeClient, namesp
         ({"conditions": [{**samples.CONDITION, "status": "yes"}]}, "status.conditions[0].status: Unsupported value"),
         ({"allocation": {**RELEASED, "state": "Lost"}}, "status.allocation.state: Unsupported value"),
         ({"progress": {"percent": 101}}, "status.progress.percent: Invalid value: 101"),
+        ({"service": {"receivedSeconds": {"V100": -1}}}, "status.service.receivedSeconds.V100: Invalid value: -1"),
+        ({"service": {"spreadSeconds": {"V100": -1}}}, "status.service.spreadSeconds.V100: Invalid value: -1"),
     ],
 )
 async def test_a_wrong_status_is_refused_and_the_message_names_the_field(

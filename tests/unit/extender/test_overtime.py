@@ -3,7 +3,7 @@
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import replace
 
 import msgspec
@@ -13,7 +13,7 @@ from support.allocation import problem
 from support.planning import GIB, job, node
 from synergy_core.allocation import solve
 from synergy_core.allocation.budget import Budget, OutOfTimeError
-from synergy_core.allocation.problem import Allocation
+from synergy_core.allocation.problem import Allocation, Problem
 from synergy_core.allocation.programme import SolverError
 from synergy_core.config import PlanConfig
 from synergy_core.model import FieldError, Profile, Snapshot
@@ -32,8 +32,10 @@ NO_TIME, ENOUGH = Budget(lambda: 0.0), Budget(lambda: PATIENCE_S)
 class _Held(Sought):
     """A solve that goes on until it is let go, and ends as `ends` says."""
 
-    def __init__(self, ends: Callable[[], Allocation] = lambda: ANSWER, policy: str = "makespan") -> None:
-        super().__init__(MADE, policy, aware=True)
+    def __init__(
+        self, ends: Callable[[], Allocation] = lambda: ANSWER, policy: str = "makespan", made: Problem = MADE
+    ) -> None:
+        super().__init__(made, policy, aware=True)
         self.begun, self.go = threading.Event(), threading.Event()
         self.budget = Budget()
         self._ends = ends
@@ -128,36 +130,65 @@ def test_a_solve_ends_after_an_hour() -> None:
         assert sought.budget.spent
 
 
-@pytest.mark.parametrize(
-    "error", [FieldError("jobs", "is odd"), SolverError("singular"), MemoryError(), OutOfTimeError()]
-)
-def test_an_error_is_told_to_the_plan_that_waits_and_else_the_next_one_begins_anew(error: Exception) -> None:
+ERRORS = [FieldError("jobs", "is odd"), SolverError("singular"), MemoryError(), OutOfTimeError()]
+
+
+def _failing(error: Exception) -> Callable[[], Allocation]:
     def fails() -> Allocation:
         raise error
+
+    return fails
+
+
+def _after_its_end(overtime: Overtime, going: _Held) -> None:
+    """What was begun has ended in vain, and been asked for."""
+    with _going(going, overtime):
+        pass
+    _repeated(lambda: _is_free(overtime))
+
+
+def _is_free(overtime: Overtime) -> bool:
+    assert overtime.late() is None
+    return overtime._going is None
+
+
+@pytest.mark.parametrize("error", ERRORS)
+def test_what_was_sought_in_vain_is_said_in_the_log(error: Exception, caplog: pytest.LogCaptureFixture) -> None:
+    _after_its_end(Overtime(), _Held(_failing(error)))
+    (record,) = caplog.records
+    assert record.levelname == "WARNING"
+    assert record.getMessage() == f"an allocation (makespan) was sought in full in vain: {error!r}"
+
+
+def test_of_what_there_was_too_little_memory_for_and_of_more_nothing_is_sought_in_full_again() -> None:
+    overtime, failing = Overtime(), _Held(_failing(MemoryError()))
+    _after_its_end(overtime, failing)
+    with pytest.raises(MemoryError):
+        Overtime().solve(failing, ENOUGH)
+    for sizes, begins in ((2, False), (3, False), (1, True)):
+        again = _Held(made=problem([[4.0, 1.0]] * sizes, [1.0, 1.0]))
+        with pytest.raises(OutOfTimeError):
+            overtime.solve(again, NO_TIME)
+        assert (overtime._going is not None) == begins
+        again.go.set()
+
+
+@pytest.mark.parametrize("error", [error for error in ERRORS if not isinstance(error, MemoryError)])
+def test_an_error_is_told_to_the_plan_that_waits_and_else_the_next_one_begins_anew(error: Exception) -> None:
+    fails = _failing(error)
 
     overtime, sought, again = Overtime(), _Held(fails), _Held()
     sought.go.set()
     with pytest.raises(type(error)):
         Overtime().solve(sought, ENOUGH)
-    with _going(_Held(fails), overtime):
+    _after_its_end(overtime, _Held(fails))
+    with _going(again, overtime):
         pass
-
-    def begun() -> bool:
-        assert overtime.late() is None
-        with suppress(OutOfTimeError):
-            overtime.solve(again, NO_TIME)
-        return again.begun.is_set()
-
-    _repeated(begun)
-    again.go.set()
 
 
 def test_an_error_in_the_code_is_not_passed_over() -> None:
-    def fails() -> Allocation:
-        raise ZeroDivisionError
-
     overtime = Overtime()
-    with _going(_Held(fails), overtime):
+    with _going(_Held(_failing(ZeroDivisionError())), overtime):
         pass
     with pytest.raises(ZeroDivisionError):
         _repeated(overtime.late)
