@@ -60,6 +60,7 @@ class Controller:
         self._resizable = True
         self._done: dict[Key, tuple[Action, ...]] = {}
         self._settling: asyncio.TimerHandle | None = None
+        self._good_policy = SchedulingPolicySpec()
         self._queue: WorkQueue[Key] = WorkQueue(self._look_at)
         self._events = EventDesk(self._queue.idle)
         self._executor = Executor(
@@ -191,12 +192,13 @@ class Controller:
             self._look_at_all()
 
     def _policy(self) -> SchedulingPolicySpec:
+        """As written; the defaults where there is none; where it does not parse, the last good one."""
         policy = self._policies.get("", DEFAULT_POLICY_NAME)
         try:
-            return SchedulingPolicySpec.model_validate((policy or {}).get("spec") or {})
+            self._good_policy = SchedulingPolicySpec.model_validate((policy or {}).get("spec") or {})
         except ValidationError as error:
-            _LOG.warning("SchedulingPolicy %s does not parse, defaults hold: %s", DEFAULT_POLICY_NAME, error)
-            return SchedulingPolicySpec()
+            _LOG.warning("SchedulingPolicy %s does not parse, the last that does holds: %s", DEFAULT_POLICY_NAME, error)
+        return self._good_policy
 
     def _note_asking(self, key: Key) -> None:
         """Whoever waits for this job's profile looks again when it asks for something else."""
