@@ -192,12 +192,13 @@ class Controller:
             self._look_at_all()
 
     def _policy(self) -> SchedulingPolicySpec:
-        """As written; the defaults where there is none; where it does not parse, the last good one."""
+        """As written; the defaults where there is none; where it does not parse, the last good one since the start."""
         policy = self._policies.get("", DEFAULT_POLICY_NAME)
         try:
             self._good_policy = SchedulingPolicySpec.model_validate((policy or {}).get("spec") or {})
         except ValidationError as error:
-            _LOG.warning("SchedulingPolicy %s does not parse, the last that does holds: %s", DEFAULT_POLICY_NAME, error)
+            found = "the one before it holds" if self._good_policy != SchedulingPolicySpec() else "defaults hold"
+            _LOG.warning("SchedulingPolicy %s does not parse, %s: %s", DEFAULT_POLICY_NAME, found, error)
         return self._good_policy
 
     def _note_asking(self, key: Key) -> None:

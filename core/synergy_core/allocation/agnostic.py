@@ -57,7 +57,7 @@ def evened(problem: Problem, x: Floats) -> Floats:
     To an agnostic scheduler any division of a job's time among pools is as good as any other, and a solver's vertex is
     an odd one: with one job of two GPUs that cannot use K80s, all jobs that can would have nothing but K80s. Here jobs
     that can use the same pools are on each in the same part of their time (`transport.Kinds.parts`). What each job has
-    in all is the same, alone as in pairs.
+    in all is the same, alone as in pairs. With more pools than MOST_TYPES the solver's division stays.
     """
     if not 1 < len(problem.types) <= MOST_TYPES:
         return x

@@ -149,11 +149,12 @@ def fill_each(problem: Problem, unit: Floats, budget: Budget) -> Found:
 
 
 def fill_above(here: Setting, reached: Level, floor: Floats, unit: Floats) -> Found:
-    """Of the X in which every class of jobs has at least `floor` (G), which `reached` has, one that deals out what is
-    left over as equally as can be, in normalised throughput (`unit`, J)."""
+    """Of the X in which every class of jobs has at least `floor` (G), which `reached` has but for rounding, one that
+    deals out what is left over as equally as can be, in normalised throughput (`unit`, J)."""
     units = here.of_classes(unit)
     limit = here.programme.fastest / units
-    level = np.minimum(floor * (1.0 - _HAIR) / units, limit)
+    had = np.minimum(floor, here.programme.throughput(reached.time))
+    level = np.minimum(had * (1.0 - _HAIR) / units, limit)
     every = np.ones(len(units), dtype=bool)
     start = Fill(
         level=level,

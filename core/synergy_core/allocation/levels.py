@@ -105,7 +105,8 @@ def highest_level(
             break
     if best is None:
         raise OutOfTimeError
-    return replace(best, time=programme.topped_up(best.time, requirement(best.z)), bound=upper)
+    z = min(best.z, upper)  # rounding may have said that a hair more was reached
+    return replace(best, z=z, time=programme.topped_up(best.time, requirement(z)), bound=upper)
 
 
 def _reached(programme: Programme, requirement: Requirement, time: Floats, low: float, high: float) -> float:

@@ -12,7 +12,7 @@ programme that once priced out: after each solve the reduced costs of all others
 added, and when none is left that could improve the optimum, the optimum of the whole programme is found (column
 generation). Solved by HiGHS, one thread, tolerance 1e-9; the basis is kept from one call to the next, but where many
 classes of jobs run alone only: then prices of the types give a better one (`crash`). Where nobody is faster on one type
-than on another the level is found without it (`indifferent`).
+than on another the level is found without the solver (`indifferent`).
 """
 
 from dataclasses import dataclass

@@ -7,53 +7,57 @@ nowhere but in a set S of types fits in S, for each S (Hall's condition; Gale, 1
 """
 
 import numpy as np
+import numpy.typing as npt
 
 from synergy_core.allocation.problem import Floats, Ints
 
 MOST_TYPES = 8
 """Of which there are 255 sets."""
 
-_CLOSE = 1e-9
+_ROUNDING = 1e-9
 """Of what there is: so much more may be asked for, as of a linear programme's solver."""
 
 
 class Kinds:
     """Kinds (K) of jobs, and the sets (S) of types that could be too few for them."""
 
-    def __init__(self, can: np.typing.NDArray[np.bool_], workers: Floats) -> None:
+    def __init__(self, can: npt.NDArray[np.bool_], workers: Floats) -> None:
         """`can`, rows x W: which types a job can use, at least one; at most MOST_TYPES of them."""
         bits = 1 << np.arange(len(workers))
         kinds, self.of = np.unique(can @ bits, return_inverse=True)
         """Rows: the kind of each."""
         self._can = (kinds[:, None] & bits) > 0
         """K x W."""
-        self.sets: Ints = np.arange(1, 1 << len(workers))
+        self._sets: Ints = np.arange(1, 1 << len(workers))
         """S: each as bits, one for each type."""
-        self.within = (kinds & ~self.sets[:, None]) == 0
+        self.within = (kinds & ~self._sets[:, None]) == 0
         """S x K: kinds that have no type outside the set."""
-        self._has = (self.sets[:, None] & bits) > 0
+        self._has = (self._sets[:, None] & bits) > 0
         self._workers = workers
         self.room: Floats = self._has @ workers
         """S: workers."""
 
-    def asked(self, workers: Floats) -> Floats:
-        """K: what the jobs (rows) ask for together."""
-        return np.asarray(np.bincount(self.of, weights=workers, minlength=len(self._can)), dtype=float)
+    def asked(self, each: Floats) -> Floats:
+        """K: workers that the jobs of a kind ask for together, of those that `each` of the rows does."""
+        return np.asarray(np.bincount(self.of, weights=each, minlength=len(self._can)), dtype=float)
 
     def fit(self, asked: Floats) -> bool:
         """Whether there is room for what is asked for (K)."""
-        return bool((self.within @ asked <= self.room * (1.0 + _CLOSE)).all())
+        return bool((self.within @ asked <= self.room * (1.0 + _ROUNDING)).all())
 
-    def named(self, sets: np.typing.NDArray[np.bool_]) -> np.typing.NDArray[np.bool_]:
+    def confined_to(self, sets: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
         """K: kinds that have no type outside the union of these sets (S)."""
-        return np.asarray(self.within[np.bitwise_or.reduce(self.sets[sets]) - 1])
+        union = int(np.bitwise_or.reduce(self._sets[sets], initial=0))
+        return np.asarray(self.within[union - 1] if union else np.zeros(len(self._can), dtype=bool))
 
     def parts(self, asked: Floats) -> Floats:
         """K x W: which part of its time each kind is on each type, where what is asked for (K) fits.
 
-        In proportion to the types' workers as far as that goes, first those that can use the fewest types: each takes
-        at most what the conditions of the others leave it, of every set with a type in it what there is over what can
-        run nowhere else. What is left to deal out so always fits.
+        In proportion to the types' workers as far as that goes, first those that can use the fewest types. Of a type
+        each takes at most what the condition of every set with the type in it leaves over: what it has room for beyond
+        what can run nowhere else. (Sets with all of its own types in them lose what it takes on both sides, and leave
+        it as much as before.) So what is left to deal out always fits; and each gets all that it asks for: were each of
+        its types in a set that is full, so would be their union, which has room for what it lacks.
         """
         rest, room = np.array(asked), self.room.copy()
         got = np.zeros(self._can.shape)

@@ -41,13 +41,13 @@ class _Going:
 
 class Overtime:
     """A `Solver`. What the budget of a plan cuts short is sought in full beside the plans. While that goes on no other
-    is begun, and nobody waits. One of which there was too little memory is not begun again, nor any larger one."""
+    is begun, and nobody waits. Where memory did not suffice for one, none of its policy is begun for an hour."""
 
     def __init__(self, clock: Callable[[], float] = time.perf_counter) -> None:
         self._clock = clock
         self._going: _Going | None = None
-        self._too_large = float("inf")
-        """Rows of the smallest problem for which there was too little memory."""
+        self._barred: dict[tuple[str, bool], float] = {}
+        """Until when nothing is sought in full, by policy and whether it sees the types."""
 
     def solve(self, sought: Sought, budget: Budget) -> Allocation:
         """What is found within the budget; raises FieldError, SolverError and OutOfTimeError."""
@@ -67,12 +67,12 @@ class Overtime:
         return answer
 
     def _go_on(self, sought: Sought) -> None:
-        if sought.problem.rows < self._too_large:
+        if self._clock() >= self._barred.get((sought.policy, sought.aware), float("-inf")):
             self._going = _Going(sought, self._clock)
 
     def late(self) -> Late | None:
-        """What an earlier plan's solve has found by now; None too where it failed: the next one is begun anew, but not
-        after a MemoryError (a solve in full needs more memory than one that is cut short)."""
+        """What an earlier plan's solve has found by now; None too where it failed: the next one is begun anew, after a
+        MemoryError (a solve in full needs more memory than one that is cut short) not before an hour has gone by."""
         going = self._going
         if going is None or not going.answer.done():
             return None
@@ -80,7 +80,9 @@ class Overtime:
         try:
             return Late(going.sought, going.answer.result())
         except (FieldError, MemoryError, OutOfTimeError, SolverError) as error:
+            again = ""
             if isinstance(error, MemoryError):
-                self._too_large = min(self._too_large, going.sought.problem.rows)
-            _LOG.warning("an allocation (%s) was sought in full in vain: %r", going.sought.policy, error)
+                self._barred[going.sought.policy, going.sought.aware] = self._clock() + LONGEST_S
+                again = "; the next one is begun in an hour"
+            _LOG.warning("an allocation (%s) was sought in full in vain: %r%s", going.sought.policy, error, again)
             return None

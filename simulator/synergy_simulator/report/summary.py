@@ -28,6 +28,7 @@ class Point:
 class Done:
     """A measured job that is done."""
 
+    name: str
     jct_s: float
     fairness: float
     """As `Metrics.avg_ftf` is the mean of."""
@@ -59,7 +60,7 @@ def summarize(label: str, outcome: Outcome) -> Summary:
     end = outcome.usage.until
     window = _window(series, end, outcome.options.round_s)
     done = tuple(
-        Done((run.finish_s or 0.0) - run.task.arrival_s, fairness_of(run, outcome), run.task.weight)
+        Done(run.task.name, (run.finish_s or 0.0) - run.task.arrival_s, fairness_of(run, outcome), run.task.weight)
         for run in measured_runs(outcome)
     )
     return Summary(

@@ -193,8 +193,8 @@ def fig11(inputs: Inputs) -> Findings:
     header = ("jobs/h", f"{usual.label}, h", "Gavel, h", "gain", "the paper", "FTF", "Gavel's FTF", "gain", "the paper")
     said = [
         *notes(inputs),
-        "FTF, of both, is beside an n-th of the cluster with the n jobs that Gavel's run had while a job was there; "
-        "each beside its own run's n the gain is "
+        "FTF, of both, is beside an n-th of the cluster, n being the GPUs that Gavel's run wanted for each that there "
+        "is while a job was there, in the mean; with the n of each its own run the gain is "
         + ", ".join(f"{made[f'own_ftf_gain_at_{load:g}']:.2f}x at {load:g} jobs/h" for load in found)
         + ": whoever makes a long queue looks fair beside it. The paper does not tell its n.",
     ]
@@ -203,11 +203,8 @@ def fig11(inputs: Inputs) -> Findings:
 
 def _fairness(usual: Summary, better: Summary) -> tuple[list[float], list[float]]:
     """Finish-time fairness of the measured jobs of both, by one measure: the isolated times of `better`."""
-    alone = [done.jct_s / done.fairness for done in better.done]
-    return (
-        [done.jct_s / isolated for done, isolated in zip(usual.done, alone, strict=True)],
-        [done.fairness for done in better.done],
-    )
+    alone = {done.name: done.jct_s / done.fairness for done in better.done}
+    return [done.jct_s / alone[done.name] for done in usual.done], [done.fairness for done in better.done]
 
 
 def fifo(inputs: Inputs) -> Findings:

@@ -13,7 +13,7 @@ from support.allocation import problem
 from support.planning import GIB, job, node
 from synergy_core.allocation import solve
 from synergy_core.allocation.budget import Budget, OutOfTimeError
-from synergy_core.allocation.problem import Allocation, Problem
+from synergy_core.allocation.problem import Allocation
 from synergy_core.allocation.programme import SolverError
 from synergy_core.config import PlanConfig
 from synergy_core.model import FieldError, Profile, Snapshot
@@ -32,10 +32,8 @@ NO_TIME, ENOUGH = Budget(lambda: 0.0), Budget(lambda: PATIENCE_S)
 class _Held(Sought):
     """A solve that goes on until it is let go, and ends as `ends` says."""
 
-    def __init__(
-        self, ends: Callable[[], Allocation] = lambda: ANSWER, policy: str = "makespan", made: Problem = MADE
-    ) -> None:
-        super().__init__(made, policy, aware=True)
+    def __init__(self, ends: Callable[[], Allocation] = lambda: ANSWER, policy: str = "makespan") -> None:
+        super().__init__(MADE, policy, aware=True)
         self.begun, self.go = threading.Event(), threading.Event()
         self.budget = Budget()
         self._ends = ends
@@ -157,19 +155,26 @@ def test_what_was_sought_in_vain_is_said_in_the_log(error: Exception, caplog: py
     _after_its_end(Overtime(), _Held(_failing(error)))
     (record,) = caplog.records
     assert record.levelname == "WARNING"
-    assert record.getMessage() == f"an allocation (makespan) was sought in full in vain: {error!r}"
+    again = "; the next one is begun in an hour" if isinstance(error, MemoryError) else ""
+    assert record.getMessage() == f"an allocation (makespan) was sought in full in vain: {error!r}{again}"
 
 
-def test_of_what_there_was_too_little_memory_for_and_of_more_nothing_is_sought_in_full_again() -> None:
-    overtime, failing = Overtime(), _Held(_failing(MemoryError()))
+def test_where_memory_did_not_suffice_none_of_that_policy_is_begun_for_an_hour() -> None:
+    now = [0.0]
+    overtime, failing = Overtime(clock=lambda: now[0]), _Held(_failing(MemoryError()))
     _after_its_end(overtime, failing)
     with pytest.raises(MemoryError):
         Overtime().solve(failing, ENOUGH)
-    for sizes, begins in ((2, False), (3, False), (1, True)):
-        again = _Held(made=problem([[4.0, 1.0]] * sizes, [1.0, 1.0]))
+    for later, policy, begins in (
+        (LONGEST_S - 1.0, "makespan", False),
+        (LONGEST_S - 1.0, "fifo", True),
+        (LONGEST_S, "makespan", True),
+    ):
+        now[0] = later
+        again = _Held(policy=policy)
         with pytest.raises(OutOfTimeError):
             overtime.solve(again, NO_TIME)
-        assert (overtime._going is not None) == begins
+        assert (overtime._going is not None) == begins, (later, policy)
         again.go.set()
 
 

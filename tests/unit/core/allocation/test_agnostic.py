@@ -13,7 +13,7 @@ from synergy_core.allocation.problem import time_used
 
 def test_a_job_that_cannot_use_a_type_does_not_push_all_others_onto_that_type() -> None:
     made = problem([[4.0, 2.0, 1.0], [6.0, 5.0, 0.0]], [12, 12, 12], scale=[1, 2])
-    found = solve(made, "max-min-fairness-water-filling", aware=False)
+    found = solve(made, "max-min-fairness", aware=False)
     assert found.x == pytest.approx(np.array([[1 / 3, 1 / 3, 1 / 3], [1 / 2, 1 / 2, 0.0]]))
 
 
