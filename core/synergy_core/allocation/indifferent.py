@@ -103,10 +103,11 @@ class Indifferent:
         """G: the speeds when nobody could have more without another's having less."""
         full = self._full(speed)
         for _ in full:  # each time some set gets full, or else everybody has all
-            lacks = np.where(self._kinds.confined_to(full)[self._kinds.of], 0.0, self._fastest - speed)
+            held = self._kinds.confined_to(full)[self._kinds.of]
+            lacks = np.where(held, 0.0, np.maximum(self._fastest - speed, 0.0))
             if not (lacks > _ROUNDING * self._fastest).any():
                 break
-            level, ends, _ = self._risen(speed, np.maximum(lacks, 0.0))
+            level, ends, _ = self._risen(speed, lacks)
             speed = speed + level * lacks
             full |= ends
         return speed
