@@ -14,6 +14,7 @@ from synergy_core.config import PlanConfig
 from synergy_core.model import Job, Node, Snapshot
 from synergy_core.plan import plan
 from synergy_core.policies.time_shares import NAMES as SHARE_TIME
+from synergy_core.reasons import Reason
 
 often = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
@@ -110,9 +111,12 @@ def _types(snapshot: Snapshot, job: Job) -> set[str]:
 def test_no_gpus_stay_idle_that_a_waiting_job_could_use(data: st.DataObject, mode: str) -> None:
     snapshot = data.draw(snapshots(plain=True))
     result = plan(snapshot, in_mode(data.draw(filling_configs), mode))
-    waiting = {entry.job for entry in result.waiting}
+    waiting = {entry.job: entry.reason for entry in result.waiting}
+    promoted = {job.name for job in snapshot.jobs if job.promoted_gpu_s or job.promoted_waiting_s}
     for job in snapshot.jobs:
-        if job.name in waiting:
+        if waiting.get(job.name) == Reason.KEPT_FREE:
+            assert waiting.keys() & (promoted | {*result.promoted}), job.name
+        elif job.name in waiting:
             for gpu_type in _types(snapshot, job):
                 assert not _fits(job, _idle(snapshot, result.allocations, gpu_type)), job.name
 
