@@ -1,7 +1,7 @@
 """Requests to the API server."""
 
 import ssl
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
 from types import TracebackType
 from typing import Any, Self
 
@@ -9,7 +9,7 @@ import aiohttp
 import msgspec
 
 from synergy_kube import credentials
-from synergy_kube.errors import Gone, error_of
+from synergy_kube.errors import ApiError, Gone, error_of
 from synergy_kube.resources import Resource
 
 Object = dict[str, Any]
@@ -27,15 +27,9 @@ SILENT_SECONDS = 15.0
 present for long."""
 _WATCH_CHUNK = 1 << 16
 _CONNECTIONS = 64
-
-
-class _Name(msgspec.Struct):
-    name: str
-    namespace: str = ""
-
-
-class _Named(msgspec.Struct):
-    metadata: _Name
+PAGE_ITEMS = 500
+"""How many objects of a large collection are asked for at once, as kube-apiserver's own clients do."""
+_PAGES_MOST = 10_000
 
 
 class _ListOf(msgspec.Struct):
@@ -44,25 +38,25 @@ class _ListOf(msgspec.Struct):
 
 
 _LIST = msgspec.json.Decoder(_ListOf)
-_NAMED = msgspec.json.Decoder(_Named)
 
 
-class Listing:
-    """A collection as it was at `version`. Its objects are decoded one by one: thousands at once would take many times
-    the memory that is kept of them."""
+class Page:
+    """A part of a collection as the whole was at `version`; `rest` is the token for the next part, empty at the end.
+
+    Its objects are decoded one by one: thousands at once would take many times the memory that is kept of them.
+    """
 
     def __init__(self, data: bytes) -> None:
         found = _LIST.decode(data)
         self.version = str(found.metadata["resourceVersion"])
+        self.rest = str(found.metadata.get("continue") or "")
         self._items = found.items
+
+    def __len__(self) -> int:
+        return len(self._items)
 
     def __iter__(self) -> Iterator[Object]:
         return (msgspec.json.decode(item) for item in self._items)
-
-    def keys(self) -> set[tuple[str, str]]:
-        """(namespace, name) of all of them; the namespace is empty for cluster resources."""
-        named = (_NAMED.decode(item).metadata for item in self._items)
-        return {(name.namespace, name.name) for name in named}
 
 
 class KubeClient:
@@ -117,12 +111,44 @@ class KubeClient:
     async def list(
         self, resource: Resource, namespace: str | None = None, *, label_selector: str = "", field_selector: str = ""
     ) -> Object:
-        """A collection: `items`, and `metadata.resourceVersion` to watch from."""
+        """A collection in one answer: `items`, and `metadata.resourceVersion` to watch from. It is held in memory as a
+        whole: use `pages` for one that may be large."""
         return await self._call("GET", resource.path(namespace), query=_selectors(label_selector, field_selector))
 
-    async def listing(self, resource: Resource, namespace: str | None = None, *, label_selector: str = "") -> Listing:
-        """A collection that may be large."""
-        return Listing(await self._bytes("GET", resource.path(namespace), query=_selectors(label_selector, "")))
+    async def page(
+        self,
+        resource: Resource,
+        namespace: str | None = None,
+        *,
+        label_selector: str = "",
+        most: int = PAGE_ITEMS,
+        after: str = "",
+    ) -> Page:
+        """At most `most` objects of a collection (0: all of them), those that follow the page whose `rest` is `after`.
+
+        Every page has its own time limit. Raises Gone if `after` is too old to go on from: begin anew.
+        """
+        query = _selectors(label_selector, "") | ({"limit": str(most)} if most else {})
+        query |= {"continue": after} if after else {}
+        return Page(await self._bytes("GET", resource.path(namespace), query=query))
+
+    async def pages(
+        self, resource: Resource, namespace: str | None = None, *, label_selector: str = "", most: int = PAGE_ITEMS
+    ) -> AsyncGenerator[Page]:
+        """A collection that may be large, in pages that all show the same version. Handle each page before you ask for
+        the next: only one is in memory.
+
+        Raises Gone if the API server forgets that version before the last page: begin anew, with larger pages.
+        """
+        rest = ""
+        for _ in range(_PAGES_MOST):
+            page = await self.page(resource, namespace, label_selector=label_selector, most=most, after=rest)
+            rest = page.rest
+            yield page
+            del page
+            if not rest:
+                return
+        raise ApiError(500, "TooManyPages", f"the list of {resource.plural} does not end")
 
     async def create(
         self, resource: Resource, body: Mapping[str, Any], namespace: str | None = None, *, dry_run: bool = False

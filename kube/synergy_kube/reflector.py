@@ -5,12 +5,13 @@ import logging
 import random
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any
 
 import aiohttp
 
-from synergy_kube.client import KubeClient, Object
+from synergy_kube.client import PAGE_ITEMS, KubeClient, Object
 from synergy_kube.errors import ApiError, Gone
 from synergy_kube.resources import Resource
 
@@ -20,6 +21,9 @@ _BACKOFF_MOST_SECONDS = 5.0
 _SHORT_WATCH_SECONDS = 1.0
 _STRETCH_SECONDS = 0.0005
 """For how long changes are taken without a break: others on the event loop answer requests."""
+_PAGE_GROWTH = 4
+_EXPIRED_LISTS = 3
+"""After how many lists that expired before their last page the collection is read in one piece."""
 
 Key = tuple[str, str]
 """(namespace, name); the namespace is empty for cluster resources."""
@@ -39,7 +43,12 @@ class Reflector:
 
     `trim` reduces an object to what is needed before it is kept (memory); it must leave name, namespace and
     resourceVersion. `on_change` is called on the event loop, after the copy has changed; objects that went while the
-    watch was down are told of as well.
+    watch was down are told of as well. Where `trim` leaves the uid, an object that was replaced by another of its name
+    is told of as one that went and one that came.
+
+    The collection is read in pages, each of which is trimmed before the next is asked for. `on_restart` is called with
+    "expired" or "failed" whenever the watch broke off and is taken up again; the end that the server sets to each watch
+    is none.
     """
 
     def __init__(
@@ -51,6 +60,7 @@ class Reflector:
         namespace: str | None = None,
         trim: Callable[[Object], Object] | None = None,
         on_change: Callable[[Change], None] | None = None,
+        on_restart: Callable[[str], None] | None = None,
     ) -> None:
         self._client = client
         self._resource = resource
@@ -58,7 +68,9 @@ class Reflector:
         self._namespace = namespace
         self._trim = trim or (lambda item: item)
         self._on_change = on_change or (lambda change: None)
+        self._on_restart = on_restart or (lambda why: None)
         self._items: dict[Key, Object] = {}
+        self._rested = 0.0
         self.synced = asyncio.Event()
 
     @property
@@ -82,33 +94,64 @@ class Reflector:
             try:
                 if version is None:
                     version = await self._relist()
-                rested = time.monotonic()
+                self._rested = time.monotonic()
                 async for kind, item in self._client.watch(
                     self._resource, version, self._namespace, label_selector=self._label_selector
                 ):
                     version = item["metadata"]["resourceVersion"]
                     self._take(kind, item)
                     backoff = _BACKOFF_FIRST_SECONDS
-                    if time.monotonic() > rested + _STRETCH_SECONDS:
-                        await asyncio.sleep(0)
-                        rested = time.monotonic()
+                    await self._rest()
                 if asyncio.get_running_loop().time() - started < _SHORT_WATCH_SECONDS:
                     await asyncio.sleep(_BACKOFF_FIRST_SECONDS)  # a server that is going down ends watches at once
             except Gone:
                 version = None
+                self._on_restart("expired")
+                if asyncio.get_running_loop().time() - started < _SHORT_WATCH_SECONDS:
+                    await asyncio.sleep(_BACKOFF_FIRST_SECONDS)  # a list that is too old at once, again and again
             except (ApiError, aiohttp.ClientError, TimeoutError, OSError) as error:
                 _LOG.warning("watching %s: %s", self._resource.plural, error)
+                self._on_restart("failed")
                 await asyncio.sleep(backoff * random.uniform(0.5, 1.0))  # noqa: S311 - jitter, not a secret
                 backoff = min(backoff * 2, _BACKOFF_MOST_SECONDS)
 
     async def _relist(self) -> str:
-        listing = await self._client.listing(self._resource, self._namespace, label_selector=self._label_selector)
-        for key in self._items.keys() - listing.keys():
+        """Read the whole collection. Returns the version that all its pages show. The API server forgets a version after
+        some minutes: a list that takes longer begins anew with larger pages, at last with a single one."""
+        most = PAGE_ITEMS
+        for _ in range(_EXPIRED_LISTS):
+            try:
+                return await self._read_pages(most)
+            except Gone:
+                _LOG.warning("the list of %s expired before its last page", self._resource.plural)
+                most *= _PAGE_GROWTH
+        return await self._read_pages(0)
+
+    async def _read_pages(self, most: int) -> str:
+        """Objects that are not in the list are forgotten once its last page is there: before, they may yet come."""
+        missing = set(self._items)
+        version = ""
+        self._rested = time.monotonic()
+        async with aclosing(
+            self._client.pages(self._resource, self._namespace, label_selector=self._label_selector, most=most)
+        ) as pages:
+            async for page in pages:
+                version = page.version
+                for item in page:
+                    missing.discard(_key(item))
+                    self._keep(item)
+                    await self._rest()
+        for key in missing:
             self._forget(key)
-        for item in listing:
-            self._keep(item)
+            await self._rest()
         self.synced.set()
-        return listing.version
+        return version
+
+    async def _rest(self) -> None:
+        """Let others on the event loop go on, if objects have been taken for a while."""
+        if time.monotonic() > self._rested + _STRETCH_SECONDS:
+            await asyncio.sleep(0)
+            self._rested = time.monotonic()
 
     def _take(self, kind: str, item: Object) -> None:
         if kind in ("ADDED", "MODIFIED"):
@@ -121,6 +164,9 @@ class Reflector:
         old = self._items.get(key)
         if old is not None and _version(old) == _version(item):
             return
+        if old is not None and _replaced(old, item):
+            self._forget(key)
+            old = None
         new = self._trim(item)
         self._items[key] = new
         self._on_change(Change(key, old, new))
@@ -138,3 +184,8 @@ def _key(item: Mapping[str, Any]) -> Key:
 
 def _version(item: Mapping[str, Any]) -> str:
     return str(item["metadata"].get("resourceVersion", ""))
+
+
+def _replaced(old: Mapping[str, Any], item: Mapping[str, Any]) -> bool:
+    uid = old["metadata"].get("uid")
+    return uid is not None and uid != item["metadata"].get("uid")

@@ -1,7 +1,7 @@
 """The edge around the reconcile: caches that follow the API server, a queue of jobs to look at, an executor.
 
-kopf delivers the TrainingJobs' events (`handlers.py`); reflectors follow what belongs to them, because a reflector also
-tells of objects that went while its watch was down, which a run's end depends on.
+Reflectors follow the TrainingJobs and all that belongs to them: after a gap in its watch a reflector compares its copy
+with the list and also tells of the objects that went meanwhile.
 """
 
 import asyncio
@@ -15,7 +15,15 @@ from synergy_api.names import LABEL_JOB, ROLE_WORKER
 from synergy_api.scheduling_policy import DEFAULT_POLICY_NAME, SchedulingPolicySpec
 from synergy_api.training_job import FINISHED
 from synergy_kube import Change, KubeClient, Reflector, heap
-from synergy_kube.resources import GPU_POOLS, JOBS, NODES, PODS, SCHEDULING_POLICIES, THROUGHPUT_PROFILES
+from synergy_kube.resources import (
+    GPU_POOLS,
+    JOBS,
+    NODES,
+    PODS,
+    SCHEDULING_POLICIES,
+    THROUGHPUT_PROFILES,
+    TRAINING_JOBS,
+)
 from synergy_operator.actions import Action
 from synergy_operator.cache import Cache, Key, Owned, OwnedCache
 from synergy_operator.cluster import Cluster, read_cluster
@@ -73,7 +81,7 @@ class Controller:
             events=self._events,
             clock=clock,
         )
-        ours = {"label_selector": LABEL_JOB}
+        ours = LABEL_JOB
         self._nodes = Reflector(client, NODES, trim=_trim_node, on_change=self._on_node)
         self._pools = Reflector(client, GPU_POOLS, on_change=self._on_cluster)
         self._policies = Reflector(client, SCHEDULING_POLICIES, on_change=self._on_cluster)
@@ -81,9 +89,16 @@ class Controller:
             self._nodes,
             self._pools,
             self._policies,
+            Reflector(client, TRAINING_JOBS, trim=self._trim_job, on_change=self._on_job),
             Reflector(client, THROUGHPUT_PROFILES, on_change=self._profiles.take),
-            Reflector(client, PODS, trim=_trimmed(read_pod), on_change=self._on_owned(self._pods), **ours),
-            Reflector(client, JOBS, trim=_trimmed(read_batch_job), on_change=self._on_owned(self._batch_jobs), **ours),
+            Reflector(client, PODS, label_selector=ours, trim=_trimmed(read_pod), on_change=self._on_owned(self._pods)),
+            Reflector(
+                client,
+                JOBS,
+                label_selector=ours,
+                trim=_trimmed(read_batch_job),
+                on_change=self._on_owned(self._batch_jobs),
+            ),
         )
 
     async def run(self, ready: asyncio.Event) -> None:
@@ -106,18 +121,6 @@ class Controller:
     def stuck(self) -> bool:
         """Work on some job does not end."""
         return self._queue.stuck
-
-    def take_job(self, kind: str | None, item: Mapping[str, Any]) -> None:
-        """A TrainingJob's event: `kind` is ADDED, MODIFIED, DELETED, or None from a listing."""
-        key = (item["metadata"]["namespace"], item["metadata"]["name"])
-        if kind == "DELETED":
-            self._jobs.drop(key, item["metadata"]["uid"])
-            self._refusals.forget(key)
-            self._witness.forget(key)
-            self._queue.add(key)
-        elif self._jobs.keep(read_job(item)):
-            self._queue.add(key)
-        self._note_asking(key)
 
     async def _discover(self) -> None:
         """What the API server can do: without the resize subresource (below 1.33) retuning waits for the next run."""
@@ -158,6 +161,35 @@ class Controller:
         if not actions.todo:
             return actions.look_again_in
         return _REPEAT_SECONDS if repeated else 0.0
+
+    def _trim_job(self, item: Object) -> Object:
+        """The view of a TrainingJob in place of its JSON. The answer to one of our own writes may have brought this
+        version already: then that view is kept, and the job is not parsed again."""
+        kept = _kept(item)
+        known = self._jobs.get((kept["namespace"], kept["name"]))
+        if known is not None and (known.uid, known.resource_version) == (kept["uid"], kept["resourceVersion"]):
+            return {"metadata": kept, _VIEW: known}
+        try:
+            return {"metadata": kept, _VIEW: read_job(item)}
+        except (KeyError, TypeError, ValueError) as error:
+            _LOG.error("TrainingJob %s/%s is left alone: %s", kept["namespace"], kept["name"], error)
+            return {"metadata": kept}
+
+    def _on_job(self, change: Change) -> None:
+        """A TrainingJob came, changed, or went. A job that does not parse keeps the view that was read last."""
+        if change.new is None:
+            self._job_gone(change.key, (change.old or {})["metadata"]["uid"])
+        else:
+            view: JobView | None = change.new.get(_VIEW)
+            if view is not None and self._jobs.keep(view):
+                self._queue.add(change.key)
+        self._note_asking(change.key)
+
+    def _job_gone(self, key: Key, uid: str) -> None:
+        self._jobs.drop(key, uid)
+        self._refusals.forget(key)
+        self._witness.forget(key)
+        self._queue.add(key)
 
     def _on_owned(self, cache: OwnedCache[Any]) -> Callable[[Change], None]:
         def on_change(change: Change) -> None:
@@ -218,8 +250,7 @@ def _trimmed(read: Callable[[Mapping[str, Any]], Any]) -> Callable[[Object], Obj
     """Keep the small view of an object instead of its JSON."""
 
     def trim(item: Object) -> Object:
-        metadata = item["metadata"]
-        kept = {key: metadata[key] for key in ("namespace", "name", "resourceVersion")}
+        kept = _kept(item)
         try:
             return {"metadata": kept, _VIEW: read(item)}
         except (KeyError, IndexError, TypeError, ValueError) as error:
@@ -227,6 +258,11 @@ def _trimmed(read: Callable[[Mapping[str, Any]], Any]) -> Callable[[Object], Obj
             return {"metadata": kept}
 
     return trim
+
+
+def _kept(item: Object) -> Object:
+    metadata = item["metadata"]
+    return {key: metadata[key] for key in ("namespace", "name", "uid", "resourceVersion")}
 
 
 def _trim_node(node: Object) -> Object:

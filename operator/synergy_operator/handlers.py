@@ -1,25 +1,22 @@
-"""kopf's part: it runs the process, follows the TrainingJobs and answers the liveness probe.
+"""kopf's part: it runs the process, logs in, starts and stops the controller, and answers the liveness probe.
 
-It writes nothing: no finalizers, no annotations, no peering, no events of its own. Everything that is decided and done
-is behind the controller.
+kopf watches nothing and writes nothing: no finalizers, no annotations, no peering, no events of its own. The
+controller's reflectors follow the cluster, and the controller decides and acts.
 """
 
 import asyncio
 import time
-from collections.abc import Iterable
-from typing import Any, Final, cast
+from typing import Any, Final
 
 import kopf
 
-from synergy_api.names import GROUP, VERSION
 from synergy_kube import KubeClient
-from synergy_kube.client import SILENT_SECONDS, WATCH_SECONDS
 from synergy_operator.config import Environment
 from synergy_operator.controller import Controller
 
-_START_SECONDS: Final = 60.0
 _ERROR_BACKOFFS: Final = (0.2, 0.5, *(1.0 for _ in range(600)))
-"""The API server may be away for ten minutes before the process gives up and is started anew."""
+"""kopf asks the API server once, at its start, which resources there are. The API server may be away for ten minutes
+before the process gives up and is started anew."""
 _REQUEST_SECONDS: Final = 30.0
 
 
@@ -37,7 +34,6 @@ class Operator:
         kopf.on.startup(registry=self.registry)(self._start)
         kopf.on.cleanup(registry=self.registry)(self._stop)
         kopf.on.probe(id="controller", registry=self.registry)(self._probe)
-        kopf.on.event(GROUP, VERSION, "trainingjobs", registry=self.registry)(self._on_event)
 
     async def serve(self) -> None:
         """Run until a signal comes or something fails for good; raises what failed."""
@@ -56,11 +52,8 @@ class Operator:
     async def _start(self, settings: kopf.OperatorSettings, **_: Any) -> None:
         settings.posting.enabled = False
         settings.scanning.disabled = True
-        settings.watching.server_timeout = WATCH_SECONDS
-        settings.watching.inactivity_timeout = SILENT_SECONDS
         settings.networking.request_timeout = _REQUEST_SECONDS
         settings.networking.error_backoffs = _ERROR_BACKOFFS
-        settings.persistence.diffbase_storage = _NoDiffs()
         self._client = await KubeClient.connect()
         self._controller = Controller(self._client, self._environment, time.time)
         ready = asyncio.Event()
@@ -85,24 +78,6 @@ class Operator:
         if self._controller.stuck:
             raise kopf.PermanentError("work on a job does not end")
         return "ok"
-
-    async def _on_event(self, event: Any, **_: Any) -> None:
-        if self._controller is not None:
-            self._controller.take_job(event["type"], event["object"])
-
-
-class _NoDiffs(kopf.DiffBaseStorage):
-    """kopf copies each object twice to find out what has changed in it. The reconcile asks what is, so that this would
-    be half of the operator's work for nothing."""
-
-    def build(self, *, body: kopf.Body, extra_fields: Iterable[Any] | None = None) -> kopf.BodyEssence:
-        return cast(kopf.BodyEssence, {})
-
-    def fetch(self, *, body: kopf.Body) -> kopf.BodyEssence | None:
-        return None
-
-    def store(self, *, body: kopf.Body, patch: kopf.Patch, essence: kopf.BodyEssence) -> None:
-        """Nothing is ever written to the object."""
 
 
 def _login(**kwargs: Any) -> kopf.ConnectionInfo | None:

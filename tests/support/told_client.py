@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from synergy_kube import Gone, KubeClient
-from synergy_kube.client import Listing
+from synergy_kube.client import PAGE_ITEMS, Page
 from synergy_kube.resources import Resource
 
 Object = Mapping[str, Any]
@@ -40,10 +40,18 @@ class ToldClient(KubeClient):
         self.holds(resource, items)
         await self._says(resource, None)
 
-    async def listing(self, resource: Resource, namespace: str | None = None, *, label_selector: str = "") -> Listing:
-        """The newest `holds`."""
+    async def page(
+        self,
+        resource: Resource,
+        namespace: str | None = None,
+        *,
+        label_selector: str = "",
+        most: int = PAGE_ITEMS,
+        after: str = "",
+    ) -> Page:
+        """The newest `holds`, in one page."""
         body = {"metadata": {"resourceVersion": str(next(self._versions))}, "items": self._listed[resource]}
-        return Listing(msgspec.json.encode(body))
+        return Page(msgspec.json.encode(body))
 
     async def watch(
         self,

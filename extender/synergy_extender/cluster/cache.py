@@ -113,8 +113,10 @@ class ClusterCache:
 
     async def refresh_jobs(self) -> None:
         """Read all TrainingJobs now, past a watch that may be behind."""
-        for item in await self._client.listing(TRAINING_JOBS):
-            self.observe(item)
+        async for page in self._client.pages(TRAINING_JOBS):
+            for item in page:
+                self.observe(item)
+                await asyncio.sleep(0)
 
     def _trim_job(self, item: Object) -> dict[str, Any]:
         """What is kept of a TrainingJob. What an answer has shown already is not read again from the watch."""

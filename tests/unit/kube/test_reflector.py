@@ -1,7 +1,9 @@
 """The reflector against a server of our own, for answers that a young API server cannot be brought to give."""
 
 import asyncio
+import time
 from collections.abc import AsyncIterator
+from itertools import pairwise
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,18 +13,21 @@ import pytest
 from aiohttp import web
 
 from support.waiting import eventually
-from synergy_kube import Change, KubeClient, Reflector
+from synergy_kube import ApiError, Change, KubeClient, Reflector
 from synergy_kube import client as client_module
 from synergy_kube.resources import NODES
 
 
 class Server:
-    """Answers lists with `items` and each watch with the next script of `watches` (lines of JSON), then hangs."""
+    """Answers lists with `items`, in pages of the size asked for, and each watch with the next script of `watches`
+    (lines of JSON), then hangs. `expiring` lists end with 410 at their second page."""
 
     def __init__(self) -> None:
         self.items: list[dict[str, Any]] = []
         self.watches: list[list[dict[str, Any]]] = []
         self.lists = 0
+        self.pages: list[tuple[int, int]] = []
+        self.expiring = 0
         self.deaf = False
         self.watched_from: list[str] = []
 
@@ -30,8 +35,7 @@ class Server:
         if self.deaf:
             await asyncio.sleep(3600)
         if "watch" not in request.query:
-            self.lists += 1
-            return web.json_response({"metadata": {"resourceVersion": "10"}, "items": self.items})
+            return self._page(int(request.query.get("limit", 0)), int(request.query.get("continue", 0)))
         self.watched_from.append(request.query["resourceVersion"])
         response = web.StreamResponse()
         await response.prepare(request)
@@ -42,6 +46,17 @@ class Server:
             await response.write(line[:7])
             await response.write(line[7:])
         return response
+
+    def _page(self, most: int, first: int) -> web.Response:
+        """The token for the next page is the number of its first object."""
+        self.pages.append((most, first))
+        self.lists += first == 0
+        if first and self.expiring:
+            self.expiring -= 1
+            return web.json_response({"code": 410, "reason": "Expired", "message": "too old"}, status=410)
+        last = first + (most or len(self.items))
+        rest = {"continue": str(last)} if last < len(self.items) else {}
+        return web.json_response({"metadata": {"resourceVersion": "10", **rest}, "items": self.items[first:last]})
 
 
 def node(name: str, version: str) -> dict[str, Any]:
@@ -112,9 +127,135 @@ async def test_a_version_too_old_lists_anew_and_tells_what_went_meanwhile(served
         ("a", True),
         ("b", True),
         ("a", False),
-        ("b", False),
         ("c", True),
+        ("b", False),
     ]
+
+
+async def run_until_synced(reflector: Reflector) -> None:
+    task = asyncio.create_task(reflector.run())
+    try:
+        await asyncio.wait_for(reflector.synced.wait(), 10)
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+async def test_a_large_collection_is_read_in_pages_trimmed_one_after_the_other(
+    served: tuple[Server, KubeClient],
+) -> None:
+    server, client = served
+    server.items = [node(f"n{number}", "1") for number in range(1250)]
+    trimmed_at: list[int] = []
+
+    def trim(item: dict[str, Any]) -> dict[str, Any]:
+        trimmed_at.append(len(server.pages))
+        return item
+
+    reflector = Reflector(client, NODES, trim=trim)
+    await run_until_synced(reflector)
+    assert server.pages == [(500, 0), (500, 500), (500, 1000)]
+    assert len(reflector.items) == 1250
+    assert trimmed_at == [1] * 500 + [2] * 500 + [3] * 250, "the next page is asked for after all of the one before"
+
+
+@pytest.mark.parametrize(
+    ("expiring", "sizes"),
+    [(1, [500, 500, 2000]), (3, [500, 500, 2000, 2000, 8000, 8000, 0])],
+)
+async def test_a_list_that_expires_begins_anew_with_larger_pages_and_ends_in_one_piece(
+    served: tuple[Server, KubeClient], expiring: int, sizes: list[int]
+) -> None:
+    """What the first page of an expired list has shown, and the next list does not, is gone."""
+    server, client = served
+    count = 1500 if expiring == 1 else 9000
+    server.items = [node(f"n{number}", "1") for number in range(count)]
+    server.expiring = expiring
+    gone: list[str] = []
+
+    def see(change: Change) -> None:
+        if change.new is None:
+            gone.append(change.key[1])
+        elif change.key[1] == "n0" and server.lists == 1:
+            server.items[0] = node("another", "2")
+
+    reflector = Reflector(client, NODES, on_change=see)
+    await run_until_synced(reflector)
+    assert [most for most, _ in server.pages] == sizes
+    assert len(reflector.items) == count
+    assert gone == ["n0"]
+
+
+async def test_others_run_while_a_large_list_is_taken(served: tuple[Server, KubeClient]) -> None:
+    server, client = served
+    server.items = [node(f"n{number}", "1") for number in range(500)]
+    turns = 0
+
+    async def other() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    counted: list[int] = []
+
+    def slowly(item: dict[str, Any]) -> dict[str, Any]:
+        until = time.perf_counter() + 0.001
+        while time.perf_counter() < until:
+            pass
+        counted.append(turns)
+        return item
+
+    task = asyncio.create_task(other())
+    try:
+        await run_until_synced(Reflector(client, NODES, trim=slowly))
+    finally:
+        task.cancel()
+    assert all(later > earlier for earlier, later in pairwise(counted)), "no two objects without a break between them"
+
+
+async def test_an_object_that_another_has_replaced_meanwhile_is_told_as_gone_and_come(
+    served: tuple[Server, KubeClient],
+) -> None:
+    server, client = served
+    first, second = node("a", "1"), node("a", "12")
+    first["metadata"]["uid"], second["metadata"]["uid"] = "one", "two"
+    server.items = [first]
+    server.watches = [[{"type": "ERROR", "object": {"code": 410, "reason": "Expired", "message": "too old"}}]]
+    changes: list[tuple[str | None, str | None]] = []
+    restarts: list[str] = []
+
+    def uid(item: dict[str, Any] | None) -> str | None:
+        return None if item is None else item["metadata"]["uid"]
+
+    def see(change: Change) -> None:
+        changes.append((uid(change.old), uid(change.new)))
+        server.items = [second]
+
+    reflector = Reflector(client, NODES, on_change=see, on_restart=restarts.append)
+    task = asyncio.create_task(reflector.run())
+
+    async def replaced() -> bool:
+        return len(changes) == 3
+
+    try:
+        await eventually(replaced, seconds=10, what="the second list", every=0.02)
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+    assert changes == [(None, "one"), ("one", None), (None, "two")]
+    assert restarts == ["expired"]
+
+
+async def test_a_list_without_an_end_is_given_up(
+    served: tuple[Server, KubeClient], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(client_module, "_PAGES_MOST", 3)
+    server, client = served
+    server.items = [node(f"n{number}", "1") for number in range(8)]
+    with pytest.raises(ApiError, match="the list of nodes does not end"):
+        async for _ in client.pages(NODES, most=2):
+            pass
 
 
 async def test_a_watch_that_ends_goes_on_from_the_last_version_seen(served: tuple[Server, KubeClient]) -> None:
