@@ -40,11 +40,17 @@ async def store_link(cluster: Cluster, kube: KubeClient) -> AsyncIterator[Link]:
 
 async def _reaches_etcd_by(cluster: Cluster, kube: KubeClient, url: str) -> str:
     """Start the API server again with this address of etcd, and wait until it answers; the address that it had."""
+    before = cluster.component("kube-apiserver").set_option("etcd-servers", url)
+    await start_again(cluster, kube)
+    return before
+
+
+async def start_again(cluster: Cluster, kube: KubeClient) -> None:
+    """Kill the API server, start it on its data, and wait until it answers. It has forgotten all events of before: a
+    watch from an older version is answered with 410."""
     server = cluster.component("kube-apiserver")
-    before = server.set_option("etcd-servers", url)
     await asyncio.to_thread(server.kill)
     await asyncio.to_thread(server.start)
     reap()
 
     await eventually(lambda: answers(kube), seconds=180, what="the API server to answer")
-    return before

@@ -186,11 +186,12 @@ class _Parts:
         made = {}
         for name, room in _ROOMS.items():
             made[name] = self.folder / f"{name}.kubeconfig"
-            made[name].write_text(yaml.safe_dump(_through(files[room], self.links[f"{name}-api"].port)))
+            made[name].write_text(yaml.safe_dump(through(files[room], self.links[f"{name}-api"].port)))
         return made
 
 
-def _through(kubeconfig: Path, port: int) -> dict[str, Any]:
+def through(kubeconfig: Path, port: int) -> dict[str, Any]:
+    """The kubeconfig with the API server's address replaced by a port of loopback."""
     config: dict[str, Any] = yaml.safe_load(kubeconfig.read_text())
     for entry in config["clusters"]:
         entry["cluster"]["server"] = f"https://127.0.0.1:{port}"
