@@ -10,9 +10,11 @@ from synergy_extender.cluster.cache import ClusterCache
 from synergy_extender.cluster.fresh import FreshLook
 from synergy_extender.cluster.views import JobView, Key, Member, PodView
 from synergy_extender.failures import CALL_FAILED, explain
+from synergy_extender.leases.claims import ClaimError, claims_of
 from synergy_extender.leases.progress_writer import ProgressWriter
 from synergy_extender.leases.reports import Report, Reported, due, progress_after
-from synergy_extender.leases.tokens import Identity, Reviewer
+from synergy_extender.leases.review_turns import BusyError, Lane
+from synergy_extender.leases.tokens import Identity, Reviewer, Turn
 from synergy_extender.leases.verdict import Verdict, verdict
 from synergy_extender.metrics import Metrics
 from synergy_extender.planning.standing import service_of
@@ -58,12 +60,17 @@ class LeaseDesk:
         self._clock = clock
         self._writing: WeakValueDictionary[Key, asyncio.Lock] = WeakValueDictionary()
 
-    async def report(self, token: str, report: Report) -> Verdict:
-        """Take a report. Raises TokenRefusedError, NoWorkerError or NotReadyError with a text for the worker's log."""
+    async def report(self, token: str, report: Report, peer: str = "") -> Verdict:
+        """Take a report that came from the address `peer`.
+
+        Raises TokenRefusedError, NoWorkerError or NotReadyError with a text for the worker's log.
+        """
         if not self._cache.synced:
             raise NotReadyError("this replica has not read the cluster yet")
         try:
-            identity = await self._reviewer.identify(token, TOKEN_AUDIENCE)
+            identity = await self._reviewer.identify(token, TOKEN_AUDIENCE, peer=peer, admit=lambda: self._admit(token))
+        except BusyError as error:
+            raise NotReadyError(f"the token cannot be reviewed now: {error}") from error
         except CALL_FAILED as error:
             raise NotReadyError(f"the API server cannot review the token: {explain(error)}") from error
         if identity is None:
@@ -79,6 +86,22 @@ class LeaseDesk:
             last = report.done or answer.yield_in_s is not None
             await self._record(job.key, Reported(member.run, report), last=last)
         return answer
+
+    def _admit(self, token: str) -> Turn:
+        """Whose turn it takes to ask the API server about a token, by what the token says of itself. Raises
+        TokenRefusedError or NoWorkerError for one that can be no worker's."""
+        try:
+            claim = claims_of(token, TOKEN_AUDIENCE, self._clock())
+        except ClaimError as error:
+            raise TokenRefusedError(str(error)) from error
+        if not claim.uid:
+            raise NoWorkerError("the token is not bound to a worker pod of a TrainingJob")
+        pod = self._cache.pods.get(claim.namespace, claim.name)
+        if pod is None or pod.uid != claim.uid:
+            return Turn(Lane.UNKNOWN)
+        if pod.member is None or pod.member.role != ROLE_WORKER:
+            raise NoWorkerError("the token is not bound to a worker pod of a TrainingJob")
+        return Turn(Lane.WORKER, pod.uid)
 
     async def _worker(self, identity: Identity) -> tuple[PodView, Member]:
         """The pod that the token is bound to. A watch that has not brought the pod yet is no reason to refuse it."""

@@ -5,8 +5,10 @@ import hashlib
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Generic, TypeVar
+from weakref import WeakValueDictionary
 
 from synergy_api.names import GROUP
+from synergy_extender.leases.review_turns import Lane, ReviewTurns
 from synergy_kube import KubeClient
 from synergy_kube.resources import ACCESS_REVIEWS, TOKEN_REVIEWS
 
@@ -17,7 +19,6 @@ REFUSAL_SECONDS: Final = 5.0
 """Who is refused is not asked about again for so long: it bounds what somebody who keeps trying costs the API server,
 and how long somebody who has just been let in waits."""
 CACHE_MOST: Final = 20_000
-_AT_ONCE = 16
 _POD_NAME = "authentication.kubernetes.io/pod-name"
 _POD_UID = "authentication.kubernetes.io/pod-uid"
 _SERVICE_ACCOUNT = "system:serviceaccount:"
@@ -32,6 +33,14 @@ class Identity:
     pod_namespace: str
     pod_name: str
     pod_uid: str
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """In which lane a question waits, and about which pod it is."""
+
+    lane: Lane = Lane.PERSON
+    pod_uid: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,10 +64,15 @@ class _Answers(Generic[T]):
         kept = (store.get(key) for store in (self._yes, self._no))
         return next((answer for answer in kept if answer is not None and answer.until > now), None)
 
+    def accepted(self, key: bytes) -> bool:
+        """Whether the newest answer was a yes, however old it is."""
+        return key in self._yes
+
     def keep(self, key: bytes, value: T | None, asked_at: float) -> _Answer[T]:
         """Keep the answer to what was asked then."""
         store, seconds = (self._no, REFUSAL_SECONDS) if value is None else (self._yes, CACHE_SECONDS)
-        store.pop(key, None)
+        self._yes.pop(key, None)
+        self._no.pop(key, None)
         while len(store) >= CACHE_MOST:
             del store[next(iter(store))]
         store[key] = _Answer(value, asked_at + seconds)
@@ -71,14 +85,22 @@ class Reviewer:
     def __init__(self, client: KubeClient, clock: Callable[[], float]) -> None:
         self._client = client
         self._clock = clock
-        self._slots = asyncio.Semaphore(_AT_ONCE)
+        self._turns = ReviewTurns()
+        self._asking: WeakValueDictionary[bytes, asyncio.Lock] = WeakValueDictionary()
         self._identities: _Answers[Identity] = _Answers()
         self._readers: _Answers[bool] = _Answers()
 
-    async def identify(self, token: str, audience: str | None) -> Identity | None:
-        """Whose token it is, for that audience (None: the API server's own); None if it is refused.
+    async def identify(
+        self, token: str, audience: str | None, *, peer: str = "", admit: Callable[[], Turn] = Turn
+    ) -> Identity | None:
+        """Whose token it is, for that audience (None: the API server's own); None if it is refused. `peer` is the
+        address it came from.
 
-        Raises ApiError, aiohttp.ClientError or TimeoutError when the API server does not answer.
+        `admit` is called before the API server is asked about a token that it has not accepted before. It says whose
+        turn that takes, or raises what refuses the token at once.
+
+        Raises BusyError when too many ask, ApiError, aiohttp.ClientError or TimeoutError when the API server does not
+        answer.
         """
 
         async def ask() -> Identity | None:
@@ -86,9 +108,9 @@ class Reviewer:
             answer = await self._client.create(TOKEN_REVIEWS, {"spec": spec})
             return identity_of(answer.get("status") or {}, audience)
 
-        return await self._answer(self._identities, f"{audience}\0{token}", ask)
+        return await self._answer(self._identities, f"{audience}\0{token}", ask, peer, admit)
 
-    async def may_read_jobs(self, identity: Identity) -> bool:
+    async def may_read_jobs(self, identity: Identity, *, peer: str = "") -> bool:
         """Whether that user may `get` TrainingJobs in every namespace. Raises like `identify`."""
 
         async def ask() -> bool | None:
@@ -103,18 +125,29 @@ class Reviewer:
             answer = await self._client.create(ACCESS_REVIEWS, {"spec": spec})
             return True if (answer.get("status") or {}).get("allowed") else None
 
-        allowed = await self._answer(self._readers, repr(sorted(identity.user.items())), ask)
+        allowed = await self._answer(self._readers, repr(sorted(identity.user.items())), ask, peer, Turn)
         return bool(allowed)
 
-    async def _answer(self, answers: _Answers[T], question: str, ask: Callable[[], Awaitable[T | None]]) -> T | None:
-        """What is remembered, else what is said now. Who had to wait looks once more, so that many who ask the same at
-        once cost little more than one."""
+    async def _answer(
+        self,
+        answers: _Answers[T],
+        question: str,
+        ask: Callable[[], Awaitable[T | None]],
+        peer: str,
+        admit: Callable[[], Turn],
+    ) -> T | None:
+        """What is remembered, else what is said now. Of those who ask the same at once, one asks for all."""
         key = hashlib.sha256(question.encode()).digest()
         kept = answers.get(key, self._clock())
-        if kept is None:
-            async with self._slots:
-                now = self._clock()
-                kept = answers.get(key, now) or answers.keep(key, await ask(), now)
+        if kept is not None:
+            return kept.value
+        turn = Turn(Lane.RENEWAL) if answers.accepted(key) else admit()
+        async with self._asking.setdefault(key, asyncio.Lock()):
+            kept = answers.get(key, self._clock())
+            if kept is None:
+                async with self._turns.turn(turn.lane, peer, turn.pod_uid):
+                    now = self._clock()
+                    kept = answers.keep(key, await ask(), now)
         return kept.value
 
 

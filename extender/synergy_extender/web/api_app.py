@@ -17,6 +17,7 @@ from synergy_extender.cluster.cache import ClusterCache
 from synergy_extender.failures import CALL_FAILED, explain
 from synergy_extender.leases.desk import LeaseDesk, NotReadyError, NoWorkerError, TokenRefusedError
 from synergy_extender.leases.reports import Report
+from synergy_extender.leases.review_turns import BusyError
 from synergy_extender.leases.tokens import Reviewer
 from synergy_extender.metrics import Metrics
 from synergy_extender.planning.loop import LastPlan
@@ -103,11 +104,11 @@ Authorization = Annotated[str, Header(description="`Bearer` and a token.")]
 
 
 def _lease(desk: ApiDesk) -> Callable[..., Any]:
-    async def lease(report: Report, authorization: Authorization = "") -> VerdictAnswer:
+    async def lease(request: Request, report: Report, authorization: Authorization = "") -> VerdictAnswer:
         token = _token(authorization)
         with desk.metrics.report_seconds.time():
             try:
-                answer = await desk.leases.report(token, report)
+                answer = await desk.leases.report(token, report, _peer(request))
             except TokenRefusedError as error:
                 raise HTTPException(401, str(error)) from None
             except NoWorkerError as error:
@@ -128,13 +129,15 @@ def _not_valid(_: Request, error: Exception) -> Response:
 
 
 def _person(desk: ApiDesk) -> Callable[..., Any]:
-    async def person(authorization: Authorization = "") -> None:
+    async def person(request: Request, authorization: Authorization = "") -> None:
         token = _token(authorization)
         try:
-            identity = await desk.reviewer.identify(token, None)
+            identity = await desk.reviewer.identify(token, None, peer=_peer(request))
             if identity is None:
                 raise HTTPException(401, "the API server refuses the token")
-            allowed = await desk.reviewer.may_read_jobs(identity)
+            allowed = await desk.reviewer.may_read_jobs(identity, peer=_peer(request))
+        except BusyError as error:
+            raise HTTPException(503, f"the token cannot be reviewed now: {error}") from error
         except CALL_FAILED as error:
             raise HTTPException(503, f"the API server cannot review the token: {explain(error)}") from error
         if not allowed:
@@ -170,6 +173,10 @@ def _plan(desk: ApiDesk) -> Callable[..., Any]:
         return JSONResponse({**about, "plan": document})
 
     return plan
+
+
+def _peer(request: Request) -> str:
+    return request.client.host if request.client is not None else ""
 
 
 def _token(authorization: str) -> str:
