@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import ssl
+import time
 from dataclasses import asdict, dataclass
-from http.client import HTTPException, HTTPSConnection
+from http.client import BadStatusLine, HTTPException, HTTPSConnection
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from synergy_job.environment import ConfigError
+from synergy_job.wire import close_in_children
 
 if TYPE_CHECKING:
     from synergy_job.environment import LeaseAccess
@@ -17,6 +19,8 @@ if TYPE_CHECKING:
 PATH = "/v1/lease"
 TIMEOUT_S = 5.0
 _LONGEST_ANSWER = 65536
+_MOST_AGE_S = 600.0
+"""How long one connection is used: another one may find another replica of the extender, and checks its certificate."""
 _REPORT_EVERY_S = (0.2, 3600.0)
 
 
@@ -55,9 +59,13 @@ class Verdict:
 
 
 class LeaseClient:
-    """Sends reports over TLS. The token is read anew for each, since the kubelet rotates it."""
+    """Sends reports over TLS. The token is read anew for each, since the kubelet rotates it.
+
+    The connection of one report is kept for the next. Two threads may send at once: the second opens its own.
+    """
 
     def __init__(self, access: LeaseAccess, timeout_s: float = TIMEOUT_S) -> None:
+        self._kept: list[tuple[HTTPSConnection, float]] = []
         parts = urlsplit(access.url)
         if not parts.hostname:
             raise ConfigError(f"SYNERGY_EXTENDER_URL is {access.url!r}: it names no host")
@@ -80,17 +88,63 @@ class LeaseClient:
             raise LeaseError(f"the extender answered {status}: {body[:200]!r}", refused=status in (401, 403))
         return _verdict(body)
 
+    def close(self) -> None:
+        """Close the connection that is kept, if there is one."""
+        while self._kept:
+            self._kept.pop()[0].close()
+
+    def __del__(self) -> None:
+        self.close()
+
     def _post(self, body: str) -> tuple[int, bytes]:
         with open(self._token_file, encoding="ascii") as file:
             token = file.read().strip()
+        headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
+        kept = self._take()
+        if kept is not None:
+            try:
+                return self._exchange(*kept, body, headers)
+            except (ConnectionError, BadStatusLine, ssl.SSLError):
+                pass  # the server closed it meanwhile: a report says what is so, and may be said twice
+        return self._exchange(self._open(), time.monotonic(), body, headers)
+
+    def _open(self) -> HTTPSConnection:
         connection = HTTPSConnection(self._host, self._port, timeout=self._timeout_s, context=self._tls)
         try:
-            headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
+            connection.connect()
+        except BaseException:
+            connection.close()
+            raise
+        close_in_children(connection.sock)
+        return connection
+
+    def _take(self) -> tuple[HTTPSConnection, float] | None:
+        """The kept connection and when it was opened, for the caller alone; None where there is none to use."""
+        try:
+            connection, opened = self._kept.pop()
+        except IndexError:
+            return None
+        if time.monotonic() - opened < _MOST_AGE_S:
+            return connection, opened
+        connection.close()
+        return None
+
+    def _exchange(
+        self, connection: HTTPSConnection, opened: float, body: str, headers: dict[str, str]
+    ) -> tuple[int, bytes]:
+        """One report over the connection, which is kept if the answer has been read to its end."""
+        try:
             connection.request("POST", self._path, body=body, headers=headers)
             answer = connection.getresponse()
-            return answer.status, answer.read(_LONGEST_ANSWER)
-        finally:
+            content = answer.read(_LONGEST_ANSWER)
+        except BaseException:
             connection.close()
+            raise
+        if answer.isclosed() and connection.sock is not None and not self._kept:
+            self._kept.append((connection, opened))
+        else:
+            connection.close()
+        return answer.status, content
 
 
 def _verdict(body: bytes) -> Verdict:

@@ -49,6 +49,11 @@ class LeaseServer:
     reports: list[dict[str, Any]] = field(default_factory=list)
     tokens: list[str] = field(default_factory=list)
     moments: list[float] = field(default_factory=list)
+    connections: int = 0
+    idle_s: float = 75.0
+    """How long a connection is kept that nothing comes over, as by the extender."""
+    hang_up: bool = False
+    """Close each connection after its answer without having said so."""
 
 
 @dataclass(frozen=True)
@@ -89,10 +94,17 @@ def make_authority(folder: Path) -> Authority:
 
 
 @contextmanager
-def serve_leases(authority: Authority) -> Iterator[LeaseServer]:
-    """A lease endpoint on a free port of 127.0.0.1."""
+def serve_leases(authority: Authority, port: int = 0) -> Iterator[LeaseServer]:
+    """A lease endpoint on a port of 127.0.0.1, a free one unless one is named."""
 
     class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def setup(self) -> None:
+            state.connections += 1
+            self.timeout = state.idle_s
+            super().setup()
+
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["Content-Length"]))
             if self.path != "/v1/lease" or self.headers["Content-Type"] != "application/json":
@@ -107,12 +119,14 @@ def serve_leases(authority: Authority) -> Iterator[LeaseServer]:
             self.send_header("Content-Length", str(len(answer)))
             self.end_headers()
             self.wfile.write(answer)
+            self.close_connection = state.hang_up
 
         def log_message(self, *args: object) -> None:
             pass
 
     class Server(ThreadingHTTPServer):
         daemon_threads = True
+        allow_reuse_address = True
 
         def handle_error(self, *args: object) -> None:
             pass  # a client that was killed in the middle of a report
@@ -123,7 +137,7 @@ def serve_leases(authority: Authority) -> Iterator[LeaseServer]:
 
     tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     tls.load_cert_chain(authority.certificate, authority.key)
-    with Server(("127.0.0.1", 0), Handler) as server:
+    with Server(("127.0.0.1", port), Handler) as server:
         state = LeaseServer(f"https://127.0.0.1:{server.server_address[1]}", authority.pem)
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
         thread.start()

@@ -13,7 +13,9 @@ import uvicorn
 from synergy_extender.web.protocol import HEAD_SECONDS, protocol
 
 _DRAIN_SECONDS = 5
-_KEEP_ALIVE_SECONDS = 75
+KEEP_ALIVE_SECONDS = 75
+"""How long a connection is kept that nothing comes over. Workers keep theirs from one report to the next: it must be
+much longer than the longest time between two reports."""
 _BACKLOG = 512
 _MOST_CONNECTIONS = 4096
 """At one port: further ones are answered with 503."""
@@ -95,7 +97,7 @@ def _server(endpoint: Endpoint) -> _Server:
             access_log=False,
             server_header=False,
             proxy_headers=False,
-            timeout_keep_alive=_KEEP_ALIVE_SECONDS,
+            timeout_keep_alive=KEEP_ALIVE_SECONDS,
             timeout_graceful_shutdown=_DRAIN_SECONDS,
             ssl_context_factory=None if tls is None else lambda _config, _default: tls,
         )

@@ -5,20 +5,25 @@ import socket
 import time
 from collections.abc import AsyncIterator
 from contextlib import suppress
+from pathlib import Path
 
 import httpx
 import pytest
 
 from support.extender_servers import NAMES, Parts, parts_alone, running, trusting
+from support.made_up_tokens import made_up
 from synergy_devcluster.pki import Authority
+from synergy_extender.leases.verdict import MOST_SECONDS
 from synergy_extender.verbs.bind import Binder
 from synergy_extender.verbs.placements import ClusterPlacements
 from synergy_extender.web.api_app import api_app
 from synergy_extender.web.limits import LimitBody
 from synergy_extender.web.ops_app import ops_app
 from synergy_extender.web.scheduler_app import SchedulerVerbs, scheduler_app
-from synergy_extender.web.servers import Endpoint, Servers
+from synergy_extender.web.servers import KEEP_ALIVE_SECONDS, Endpoint, Servers
 from synergy_extender.web.tls import TlsFiles
+from synergy_job.environment import LeaseAccess
+from synergy_job.lease import LeaseClient, LeaseError, Report
 
 VERBS = ("filter", "prioritize", "bind", "preempt")
 
@@ -34,6 +39,30 @@ def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
 async def parts() -> AsyncIterator[Parts]:
     async with parts_alone() as made:
         yield made
+
+
+async def test_a_worker_s_reports_take_one_connection_though_the_extender_answers_none_of_them_with_200(
+    parts: Parts, authority: Authority, tmp_path: Path
+) -> None:
+    """The library against the real server: TLS, keep-alive, refusals."""
+    token = tmp_path / "token"
+    token.write_text(made_up())
+    tls = TlsFiles(authority.certificate.parent).context(client_certificate=False)
+    async with running(Endpoint(api_app(parts.desk), 0, tls)) as (port,):
+        url = f"https://localhost:{port}"
+        client = LeaseClient(LeaseAccess(url, str(token), authority.certificate.read_text()))
+        opened = []
+        kept = client._open
+        client._open = lambda: opened.append(1) or kept()  # type: ignore[method-assign, func-returns-value]
+        for _ in range(20):
+            with pytest.raises(LeaseError, match="answered 503"):
+                await asyncio.to_thread(client.send, Report(1, 0, 1.0))
+        assert len(opened) == 1
+        client.close()
+
+
+def test_a_connection_is_kept_for_much_longer_than_workers_are_silent() -> None:
+    assert KEEP_ALIVE_SECONDS >= 3 * MOST_SECONDS
 
 
 async def test_no_body_brings_anything_but_200_with_a_reason(parts: Parts) -> None:

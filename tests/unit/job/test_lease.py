@@ -2,13 +2,15 @@
 
 import json
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from support.job_process import free_port
-from support.lease_server import Authority, LeaseServer, go_on, leave_in
+from support.lease_server import Authority, LeaseServer, go_on, leave_in, serve_leases
+from synergy_job import lease
 from synergy_job.environment import ConfigError, LeaseAccess
 from synergy_job.lease import LeaseClient, LeaseError, Report, Verdict
 
@@ -44,6 +46,70 @@ def test_the_token_is_read_anew_each_time(client: LeaseClient, lease_server: Lea
     token_file.write_text("second-token")
     client.send(REPORT)
     assert lease_server.tokens == ["Bearer first-token", "Bearer second-token"]
+
+
+def test_many_reports_take_one_connection(client: LeaseClient, lease_server: LeaseServer, token_file: Path) -> None:
+    for number in range(50):
+        token_file.write_text(f"token-{number}")
+        client.send(replace(REPORT, step=number))
+    assert [report["step"] for report in lease_server.reports] == list(range(50))
+    assert lease_server.connections == 1
+
+
+def test_a_refusal_does_not_cost_the_connection(client: LeaseClient, lease_server: LeaseServer) -> None:
+    lease_server.answer = lambda report: (503, b"not ready")
+    for _ in range(3):
+        with pytest.raises(LeaseError, match="answered 503"):
+            client.send(REPORT)
+    lease_server.answer = lambda report: go_on()
+    client.send(REPORT)
+    assert lease_server.connections == 1
+
+
+def test_a_connection_that_the_server_closed_meanwhile_costs_no_report(
+    client: LeaseClient, lease_server: LeaseServer
+) -> None:
+    lease_server.hang_up = True
+    for number in range(5):
+        client.send(replace(REPORT, step=number))
+    assert [report["step"] for report in lease_server.reports] == list(range(5))
+    assert lease_server.connections == 5
+
+
+def test_a_new_extender_behind_the_same_address_is_found_at_once(token_file: Path, authority: Authority) -> None:
+    with serve_leases(authority) as first:
+        first.hang_up = True
+        client = LeaseClient(LeaseAccess(first.url, str(token_file), first.ca_cert), timeout_s=1.0)
+        client.send(REPORT)
+    with pytest.raises(LeaseError, match="cannot be reached"):
+        client.send(REPORT)
+    with serve_leases(authority, port=int(first.url.rpartition(":")[2])) as second:
+        client.send(REPORT)
+        client.send(REPORT)
+        assert (second.connections, len(second.reports)) == (1, 2)
+
+
+def test_a_connection_is_given_up_after_a_while(
+    client: LeaseClient, lease_server: LeaseServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So that certificates are checked anew, and a replica that has come takes its part of the workers."""
+    monkeypatch.setattr(lease, "_MOST_AGE_S", 0.0)
+    client.send(REPORT)
+    client.send(REPORT)
+    assert lease_server.connections == 2
+
+
+def test_two_threads_that_send_at_once_disturb_each_other_in_nothing(
+    client: LeaseClient, lease_server: LeaseServer
+) -> None:
+    with ThreadPoolExecutor(4) as threads:
+        answers = list(threads.map(lambda number: client.send(replace(REPORT, step=number)), range(100)))
+    assert len(answers) == 100
+    assert sorted(report["step"] for report in lease_server.reports) == list(range(100))
+    client.send(REPORT)
+    used = lease_server.connections
+    client.send(REPORT)
+    assert lease_server.connections == used, "one of them is kept"
 
 
 def test_a_server_of_another_authority_gets_no_token(
