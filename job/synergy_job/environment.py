@@ -39,6 +39,7 @@ class Worker:
     local_rank: int = 0
     master_addr: str = "127.0.0.1"
     peer_port: int = DEFAULT_PEER_PORT
+    gang_key_file: str = ""
     lease: LeaseAccess | None = None
     gpu_uuids: tuple[str, ...] = ()
     termination_log: str = DEFAULT_TERMINATION_LOG
@@ -76,6 +77,7 @@ def read_environment(environ: Mapping[str, str]) -> Worker | Profile | None:
         local_rank=read_integer(environ, "LOCAL_RANK", 0),
         master_addr=_text(environ, "MASTER_ADDR") if rank > 0 else environ.get("MASTER_ADDR", "127.0.0.1"),
         peer_port=read_integer(environ, "SYNERGY_PEER_PORT", DEFAULT_PEER_PORT, least=1, most=65535),
+        gang_key_file=environ.get("SYNERGY_GANG_KEY_FILE", ""),
         lease=_lease(environ),
         gpu_uuids=visible_uuids(environ.get("NVIDIA_VISIBLE_DEVICES", "")),
         termination_log=environ.get("SYNERGY_TERMINATION_LOG", DEFAULT_TERMINATION_LOG),

@@ -7,10 +7,12 @@ import socket
 import threading
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from synergy_job.environment import ConfigError
 from synergy_job.gang import AHEAD, JOIN_TIMEOUT_S, POLL_S, PeerLostError
+from synergy_job.gang_door import Door, Stranger
+from synergy_job.gang_key import NO_PROOF, new_nonce, proof, proves, read_key
 from synergy_job.wire import SEND_TIMEOUT_S, Connection, WireError, close_in_children
 
 if TYPE_CHECKING:
@@ -33,7 +35,9 @@ class Leader:
         self._step_seconds = step_seconds
         self._changed = threading.Condition()
         self._members: dict[int, Connection] = {}
-        self._strangers: set[Connection] = set()
+        self._door = Door()
+        self._key = read_key(worker.gang_key_file)
+        self._listener: socket.socket | None = None
         self._done: dict[int, int] = {}
         self._left: set[int] = set()
         self._uuids: dict[int, tuple[str, ...]] = {0: worker.gpu_uuids}
@@ -66,6 +70,7 @@ class Leader:
             raise ConfigError(f"rank 0 cannot listen on SYNERGY_PEER_PORT: {error}") from error
         listener.setblocking(False)
         close_in_children(listener)
+        self._listener = listener
         self._selector.register(listener, selectors.EVENT_READ)
         self._thread.start()
         deadline = time.monotonic() + JOIN_TIMEOUT_S
@@ -168,22 +173,34 @@ class Leader:
             for key, _ in self._selector.select(POLL_S):
                 if key.data is None:
                     self._accept(key.fileobj)  # type: ignore[arg-type]
-                else:
+                elif key.data.sock.fileno() >= 0:  # else it had to make room for another one just now
                     self._read(key.data)
+            self._tidy()
         for key in list(self._selector.get_map().values()):
             key.fileobj.close()  # type: ignore[union-attr]
         self._selector.close()
 
+    def _tidy(self) -> None:
+        """Send strangers away whose time is over; all of them, and nobody else comes, once the gang is complete."""
+        for connection in self._door.late():
+            self._drop(connection, "the handshake took too long")
+        if self._complete and self._listener is not None:
+            self._selector.unregister(self._listener)
+            self._listener.close()
+            self._listener = None
+            for connection in self._door.all():
+                self._drop(connection, "the gang is complete")
+
     def _accept(self, listener: socket.socket) -> None:
         try:
-            sock, _ = listener.accept()
+            sock, address = listener.accept()
         except OSError:
             return  # it went away before it was accepted
         sock.settimeout(SEND_TIMEOUT_S)
         connection = Connection(sock)
-        with self._changed:
-            self._strangers.add(connection)
         self._selector.register(sock, selectors.EVENT_READ, connection)
+        for gone in self._door.come(connection, str(address[0])):
+            self._drop(gone, "too many strangers")
 
     def _read(self, connection: Connection) -> None:
         try:
@@ -191,14 +208,14 @@ class Leader:
             with self._changed:
                 for message in messages:
                     self._handle(connection, message)
-        except (WireError, KeyError, TypeError, ValueError, OverflowError) as error:
+        except (WireError, AttributeError, KeyError, TypeError, ValueError, OverflowError) as error:
             self._drop(connection, error)
 
     def _drop(self, connection: Connection, why: object) -> None:
         self._selector.unregister(connection.sock)
         connection.close()
         with self._changed:
-            self._strangers.discard(connection)
+            self._door.leave(connection)
             for rank, member in list(self._members.items()):
                 if member is connection:
                     if not self._complete:
@@ -206,8 +223,9 @@ class Leader:
                     self._lost(rank, why)
 
     def _handle(self, connection: Connection, message: dict[str, Any]) -> None:
-        if connection in self._strangers:
-            self._greet(connection, message["hello"])
+        stranger = self._door.get(connection)
+        if stranger is not None:
+            self._greet(stranger, message)
             return
         rank = next(rank for rank, member in self._members.items() if member is connection)
         if "done" in message:
@@ -219,17 +237,38 @@ class Leader:
             self._left.add(rank)
         self._changed.notify_all()
 
-    def _greet(self, connection: Connection, hello: dict[str, Any]) -> None:
-        refusal = self._refusal(hello)
+    def _greet(self, stranger: Stranger, message: dict[str, Any]) -> None:
+        """The next word of a handshake. Nobody learns anything about the run who has not proved to know its key."""
+        if self._key is None:
+            hello = message["hello"]
+            keyed = "nonce" in hello
+            self._admit(stranger, hello, "it has a key of the run, and rank 0 has none" if keyed else None)
+        elif stranger.hello is None:
+            stranger.hello, stranger.challenge = dict(message["hello"]), new_nonce()
+            if "nonce" not in stranger.hello:
+                self._refuse(stranger, NO_PROOF)
+            own = proof(self._key, "leader", stranger.hello, stranger.challenge)
+            stranger.connection.send({"challenge": stranger.challenge, "proof": own})
+        else:
+            proved = proves(message["proof"], self._key, "member", stranger.hello, stranger.challenge)
+            self._admit(stranger, stranger.hello, None if proved else NO_PROOF)
+            stranger.connection.send({"welcome": True})
+
+    def _admit(self, stranger: Stranger, hello: dict[str, Any], refusal: str | None) -> None:
+        refusal = refusal or self._refusal(hello)
         if refusal:
-            connection.send({"refused": refusal})
-            raise WireError(refusal)
+            self._refuse(stranger, refusal)
         rank, step = int(hello["rank"]), int(hello["step"])
-        self._strangers.discard(connection)
-        self._members[rank] = connection
+        uuids = tuple(str(uuid) for uuid in hello["gpu_uuids"])
+        self._door.leave(stranger.connection)
+        self._members[rank] = stranger.connection
         self._done[rank] = step
-        self._uuids[rank] = tuple(str(uuid) for uuid in hello["gpu_uuids"])
+        self._uuids[rank] = uuids
         self._changed.notify_all()
+
+    def _refuse(self, stranger: Stranger, why: str) -> NoReturn:
+        stranger.connection.send({"refused": why})
+        raise WireError(why)
 
     def _refusal(self, hello: dict[str, Any]) -> str | None:
         """Why the process that says this does not belong here, None where it does."""

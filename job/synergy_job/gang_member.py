@@ -9,6 +9,8 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from synergy_job.gang import JOIN_TIMEOUT_S, POLL_S, PeerLostError
+from synergy_job.gang_door import HANDSHAKE_S
+from synergy_job.gang_key import NO_PROOF, new_nonce, proof, proves, read_key
 from synergy_job.wire import SEND_TIMEOUT_S, Connection, WireError
 
 if TYPE_CHECKING:
@@ -36,6 +38,9 @@ class Member:
         self._dismissed = False
         self._closed = False
         self._asked_to_leave = False
+        self._key = read_key(worker.gang_key_file)
+        self._early: list[dict[str, Any]] = []
+        """What rank 0 said with its welcome."""
         self.gpu_uuids: tuple[str, ...] = worker.gpu_uuids
 
     def join(self, step: int) -> bool:
@@ -44,9 +49,6 @@ class Member:
         Raises `PeerLostError` when the leader refuses this process or is not there within 10 minutes.
         """
         deadline = time.monotonic() + JOIN_TIMEOUT_S
-        self._connection = self._connect(deadline)
-        if self._connection is None:
-            return False
         worker = self._worker
         hello = {
             "job": worker.job,
@@ -57,8 +59,9 @@ class Member:
             "step": step,
             "gpu_uuids": list(worker.gpu_uuids),
         }
-        with self._changed:
-            self._send({"hello": hello})
+        self._connection = self._connect(deadline, hello)
+        if self._connection is None:
+            return False
         self._thread = threading.Thread(target=self._listen, args=(self._connection,), name="synergy-gang", daemon=True)
         self._thread.start()
         with self._changed:
@@ -106,21 +109,48 @@ class Member:
         if self._thread is not None:
             self._thread.join(SEND_TIMEOUT_S)
 
-    def _connect(self, deadline: float) -> Connection | None:
+    def _connect(self, deadline: float, hello: dict[str, Any]) -> Connection | None:
+        """A connection to rank 0 that is past the handshake; None when this process must leave before that."""
         address = (self._worker.master_addr, self._worker.peer_port)
         while not self._departure.due():
             try:
-                sock = socket.create_connection(address, CONNECT_TIMEOUT_S)
-            except OSError as error:  # not there yet, or its name is not in the DNS yet
+                return self._meet(socket.create_connection(address, CONNECT_TIMEOUT_S), hello)
+            except (OSError, WireError) as error:  # not there yet, its name is not in the DNS yet, or too busy
                 if time.monotonic() > deadline:
                     raise PeerLostError(
                         f"rank 0 ({address[0]}:{address[1]}) did not answer within {JOIN_TIMEOUT_S:.0f} s: {error}"
                     ) from error
                 time.sleep(RETRY_S * (0.5 + random.random()))  # noqa: S311
-            else:
-                sock.settimeout(None)
-                return Connection(sock)
         return None
+
+    def _meet(self, sock: socket.socket, hello: dict[str, Any]) -> Connection:
+        """Say hello, and where the run has a key prove to know it and have it proved.
+
+        Raises `PeerLostError` when rank 0 refuses, `WireError` when the handshake does not come to its end.
+        """
+        connection = Connection(sock)
+        try:
+            if self._key is None:
+                connection.send({"hello": hello})
+            else:
+                self._prove(connection, {**hello, "nonce": new_nonce()}, self._key)
+        except BaseException:
+            connection.close()
+            raise
+        sock.settimeout(None)
+        return connection
+
+    def _prove(self, connection: Connection, hello: dict[str, Any], key: bytes) -> None:
+        until = time.monotonic() + HANDSHAKE_S
+        connection.send({"hello": hello})
+        (answer,) = _hear(connection, until)[:1]
+        challenge = str(answer.get("challenge"))
+        if not proves(answer.get("proof"), key, "leader", hello, challenge):
+            raise PeerLostError(f"{self._worker.master_addr}:{self._worker.peer_port} is not rank 0: {NO_PROOF}")
+        connection.send({"proof": proof(key, "member", hello, challenge)})
+        welcome, *self._early = _hear(connection, until)
+        if "welcome" not in welcome:
+            raise WireError("rank 0 answers no proof")
 
     def _send(self, message: dict[str, Any]) -> None:
         try:
@@ -145,6 +175,10 @@ class Member:
             self._changed.notify_all()
 
     def _listen(self, connection: Connection) -> None:
+        with self._changed:
+            for message in self._early:
+                self._handle(message)
+            self._changed.notify_all()
         while True:
             try:
                 messages = connection.receive()
@@ -168,3 +202,17 @@ class Member:
             self._fail(f"rank 0 refuses this process: {message['refused']}")
         elif "lost" in message:
             self._fail(str(message["lost"]))
+
+
+def _hear(connection: Connection, until: float) -> list[dict[str, Any]]:
+    """The next messages, at least one. Raises `PeerLostError` for a refusal, `WireError` when none comes in time."""
+    while True:
+        left = until - time.monotonic()
+        if left <= 0:
+            raise WireError("rank 0 does not answer")
+        connection.sock.settimeout(left)
+        messages = connection.receive()
+        if messages and "refused" in messages[0]:
+            raise PeerLostError(f"rank 0 refuses this process: {messages[0]['refused']}")
+        if messages:
+            return messages

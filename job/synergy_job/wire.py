@@ -1,7 +1,8 @@
 """What the processes of a gang say to each other: one JSON object a line over TCP.
 
-Member to leader:  {"hello": {...}}  {"done": steps}  {"leave": true}  {"left": step}
-Leader to member:  {"refused": why}  {"go": steps}  {"stop": step}  {"lost": why}  {"bye": true}
+Member to leader:  {"hello": {...}}  {"proof": hmac}  {"done": steps}  {"leave": true}  {"left": step}
+Leader to member:  {"challenge": nonce, "proof": hmac}  {"welcome": true}  {"refused": why}
+                   {"go": steps}  {"stop": step}  {"lost": why}  {"bye": true}
 """
 
 from __future__ import annotations
@@ -27,6 +28,8 @@ class Connection:
     def __init__(self, sock: socket.socket) -> None:
         self.sock = sock
         self._buffer = b""
+        self.most_bytes: int | None = None
+        """How many bytes more may come; None for any number."""
         tune(sock)
         close_in_children(sock)
 
@@ -48,6 +51,10 @@ class Connection:
             raise WireError(f"connection lost: {error}") from error
         if not data:
             raise WireError("connection closed")
+        if self.most_bytes is not None:
+            self.most_bytes -= len(data)
+            if self.most_bytes < 0:
+                raise WireError("too much was said before the handshake was over")
         *lines, self._buffer = (self._buffer + data).split(b"\n")
         if len(self._buffer) > LONGEST_LINE:
             raise WireError("a line without an end")

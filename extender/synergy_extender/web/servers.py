@@ -17,8 +17,8 @@ KEEP_ALIVE_SECONDS = 75
 """How long a connection is kept that nothing comes over. Workers keep theirs from one report to the next: it must be
 much longer than the longest time between two reports."""
 _BACKLOG = 512
-_MOST_CONNECTIONS = 4096
-"""At one port: further ones are answered with 503."""
+_MOST_CONNECTIONS = 8192
+"""At one port: further ones are answered with 503. Each worker keeps one, which takes some 54 KB."""
 
 
 @dataclass(frozen=True)

@@ -62,6 +62,9 @@ def leased_job(job: Job, lease_server: LeaseServer, token_file: Path) -> Job:
 
 @pytest.fixture
 def gang(job: Job) -> Job:
-    """A job of three processes."""
+    """A job of three processes that know their run's key."""
+    key = job.folder / "gang-key"
+    key.write_text("0123456789abcdef" * 4)
     job.environ.update(WORLD_SIZE="3", MASTER_ADDR="localhost", SYNERGY_PEER_PORT=str(free_port()), SYNERGY_STEPS="60")
+    job.environ.update(SYNERGY_GANG_KEY_FILE=str(key))
     return job
