@@ -54,6 +54,11 @@ def service_name(job: str) -> str:
     return f"tj-{job}"
 
 
+def gang_secret_name(job: str, uid: str) -> str:
+    """Secret with the key that the workers of a job share; the uid tells it from that of an earlier job of the name."""
+    return f"{service_name(job)}-gang-{uid}"
+
+
 def worker_pod_name(job: str, run: int, rank: int) -> str:
     """Pod of one rank of one run; the run in the name makes creating it idempotent and never reuses a name."""
     return f"{job}-{run}-{rank}"

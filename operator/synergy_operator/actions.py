@@ -53,6 +53,15 @@ class EnsureService:
 
 
 @dataclass(frozen=True, slots=True)
+class EnsureGangKey:
+    """The Secret with the key of the job's gangs is there. The executor draws the key when it makes the Secret; nobody
+    reads it back."""
+
+    run: int
+    manifest: Manifest
+
+
+@dataclass(frozen=True, slots=True)
 class CreatePod:
     """One worker pod of a run. Its name is its identity: one that exists already is left as it is."""
 
@@ -127,6 +136,7 @@ Action = (
     | AskWhy
     | ConfirmUnbound
     | EnsureService
+    | EnsureGangKey
     | CreatePod
     | UngatePod
     | ResizePod

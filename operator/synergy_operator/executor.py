@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import secrets
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from functools import partial
 from itertools import groupby
@@ -12,7 +13,7 @@ from synergy_api.quantity import format_bytes, format_cpu
 from synergy_api.timestamps import format_time
 from synergy_kube import ApiError, Conflict, KubeClient, NotFound
 from synergy_kube.events import Subject, post_event
-from synergy_kube.resources import EVENTS, JOBS, PODS, SERVICES, THROUGHPUT_PROFILES, TRAINING_JOBS, Resource
+from synergy_kube.resources import EVENTS, JOBS, PODS, SECRETS, SERVICES, THROUGHPUT_PROFILES, TRAINING_JOBS, Resource
 from synergy_operator.actions import (
     Action,
     ApplyStatus,
@@ -23,6 +24,7 @@ from synergy_operator.actions import (
     DeleteJob,
     DeletePod,
     DeleteTrainingJob,
+    EnsureGangKey,
     EnsureService,
     PostEvent,
     PublishProfile,
@@ -31,6 +33,7 @@ from synergy_operator.actions import (
 )
 from synergy_operator.cache import Cache, OwnedCache
 from synergy_operator.event_desk import EventDesk
+from synergy_operator.gang import GANG_KEY
 from synergy_operator.observed import RefusedSize
 from synergy_operator.refusal_log import RefusalLog
 from synergy_operator.views import (
@@ -46,6 +49,7 @@ from synergy_operator.witness import Complaint, Witness
 from synergy_operator.work_queue import TryAgain
 
 _LOG = logging.getLogger(__name__)
+_GANG_KEY_BYTES: Final = 32
 _INVALID: Final = (400, 422)
 _REFUSED: Final = (*_INVALID, 403)
 """What the API server answers to a request that it will refuse again: not valid, not allowed, over quota."""
@@ -80,6 +84,7 @@ class Executor:
             AskWhy: self._ask_why,
             ConfirmUnbound: self._confirm_unbound,
             EnsureService: self._ensure_service,
+            EnsureGangKey: self._ensure_gang_key,
             CreatePod: self._create_pod,
             UngatePod: self._ungate,
             ResizePod: self._resize,
@@ -148,6 +153,17 @@ class Executor:
     async def _ensure_service(self, job: JobView, action: EnsureService) -> None:
         name = action.manifest["metadata"]["name"]
         await self._client.apply(SERVICES, name, action.manifest, job.namespace, manager=MANAGER_OPERATOR)
+
+    async def _ensure_gang_key(self, job: JobView, action: EnsureGangKey) -> None:
+        """A Secret that is there already stays: its key may be in use, and no other job's has this job's uid in its
+        name."""
+        drawn = {GANG_KEY: secrets.token_hex(_GANG_KEY_BYTES)}
+        try:
+            await self._client.create(SECRETS, {**action.manifest, "stringData": drawn}, job.namespace)
+        except Conflict:
+            return
+        except ApiError as error:
+            self._refuse_run(job, action.run, error)
 
     async def _create_pod(self, job: JobView, action: CreatePod) -> None:
         try:

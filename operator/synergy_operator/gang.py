@@ -20,6 +20,8 @@ PEER_PORT: Final = 29499
 _TOKEN_VOLUME: Final = "kube-synergy-token"  # noqa: S105 - a volume's name, not a secret
 _TOKEN_FOLDER: Final = "/var/run/secrets/kube-synergy"  # noqa: S105 - a path, not a secret
 _TOKEN_SECONDS: Final = 3600
+GANG_KEY: Final = "gang-key"
+"""The key's name in its Secret, and its file beside the token."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +78,7 @@ def worker_pod(
     }
     additions = Additions(
         env=_environment(job, spec, run, member, size=size, settings=settings),
-        volumes=[_token_volume()],
+        volumes=[_token_volume(names.gang_secret_name(job.name, job.uid) if size > 1 else "")],
         mounts=[{"name": _TOKEN_VOLUME, "mountPath": _TOKEN_FOLDER, "readOnly": True}],
         command=following(spec, member.rank),
         fields={
@@ -112,6 +114,20 @@ def headless_service(job: JobView) -> Manifest:
             "selector": {names.LABEL_JOB: job.name, names.LABEL_ROLE: names.ROLE_WORKER},
             "ports": [{"name": name, "port": port, "protocol": "TCP"} for name, port in ports.items()],
         },
+    }
+
+
+def gang_secret(job: JobView) -> Manifest:
+    """The Secret of a job's gangs, without its key. It goes with the job."""
+    return {
+        "metadata": {
+            "name": names.gang_secret_name(job.name, job.uid),
+            "namespace": job.namespace,
+            "labels": {names.LABEL_JOB: job.name},
+            "ownerReferences": [owner_reference(job)],
+        },
+        "type": "Opaque",
+        "immutable": True,
     }
 
 
@@ -157,10 +173,15 @@ def _environment(
         "SYNERGY_TOKEN_FILE": f"{_TOKEN_FOLDER}/token",
         "SYNERGY_CA_CERT": settings.ca_cert,
         "SYNERGY_PEER_PORT": str(PEER_PORT),
+        **({"SYNERGY_GANG_KEY_FILE": f"{_TOKEN_FOLDER}/{GANG_KEY}"} if size > 1 else {}),
         **cache_environment(job, spec, member.place),
     }
 
 
-def _token_volume() -> Mapping[str, Any]:
+def _token_volume(gang_secret: str) -> Mapping[str, Any]:
+    """The pod's token, and the gang's key where there is a gang."""
     token = {"audience": names.TOKEN_AUDIENCE, "expirationSeconds": _TOKEN_SECONDS, "path": "token"}
-    return {"name": _TOKEN_VOLUME, "projected": {"sources": [{"serviceAccountToken": token}]}}
+    sources: list[Mapping[str, Any]] = [{"serviceAccountToken": token}]
+    if gang_secret:
+        sources.append({"secret": {"name": gang_secret, "items": [{"key": GANG_KEY, "path": GANG_KEY}]}})
+    return {"name": _TOKEN_VOLUME, "projected": {"sources": sources}}

@@ -15,9 +15,17 @@ from synergy_api.reasons import Finding, Reason, say
 from synergy_api.sizes import SizeLimits
 from synergy_api.timestamps import format_time, parse_time
 from synergy_api.training_job import RunOutcome, ServiceStatus, TrainingJobSpec
-from synergy_operator.actions import Action, ConfirmUnbound, CreatePod, DeletePod, EnsureService, UngatePod
+from synergy_operator.actions import (
+    Action,
+    ConfirmUnbound,
+    CreatePod,
+    DeletePod,
+    EnsureGangKey,
+    EnsureService,
+    UngatePod,
+)
 from synergy_operator.conditions import RESOURCES, no, yes
-from synergy_operator.gang import Member, headless_service, members, worker_pod
+from synergy_operator.gang import Member, gang_secret, headless_service, members, worker_pod
 from synergy_operator.half_bound import half_bound, hold_up, ungated_at
 from synergy_operator.hindrance import cannot_start, hindrance, questions
 from synergy_operator.observed import Observed
@@ -123,7 +131,12 @@ def _start(run: _Run) -> RunStep:
     pods = (
         worker_pod(job, run.spec, run.number, member, size=size, settings=run.observed.settings) for member in missing
     )
-    before: tuple[Action, ...] = (EnsureService(headless_service(job)), *(CreatePod(run.number, pod) for pod in pods))
+    key = (EnsureGangKey(run.number, gang_secret(job)),) if size > 1 else ()
+    before: tuple[Action, ...] = (
+        EnsureService(headless_service(job)),
+        *key,
+        *(CreatePod(run.number, pod) for pod in pods),
+    )
     return RunStep("Starting", run.service, no(_starting(run)), before=before, unwritten=True)
 
 

@@ -11,9 +11,11 @@ from synergy_kube import KubeClient
 pytestmark = pytest.mark.e2e
 
 SCRIPT = """
-import json, os, socket, time
+import hashlib, json, os, socket, time
 names = ("WORLD_SIZE", "RANK", "MASTER_ADDR", "MASTER_PORT", "PET_NNODES", "PET_NODE_RANK", "PET_NPROC_PER_NODE")
 found = {name: os.environ[name] for name in names} | {"gpus": os.environ["NVIDIA_VISIBLE_DEVICES"].split(",")}
+with open(os.environ["SYNERGY_GANG_KEY_FILE"], "rb") as file:
+    found["key"] = hashlib.sha256(file.read()).hexdigest()
 master = (os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"]))
 if os.environ["RANK"] == "0":
     with socket.create_server(("", master[1])) as server:
@@ -55,6 +57,7 @@ async def test_two_workers_see_their_ranks_and_talk_by_name(
     found = [json.loads(logs(devcluster, namespace, f"pair-{run}-{rank}")) for rank in (0, 1)]
     assert [item["RANK"] for item in found] == ["0", "1"]
     assert [item["PET_NODE_RANK"] for item in found] == ["0", "1"]
+    assert len({item["key"] for item in found}) == 1, "both are given the same key"
     assert {item["WORLD_SIZE"] for item in found} == {item["PET_NNODES"] for item in found} == {"2"}
     assert {item["PET_NPROC_PER_NODE"] for item in found} == {"1"}
     assert {item["MASTER_ADDR"] for item in found} == {f"pair-{run}-0.tj-pair.{namespace}.svc"}

@@ -38,8 +38,12 @@ def test_nobody_may_change_rights_and_the_certificate_job_alone_reads_its_own_se
     assert not resources & forbidden
     assert not resources & {"pods/exec", "pods/attach", "pods/portforward", "nodes/proxy", "serviceaccounts/token"}
     about_secrets = [(name, rule) for name, rule in _rules(objects) if "secrets" in rule["resources"]]
-    assert {name for name, _ in about_secrets} == {"kube-synergy-certificates", "kube-synergy-certificates-install"}
+    certificates = {"kube-synergy-certificates", "kube-synergy-certificates-install"}
+    assert {name for name, _ in about_secrets} == {*certificates, "kube-synergy-operator"}
     for name, rule in about_secrets:
+        if name == "kube-synergy-operator":
+            assert rule["verbs"] == ["create"], "a gang's key; the operator reads none and changes none"
+            continue
         assert ("Role", name) in objects
         assert rule["verbs"] == ["create"] or (rule["verbs"], len(rule["resourceNames"])) == (["get", "update"], 3)
 

@@ -10,7 +10,7 @@ from support.operator_objects import GIB, job_manifest
 from support.operator_world import SETTINGS, World
 from synergy_api.allocation import Allocation, NodeShare
 from synergy_operator.config import Settings
-from synergy_operator.gang import headless_service, members, split, worker_pod
+from synergy_operator.gang import gang_secret, headless_service, members, split, worker_pod
 from synergy_operator.template import Place
 from synergy_operator.views import read_job, read_pod
 
@@ -139,6 +139,7 @@ def test_a_worker_finds_its_place_in_the_gang() -> None:
         "SYNERGY_TOKEN_FILE": "/var/run/secrets/kube-synergy/token",
         "SYNERGY_CA_CERT": "PEM",
         "SYNERGY_PEER_PORT": "29499",
+        "SYNERGY_GANG_KEY_FILE": "/var/run/secrets/kube-synergy/gang-key",
         "SYNERGY_USER_PYTHONPATH": "/app",
         "A": "1",
         "PYTHONPATH": "/opt/kube-synergy/lib:$(SYNERGY_USER_PYTHONPATH)",
@@ -180,8 +181,30 @@ def test_the_library_comes_by_an_init_container_that_may_do_nothing_else() -> No
         "kube-synergy-lib": "/opt/kube-synergy/lib",
         "kube-synergy-token": "/var/run/secrets/kube-synergy",
     }
-    token = spec["volumes"][-1]["projected"]["sources"][0]["serviceAccountToken"]
-    assert token["audience"] == "kube-synergy-extender"
+    token, key = spec["volumes"][-1]["projected"]["sources"]
+    assert token["serviceAccountToken"]["audience"] == "kube-synergy-extender"
+    assert key["secret"]["items"] == [{"key": "gang-key", "path": "gang-key"}]
+
+
+def test_a_gang_s_key_is_in_a_secret_of_this_very_job_and_never_in_a_pod_s_spec() -> None:
+    job = read_job(job_manifest(gpus=4, gpusPerWorker=2, template=TEMPLATE))
+    secret = gang_secret(job)
+    assert secret["metadata"]["name"] == f"tj-job-gang-{job.uid}"
+    assert secret["metadata"]["ownerReferences"][0]["uid"] == job.uid
+    assert secret["immutable"] is True
+    assert not {"data", "stringData"} & set(secret), "the executor draws the key"
+    _, key = made()["spec"]["volumes"][-1]["projected"]["sources"]
+    assert key["secret"]["name"] == secret["metadata"]["name"]
+
+
+def test_a_single_worker_has_no_gang_and_no_key() -> None:
+    job = read_job(job_manifest(gpus=2, template=TEMPLATE))
+    assert job.spec is not None
+    share = NodeShare(node="n1", gpus=2, cpu_millis=8000, memory_bytes=32 * GIB)
+    (alone,) = members("job", Allocation(run=7, state="Granted", workers=[share]), None)
+    pod = worker_pod(job, job.spec, 7, alone, size=1, settings=SETTINGS)
+    assert len(pod["spec"]["volumes"][-1]["projected"]["sources"]) == 1
+    assert "SYNERGY_GANG_KEY_FILE" not in env_of(pod)
 
 
 def test_the_user_s_template_is_not_changed_by_using_it() -> None:

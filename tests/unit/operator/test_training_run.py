@@ -6,7 +6,7 @@ import pytest
 
 from support.operator_world import World, two_workers
 from synergy_api.timestamps import parse_time
-from synergy_operator.actions import CreatePod, DeletePod, EnsureService, UngatePod
+from synergy_operator.actions import CreatePod, DeletePod, EnsureGangKey, EnsureService, UngatePod
 
 
 def test_a_new_job_without_a_profile_is_queued_and_waits_for_the_plan() -> None:
@@ -23,13 +23,20 @@ def test_all_pods_are_made_before_any_gate_falls() -> None:
     world = two_workers()
     made = world.step()
     kinds = [type(action) for action in made.todo]
-    assert kinds[0] is EnsureService
+    assert kinds[:2] == [EnsureService, EnsureGangKey]
     assert kinds.count(CreatePod) == 2
     assert UngatePod not in kinds
     world.settle()
     assert world.status.service is not None
     assert world.status.service.run == 1
     assert all(not pod["spec"]["schedulingGates"] for pod in world.pods.values())
+
+
+def test_a_job_of_one_worker_needs_no_key() -> None:
+    world = World()
+    world.settle()
+    world.grant()
+    assert EnsureGangKey not in [type(action) for action in world.step().todo]
 
 
 def test_no_gate_falls_before_the_run_is_recorded() -> None:
