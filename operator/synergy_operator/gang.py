@@ -78,7 +78,7 @@ def worker_pod(
     }
     additions = Additions(
         env=_environment(job, spec, run, member, size=size, settings=settings),
-        volumes=[_token_volume(names.gang_secret_name(job.name, job.uid) if size > 1 else "")],
+        volumes=[_token_volume(names.gang_secret_name(job.name, job.uid) if has_gang(spec) else "")],
         mounts=[{"name": _TOKEN_VOLUME, "mountPath": _TOKEN_FOLDER, "readOnly": True}],
         command=following(spec, member.rank),
         fields={
@@ -115,6 +115,11 @@ def headless_service(job: JobView) -> Manifest:
             "ports": [{"name": name, "port": port, "protocol": "TCP"} for name, port in ports.items()],
         },
     }
+
+
+def has_gang(spec: TrainingJobSpec) -> bool:
+    """Whether a job may run as several processes: one for each GPU under torchrun, be it in a single pod."""
+    return spec.gpus > 1
 
 
 def gang_secret(job: JobView) -> Manifest:
@@ -173,7 +178,7 @@ def _environment(
         "SYNERGY_TOKEN_FILE": f"{_TOKEN_FOLDER}/token",
         "SYNERGY_CA_CERT": settings.ca_cert,
         "SYNERGY_PEER_PORT": str(PEER_PORT),
-        **({"SYNERGY_GANG_KEY_FILE": f"{_TOKEN_FOLDER}/{GANG_KEY}"} if size > 1 else {}),
+        **({"SYNERGY_GANG_KEY_FILE": f"{_TOKEN_FOLDER}/{GANG_KEY}"} if has_gang(spec) else {}),
         **cache_environment(job, spec, member.place),
     }
 

@@ -25,7 +25,7 @@ from synergy_operator.actions import (
     UngatePod,
 )
 from synergy_operator.conditions import RESOURCES, no, yes
-from synergy_operator.gang import Member, gang_secret, headless_service, members, worker_pod
+from synergy_operator.gang import Member, gang_secret, has_gang, headless_service, members, worker_pod
 from synergy_operator.half_bound import half_bound, hold_up, ungated_at
 from synergy_operator.hindrance import cannot_start, hindrance, questions
 from synergy_operator.observed import Observed
@@ -131,7 +131,7 @@ def _start(run: _Run) -> RunStep:
     pods = (
         worker_pod(job, run.spec, run.number, member, size=size, settings=run.observed.settings) for member in missing
     )
-    key = (EnsureGangKey(run.number, gang_secret(job)),) if size > 1 else ()
+    key = (EnsureGangKey(run.number, gang_secret(job)),) if has_gang(run.spec) else ()
     before: tuple[Action, ...] = (
         EnsureService(headless_service(job)),
         *key,

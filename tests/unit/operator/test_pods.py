@@ -197,14 +197,16 @@ def test_a_gang_s_key_is_in_a_secret_of_this_very_job_and_never_in_a_pod_s_spec(
     assert key["secret"]["name"] == secret["metadata"]["name"]
 
 
-def test_a_single_worker_has_no_gang_and_no_key() -> None:
-    job = read_job(job_manifest(gpus=2, template=TEMPLATE))
+@pytest.mark.parametrize(("gpus", "sources"), [(1, 1), (2, 2)])
+def test_a_single_pod_has_a_gang_where_it_has_several_gpus(gpus: int, sources: int) -> None:
+    """One process for each GPU, under torchrun."""
+    job = read_job(job_manifest(gpus=gpus, template=TEMPLATE))
     assert job.spec is not None
-    share = NodeShare(node="n1", gpus=2, cpu_millis=8000, memory_bytes=32 * GIB)
+    share = NodeShare(node="n1", gpus=gpus, cpu_millis=8000, memory_bytes=32 * GIB)
     (alone,) = members("job", Allocation(run=7, state="Granted", workers=[share]), None)
     pod = worker_pod(job, job.spec, 7, alone, size=1, settings=SETTINGS)
-    assert len(pod["spec"]["volumes"][-1]["projected"]["sources"]) == 1
-    assert "SYNERGY_GANG_KEY_FILE" not in env_of(pod)
+    assert len(pod["spec"]["volumes"][-1]["projected"]["sources"]) == sources
+    assert ("SYNERGY_GANG_KEY_FILE" in env_of(pod)) == (sources == 2)
 
 
 def test_the_user_s_template_is_not_changed_by_using_it() -> None:
