@@ -116,8 +116,11 @@ class Reflector:
                 backoff = min(backoff * 2, _BACKOFF_MOST_SECONDS)
 
     async def _relist(self) -> str:
-        """Read the whole collection. Returns the version that all its pages show. The API server forgets a version after
-        some minutes: a list that takes longer begins anew with larger pages, at last with a single one."""
+        """Read the whole collection. Returns the version that all its pages show.
+
+        The API server forgets a version after some minutes: a list that takes longer begins anew with larger pages, at
+        last with a single one.
+        """
         most = PAGE_ITEMS
         for _ in range(_EXPIRED_LISTS):
             try:

@@ -102,8 +102,8 @@ def serve_leases(authority: Authority, port: int = 0) -> Iterator[LeaseServer]:
 
         def setup(self) -> None:
             state.connections += 1
-            self.timeout = state.idle_s
             super().setup()
+            self.connection.settimeout(state.idle_s)
 
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["Content-Length"]))

@@ -101,4 +101,3 @@ async def test_a_cluster_of_20_000_pods_is_read_within_its_bounds_of_memory_and_
     assert cost["peak_megabytes"] < MOST_MEGABYTES, cost
     assert cost["longest_stall_ms"] < MOST_STALL_MS, cost
     assert served.asked == [500] * 40
-
