@@ -11,6 +11,9 @@ from support.operator_stage import NODES, Stage
 from support.programs import run
 from support.waiting import eventually
 from synergy_api.names import gang_secret_name
+from synergy_devcluster.gpu_types import gpu_type
+from synergy_devcluster.node import PAUSE_IMAGE
+from synergy_devcluster.real_nodes import REAL_NODE
 from synergy_kube import KubeClient, NotFound
 from synergy_kube.errors import ApiError
 from synergy_kube.resources import SECRETS, TRAINING_JOBS
@@ -59,6 +62,34 @@ async def test_each_job_has_a_key_of_its_own_that_its_pods_are_given_and_that_go
         return False
 
     await eventually(gone, seconds=60, what="the Secret to go with its job")
+
+
+async def test_a_real_kubelet_puts_one_key_beside_the_tokens_of_all_workers(
+    stage: Stage, devcluster: synergy_devcluster.Cluster
+) -> None:
+    """Volumes are there before the images are: the workers need not run."""
+    product = gpu_type("A100").product
+    pod = {"spec": {"containers": [{"name": "train", "image": PAUSE_IMAGE, "command": ["/pause"]}]}}
+    await stage.submit(gpus=2, gpusPerWorker=1, gpuTypes=[product], template=pod)
+    await stage.phase("Queued")
+    await stage.grant((REAL_NODE, 2, 200, 1), gpuType=product)
+    workers = await stage.bind(2)
+    folders = [
+        f"pods/{worker['metadata']['uid']}/volumes/kubernetes.io~projected/kube-synergy-token" for worker in workers
+    ]
+
+    kubelet = devcluster.component("kubelet").process
+    assert kubelet is not None
+    kubelets = Path(f"/proc/{kubelet.pid}/root/var/lib/kubelet")  # as seen in the node's own mount namespace
+
+    async def mounted() -> list[str]:
+        files = [kubelets / folder / "gang-key" for folder in folders]
+        return [file.read_text() for file in files] if all(file.exists() for file in files) else []
+
+    keys = await eventually(mounted, seconds=60, what="both workers to have the key")
+    secret = (await stage.kube.list(SECRETS, stage.namespace))["items"]
+    (drawn,) = [base64.b64decode(item["data"]["gang-key"]).decode() for item in secret if "gang-key" in item["data"]]
+    assert keys == [drawn, drawn]
 
 
 async def test_the_operator_may_make_secrets_and_neither_read_nor_change_nor_delete_one(
