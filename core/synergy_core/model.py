@@ -175,6 +175,8 @@ class Allocation:
     The speeds are those on the fewest in any case."""
     shares_gpu_with: Name | tuple[Name, ...] | None = None
     """The job that has the same GPU; a list where there are more."""
+    delta_by_fractions: bool = False
+    """In co-location mode `thesis`: an iteration time was not known, and delta was taken from the fractions alone."""
 
     @property
     def partners(self) -> tuple[str, ...]:

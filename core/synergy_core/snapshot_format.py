@@ -23,6 +23,7 @@ _ONLY_WHEN_SET = frozenset(
         (Plan, "estimates"),
         (Allocation, "estimated"),
         (Allocation, "spread"),
+        (Allocation, "delta_by_fractions"),
         (Job, "measured"),
         (Plan, "shares_from"),
         (Profile, "further"),

@@ -158,7 +158,8 @@ def _team(group: Group, unit_of: Mapping[str, int], taken: set[int], pools: Mapp
     if isinstance(home, int):
         taken.add(home)
     members = [member.job for member in kept]
-    return new_team(members, {group.gpu_type: tuple(kept)}, group.nodes, pools)
+    on = {group.gpu_type: tuple(kept)}
+    return new_team(members, on, group.nodes, pools, by_fractions=group.by_fractions)
 
 
 def _units(jobs: Mapping[str, Job]) -> list[tuple[str, ...]]:

@@ -12,7 +12,7 @@ from synergy_core import model as core
 from synergy_extender.ledger import amounts_of_share
 from synergy_extender.rounds import Moment, Rounds
 from synergy_extender.sharing.devices import Capacities, devices_of, shares_of
-from synergy_extender.sharing.partners import shared_gpu
+from synergy_extender.sharing.partners import delta_form, shared_gpu
 
 Purpose = Literal["Train", "Profile"]
 
@@ -120,7 +120,11 @@ def same_place(allocation: Allocation, place: core.Allocation, capacities: Capac
 
 def _with_partners(allocation: Allocation, place: core.Allocation) -> SharedGPU | None:
     shared = allocation.shared_gpu
-    return None if shared is None else shared.model_copy(update={"asked": list(place.partners)})
+    return (
+        None
+        if shared is None
+        else shared.model_copy(update={"asked": list(place.partners), "delta": delta_form(place)})
+    )
 
 
 def is_whole(place: core.Allocation) -> bool:

@@ -25,7 +25,7 @@ configs = st.one_of(
         PlanConfig,
         policy=st.sampled_from(("fifo", "las", "srtf", "max-min-fairness")),
         mechanism=_mechanisms,
-        colocation=st.sampled_from(("thesis", "auto")),
+        colocation=st.sampled_from(("thesis", "thesis-fractions", "auto")),
     ),
     st.builds(
         PlanConfig,
@@ -173,7 +173,7 @@ def check(snapshot: Snapshot, config: PlanConfig) -> None:
             assert one.workers[0].memory_bytes >= 1
         if config.colocation == "gavel" and config.mode == "round":
             assert len(one.partners) <= 1
-        if one.partners and config.colocation != "thesis" and config.mode == "round" and one.proportional_steps_per_s:
+        if one.partners and config.colocation == "auto" and config.mode == "round" and one.proportional_steps_per_s:
             least = job.min_throughput_fraction
             if least is None:
                 least = _fair(snapshot, config, job, one.gpu_type)
