@@ -26,6 +26,7 @@ from synergy_extender.web.scheduler_app import SchedulerVerbs, scheduler_app
 from synergy_extender.web.servers import Endpoint, Servers
 from synergy_extender.web.tls import ServerTls, TlsFiles, follow
 from synergy_kube import KubeClient, heap
+from synergy_kube.steady_clock import SteadyClock
 
 _LOG = logging.getLogger(__name__)
 LEASE_NAME = "kube-synergy-extender"
@@ -37,7 +38,7 @@ class Extender:
     """One replica. Construct it in a running event loop, then `run`."""
 
     def __init__(self, settings: Settings, client: KubeClient) -> None:
-        clock = time.time
+        clock = SteadyClock()
         self.metrics = Metrics()
         self.cache = ClusterCache(client, self._notify)
         identity = f"{settings.pod_name}_{os.urandom(4).hex()}"
@@ -48,7 +49,7 @@ class Extender:
             self.cache,
             PlanWorker(settings.plan_timeout_s),
             self.metrics,
-            leading=lambda: self.election.leading,
+            lead=self.election,
             clock=clock,
         )
         self._files = TlsFiles(settings.tls_dir)
@@ -56,7 +57,7 @@ class Extender:
         self._stopping = asyncio.Event()
         placements = ClusterPlacements(client, self.cache)
         verbs = SchedulerVerbs(
-            placements, Binder(placements, self.cache.assumed, clock), self.metrics, lambda: self.cache.synced
+            placements, Binder(placements, self.cache.assumed), self.metrics, lambda: self.cache.synced
         )
         reviewer = Reviewer(client, time.monotonic)
         leases = LeaseDesk(

@@ -1,5 +1,6 @@
 """Requests to the API server."""
 
+import io
 import ssl
 from collections.abc import AsyncIterator, Iterator, Mapping
 from types import TracebackType
@@ -27,6 +28,8 @@ SILENT_SECONDS = 15.0
 present for long."""
 _WATCH_CHUNK = 1 << 16
 _CONNECTIONS = 64
+_LARGE_BODY = 1 << 20
+"""Bytes of a request's body from which on it is sent in pieces."""
 
 
 class _Name(msgspec.Struct):
@@ -278,9 +281,11 @@ class KubeClient:
         content_type: str = "application/json",
     ) -> bytes:
         headers = await self._headers()
-        data = None
+        data: bytes | io.BytesIO | None = None
         if body is not None:
-            data = msgspec.json.encode(body)
+            encoded = msgspec.json.encode(body)
+            # in one piece a large body would hold up the event loop
+            data = io.BytesIO(encoded) if len(encoded) > _LARGE_BODY else encoded
             headers["Content-Type"] = content_type
         timeout = aiohttp.ClientTimeout(total=_TIMEOUT_SECONDS, sock_connect=_ANSWER_SECONDS, sock_read=_ANSWER_SECONDS)
         async with self._session.request(
@@ -288,7 +293,7 @@ class KubeClient:
         ) as response:
             answer = await response.read()
             if response.status >= 400:
-                raise error_of(response.status, _decode(answer))
+                raise error_of(response.status, _decode(answer), response.headers.get("Retry-After"))
             return answer
 
     async def _headers(self) -> dict[str, str]:

@@ -111,6 +111,7 @@ class Reason(StrEnum):
     TOO_MANY_GPUS_FOR_A_NODE = "TooManyGPUsForANode"
     MINIMUM_TOO_LARGE = "MinimumTooLarge"
     BACKING_OFF = "BackingOff"
+    STATUS_REFUSED = "StatusRefused"
     CANNOT_BE_PLANNED = "CannotBePlanned"
 
     DEADLINE_AHEAD = "DeadlineAhead"

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from synergy_api.progress import SpeedEstimate
+from synergy_api.reasons import Finding
 from synergy_api.training_job import FINISHED, Late
 from synergy_core import model as core
 from synergy_core.answer import Plan
@@ -64,7 +65,7 @@ class PlanResult:
     plan: Plan
     mode: Mode
     stances: Mapping[Key, Stance]
-    refused: Mapping[Key, str] = field(default_factory=dict)
+    refused: Mapping[Key, Finding] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -46,9 +46,13 @@ def grant(
 
 
 def renew(allocation: Allocation, rounds: Rounds, round_index: int) -> Allocation:
-    """The same place until the end of the round, or later where it already has longer."""
+    """The same place until the end of the round, or of the next where it already has that.
+
+    A lease beyond that was written by a clock that was ahead, and is brought back: what it says would hold up the job's
+    next preemption until the true time has caught up.
+    """
     until = rounds.end(round_index)
-    if allocation.lease_until is not None and parse_time(allocation.lease_until) >= until:
+    if allocation.lease_until is not None and until <= parse_time(allocation.lease_until) <= until + rounds.seconds:
         return allocation
     return allocation.model_copy(update={"round": round_index, "lease_until": format_time(until)})
 

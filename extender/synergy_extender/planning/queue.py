@@ -11,7 +11,7 @@ from synergy_extender.planning.standing import service_of
 
 
 def queue_of(
-    plan: Plan, jobs: Mapping[Key, JobView], backing_off: Iterable[JobView], refused: Mapping[Key, str]
+    plan: Plan, jobs: Mapping[Key, JobView], backing_off: Iterable[JobView], refused: Mapping[Key, Finding]
 ) -> dict[Key, QueueStatus]:
     """The queue in the policy's order, then the jobs that back off, then those that cannot be planned."""
     names = {str(key): key for key in jobs}
@@ -22,7 +22,7 @@ def queue_of(
     for job in sorted(backing_off, key=lambda job: job.key):
         _append(queue, job, _backoff(job))
     for key in sorted(refused.keys() & jobs.keys()):
-        _append(queue, jobs[key], say(Reason.CANNOT_BE_PLANNED, problem=refused[key]))
+        _append(queue, jobs[key], refused[key])
     return queue
 
 

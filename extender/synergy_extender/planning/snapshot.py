@@ -16,6 +16,7 @@ from synergy_api.pods import NOTHING, Amounts
 from synergy_api.pools import WORKER_TOLERATIONS, NodeCapacity
 from synergy_api.profile import ProfileRequest
 from synergy_api.quantity import LARGEST
+from synergy_api.reasons import Finding, Reason, say
 from synergy_api.scheduling_policy import SchedulingPolicySpec
 from synergy_api.timestamps import parse_time
 from synergy_core import model as core
@@ -40,10 +41,10 @@ Rooms = Sequence[tuple[NodeCapacity, Amounts]]
 
 @dataclass(frozen=True)
 class BuiltSnapshot:
-    """A snapshot, and the jobs that could not stand in it with the reason in words."""
+    """A snapshot, and the jobs that could not stand in it with the reason."""
 
     snapshot: core.Snapshot
-    refused: Mapping[Key, str] = field(default_factory=dict)
+    refused: Mapping[Key, Finding] = field(default_factory=dict)
 
 
 def build_snapshot(
@@ -54,18 +55,23 @@ def build_snapshot(
     round_s: int,
     reserved: Mapping[Key, core.Allocation] | None = None,
     tenants: tuple[core.Tenant, ...] = (),
+    left_out: Mapping[Key, Finding] | None = None,
 ) -> BuiltSnapshot:
     """The snapshot at `now`. `reserved` are the places kept, in fill mode, for jobs that move there once they left;
-    `tenants` are those that the policy names; others that jobs are of stand beside them, with a weight of 1."""
+    `tenants` are those that the policy names; others that jobs are of stand beside them, with a weight of 1.
+    `left_out` are waiting jobs that get no place for now, with the reason."""
     kept = reserved if reserved is not None and mode == "fill" else {}
     wishes = _Wishes(state, now, kept)
     jobs: list[core.Job] = []
-    refused: dict[Key, str] = {}
+    refused: dict[Key, Finding] = {}
     for key in sorted(state.jobs):
+        if left_out and key in left_out and standing(state.jobs[key], now) is Standing.WAITING:
+            refused[key] = left_out[key]
+            continue
         try:
             wish = wishes.of(state.jobs[key])
         except core.FieldError as error:
-            refused[key] = str(error)
+            refused[key] = say(Reason.CANNOT_BE_PLANNED, problem=str(error))
             continue
         if wish is not None:
             jobs.append(wish)

@@ -8,12 +8,13 @@ import pytest
 
 from support.cluster import GI, NOW, allocation, cluster, foreign, job, key, node_object, pod_object, share, worker
 from synergy_api.allocation import Allocation
+from synergy_api.reasons import Reason, say
 from synergy_api.timestamps import format_time
 from synergy_core import model as core
 from synergy_core.answer import Estimate, Late, Plan, Waiting
 from synergy_core.config import Mode
 from synergy_extender.cluster.state import ClusterState
-from synergy_extender.cluster.views import Key, read_pod
+from synergy_extender.cluster.views import read_pod
 from synergy_extender.ledger import AssumedBindings
 from synergy_extender.planning import decide as rules
 from synergy_extender.planning.changes import Kind, StatusChange
@@ -278,7 +279,8 @@ def test_each_waiting_job_hears_its_place_in_line_and_why() -> None:
         job("bad"),
         job("off", spec={"suspend": True}),
     ]
-    refused: dict[Key, str] = {key("bad"): "cpu_millis_min: 4000 is above cpu_millis_max 1000; lower it"}
+    problem = "cpu_millis_min: 4000 is above cpu_millis_max 1000; lower it"
+    refused = {key("bad"): say(Reason.CANNOT_BE_PLANNED, problem=problem)}
     decision = decided(cluster(NODES, jobs), AT_PLAN, plan(waiting=("b", "a")), refused=refused)
     assert queue(decision) == {
         "b": (1, "NoFreeGPU"),
