@@ -13,8 +13,9 @@ from synergy_operator.cluster import Cluster
 from synergy_operator.gang import Member
 from synergy_operator.views import PodView
 
-MARGIN_SECONDS: Final = 60.0
-"""Beyond the library's fence: an extender's watch may be late, and a checkpoint may be on its way to the disk."""
+MARGIN_SECONDS: Final = 120.0
+"""Beyond the library's fence: an extender that has just lost the API server lets workers go on for a minute at most,
+and a checkpoint may be on its way to the disk."""
 
 
 def fenced_at(pod: PodView, cluster: Cluster, fence_seconds: float) -> float | None:
