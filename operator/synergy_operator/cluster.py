@@ -6,6 +6,7 @@ from functools import cached_property
 
 from synergy_api.nodes import Object, is_ready
 from synergy_api.pools import NodeCapacity, node_capacities, read_pools
+from synergy_api.queues import Preemption
 from synergy_api.scheduling_policy import Profiling, SchedulingPolicySpec
 
 
@@ -18,6 +19,8 @@ class Cluster:
     unready: frozenset[str] = frozenset()
     names: frozenset[str] = frozenset()
     profiling: Profiling = field(default_factory=Profiling)
+    max_checkpoint_seconds: int = Preemption().max_checkpoint_seconds
+    """How long a job may take for its checkpoint after its lease, at the most."""
     tenants: tuple[str, ...] = ()
     """Those that the policy names; none where it does not go by tenants."""
 
@@ -46,5 +49,6 @@ def read_cluster(nodes: Iterable[Object], pools: Iterable[Object], policy: Sched
         unready=frozenset(str(node["metadata"]["name"]) for node in listed if not is_ready(node)),
         names=frozenset(str(node["metadata"]["name"]) for node in listed),
         profiling=policy.profiling,
+        max_checkpoint_seconds=policy.preemption.max_checkpoint_seconds,
         tenants=tuple(tenant.name for tenant in policy.tenants) if policy.policy == "hierarchical" else (),
     )
