@@ -188,7 +188,9 @@ class TrainingJobSpec(ApiModel):
         Field(description="Auto lets the plan decide, Consolidate waits for one node, Spread does not mind many."),
     ] = "Auto"
     suspend: Annotated[bool, Field(description="Hold the job: it checkpoints, leaves and is not planned.")] = False
-    backoff_limit: Annotated[int, Field(ge=0, le=1000, description="Failed runs, less those forgiven, after which the job has failed.")] = 3
+    backoff_limit: Annotated[
+        int, Field(ge=0, le=1000, description="Failed runs, less those forgiven, after which the job has failed.")
+    ] = 3
     ttl_seconds_after_finished: Annotated[
         int | None, Field(ge=0, description="The job is deleted this long after it finished; by default never.")
     ] = None

@@ -18,8 +18,8 @@ from synergy_api.timestamps import format_time, parse_time
 from synergy_api.training_job import RunOutcome, ServiceStatus, TrainingJobSpec
 from synergy_operator.actions import Action, ConfirmUnbound, CreatePod, DeletePod, EnsureService, UngatePod
 from synergy_operator.conditions import RESOURCES, no, yes
-from synergy_operator.gang import Member, headless_service, members, worker_pod
 from synergy_operator.forgiveness import forgiven, noted_failure
+from synergy_operator.gang import Member, headless_service, members, worker_pod
 from synergy_operator.half_bound import half_bound, hold_up, ungated_at
 from synergy_operator.hindrance import cannot_start, hindrance, questions
 from synergy_operator.observed import Observed
