@@ -67,7 +67,10 @@ class Executor:
         events: EventDesk,
         clock: Callable[[], float],
         steady: Callable[[], float] = time.monotonic,
+        run_ended: Callable[[str, str], None] | None = None,
     ) -> None:
+        """`run_ended` is told purpose and outcome of each run whose books are closed."""
+        self._run_ended = run_ended or (lambda purpose, outcome: None)
         self._client = client
         self._events = events
         self._jobs = jobs
@@ -149,6 +152,12 @@ class Executor:
             self._jobs.drop(job.key, job.uid)
             raise TryAgain("the job is gone") from error
         self._jobs.keep(read_job(answer))
+        allocation, service = open_allocation(job.status), action.status.service
+        if allocation is not None and service is not None and service.ended_run >= allocation.run:
+            outcome = (
+                service.last.outcome if service.last is not None and service.last.run == allocation.run else "None"
+            )
+            self._run_ended(allocation.purpose, outcome)
 
     async def _ensure_service(self, job: JobView, action: EnsureService) -> None:
         name, manifest = action.manifest["metadata"]["name"], action.manifest

@@ -1,5 +1,6 @@
 """What the API server refused, by job, until its next run or its end. Kept in memory: see `observed.Refusals`."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -25,7 +26,9 @@ class _Trouble:
 class RefusalLog:
     """Refusals of pods, Jobs, Services, the fall of gates and resizes."""
 
-    def __init__(self) -> None:
+    def __init__(self, count: Callable[[str], None] | None = None) -> None:
+        """`count` is told the reason of each refusal."""
+        self._count = count or (lambda reason: None)
         self._by_job: dict[Key, Refusals] = {}
         self._troubles: dict[Key, _Trouble] = {}
 
@@ -40,6 +43,7 @@ class RefusalLog:
         `reason` says which of its objects the API server refused."""
         self._by_job[job] = replace(self.of(job), run=run, message=message, invalid=invalid, reason=reason)
         self._troubles.pop(job, None)
+        self._count(reason.value)
 
     def held_up(self, job: Key, run: int, now: float) -> float:
         """Take note that the API server failed to take something that the run needs, which may pass. Returns for how
@@ -53,6 +57,7 @@ class RefusalLog:
     def refuse_resize(self, job: Key, pod_uid: str, size: RefusedSize) -> None:
         """A pod cannot have a size."""
         old = self.of(job)
+        self._count(Reason.RESIZE_REFUSED.value)
         self._by_job[job] = replace(old, resizes={**old.resizes, pod_uid: size})
 
     def forget(self, job: Key) -> None:

@@ -61,8 +61,8 @@ RUNS: Final[dict[Reason, Entry]] = {
     ),
     Reason.CHECKPOINT_NOT_WRITTEN: Entry(
         _ENDS,
-        "run {run} was killed {seconds} s after its lease had ended and had not written its checkpoint; at least {lost} "
-        "steps are lost, the job goes on from step {kept}",
+        "run {run} was killed {seconds} s after its lease had ended and had not written its checkpoint; at least "
+        "{lost} steps are lost, the job goes on from step {kept}",
         "make the save function of synergy_job.iterate return sooner, let it save more often, or raise "
         "spec.preemption.maxCheckpointSeconds of the SchedulingPolicy",
         "The checkpoint function never returned, or took longer than the job had. It counts as no failure, and the "

@@ -106,8 +106,9 @@ def decide(
     order = ByOrder(drafts.values(), state, assumed, kept)
     unstarted = unstarted_since or {}
     for draft in drafts.values():
-        waits_since = _waits_since(draft, moment, granted_since or {}, state, most_checkpoint_s)
-        _settle(draft, moment, usable, waits_since, unstarted.get(draft.job.key, moment.now), order)
+        room_since = _waits_since(draft, moment, granted_since or {}, state, most_checkpoint_s)
+        waits = _Waits(moment.now - room_since, moment.now - unstarted.get(draft.job.key, moment.now))
+        _settle(draft, moment, usable, waits, order)
     if result is not None:
         if result.mode == "round":
             kept = {}
@@ -157,9 +158,14 @@ def _told_to_leave_by(pod: PodView, state: ClusterState, most_checkpoint_s: floa
     return parse_time(allocation.lease_until) + leave_seconds(job.spec, job.status, most_checkpoint_s)
 
 
-def _settle(
-    draft: Draft, moment: Moment, usable: set[str], since: float, unstarted_since: float, order: ByOrder
-) -> None:
+class _Waits(NamedTuple):
+    """For how many seconds a run has waited for its room, and for its first bound pod."""
+
+    for_room_s: float
+    for_pods_s: float
+
+
+def _settle(draft: Draft, moment: Moment, usable: set[str], waits: _Waits, order: ByOrder) -> None:
     """What follows from the hand-shake alone: ended runs are released, those that can or shall not start give back."""
     allocation, job = draft.allocation, draft.job
     if allocation is None:
@@ -177,9 +183,9 @@ def _settle(
         reason = NODE_UNUSABLE
     elif not allocation.admitted and order.partners(job.key, allocation) is Coming.NEVER:
         reason = PARTNERS_GONE
-    elif not allocation.admitted and moment.now - since > NOT_ADMITTED_SECONDS:
+    elif not allocation.admitted and waits.for_room_s > NOT_ADMITTED_SECONDS:
         reason = ROOM_NOT_FREED
-    elif allocation.admitted and moment.now - unstarted_since > NOT_STARTED_SECONDS:
+    elif allocation.admitted and waits.for_pods_s > NOT_STARTED_SECONDS:
         finding = say(Reason.PODS_NOT_STARTED, run=allocation.run, seconds=round(NOT_STARTED_SECONDS))
         reason = f"{finding.reason.value}: {finding.message}"  # the operator reads it: the next try waits
     if reason:
