@@ -4,7 +4,7 @@ from typing import Final
 
 _FIRST_SECONDS: Final = 10.0
 _MOST_SECONDS: Final = 300.0
-_MOST_REFUSED_SECONDS: Final = 1800.0
+_MOST_REFUSED_SECONDS: Final = 600.0
 _EVICTED_SECONDS: Final = 10.0
 
 
@@ -14,7 +14,7 @@ def backoff_seconds(failures: int) -> float:
 
 
 def refused_seconds(refusals: int) -> float:
-    """Wait after the given number of refused runs in a row (at least 1): 10 s, doubled by each, 30 min at the most.
+    """Wait after the given number of refused runs in a row (at least 1): 10 s, doubled by each, 10 min at the most.
 
     A job that attains no service is first under LAS and displaces others for each try. Tries must become rare.
     """

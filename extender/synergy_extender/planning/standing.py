@@ -10,8 +10,8 @@ from synergy_core.model import FieldError
 from synergy_extender.cluster.views import JobView
 
 _NO_SERVICE = ServiceStatus()
-LONGEST_BACKOFF_S = 3600.0
-"""A retryAt that is further away was written by a clock that was wrong, and does not hold: waits are 30 min at most."""
+LONGEST_BACKOFF_S = 1200.0
+"""A retryAt that is further away was written by a clock that was wrong, and does not hold: waits are 10 min at most."""
 
 
 class Standing(StrEnum):

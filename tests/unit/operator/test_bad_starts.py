@@ -125,7 +125,7 @@ def test_a_run_that_is_refused_again_and_again_is_tried_more_and_more_rarely(
         assert world.reason("Running") == reason
         waits.append(round(wait_of(world)))
         world.wait(waits[-1])
-    assert waits == [10, 20, 40, 80, 160, 320, 640, 1280, 1800, 1800]
+    assert waits == [10, 20, 40, 80, 160, 320, 600, 600, 600, 600]
     assert world.status.service is not None
     assert (world.status.service.failures, world.status.service.refusals) == (0, 10)
     assert world.status.phase == "Queued"
