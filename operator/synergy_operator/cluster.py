@@ -7,6 +7,7 @@ from typing import Final
 
 from synergy_api.nodes import Object, is_ready
 from synergy_api.pools import NodeCapacity, node_capacities, read_pools
+from synergy_api.queues import Preemption
 from synergy_api.scheduling_policy import Profiling, SchedulingPolicySpec
 
 
@@ -21,6 +22,8 @@ class Cluster:
     profiling: Profiling = field(default_factory=Profiling)
     out_of_service: frozenset[str] = frozenset()
     """Nodes of which an administrator says that nothing runs there (taint node.kubernetes.io/out-of-service)."""
+    max_checkpoint_seconds: int = Preemption().max_checkpoint_seconds
+    """How long a job may take for its checkpoint after its lease, at the most."""
     tenants: tuple[str, ...] = ()
     """Those that the policy names; none where it does not go by tenants."""
 
@@ -62,5 +65,6 @@ def read_cluster(nodes: Iterable[Object], pools: Iterable[Object], policy: Sched
         names=frozenset(str(node["metadata"]["name"]) for node in listed),
         out_of_service=frozenset(str(node["metadata"]["name"]) for node in listed if _is_out_of_service(node)),
         profiling=policy.profiling,
+        max_checkpoint_seconds=policy.preemption.max_checkpoint_seconds,
         tenants=tuple(tenant.name for tenant in policy.tenants) if policy.policy == "hierarchical" else (),
     )

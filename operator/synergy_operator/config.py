@@ -33,6 +33,7 @@ class Environment:
     log_level: str = "INFO"
     health_port: int = 8080
     fence_seconds: int = FENCE_SECONDS
+    metrics_port: int = 8081
     _cached: tuple[float, Settings] | None = field(default=None, repr=False)
 
     def settings(self) -> Settings:
@@ -51,9 +52,6 @@ def read_environment(environ: Mapping[str, str]) -> Environment:
     missing = [name for name in required if not environ.get(name)]
     if missing:
         raise ValueError(f"set {', '.join(missing)} in the environment")
-    port = environ.get("SYNERGY_HEALTH_PORT", "8080")
-    if not port.isdecimal() or not 0 < int(port) < 65536:
-        raise ValueError(f"SYNERGY_HEALTH_PORT: {port!r} is not a port number")
     fence = environ.get("SYNERGY_FENCE_SECONDS") or str(FENCE_SECONDS)
     if not fence.isdecimal() or not LEAST_FENCE_SECONDS <= int(fence) <= MOST_FENCE_SECONDS:
         known = f"a whole number of seconds from {LEAST_FENCE_SECONDS} to {MOST_FENCE_SECONDS}"
@@ -64,6 +62,14 @@ def read_environment(environ: Mapping[str, str]) -> Environment:
         ca_file=Path(environ["SYNERGY_CA_FILE"]),
         priority_class=environ.get("SYNERGY_PRIORITY_CLASS", ""),
         log_level=environ.get("SYNERGY_LOG_LEVEL", "INFO").upper(),
-        health_port=int(port),
         fence_seconds=int(fence),
+        health_port=_port(environ, "SYNERGY_HEALTH_PORT", "8080", least=1),
+        metrics_port=_port(environ, "SYNERGY_METRICS_PORT", "8081", least=0),
     )
+
+
+def _port(environ: Mapping[str, str], name: str, default: str, *, least: int) -> int:
+    port = environ.get(name, default)
+    if not port.isdecimal() or not least <= int(port) < 65536:
+        raise ValueError(f"{name}: {port!r} is not a port number")
+    return int(port)
