@@ -53,8 +53,8 @@ MESSAGES: Final[dict[Reason, str]] = {
     Reason.PROFILE_SHARE_USED: "profile runs already hold their share of the cluster's GPUs. It is measured when one "
     "of them ends; a higher share for profile runs brings it in earlier.",
     Reason.QUOTA_FULL: "the quota {quota} allows {hard} of {resource} and has {left} left, and it needs {need}. It "
-    "runs when enough is given back or the quota is raised; fewer GPUs, or a lower resources.max for CPU and memory, bring "
-    "it in earlier.",
+    "runs when enough is given back or the quota is raised; fewer GPUs, or a lower resources.max for CPU and memory, "
+    "bring it in earlier.",
     Reason.NO_SUCH_GPU_TYPE: "no node has a GPU of an allowed type ({types}). Allow a type that the cluster has, or "
     "add such nodes.",
     Reason.NO_ALLOWED_NODE: "no node that may take new jobs is open to it: all are cordoned, excluded by its own node "
