@@ -40,6 +40,7 @@ def admit(
     pods: PodIndex,
     assumed: AssumedBindings,
     order: Order,
+    *,
     quotas: Quotas = _NoQuotas(),  # noqa: B008 - it has no state
 ) -> None:
     """Admit granted runs and promote planned growth, each whole or not at all, oldest job first.

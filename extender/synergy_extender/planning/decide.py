@@ -102,7 +102,7 @@ def decide(
     if result is not None:
         if result.mode == "round":
             kept = {}
-        _follow(drafts, moment, result, state, kept, quotas)
+        _follow(drafts, moment, result, state, kept, quotas=quotas)
     for draft in drafts.values():
         if draft.granted is not None and open_run(draft.job) is not None:
             renewed = places.renew(draft.granted, moment.rounds, moment.round_index)
@@ -111,7 +111,7 @@ def decide(
     for draft in drafts.values():
         _keep_to_what_is_possible(draft)
     tell_seen(drafts.values(), state)
-    admit(drafts.values(), ledger, state.pods, assumed, ByOrder(drafts.values(), state, assumed, kept), quotas)
+    admit(drafts.values(), ledger, state.pods, assumed, ByOrder(drafts.values(), state, assumed, kept), quotas=quotas)
     _tell_queue(drafts, moment.now, result)
     _tell_late(drafts, moment.now, result)
     _tell_estimates(drafts, moment.now, result)
@@ -164,6 +164,7 @@ def _follow(
     result: PlanResult,
     state: ClusterState,
     kept: dict[Key, core.Allocation],
+    *,
     quotas: FreeQuotas,
 ) -> None:
     """Do what the plan says for every job that still stands as the plan assumed.
