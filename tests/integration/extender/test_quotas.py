@@ -11,7 +11,7 @@ import pytest
 import pytest_asyncio
 
 import synergy_devcluster
-from support.extender_world import Replica
+from support.extender_world import TOLERATIONS, Replica
 from support.operator_stage import Stage, running_operator, template
 from support.waiting import eventually
 from synergy_api.timestamps import parse_time
@@ -63,12 +63,18 @@ class Namespace(Stage):
     async def runs(self, name: str) -> Json:
         """The job's status once its workers run."""
 
+        status: Json = {}
+
         async def there() -> Json | None:
-            status = await self.status(name)
+            status.clear()
+            status.update(await self.status(name))
             running = status.get("phase") == "Running" and (status.get("service") or {}).get("runningSince")
             return status if running else None
 
-        return await eventually(there, seconds=60, what=f"{name} to run", every=0.05)
+        try:
+            return await eventually(there, seconds=40, what=f"{name} to run", every=0.05)
+        except AssertionError as error:
+            raise AssertionError(f"{error}; its status: {status}") from None
 
     async def renewed(self, name: str, times: int) -> None:
         """Wait until so many rounds have kept the job where it is."""
@@ -80,10 +86,11 @@ class Namespace(Stage):
         await eventually(later, seconds=10 + 10 * times, what=f"{name} to be renewed {times} times", every=0.1)
 
 
-def on_node(**more: Any) -> Json:
+def on_node() -> Json:
     """A template that admits one fake node."""
-    made = template(run_seconds=3600)
-    made["spec"] |= {"nodeSelector": {"kubernetes.io/hostname": NODE}, "terminationGracePeriodSeconds": 0, **more}
+    made = template(run_seconds="3600")
+    place = {"nodeSelector": {"kubernetes.io/hostname": NODE}, "tolerations": TOLERATIONS}
+    made["spec"] |= {**place, "terminationGracePeriodSeconds": 0}
     return made
 
 

@@ -82,7 +82,8 @@ def test_all_scopes_of_a_quota_must_match() -> None:
         scopes=["NotTerminating"],
         scopeSelector={"matchExpressions": [{"scopeName": "PriorityClass", "operator": "In", "values": ["high"]}]},
     )
-    assert both.counts(NAMED, "") and not both.counts(replace(NAMED, terminating=True), "")
+    assert both.counts(NAMED, "")
+    assert not both.counts(replace(NAMED, terminating=True), "")
     assert not both.counts(PLAIN, "")
 
 
