@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from hypothesis import strategies as st
 
+from synergy_core.answer import Plan
 from synergy_core.model import Allocation, Job, Node, Quota, QuotaDraw, QuotaLimit, Snapshot
 
 GIB = 2**30
@@ -86,5 +87,28 @@ def _amount(job: Job, one: QuotaDraw, limit: QuotaLimit, allocation: Allocation,
         if limit.counts in ("cpu_millis", "memory_bytes"):
             amount += getattr(share, limit.counts)
         elif node is not None and limit.counts == node.counted_as:
-            amount += share.gpus * node.devices_per_gpu
+            amount += _devices(share.gpus, allocation, node)
     return amount + pods * one.per_pod.get(limit.resource, 0)
+
+
+def keeps_quotas(snapshot: Snapshot, result: Plan) -> None:
+    """No quota is exceeded, but by those who stay where they run, and then nobody gets more than they held."""
+    now = taken(snapshot, result.allocations)
+    stays = [job.running for job in snapshot.jobs if job.running is not None and _stays(job, result)]
+    before = taken(snapshot, [allocation for allocation in stays if allocation is not None])
+    for quota in snapshot.quotas:
+        for limit in quota.limits:
+            name = quota.name, limit.resource
+            room = max(limit.hard - limit.used, before.get(name, 0))
+            assert now.get(name, 0) <= room, (name, now.get(name, 0), room)
+
+
+def _stays(job: Job, result: Plan) -> bool:
+    return job.name in {a.job for a in result.allocations} and job.name not in result.preempted
+
+
+def _devices(gpus: int, allocation: Allocation, node: Node) -> int:
+    """The jobs of one GPU ask for all its devices between them: the first by name for what the others leave."""
+    if not allocation.partners:
+        return gpus * node.devices_per_gpu
+    return 1 if allocation.job > min(allocation.partners) else node.devices_per_gpu - len(allocation.partners)

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from support import planning, promises
-from support.quotas import draw_on, gpu_quota, taken, with_quotas
+from support.quotas import draw_on, gpu_quota, keeps_quotas, with_quotas
 from support.snapshots import configs, snapshots
 from synergy_core.answer import Plan
 from synergy_core.config import PlanConfig
@@ -24,22 +24,6 @@ LAS = PlanConfig(policy="las", mechanism="tune")
 
 def waits(result: Plan) -> dict[str, str]:
     return {one.job: one.reason for one in result.waiting}
-
-
-def keeps_quotas(snapshot: Snapshot, result: Plan) -> None:
-    """No quota is exceeded, but by those who stay where they run, and then nobody gets more than they held."""
-    now = taken(snapshot, result.allocations)
-    stays = [job.running for job in snapshot.jobs if job.running is not None and _stays(job, result)]
-    before = taken(snapshot, [allocation for allocation in stays if allocation is not None])
-    for quota in snapshot.quotas:
-        for limit in quota.limits:
-            name = quota.name, limit.resource
-            room = max(limit.hard - limit.used, before.get(name, 0))
-            assert now.get(name, 0) <= room, (name, now.get(name, 0), room)
-
-
-def _stays(job: Job, result: Plan) -> bool:
-    return job.name in {a.job for a in result.allocations} and job.name not in result.preempted
 
 
 @often
