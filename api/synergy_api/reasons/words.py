@@ -135,6 +135,7 @@ class Reason(StrEnum):
     PRICE_MISSING = "PriceMissing"
     POLICY_IGNORED = "Ignored"
     POLICY_MISSING = "PolicyMissing"
+    OLDER_SCHEMA = "OlderSchema"
 
     PROFILE_USED = "Used"
     INVALID_PROFILE = "InvalidProfile"
