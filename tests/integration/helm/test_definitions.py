@@ -1,4 +1,4 @@
-"""The chart's Job for definitions and the default policy on a real API server, with the rights that the chart gives it."""
+"""The Job for definitions and the default policy on a real API server, with the rights that the chart gives it."""
 
 import copy
 from collections.abc import AsyncIterator
@@ -160,8 +160,9 @@ async def test_the_chart_renders_the_same_with_and_without_a_cluster(
     await eventually(stands, seconds=10, what="the policy")
     version = yaml.safe_load(await run_program(devcluster, "kubectl", "version", "-o", "json"))
     chart = str(repository / "helm" / "kube-synergy")
-    common = ("helm", "template", "kube-synergy", chart, "--namespace=somewhere")
-    outside = await run_program(devcluster, *common, f"--kube-version={version['serverVersion']['gitVersion']}")
+    known = f"--kube-version={version['serverVersion']['gitVersion']}"
+    common = ("helm", "template", "kube-synergy", chart, "--namespace=somewhere", known)
+    outside = await run_program(devcluster, *common)
     inside = await run_program(devcluster, *common, "--dry-run=server")
     assert outside == inside
     kinds = [item["kind"] for item in yaml.safe_load_all(inside) if item]

@@ -27,11 +27,11 @@ async def test_a_job_starts_under_an_older_definition_and_its_status_is_whole_af
     async with without_fields(kube, repository, "trainingjobs", path):
         await logged(f"trainingjobs.kube-synergy.dev: {FIELD}; upgrade it with")
         await stage.submit()
-        job = await stage.phase("Queued")
-        assert not [item for item in job["status"]["conditions"] if "observedGeneration" in item]
+        status = await stage.phase("Queued")
+        assert not [item for item in status["conditions"] if "observedGeneration" in item]
         await stage.grant((NODES[0], 1, 1000, 8))
         await eventually(stage.pods, seconds=20, what="the worker's pod", every=0.1)
     await logged("declare every field that the operator writes")
     await stage.submit("later")
-    job = await stage.phase("Queued", name="later")
-    assert all("observedGeneration" in item for item in job["status"]["conditions"])
+    status = await stage.phase("Queued", name="later")
+    assert all("observedGeneration" in item for item in status["conditions"])
