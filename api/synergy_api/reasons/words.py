@@ -10,6 +10,7 @@ class Reason(StrEnum):
     TENANT_NOT_NAMED = "TenantNotNamed"
     FIELDS_OVERRIDDEN = "FieldsOverridden"
     INVALID_SPEC = "InvalidSpec"
+    SPEC_TOO_LARGE = "SpecTooLarge"
     NO_CONTAINER = "NoContainer"
     NO_IMAGE = "NoImage"
     NO_COMMAND = "NoCommand"
