@@ -10,6 +10,7 @@ class Reason(StrEnum):
     TENANT_NOT_NAMED = "TenantNotNamed"
     FIELDS_OVERRIDDEN = "FieldsOverridden"
     INVALID_SPEC = "InvalidSpec"
+    SPEC_TOO_LARGE = "SpecTooLarge"
     NO_CONTAINER = "NoContainer"
     NO_IMAGE = "NoImage"
     NO_COMMAND = "NoCommand"
@@ -140,6 +141,7 @@ class Reason(StrEnum):
     PRICE_MISSING = "PriceMissing"
     POLICY_IGNORED = "Ignored"
     POLICY_MISSING = "PolicyMissing"
+    OLDER_SCHEMA = "OlderSchema"
 
     PROFILE_USED = "Used"
     INVALID_PROFILE = "InvalidProfile"
