@@ -48,7 +48,7 @@ def plan(snapshot: Snapshot, config: PlanConfig, memory: Memory | None = None) -
     memory.begin(nodes, config.demand_tolerance, PackRules.of(config))
     pools = memory.pools
     memory.speeds.begin(snapshot.jobs, pools, config.estimate)
-    quotas = Quotas(snapshot.quotas)
+    quotas = Quotas(snapshot.quotas, snapshot.jobs)
     shut_out = _shut_out(snapshot, quotas, memory)
     everyone = snapshot.jobs
     if shut_out:  # for all others they might as well not be there
