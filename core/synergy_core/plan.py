@@ -109,9 +109,10 @@ def _shut_out(snapshot: Snapshot, quotas: Quotas, memory: Memory) -> dict[str, W
     for job in snapshot.jobs if snapshot.quotas else ():
         if job.running is not None or not job.quotas:
             continue
-        contender, ledger = memory.contender(job), QuotaLedger(quotas)
+        contender = memory.contender(job)
         if not quotas.shut_out(contender, memory.pools):
             continue
+        ledger = QuotaLedger(quotas)
         allowed = next(pool for pool in memory.pools if contender.may_use(pool))
         ledger.note_full(contender, quotas.least_of_newcomer(contender, allowed))
         reason = never(contender, memory.pools) or Reason.QUOTA_FULL

@@ -26,7 +26,7 @@ _OF_VECTOR: Final[Mapping[str, int]] = {"cpu_millis": 0, "memory_bytes": 1}
 
 
 class Quotas:
-    """The quotas of a snapshot, one limit after the other. Never changed. `jobs` are all that could draw on them."""
+    """The quotas of a snapshot, one limit after the other, for one plan. `jobs` are all that could draw on them."""
 
     def __init__(self, quotas: Sequence[Quota] = (), jobs: Iterable[Job] = ()) -> None:
         self.limits: list[tuple[str, QuotaLimit]] = [(quota.name, limit) for quota in quotas for limit in quota.limits]
@@ -34,6 +34,7 @@ class Quotas:
         self._of: dict[str, list[int]] = {quota.name: [] for quota in quotas}
         for index, (name, _) in enumerate(self.limits):
             self._of[name].append(index)
+        self._least: dict[tuple[str, str], Use] = {}
         self._wide = self._find_wide(jobs) if quotas else frozenset()
 
     def _find_wide(self, jobs: Iterable[Job]) -> frozenset[int]:
@@ -90,7 +91,12 @@ class Quotas:
 
     def least_of_newcomer(self, contender: Contender, pool: Pool) -> Use:
         """The same with as few pods as can be."""
-        return self.of_newcomer(contender, pool, fewest_pods(contender.job))
+        if not contender.job.quotas or not self.limits:
+            return _NOTHING
+        key = contender.name, pool.gpu_type
+        if key not in self._least:
+            self._least[key] = self.of_newcomer(contender, pool, fewest_pods(contender.job))
+        return self._least[key]
 
     def pods_matter(self, job: Job) -> bool:
         """Whether a limit that could run out counts the job's pods, and how many these are hangs on its nodes."""
@@ -106,6 +112,8 @@ class Quotas:
         """The same with the pods that it has in this place."""
         if not contender.job.quotas:
             return _NOTHING
+        if not contender.pods_matter:
+            return self.least_of_newcomer(contender, pool)
         return self.of_newcomer(contender, pool, _pods(contender.job, [gpus for _, gpus in seats]))
 
     def shut_out(self, contender: Contender, pools: Sequence[Pool]) -> bool:
