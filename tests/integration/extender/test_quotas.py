@@ -205,13 +205,14 @@ async def test_a_job_grows_as_far_as_a_quota_of_cpu_goes_and_no_resize_is_refuse
     await red.quota("cpu", {"limits.cpu": "17"})
     hungry = {"mode": "Provided", "matrices": [matrix(V100, {12_000: 1.0, 24_000: 2.0}, 4 * GIB)]}
     await red.wants_four("hungry", profile=hungry)
-    status = await red.runs("hungry")
+    await red.runs("hungry")
 
     async def grown() -> bool:
         quota = await red.kube.get(RESOURCE_QUOTAS, "cpu", red.namespace)
         return float(quota["status"]["used"]["limits.cpu"].removesuffix("m")) in (17, 17_000)
 
     await eventually(grown, seconds=20, what="its workers to have what the quota allows", every=0.1)
+    status = await red.status("hungry")
     assert undisturbed(status)
     assert status.get("sizeLimits") is None
     assert status["allocation"]["workers"][0]["cpuMillis"] == 17_000
