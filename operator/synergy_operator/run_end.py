@@ -76,6 +76,13 @@ def close(
     )
 
 
+def not_before(books: ServiceStatus, moment: float) -> ServiceStatus:
+    """The same, with no run before `moment` (Unix seconds)."""
+    if books.retry_at is not None and parse_time(books.retry_at) >= moment:
+        return books
+    return books.model_copy(update={"retry_at": format_time(moment)})
+
+
 def _refusals(service: ServiceStatus, outcome: RunOutcome, ran: bool) -> int:
     """Refused again by what no plan sees, such as a quota: each such run holds GPUs for nothing for a while."""
     if outcome.outcome == "Evicted" and reason_of(outcome).reason in _REFUSED:

@@ -18,6 +18,7 @@ from synergy_api.timestamps import format_time, parse_time
 from synergy_api.training_job import RunOutcome, ServiceStatus, TrainingJobSpec
 from synergy_operator.actions import Action, ConfirmUnbound, CreatePod, DeletePod, EnsureService, UngatePod
 from synergy_operator.conditions import RESOURCES, no, yes
+from synergy_operator.fencing import fenced_at, unseen_until, waiting_for
 from synergy_operator.forgiveness import forgiven, noted_failure
 from synergy_operator.gang import Member, headless_service, members, worker_pod
 from synergy_operator.half_bound import half_bound, hold_up, ungated_at
@@ -25,7 +26,7 @@ from synergy_operator.hindrance import cannot_start, hindrance, questions
 from synergy_operator.observed import Observed
 from synergy_operator.partner_failure import judged
 from synergy_operator.resize import Resizing, resizes
-from synergy_operator.run_end import close, ended_at, started_at
+from synergy_operator.run_end import close, ended_at, not_before, started_at
 from synergy_operator.run_outcome import killed_before_its_checkpoint, natural_end, outcome_at_step, straggler_wait
 from synergy_operator.run_step import RunStep, decided, finding_of, reason_of, reason_text, sooner
 from synergy_operator.share import too_small
@@ -256,6 +257,7 @@ def _end(run: _Run, outcome: str, finding: Finding) -> RunStep:
 def _take_down(run: _Run, outcome: RunOutcome) -> RunStep:
     """The run is to end so: close its books once no pod of it holds anything, else record it and delete those pods."""
     outcome = _as_it_turned_out(run, outcome_at_step(outcome, (*run.pods, *run.departed)))
+    observed, fence_s = run.observed, run.observed.settings.fence_seconds
     running = no(reason_of(outcome))
     holding = [pod for pod in run.pods if not pod.terminal]
     ending = [pod for pod in holding if _ends_by_itself(pod, run.now)]
@@ -265,11 +267,26 @@ def _take_down(run: _Run, outcome: RunOutcome) -> RunStep:
         service = forgiven(run.service, run.number, told, ended)
         books = close(service, run.allocation, outcome, ended=ended, gpus=run.spec.gpus, now=run.now)
         books = noted_failure(books, outcome, told)
+        unseen = _unseen_until(run)
+        if unseen is not None:
+            books = not_before(books, unseen)
         return RunStep("Closed", books, running, started=run.service.running_since)
     books = run.service.model_copy(update={"last": outcome})
-    deletions, wait = deletions_of((pod for pod in holding if pod not in ending), run.observed, run.now)
+    deletions, wait = deletions_of(
+        (pod for pod in holding if pod not in ending), observed, run.now, fence_seconds=fence_s
+    )
+    unfenced = waiting_for(holding, observed.cluster, fence_s, run.now)
+    running = running if unfenced is None else no(unfenced)
     again = sooner(wait, ENDING_SECONDS if ending else None)
     return RunStep("Leaving", books, running, after=deletions, look_again_in=again)
+
+
+def _unseen_until(run: _Run) -> float | None:
+    """Until when the next run must not start because a worker of this one may still train where nobody sees it."""
+    if run.service.run < run.number:
+        return None  # none of its workers ever started
+    known, settings = (*run.departed, *run.pods), run.observed.settings
+    return unseen_until(run.gang, known, run.observed.cluster, settings.fence_seconds, run.now)
 
 
 def _as_it_turned_out(run: _Run, outcome: RunOutcome) -> RunOutcome:
@@ -288,16 +305,20 @@ def _ends_by_itself(pod: PodView, now: float) -> bool:
     return ended is not None and pod.deleting_until is None and now < ended + ENDING_SECONDS
 
 
-def deletions_of(pods: Iterable[PodView], observed: Observed, now: float) -> tuple[tuple[DeletePod, ...], float | None]:
+def deletions_of(
+    pods: Iterable[PodView], observed: Observed, now: float, *, fence_seconds: float | None = None
+) -> tuple[tuple[DeletePod, ...], float | None]:
     """What deletes the pods, and when to look again. A pod on a lost node, whose kubelet cannot confirm its end, is
-    deleted for good once its grace period is long over."""
+    deleted for good once its grace period is long over, and not before it is fenced where `fence_seconds` is given: it
+    may write checkpoints then."""
     deletions: list[DeletePod] = []
     waits: list[float] = []
     for pod in pods:
         if pod.deleting_until is None:
             deletions.append(DeletePod(pod.name, pod.uid))
         elif pod.node and observed.cluster.lost(pod.node):
-            wait = pod.deleting_until + FORCE_SECONDS - now
+            fence = fenced_at(pod, observed.cluster, fence_seconds) if fence_seconds is not None else None
+            wait = max(pod.deleting_until + FORCE_SECONDS, fence or 0.0) - now
             if wait <= 0:
                 deletions.append(DeletePod(pod.name, pod.uid, grace_seconds=0))
             else:

@@ -173,8 +173,8 @@ async def _goes_wrong(stage: Stage, name: str, bad: Bad) -> None:
 
 
 async def _never_saves(stage: Stage) -> None:
-    """A job that is held and whose checkpoint function does not return: the run is killed and has lost steps. It was
-    told to leave, so it has not failed."""
+    """A job that is held and whose checkpoint function does not return: the run is killed and has lost steps. It has
+    not failed, since it was told to leave."""
     await stage.submit("never-saves", STUCK, steps=100_000)
     await stage.until("never-saves", lambda s: (s.get("progress") or {}).get("run") == 1, "to report")
     await stage.kube.merge_patch(TRAINING_JOBS, "never-saves", {"spec": {"suspend": True}}, stage.namespace)

@@ -99,6 +99,16 @@ RUNS: Final[dict[Reason, Entry]] = {
         "15 minutes.",
         "Warning",
     ),
+    Reason.NODE_NOT_FENCED: Entry(
+        (Place.RUNNING,),
+        "run {run}: node {node} does not report, and worker {rank} may still train and write checkpoints there. The "
+        "next run starts at {until}, or as soon as the node reports, is deleted, or has the taint "
+        "node.kubernetes.io/out-of-service",
+        "where you know that the machine is off, add that taint to the node, or delete the Node",
+        "Two runs that write one checkpoint would destroy it. The operator waits until the old worker has surely "
+        "stopped writing.",
+        "Warning",
+    ),
     Reason.WORKER_LOST: Entry(
         _ENDS,
         "run {run}: worker {rank} was lost ({problem}); the job is queued again",

@@ -73,6 +73,7 @@ class Reason(StrEnum):
     CHECKPOINT_FAILED = "CheckpointFailed"
     OUT_OF_MEMORY = "OutOfMemory"
     WORKER_NOT_STARTED = "WorkerNotStarted"
+    NODE_NOT_FENCED = "NodeNotFenced"
     WORKER_LOST = "WorkerLost"
     PARTNER_FAILED = "PartnerFailed"
     WORKER_REFUSED = "WorkerRefused"

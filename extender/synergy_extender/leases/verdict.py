@@ -27,12 +27,17 @@ class Verdict:
 
 
 def verdict(status: TrainingJobStatus, pod: PodView, now: float, rounds: Rounds) -> Verdict:
-    """What the pod of `pod.member.run` shall do. A pod of a run that is over, or of none, leaves at once."""
+    """What the pod of `pod.member.run` shall do. A pod of a run that is over, or of none, leaves at once.
+
+    So does one that was told to go: its node may be cut off from the API server, and the next run counts on its leaving
+    (decision 27)."""
     allocation = status.allocation
     run = pod.member.run if pod.member is not None else 0
     ended = status.service.ended_run if status.service is not None else 0
     if allocation is None or allocation.run != run or allocation.state == "Released" or ended >= run:
         return _leave(0.0, *_share(pod, None))
+    if pod.leaves_by is not None:
+        return _leave(0.0, *_share(pod, allocation))
     remaining = max(0.0, parse_time(allocation.lease_until) - now) if allocation.lease_until is not None else 0.0
     if allocation.state == "Revoked":
         return _leave(remaining, *_share(pod, allocation), early_s=_save_seconds(status))
