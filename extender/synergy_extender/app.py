@@ -40,7 +40,7 @@ class Extender:
     def __init__(self, settings: Settings, client: KubeClient) -> None:
         clock = SteadyClock()
         self.metrics = Metrics()
-        self.cache = ClusterCache(client, self._notify)
+        self.cache = ClusterCache(client, self._notify, settings.priority_class)
         identity = f"{settings.pod_name}_{os.urandom(4).hex()}"
         place = (settings.pod_namespace, LEASE_NAME)
         self.election = LeaderElection(client, place, identity, settings.leader, on_change=self._lead_changed)

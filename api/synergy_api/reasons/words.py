@@ -108,6 +108,7 @@ class Reason(StrEnum):
     WOULD_BE_SPREAD = "WouldBeSpread"
     KEPT_FREE = "KeptForAPromotedJob"
     NO_FREE_CPU_OR_MEMORY = "NoFreeCPUOrMemory"
+    QUOTA_FULL = "QuotaFull"
     NOT_WORTH_ITS_PRICE = "NotWorthItsPrice"
     PROFILE_SHARE_USED = "ProfileShareUsed"
     NO_SUCH_GPU_TYPE = "NoSuchGPUType"

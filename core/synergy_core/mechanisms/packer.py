@@ -13,6 +13,7 @@ from synergy_core.mechanisms.demotion import demote
 from synergy_core.mechanisms.statement import Packing, shares_of
 from synergy_core.placement import Rooms, Seats, nodes_needed
 from synergy_core.pool import Booking, Pool
+from synergy_core.quotas import pods_vary
 from synergy_core.resources import Vector, times
 from synergy_core.rounds import PoolSelection
 
@@ -46,7 +47,11 @@ class Packer:
     def pack(self, mode: Mode) -> Packing:
         """Seat everyone: those whose nodes are given, then those who may go anywhere."""
         chosen = self._selection
-        bound = {contender: seats for contender, seats in chosen.seated.items() if contender.on(self._pool).hard}
+        bound = {
+            contender: seats
+            for contender, seats in chosen.seated.items()
+            if contender.on(self._pool).hard or pods_vary(contender.job)
+        }
         loose = {contender: seats for contender, seats in chosen.seated.items() if contender not in bound}
         for contender in chosen.staying:
             if mode == "fill" or contender.is_profile_run or contender in chosen.pinned:
@@ -94,7 +99,7 @@ class Packer:
         nodes = tuple(node for node, _ in seats)
         wish = self._demands.wish(contender, self._pool)
         least = self._demands.least(contender, self._pool, nodes)
-        if wish is not None and self._packing.affords(seats, wish):
+        if wish is not None and self._packing.affords(seats, wish) and self._packing.may_have(contender, seats, wish):
             self._packing.seat(contender, shares_of(seats, wish), shares_of(seats, least))
             return True
         if self._packing.affords(seats, least) or demote(self._packing, seats, least):
