@@ -48,7 +48,7 @@ def plan(snapshot: Snapshot, config: PlanConfig, memory: Memory | None = None) -
     memory.begin(nodes, config.demand_tolerance, PackRules.of(config))
     pools = memory.pools
     memory.speeds.begin(snapshot.jobs, pools, config.estimate)
-    quotas = Quotas(snapshot.quotas)
+    quotas = Quotas(snapshot.quotas, snapshot.jobs)
     shut_out = _shut_out(snapshot, quotas, memory)
     everyone = snapshot.jobs
     if shut_out:  # for all others they might as well not be there
@@ -109,9 +109,10 @@ def _shut_out(snapshot: Snapshot, quotas: Quotas, memory: Memory) -> dict[str, W
     for job in snapshot.jobs if snapshot.quotas else ():
         if job.running is not None or not job.quotas:
             continue
-        contender, ledger = memory.contender(job), QuotaLedger(quotas)
+        contender = memory.contender(job)
         if not quotas.shut_out(contender, memory.pools):
             continue
+        ledger = QuotaLedger(quotas)
         allowed = next(pool for pool in memory.pools if contender.may_use(pool))
         ledger.note_full(contender, quotas.least_of_newcomer(contender, allowed))
         reason = never(contender, memory.pools) or Reason.QUOTA_FULL

@@ -26,14 +26,30 @@ _OF_VECTOR: Final[Mapping[str, int]] = {"cpu_millis": 0, "memory_bytes": 1}
 
 
 class Quotas:
-    """The quotas of a snapshot, one limit after the other. Never changed."""
+    """The quotas of a snapshot, one limit after the other, for one plan. `jobs` are all that could draw on them."""
 
-    def __init__(self, quotas: Sequence[Quota] = ()) -> None:
+    def __init__(self, quotas: Sequence[Quota] = (), jobs: Iterable[Job] = ()) -> None:
         self.limits: list[tuple[str, QuotaLimit]] = [(quota.name, limit) for quota in quotas for limit in quota.limits]
         self.room = [limit.hard - limit.used for _, limit in self.limits]
         self._of: dict[str, list[int]] = {quota.name: [] for quota in quotas}
         for index, (name, _) in enumerate(self.limits):
             self._of[name].append(index)
+        self._least: dict[tuple[str, str], Use] = {}
+        self._wide = self._find_wide(jobs) if quotas else frozenset()
+
+    def _find_wide(self, jobs: Iterable[Job]) -> frozenset[int]:
+        """The limits of objects that have room for all jobs at once, however many pods each comes to have."""
+        most = [0] * len(self.limits)
+        for job in jobs:
+            for draw in job.quotas:
+                for index in self._of[draw.quota]:
+                    resource = self.limits[index][1].resource
+                    most[index] += draw.once.get(resource, 0) + draw.per_pod.get(resource, 0) * job.gpus
+        return frozenset(
+            index
+            for index, (_, limit) in enumerate(self.limits)
+            if limit.counts == "objects" and most[index] <= self.room[index]
+        )
 
     def limits_of(self, draw: QuotaDraw) -> Iterable[tuple[int, QuotaLimit]]:
         """The limits of the quota that is drawn on, with their indices."""
@@ -75,12 +91,29 @@ class Quotas:
 
     def least_of_newcomer(self, contender: Contender, pool: Pool) -> Use:
         """The same with as few pods as can be."""
-        return self.of_newcomer(contender, pool, fewest_pods(contender.job))
+        if not contender.job.quotas or not self.limits:
+            return _NOTHING
+        key = contender.name, pool.gpu_type
+        if key not in self._least:
+            self._least[key] = self.of_newcomer(contender, pool, fewest_pods(contender.job))
+        return self._least[key]
+
+    def pods_matter(self, job: Job) -> bool:
+        """Whether a limit that could run out counts the job's pods, and how many these are hangs on its nodes."""
+        if not job.quotas or job.gpus == 1 or job.gpus_per_worker == 1:
+            return False
+        return any(
+            index not in self._wide and limit.resource in draw.per_pod
+            for draw in job.quotas
+            for index, limit in self.limits_of(draw)
+        )
 
     def at(self, contender: Contender, pool: Pool, seats: Seats) -> Use:
         """The same with the pods that it has in this place."""
         if not contender.job.quotas:
             return _NOTHING
+        if not contender.pods_matter:
+            return self.least_of_newcomer(contender, pool)
         return self.of_newcomer(contender, pool, _pods(contender.job, [gpus for _, gpus in seats]))
 
     def shut_out(self, contender: Contender, pools: Sequence[Pool]) -> bool:
@@ -97,11 +130,6 @@ NO_QUOTAS: Final = Quotas()
 def fewest_pods(job: Job) -> int:
     """Pods of a job that lies on as few nodes as can be."""
     return 1 if job.gpus_per_worker is None else -(-job.gpus // job.gpus_per_worker)
-
-
-def pods_vary(job: Job) -> bool:
-    """Whether a quota counts the job's pods, and how many these are hangs on its nodes."""
-    return bool(job.quotas) and job.gpus > 1 and job.gpus_per_worker != 1 and any(draw.per_pod for draw in job.quotas)
 
 
 def _pods(job: Job, on_nodes: Sequence[int]) -> int:

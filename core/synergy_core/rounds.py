@@ -31,7 +31,7 @@ from synergy_core.kept_free import Kept, kept_off, nodes_to_keep
 from synergy_core.line import Line
 from synergy_core.placement import Seats
 from synergy_core.pool import Booking, Pool, Reservations
-from synergy_core.quotas import NO_QUOTAS, QuotaLedger, Quotas, Use, pods_vary
+from synergy_core.quotas import NO_QUOTAS, QuotaLedger, Quotas, Use
 from synergy_core.reasons import NEVER, Reason
 from synergy_core.resources import Vector, times
 
@@ -227,6 +227,7 @@ class _Walk:
     def admit(self, contender: Contender) -> None:
         """Promise a newcomer its GPUs, or note why it waits."""
         contender.kept_off = kept_off(contender, self._kept)
+        contender.pods_matter = self._quotas.quotas.pods_matter(contender.job)
         reason = Reason.HEAD_OF_LINE if self._blocked and not contender.is_profile_run else self._try(contender)
         if reason is not None:
             reason = never(contender, self._pools) or reason
@@ -437,7 +438,7 @@ def _pool_of(contender: Contender) -> Pool:
 
 def floats(contender: Contender, pool: Pool) -> bool:
     """Whether any free GPUs of the pool will do, wherever they are."""
-    if pods_vary(contender.job):  # how many pods its quotas count hangs on its nodes
+    if contender.pods_matter:
         return False
     is_free = contender.job.nodes is None and not contender.kept_off.get(pool.gpu_type)
     anywhere = is_free and not contender.on(pool).hard

@@ -13,7 +13,6 @@ from synergy_core.mechanisms.demotion import demote
 from synergy_core.mechanisms.statement import Packing, shares_of
 from synergy_core.placement import Rooms, Seats, nodes_needed
 from synergy_core.pool import Booking, Pool
-from synergy_core.quotas import pods_vary
 from synergy_core.resources import Vector, times
 from synergy_core.rounds import PoolSelection
 
@@ -50,7 +49,7 @@ class Packer:
         bound = {
             contender: seats
             for contender, seats in chosen.seated.items()
-            if contender.on(self._pool).hard or pods_vary(contender.job)
+            if contender.on(self._pool).hard or contender.pods_matter
         }
         loose = {contender: seats for contender, seats in chosen.seated.items() if contender not in bound}
         for contender in chosen.staying:

@@ -12,7 +12,8 @@ import pytest_asyncio
 
 import synergy_devcluster
 from support.extender_world import TOLERATIONS, Replica
-from support.operator_stage import Stage, running_operator, template
+from support.jobs import matrix
+from support.operator_stage import GIB, V100, Stage, running_operator, template
 from support.waiting import eventually
 from synergy_api.timestamps import parse_time
 from synergy_extender.planning.quotas import NamespaceQuotas
@@ -197,6 +198,24 @@ async def test_a_quota_of_services_counts_the_service_that_a_job_has_kept(red: N
         return bool(((await red.status("first")).get("service") or {}).get("run") == 2)
 
     await eventually(again, seconds=60, what="a second run with the Service of the first")
+
+
+async def test_a_job_grows_as_far_as_a_quota_of_cpu_goes_and_no_resize_is_refused(red: Namespace) -> None:
+    """Alone on its node it would have all 24 CPUs; 4 GPUs' share is 12."""
+    await red.quota("cpu", {"limits.cpu": "17"})
+    hungry = {"mode": "Provided", "matrices": [matrix(V100, {12_000: 1.0, 24_000: 2.0}, 4 * GIB)]}
+    await red.wants_four("hungry", profile=hungry)
+    await red.runs("hungry")
+
+    async def grown() -> bool:
+        quota = await red.kube.get(RESOURCE_QUOTAS, "cpu", red.namespace)
+        return float(quota["status"]["used"]["limits.cpu"].removesuffix("m")) in (17, 17_000)
+
+    await eventually(grown, seconds=20, what="its workers to have what the quota allows", every=0.1)
+    status = await red.status("hungry")
+    assert undisturbed(status)
+    assert status.get("sizeLimits") is None
+    assert status["allocation"]["workers"][0]["cpuMillis"] == 17_000
 
 
 async def test_the_books_are_those_of_the_api_server(red: Namespace, extender: Replica) -> None:

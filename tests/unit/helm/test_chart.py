@@ -335,14 +335,21 @@ def test_what_a_value_turns_off_is_gone(render: Render, objects: Rendered, value
     assert absent not in render(value)
 
 
-def test_the_service_monitor_is_made_on_request_and_finds_the_metrics_port(render: Render, objects: Rendered) -> None:
+@pytest.mark.parametrize("component", ["extender", "operator"])
+def test_the_service_monitor_is_made_on_request_and_finds_the_metrics_port(
+    render: Render, objects: Rendered, component: str
+) -> None:
     assert not [kind for kind, _ in objects if kind == "ServiceMonitor"]
     rendered = render("metrics.serviceMonitor.enabled=true", "metrics.serviceMonitor.labels.release=prometheus")
-    monitor = rendered["ServiceMonitor", "kube-synergy-extender"]
-    service = rendered["Service", "kube-synergy-extender"]
+    monitor = rendered["ServiceMonitor", f"kube-synergy-{component}"]
+    service = rendered["Service", f"kube-synergy-{component}"]
     assert monitor["metadata"]["labels"]["release"] == "prometheus"
     assert monitor["spec"]["selector"]["matchLabels"].items() <= service["metadata"]["labels"].items()
     assert {end["port"] for end in monitor["spec"]["endpoints"]} <= {port["name"] for port in service["spec"]["ports"]}
+    pod = rendered["Deployment", f"kube-synergy-{component}"]["spec"]["template"]["metadata"]["labels"]
+    assert service["spec"]["selector"].items() <= pod.items()
+    ports = {port["name"] for port in _container(rendered, component)["ports"]}
+    assert {port["targetPort"] for port in service["spec"]["ports"]} <= ports
 
 
 def test_images_are_bare_names_until_a_registry_is_given(render: Render, objects: Rendered) -> None:
