@@ -47,7 +47,7 @@ PolicyName = Literal[
     TimeSharingPolicyName,
 ]  # fmt: skip
 MechanismName = Literal["proportional", "greedy", "tune", "opt", "drf", "drf-tune", "tetris", "tetris-tune"]
-ColocationName = Literal["none", "thesis", "auto", "gavel"]
+ColocationName = Literal["none", "thesis", "thesis-fractions", "auto", "gavel"]
 EstimateName = Literal["none", "named", "all"]
 DEFAULT_POLICY_NAME = "default"
 
@@ -180,8 +180,9 @@ class SchedulingPolicySpec(ApiModel):
         ColocationName,
         Field(
             description="Which jobs that allow it share a GPU of a GPUPool with sharing: none; by the co-location "
-            "thesis' algorithm 2; where the predicted speeds gain and nobody falls below its fair share (auto); or as "
-            "the policy's allocation matrix says, in pairs (gavel)."
+            "thesis' algorithm 2 (thesis; thesis-fractions takes all iterations as equally long); where the predicted "
+            "speeds gain and nobody falls below its fair share (auto); or as the policy's allocation matrix says, in "
+            "pairs (gavel)."
         ),
     ] = "none"
     round_seconds: Annotated[int, Field(ge=5, le=86400, description="Length of a round, the lease's length.")] = 300

@@ -1,7 +1,7 @@
 """Sharing a GPU, in a TrainingJob: what the user allows and tells, and who has the GPU too."""
 
 from collections import Counter
-from typing import Annotated, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -74,6 +74,13 @@ class SharedGPU(ApiModel):
     wrong_runs: Annotated[
         int, Field(ge=0, description="Runs in a row, up to this one, that came to have other partners than planned.")
     ] = 0
+    delta: Annotated[
+        Literal["Fractions"] | None,
+        Field(
+            description="Fractions where colocation is thesis and the time of an iteration is not known for each job: "
+            "the plan compared fractions of the speed alone instead of iteration times. Absent otherwise."
+        ),
+    ] = None
 
 
 class SharedSpeed(ApiModel):

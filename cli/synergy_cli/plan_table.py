@@ -32,6 +32,9 @@ def plan_text(plan: Plan, *, seconds: float) -> str:
         parts.append("\n".join(["estimated, never measured", *lines]))
     if plan.late:
         parts.append("\n".join(["late", *(f"{late.job}: {late.reason}\n   {late.message}" for late in plan.late)]))
+    by_fractions = [one.job for one in plan.allocations if one.delta_by_fractions]
+    if by_fractions:
+        parts.append(f"delta from fractions, for want of iteration times: {', '.join(by_fractions)}")
     if plan.shares_from:
         parts.append(f"no new allocation was found in time; what serves is: {plan.shares_from}")
     return "\n\n".join(parts)

@@ -9,7 +9,7 @@ from synergy_cli.errors import BadInputError
 from synergy_cli.files import read_input
 from synergy_core.colocation.measurement import Predictor
 from synergy_core.colocation.model_format import parse_model
-from synergy_core.config import ColocationMode
+from synergy_core.config import THESIS_MODES, ColocationMode
 from synergy_core.snapshot_format import SnapshotError
 
 MODES: tuple[str, ...] = get_args(ColocationMode)
@@ -50,5 +50,5 @@ def predictors_of(files: Sequence[str], mode: ColocationMode) -> Mapping[str, Pr
             raise BadInputError(f"--colocation-model: {name}: gpu_type: is empty; fit it with --gpu-type")
         if model.gpu_type in found:
             raise BadInputError(f"--colocation-model: {name}: gpu_type: {model.gpu_type} has a model already")
-        found[model.gpu_type] = model.predictor(sums=mode == "thesis")
+        found[model.gpu_type] = model.predictor(sums=mode in THESIS_MODES)
     return found

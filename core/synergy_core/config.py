@@ -12,7 +12,9 @@ from synergy_core.colocation.measurement import Predictor
 from synergy_core.model import FieldError
 
 Mode = Literal["round", "fill"]
-ColocationMode = Literal["none", "thesis", "auto", "gavel"]
+ColocationMode = Literal["none", "thesis", "thesis-fractions", "auto", "gavel"]
+THESIS_MODES: frozenset[ColocationMode] = frozenset({"thesis", "thesis-fractions"})
+"""The modes that run the co-location thesis' algorithm 2; they differ in the form of delta (`colocation.delta`)."""
 EstimateMode = Literal["none", "named", "all"]
 
 

@@ -7,6 +7,7 @@ import signal
 import time
 from contextlib import suppress
 
+from synergy_api.crd import schema_of
 from synergy_extender.cluster.cache import ClusterCache
 from synergy_extender.cluster.fresh import FreshLook
 from synergy_extender.config import Settings
@@ -26,9 +27,15 @@ from synergy_extender.web.scheduler_app import SchedulerVerbs, scheduler_app
 from synergy_extender.web.servers import Endpoint, Servers
 from synergy_extender.web.tls import ServerTls, TlsFiles, follow
 from synergy_kube import KubeClient, heap
+from synergy_kube.client import Served
+from synergy_kube.resources import GPU_POOLS, SCHEDULING_POLICIES, TRAINING_JOBS
+from synergy_kube.served_schema import SchemaWatch
+from synergy_kube.steady_clock import SteadyClock
 
 _LOG = logging.getLogger(__name__)
 LEASE_NAME = "kube-synergy-extender"
+WRITTEN = {item: schema_of(item.kind, "status") for item in (TRAINING_JOBS, GPU_POOLS, SCHEDULING_POLICIES)}
+"""What the extender writes of custom resources."""
 _LEAVING_SECONDS = 2.0
 """Between being not ready and closing: until then the Service may still send requests here."""
 
@@ -37,9 +44,10 @@ class Extender:
     """One replica. Construct it in a running event loop, then `run`."""
 
     def __init__(self, settings: Settings, client: KubeClient) -> None:
-        clock = time.time
+        clock = SteadyClock()
         self.metrics = Metrics()
-        self.cache = ClusterCache(client, self._notify)
+        self.cache = ClusterCache(client, self._notify, settings.priority_class)
+        self._schemas = SchemaWatch(client, WRITTEN, "the extender", self._schemas_changed)
         identity = f"{settings.pod_name}_{os.urandom(4).hex()}"
         place = (settings.pod_namespace, LEASE_NAME)
         self.election = LeaderElection(client, place, identity, settings.leader, on_change=self._lead_changed)
@@ -48,7 +56,7 @@ class Extender:
             self.cache,
             PlanWorker(settings.plan_timeout_s),
             self.metrics,
-            leading=lambda: self.election.leading,
+            lead=self.election,
             clock=clock,
         )
         self._files = TlsFiles(settings.tls_dir)
@@ -56,7 +64,7 @@ class Extender:
         self._stopping = asyncio.Event()
         placements = ClusterPlacements(client, self.cache)
         verbs = SchedulerVerbs(
-            placements, Binder(placements, self.cache.assumed, clock), self.metrics, lambda: self.cache.synced
+            placements, Binder(placements, self.cache.assumed), self.metrics, lambda: self.cache.synced
         )
         reviewer = Reviewer(client, time.monotonic)
         leases = LeaseDesk(
@@ -102,6 +110,7 @@ class Extender:
         async with asyncio.TaskGroup() as group:
             parts = [
                 group.create_task(self.cache.run(), name="watches"),
+                group.create_task(self._schemas.run(), name="schemas"),
                 group.create_task(self.election.run(), name="leader election"),
                 group.create_task(self.loop.run(), name="planning"),
                 group.create_task(follow(self._files, self._tls), name="certificates"),
@@ -127,6 +136,12 @@ class Extender:
         return "" if self.cache.synced else "the cluster has not been read yet"
 
     def _notify(self) -> None:
+        self.loop.notify()
+
+    def _schemas_changed(self, served: Served) -> None:
+        for resource in WRITTEN:
+            name = f"{resource.plural}.{resource.group}"
+            self.metrics.undeclared_fields.labels(name).set(len(served.get(resource, ())))
         self.loop.notify()
 
     def _lead_changed(self, leading: bool) -> None:

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Protocol
 
 from synergy_extender.failures import CALL_FAILED, explain
 from synergy_kube import Conflict, KubeClient, NotFound
@@ -30,6 +30,18 @@ class Timing:
                 f"leader election: lease {self.lease_s} s must be above renew {self.renew_s} s, and that above retry "
                 f"{self.retry_s} s"
             )
+
+
+class Lead(Protocol):
+    """What a writer asks of the election."""
+
+    @property
+    def leading(self) -> bool:
+        """Whether this replica may write now."""
+
+    @property
+    def left_s(self) -> float:
+        """For how many seconds no other replica can have the lead."""
 
 
 class LeaderElection:
@@ -63,6 +75,13 @@ class LeaderElection:
     def leading(self) -> bool:
         """Whether this process may write. Ask right before each write: time may have passed unseen."""
         return self._renewed_at is not None and self._clock() - self._renewed_at < self._timing.renew_s
+
+    @property
+    def left_s(self) -> float:
+        """For how many seconds no other replica can have the lead; 0 without it. A write must be over by then."""
+        if not self.leading or self._renewed_at is None:
+            return 0.0
+        return self._renewed_at + self._timing.lease_s - self._clock()
 
     async def run(self) -> None:
         """Try for the lead, and keep it, until cancelled."""

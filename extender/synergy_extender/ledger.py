@@ -1,6 +1,7 @@
 """What is really free on each node: allocatable, minus the pods there, minus bindings on their way."""
 
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from synergy_api.allocation import NodeShare
@@ -20,49 +21,53 @@ class _Assumed:
 
 
 class AssumedBindings:
-    """Bindings that were sent and not yet seen, by pod UID, each for a limited time."""
+    """Bindings that were sent and not yet seen, by pod UID. Each counts for `ASSUMED_SECONDS` by `clock` (monotonic
+    seconds), on every replica: one that never came about must not keep its room on a replica that does not plan."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._by_uid: dict[str, _Assumed] = {}
+        self._clock = clock
 
     def __len__(self) -> int:
-        return len(self._by_uid)
+        return sum(1 for _ in self._counting())
 
     def copy(self) -> "AssumedBindings":
         """The same bindings; later changes of one are not seen in the other."""
-        copied = AssumedBindings()
+        copied = AssumedBindings(self._clock)
         copied._by_uid = dict(self._by_uid)
         return copied
 
-    def add(self, pod: PodView, node: str, now: float) -> None:
+    def add(self, pod: PodView, node: str) -> None:
         """Count the pod on the node from now on."""
+        now = self._clock()
+        for uid in [uid for uid, assumed in self._by_uid.items() if assumed.until <= now]:
+            del self._by_uid[uid]
         self._by_uid[pod.uid] = _Assumed(node, pod, now + ASSUMED_SECONDS)
 
     def remove(self, uid: str) -> None:
         """Forget it: the watch shows the pod bound or gone, or the API server refused."""
         self._by_uid.pop(uid, None)
 
-    def expire(self, now: float) -> None:
-        """Forget what was never seen in time."""
-        for uid in [uid for uid, assumed in self._by_uid.items() if assumed.until <= now]:
-            del self._by_uid[uid]
-
     def node_of(self, uid: str) -> str:
         """Where the pod is on its way to, or an empty string."""
         assumed = self._by_uid.get(uid)
-        return assumed.node if assumed is not None else ""
+        return assumed.node if assumed is not None and assumed.until > self._clock() else ""
 
     def pods_to(self, node: str) -> list[PodView]:
         """The pods that are on their way to the node, as they were before."""
-        return [assumed.pod for assumed in self._by_uid.values() if assumed.node == node]
+        return [assumed.pod for assumed in self._counting() if assumed.node == node]
 
     def on(self, node: str) -> Amounts:
         """What is on its way to the node."""
         total = NOTHING
-        for assumed in self._by_uid.values():
+        for assumed in self._counting():
             if assumed.node == node:
                 total = total.plus(assumed.pod.requests)
         return total
+
+    def _counting(self) -> Iterator[_Assumed]:
+        now = self._clock()
+        return (assumed for assumed in self._by_uid.values() if assumed.until > now)
 
 
 def amounts_of_share(share: NodeShare) -> Amounts:

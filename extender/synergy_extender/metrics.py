@@ -66,6 +66,26 @@ class Metrics:
             ["kind", "outcome"],
             registry=self.registry,
         )
+        self.refused_writes = Counter(
+            f"{prefix}_refused_writes_total",
+            "Writes of status that the API server refused, by code.",
+            ["code"],
+            registry=self.registry,
+        )
+        self.undeclared_fields = Gauge(
+            f"{prefix}_undeclared_fields",
+            "Fields that the extender leaves out because the served CustomResourceDefinition does not declare them.",
+            ["crd"],
+            registry=self.registry,
+        )
+        self.unwritten_jobs = Gauge(
+            f"{prefix}_unwritten_jobs",
+            "Jobs of which the API server refused the newest write.",
+            registry=self.registry,
+        )
+        self.clock_steps = Counter(
+            f"{prefix}_clock_steps_total", "Steps of the system's clock that were followed.", registry=self.registry
+        )
         self.reports = Counter(
             f"{prefix}_reports_total",
             "Reports of workers, by the verdict they got.",

@@ -45,6 +45,30 @@ class Rounds:
         return math.floor((now + self.lead_s) / self.seconds)
 
 
+class Timetable:
+    """Which round is planned next. `planned` is the newest that was; a step of the clock costs one round at most."""
+
+    def __init__(self, rounds: Rounds, now: float) -> None:
+        self.rounds = rounds
+        self.planned = rounds.at(now)
+
+    def due(self, now: float) -> int | None:
+        """The round whose plan is due at `now`, or None where the newest plan still serves.
+
+        A clock that was set back by more than a round finds a round planned that is far ahead. That one never comes
+        while this clock is right: the round of `now` counts as planned instead, and the next one is planned in time.
+        """
+        due = self.rounds.due(now)
+        if self.planned > due + 1:
+            self.planned = due
+        return due if due > self.planned else None
+
+    @property
+    def next_at(self) -> float:
+        """When the next round is planned."""
+        return self.rounds.plan_time(self.planned + 1)
+
+
 @dataclass(frozen=True)
 class Moment:
     """When a decision is made: `round_index` is the newest round that has been planned or is being planned."""

@@ -1,7 +1,8 @@
 """Requests to the API server."""
 
+import io
 import ssl
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
 from types import TracebackType
 from typing import Any, Self
 
@@ -11,8 +12,10 @@ import msgspec
 from synergy_kube import credentials
 from synergy_kube.errors import ApiError, Gone, error_of
 from synergy_kube.resources import Resource
+from synergy_kube.undeclared import Paths, prune
 
 Object = dict[str, Any]
+Served = Mapping[Resource, Paths]
 
 _TIMEOUT_SECONDS = 30.0
 _ANSWER_SECONDS = 10.0
@@ -25,11 +28,15 @@ WATCH_SECONDS = 10
 SILENT_SECONDS = 15.0
 """A watch is dead when nothing has come for so long, not even its end: what was read by then must not be taken for the
 present for long."""
+UNREACHABLE = "unreachable"
+"""In place of a code where the API server did not answer."""
 _WATCH_CHUNK = 1 << 16
 _CONNECTIONS = 64
 PAGE_ITEMS = 500
 """How many objects of a large collection are asked for at once, as kube-apiserver's own clients do."""
 _PAGES_MOST = 10_000
+_LARGE_BODY = 1 << 20
+"""Bytes of a request's body from which on it is sent in pieces."""
 
 
 class _ListOf(msgspec.Struct):
@@ -64,9 +71,13 @@ class KubeClient:
     aiohttp.ClientError or TimeoutError when the server cannot be reached."""
 
     def __init__(self, session: aiohttp.ClientSession, base_url: str, configuration: Any) -> None:
+        self.on_error: Callable[[str], None] = lambda code: None
+        """Is told of each request that fails: the answer's code, or `unreachable`."""
         self._session = session
         self._base_url = base_url.rstrip("/")
         self._configuration = configuration
+        self.undeclared: Served = {}
+        """What `apply` leaves out, because the served schemas do not declare it."""
 
     @classmethod
     async def connect(cls, kubeconfig: str | None = None, context: str | None = None) -> Self:
@@ -98,6 +109,10 @@ class KubeClient:
     async def server_version(self) -> str:
         """The API server's version, such as v1.36.3."""
         return str((await self._call("GET", "/version"))["gitVersion"])
+
+    async def get_path(self, path: str) -> Object:
+        """What the API server answers at a path of its own, such as /openapi/v3."""
+        return await self._call("GET", path)
 
     async def serves(self, resource: Resource, subresource: str) -> bool:
         """Whether the API server's discovery lists this subresource."""
@@ -180,10 +195,11 @@ class KubeClient:
         subresource: str | None = None,
         force: bool = True,
     ) -> Object:
-        """Server-side apply: after it `manager` owns exactly the fields in `body`.
+        """Server-side apply: after it `manager` owns exactly the fields in `body`, less those that are `undeclared`.
 
         With `metadata.resourceVersion` in `body` it is refused (Conflict) if the object changed since.
         """
+        body = prune(body, self.undeclared.get(resource, frozenset()))
         metadata = {**body.get("metadata", {}), "name": name}
         if namespace is not None:
             metadata["namespace"] = namespace
@@ -272,6 +288,7 @@ class KubeClient:
             self._base_url + resource.path(namespace), params=query, headers=await self._headers(), timeout=timeout
         ) as response:
             if response.status >= 400:
+                self.on_error(str(response.status))
                 raise error_of(response.status, _decode(await response.read()))
             buffer = bytearray()
             async for chunk in response.content.iter_chunked(_WATCH_CHUNK):
@@ -304,18 +321,25 @@ class KubeClient:
         content_type: str = "application/json",
     ) -> bytes:
         headers = await self._headers()
-        data = None
+        data: bytes | io.BytesIO | None = None
         if body is not None:
-            data = msgspec.json.encode(body)
+            encoded = msgspec.json.encode(body)
+            # in one piece a large body would hold up the event loop
+            data = io.BytesIO(encoded) if len(encoded) > _LARGE_BODY else encoded
             headers["Content-Type"] = content_type
         timeout = aiohttp.ClientTimeout(total=_TIMEOUT_SECONDS, sock_connect=_ANSWER_SECONDS, sock_read=_ANSWER_SECONDS)
-        async with self._session.request(
-            method, self._base_url + path, params=query, data=data, headers=headers, timeout=timeout
-        ) as response:
-            answer = await response.read()
-            if response.status >= 400:
-                raise error_of(response.status, _decode(answer))
-            return answer
+        try:
+            async with self._session.request(
+                method, self._base_url + path, params=query, data=data, headers=headers, timeout=timeout
+            ) as response:
+                answer = await response.read()
+        except (aiohttp.ClientError, TimeoutError):
+            self.on_error(UNREACHABLE)
+            raise
+        if response.status >= 400:
+            self.on_error(str(response.status))
+            raise error_of(response.status, _decode(answer), response.headers.get("Retry-After"))
+        return answer
 
     async def _headers(self) -> dict[str, str]:
         headers = {"Accept": "application/json"}

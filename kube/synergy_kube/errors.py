@@ -9,13 +9,15 @@ class NoClusterError(OSError):
 
 
 class ApiError(Exception):
-    """The API server answered with an error. `reason` and `message` are the Status object's."""
+    """The API server answered with an error. `reason` and `message` are the Status object's; `retry_after_s` is the
+    time in seconds that it asks its clients to wait before another try (Retry-After), None where it says nothing."""
 
-    def __init__(self, code: int, reason: str, message: str) -> None:
+    def __init__(self, code: int, reason: str, message: str, retry_after_s: float | None = None) -> None:
         super().__init__(f"{code} {reason}: {message}" if reason else f"{code}: {message}")
         self.code = code
         self.reason = reason
         self.message = message
+        self.retry_after_s = retry_after_s
 
 
 class NotFound(ApiError):  # noqa: N818 - named as Kubernetes names it
@@ -33,10 +35,14 @@ class Gone(ApiError):  # noqa: N818 - named as Kubernetes names it
 _BY_CODE: Mapping[int, type[ApiError]] = {404: NotFound, 409: Conflict, 410: Gone}
 
 
-def error_of(code: int, status: Any) -> ApiError:
-    """The exception for an error answer; `status` is the decoded body, a Status object where all is well."""
+def error_of(code: int, status: Any, retry_after: str | None = None) -> ApiError:
+    """The exception for an error answer; `status` is the decoded body, a Status object where all is well.
+
+    `retry_after` is the header of that name. Kubernetes writes whole seconds; another form counts as none.
+    """
     if isinstance(status, Mapping):
         reason, message = str(status.get("reason") or ""), str(status.get("message") or status)
     else:
         reason, message = "", str(status)
-    return _BY_CODE.get(code, ApiError)(code, reason, message)
+    wait = float(retry_after) if retry_after is not None and retry_after.isdecimal() else None
+    return _BY_CODE.get(code, ApiError)(code, reason, message, wait)

@@ -46,9 +46,8 @@ class Reflector:
     watch was down are told of as well. Where `trim` leaves the uid, an object that was replaced by another of its name
     is told of as one that went and one that came.
 
-    The collection is read in pages, each of which is trimmed before the next is asked for. `on_restart` is called with
-    "expired" or "failed" whenever the watch broke off and is taken up again; the end that the server sets to each watch
-    is none.
+    The collection is read in pages, each of which is trimmed before the next is asked for. `on_restart` is told the
+    resource and the cause (`expired`, `error`) when a watch does not end by itself.
     """
 
     def __init__(
@@ -60,7 +59,7 @@ class Reflector:
         namespace: str | None = None,
         trim: Callable[[Object], Object] | None = None,
         on_change: Callable[[Change], None] | None = None,
-        on_restart: Callable[[str], None] | None = None,
+        on_restart: Callable[[str, str], None] | None = None,
     ) -> None:
         self._client = client
         self._resource = resource
@@ -68,7 +67,7 @@ class Reflector:
         self._namespace = namespace
         self._trim = trim or (lambda item: item)
         self._on_change = on_change or (lambda change: None)
-        self._on_restart = on_restart or (lambda why: None)
+        self._on_restart = on_restart or (lambda resource, cause: None)
         self._items: dict[Key, Object] = {}
         self._rested = 0.0
         self.synced = asyncio.Event()
@@ -106,12 +105,12 @@ class Reflector:
                     await asyncio.sleep(_BACKOFF_FIRST_SECONDS)  # a server that is going down ends watches at once
             except Gone:
                 version = None
-                self._on_restart("expired")
+                self._on_restart(self._resource.plural, "expired")
                 if asyncio.get_running_loop().time() - started < _SHORT_WATCH_SECONDS:
                     await asyncio.sleep(_BACKOFF_FIRST_SECONDS)  # a list that is too old at once, again and again
             except (ApiError, aiohttp.ClientError, TimeoutError, OSError) as error:
                 _LOG.warning("watching %s: %s", self._resource.plural, error)
-                self._on_restart("failed")
+                self._on_restart(self._resource.plural, "error")
                 await asyncio.sleep(backoff * random.uniform(0.5, 1.0))  # noqa: S311 - jitter, not a secret
                 backoff = min(backoff * 2, _BACKOFF_MOST_SECONDS)
 

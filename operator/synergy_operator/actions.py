@@ -57,7 +57,6 @@ class EnsureGangKey:
     """The Secret with the key of the job's gangs is there. The executor draws the key when it makes the Secret; nobody
     reads it back."""
 
-    run: int
     manifest: Manifest
 
 

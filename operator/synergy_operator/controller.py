@@ -7,29 +7,25 @@ with the list and also tells of the objects that went meanwhile.
 import asyncio
 import logging
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, Final
 
 from pydantic import ValidationError
 
+from synergy_api.crd import schema_of
 from synergy_api.names import LABEL_JOB, ROLE_WORKER
 from synergy_api.scheduling_policy import DEFAULT_POLICY_NAME, SchedulingPolicySpec
 from synergy_api.training_job import FINISHED
 from synergy_kube import Change, KubeClient, Reflector, heap
-from synergy_kube.resources import (
-    GPU_POOLS,
-    JOBS,
-    NODES,
-    PODS,
-    SCHEDULING_POLICIES,
-    THROUGHPUT_PROFILES,
-    TRAINING_JOBS,
-)
+from synergy_kube.resources import GPU_POOLS, JOBS, NODES, PODS, SCHEDULING_POLICIES, THROUGHPUT_PROFILES, TRAINING_JOBS
+from synergy_kube.served_schema import SchemaWatch
 from synergy_operator.actions import Action
 from synergy_operator.cache import Cache, Key, Owned, OwnedCache
 from synergy_operator.cluster import Cluster, read_cluster
 from synergy_operator.config import Environment
 from synergy_operator.event_desk import EventDesk
 from synergy_operator.executor import Executor
+from synergy_operator.metrics import Metrics
 from synergy_operator.observed import Observed
 from synergy_operator.partner_failure import partners_of
 from synergy_operator.profile_shelf import ProfileShelf
@@ -46,6 +42,11 @@ _SETTLE_SECONDS: Final = 0.05
 """How long to wait for more changes of nodes and pools before the jobs are looked at anew."""
 _REPEAT_SECONDS: Final = 1.0
 """How long to wait for the watch to show the effect of what was done, when it would otherwise be done again at once."""
+WRITTEN: Final = {
+    TRAINING_JOBS: schema_of("TrainingJob", "status"),
+    THROUGHPUT_PROFILES: schema_of("ThroughputProfile", "spec", "status"),
+}
+"""What the operator writes of custom resources."""
 
 Object = dict[str, Any]
 
@@ -53,13 +54,17 @@ Object = dict[str, Any]
 class Controller:
     """Everything between the API server and the pure reconcile. `clock` gives Unix time."""
 
-    def __init__(self, client: KubeClient, environment: Environment, clock: Callable[[], float]) -> None:
+    def __init__(
+        self, client: KubeClient, environment: Environment, clock: Callable[[], float], metrics: Metrics | None = None
+    ) -> None:
+        metrics = metrics or Metrics()
+        client.on_error = metrics.api_failed
         self._environment = environment
         self._clock = clock
         self._jobs: Cache[JobView] = Cache()
         self._pods: OwnedCache[PodView] = OwnedCache()
         self._batch_jobs: OwnedCache[BatchJobView] = OwnedCache()
-        self._refusals = RefusalLog()
+        self._refusals = RefusalLog(metrics.refused)
         self._witness = Witness()
         self._profiles = ProfileShelf(client, clock, self._look_at_all)
         self._asking = Asking()
@@ -67,9 +72,11 @@ class Controller:
         self._cluster = Cluster()
         self._resizable = True
         self._done: dict[Key, tuple[Action, ...]] = {}
+        self._schemas = SchemaWatch(client, WRITTEN, "the operator")
         self._settling: asyncio.TimerHandle | None = None
         self._good_policy = SchedulingPolicySpec()
-        self._queue: WorkQueue[Key] = WorkQueue(self._look_at)
+        self._queue: WorkQueue[Key] = WorkQueue(metrics.timed(self._look_at))
+        metrics.follow_queue(lambda: self._queue.length, lambda: self._queue.oldest_seconds)
         self._events = EventDesk(self._queue.idle)
         self._executor = Executor(
             client,
@@ -80,25 +87,21 @@ class Controller:
             witness=self._witness,
             events=self._events,
             clock=clock,
+            run_ended=metrics.run_ended,
         )
-        ours = LABEL_JOB
-        self._nodes = Reflector(client, NODES, trim=_trim_node, on_change=self._on_node)
-        self._pools = Reflector(client, GPU_POOLS, on_change=self._on_cluster)
-        self._policies = Reflector(client, SCHEDULING_POLICIES, on_change=self._on_cluster)
+        follow = partial(Reflector, client, on_restart=metrics.watch_restarted)
+        ours = partial(follow, label_selector=LABEL_JOB)
+        self._nodes = follow(NODES, trim=_trim_node, on_change=self._on_node)
+        self._pools = follow(GPU_POOLS, on_change=self._on_cluster)
+        self._policies = follow(SCHEDULING_POLICIES, on_change=self._on_cluster)
         self._reflectors = (
             self._nodes,
             self._pools,
             self._policies,
-            Reflector(client, TRAINING_JOBS, trim=self._trim_job, on_change=self._on_job),
-            Reflector(client, THROUGHPUT_PROFILES, on_change=self._profiles.take),
-            Reflector(client, PODS, label_selector=ours, trim=_trimmed(read_pod), on_change=self._on_owned(self._pods)),
-            Reflector(
-                client,
-                JOBS,
-                label_selector=ours,
-                trim=_trimmed(read_batch_job),
-                on_change=self._on_owned(self._batch_jobs),
-            ),
+            follow(TRAINING_JOBS, trim=self._trim_job, on_change=self._on_job),
+            follow(THROUGHPUT_PROFILES, on_change=self._profiles.take),
+            ours(PODS, trim=_trimmed(read_pod), on_change=self._on_owned(self._pods)),
+            ours(JOBS, trim=_trimmed(read_batch_job), on_change=self._on_owned(self._batch_jobs)),
         )
 
     async def run(self, ready: asyncio.Event) -> None:
@@ -110,10 +113,12 @@ class Controller:
             for reflector in self._reflectors:
                 await reflector.synced.wait()
             await self._discover()
+            await self._schemas.look()
             self._settle()
             heap.settle()
             ready.set()
             group.create_task(self._events.run())
+            group.create_task(self._schemas.run())
             group.create_task(self._queue.run())
             group.create_task(self._profiles.run())
 

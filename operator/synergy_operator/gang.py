@@ -157,6 +157,7 @@ def identity(job: JobView, spec: TrainingJobSpec, run: int) -> dict[str, str]:
     return {
         "SYNERGY_JOB": job.name,
         "SYNERGY_NAMESPACE": job.namespace,
+        "SYNERGY_JOB_UID": job.uid,
         "SYNERGY_RUN": str(run),
         "SYNERGY_STEPS": str(spec.steps),
     }
@@ -179,6 +180,7 @@ def _environment(
         "SYNERGY_CA_CERT": settings.ca_cert,
         "SYNERGY_PEER_PORT": str(PEER_PORT),
         **({"SYNERGY_GANG_KEY_FILE": f"{_TOKEN_FOLDER}/{GANG_KEY}"} if has_gang(spec) else {}),
+        "SYNERGY_FENCE_SECONDS": str(settings.fence_seconds),
         **cache_environment(job, spec, member.place),
     }
 

@@ -22,9 +22,9 @@ from synergy_kube import ApiError, Conflict, KubeClient
 from synergy_kube.resources import PODS, TRAINING_JOBS, Resource
 
 _LOG = logging.getLogger("chaos")
-_STILL_SECONDS = 330.0
-"""How long nothing may advance before the jobs that are left are given up: longer than the longest wait after a failed
-run."""
+_STILL_SECONDS = 630.0
+"""How long nothing may advance before the jobs that are left are given up: longer than the longest wait after a
+refused run."""
 
 
 async def chaos(stage: Stage, *, seed: int, faults: int, jobs: int, most_steps: int = MOST_STEPS) -> Report:
@@ -151,6 +151,7 @@ class _Ended:
             "runs": sum(runs),
             "most_runs_of_a_job": max(runs, default=0),
             "pods_refused_by_nodes": self.player.admission.refusals,
+            "writes_refused": dict(sorted(self.scene.refusals.refused.items())),
             "ended_by_themselves": {name: p.ended for name, p in self.scene.programs.items() if p.ended},
         }
         undone = sum(trainings[name].steps - trainings[name].checkpoint for name in done)

@@ -55,7 +55,7 @@ class Parts:
         self.metrics = Metrics()
         self.cache = ClusterCache(client, lambda: None)
         placements = ClusterPlacements(client, self.cache)
-        binder = Binder(placements, self.cache.assumed, time.time)
+        binder = Binder(placements, self.cache.assumed)
         self.verbs = SchedulerVerbs(placements, binder, self.metrics, lambda: self.cache.synced)
         reviewer = Reviewer(client, time.monotonic)
         writer = ProgressWriter(client, self.cache.observe)

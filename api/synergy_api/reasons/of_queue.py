@@ -25,6 +25,15 @@ QUEUE: Final[dict[Reason, Entry]] = {
         "the last run {how}. It is tried again at {until}.",
         means="The wait after a run that failed or was refused; the condition Running says what went wrong.",
     ),
+    Reason.STATUS_REFUSED: Entry(
+        (Place.QUEUE, Place.EVENT),
+        "the API server refuses what the plan writes of this job: {problem}. It is tried again, at the latest after 5 "
+        "minutes",
+        "make the object smaller where it is too large, upgrade the CRDs where a field is not declared, else ask the "
+        "cluster's administrator what refuses the write",
+        "Without its status the job can neither start nor leave. Other jobs are planned without it meanwhile.",
+        "Warning",
+    ),
     Reason.CANNOT_BE_PLANNED: Entry(
         (Place.QUEUE, Place.RUNNING),
         "{problem}",

@@ -1,4 +1,8 @@
-"""Whether jobs are better off together (the co-location thesis, equation 4.1)."""
+"""How much jobs gain from running together (the co-location thesis, equation 4.1).
+
+Two forms. `delta` is the thesis': one iteration of each job, and all iterations start together. It needs the iteration
+times. `delta_of_fractions` takes all iterations as equally long, and needs only the fractions of the speed alone.
+"""
 
 from collections.abc import Sequence
 
@@ -17,7 +21,7 @@ def delta(alone_s: Sequence[float], shared_s: Sequence[float]) -> float:
 
 
 def delta_of_fractions(fractions: Sequence[float]) -> float:
-    """Delta of jobs of equal length of iteration from their fractions t_j / t'_j: how many times the slowest fits in.
+    """Delta of jobs whose iterations are equally long, from their fractions t_j / t'_j: n times the least fraction.
 
     Raises ValueError where there is none or one is not above 0.
     """

@@ -35,6 +35,8 @@ class Group:
     members: tuple[Member, ...] = ()
     each: tuple[float, ...] = ()
     """What each keeps, in the order of the jobs."""
+    by_fractions: bool = False
+    """In mode `thesis`: an iteration time is not known, so that delta is taken from the fractions alone."""
 
     @property
     def kept(self) -> float:
@@ -49,6 +51,7 @@ class Group:
     def take(self, grown: "Group") -> None:
         """Become another group."""
         self.jobs, self.nodes, self.members, self.each = grown.jobs, grown.nodes, grown.members, grown.each
+        self.by_fractions = grown.by_fractions
 
 
 class Grouping:
@@ -65,6 +68,7 @@ class Grouping:
         self.limits_threads = min(self._percent.values(), default=100) < 100
         """Whether a job that shares with nobody can have less than all of a GPU's threads."""
         self._shares = config.colocation != "none"
+        self._needs_times = config.colocation == "thesis"
         self._mixed = [
             pool.gpu_type
             for pool in pools
@@ -99,7 +103,8 @@ class Grouping:
         if any(part[0] < max(1, job.cpu_millis_min) or part[1] < max(1, job.memory_bytes_min) for part, job in lows):
             return None
         each = tuple(one.kept(part) for one, part in zip(members, parts, strict=True))
-        return Group(gpu_type, list(jobs), nodes, members, each)
+        by_fractions = self._needs_times and any(one.best <= 0.0 for one in members)
+        return Group(gpu_type, list(jobs), nodes, members, each, by_fractions)
 
     def fair(self, job: Job) -> float:
         """A job's fair share: of the types that it may use, the GPUs there are for each that is wanted by it and by all

@@ -10,15 +10,17 @@ enough.
   is wanted, or the least fraction that its user gave instead. Who shared a GPU in the last round is with the same jobs
   again if that still holds.
 * `thesis` (co-location thesis, algorithm 2): the job with the least compute first, to the GPU with the least sum of
-  compute, until the predicted speedup (`delta`) falls below 1. Who shares stays together to the end.
+  compute, until the predicted speedup (`delta`, equation 4.1) falls below 1. Jobs that share stay together to the end.
+  Where the iteration time of a job is not known, delta is taken from the fractions alone (`Group.by_fractions`).
+* `thesis-fractions`: the same with delta from the fractions alone, always.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from synergy_core.colocation.delta import delta_of_fractions
+from synergy_core.colocation.delta import delta, delta_of_fractions
 from synergy_core.colocation.grouping import WORTH, Group, Grouping
 from synergy_core.colocation.measurement import LEAST
-from synergy_core.config import PlanConfig
+from synergy_core.config import THESIS_MODES, PlanConfig
 from synergy_core.model import Job
 
 _TRIED = 16
@@ -34,6 +36,7 @@ class Pairing:
         self._pools = grouping.pools
         self._config = config
         self._units = units
+        self._by_thesis = config.colocation in THESIS_MODES
 
     def groups(
         self, line: Sequence[Job], types: Mapping[str, tuple[str, ...]], chosen: Sequence[Group] = ()
@@ -48,7 +51,7 @@ class Pairing:
             partners = [places[name] for name in self._units.get(job.name, ()) if name in places]
             if not (partners and self._join(partners[0], job, worth=0.0)):
                 left.append(job)
-        if self._config.colocation == "thesis":
+        if self._by_thesis:
             self._algorithm_2(hosts, left)
         else:
             self._best_gains(hosts, left)
@@ -75,7 +78,7 @@ class Pairing:
                 if may_share:
                     behind.append(job)
                 continue
-            if self._config.colocation == "thesis" and may_share and self._stays_with(job, hosts):
+            if self._by_thesis and may_share and self._stays_with(job, hosts):
                 continue
             free[given] -= job.gpus
             if may_share and self._rules.types([job]).get(given):
@@ -105,10 +108,19 @@ class Pairing:
             for group in sorted(hosts, key=lambda group: (group.compute, group.jobs[0].name)):
                 grown = self._grown(group, job)
                 if grown is not None:
-                    if delta_of_fractions([max(LEAST, one.fraction) for one in grown.members]) < 1.0:
+                    if self._delta(grown) < 1.0:
                         return
                     group.take(grown)
                     break
+
+    def _delta(self, group: Group) -> float:
+        """Equation 4.1 for the group; an iteration alone lasts as long as at the job's best speed, of which the
+        fractions are parts."""
+        fractions = [max(LEAST, one.fraction) for one in group.members]
+        if group.by_fractions or self._config.colocation == "thesis-fractions":
+            return delta_of_fractions(fractions)
+        alone_s = [1.0 / one.best for one in group.members]
+        return delta(alone_s, [t / fraction for t, fraction in zip(alone_s, fractions, strict=True)])
 
     def _best_gains(self, hosts: list[Group], left: list[Job]) -> None:
         for job in left:

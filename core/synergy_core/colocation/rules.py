@@ -6,12 +6,12 @@ client. Where a node does not tell its GPU memory, or a job its usage on the typ
 which its speed is only estimated: it has its whole share there.
 """
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Sequence
 
 from synergy_core.colocation.generic import EFFECTS, SUMS
 from synergy_core.colocation.measurement import Observation, Predictor
 from synergy_core.colocation.threads import ceiling, least_percent, measured_with
-from synergy_core.config import PlanConfig
+from synergy_core.config import THESIS_MODES, PlanConfig
 from synergy_core.model import Job, Node
 
 _SAME = 1e-9
@@ -142,8 +142,8 @@ class Rules:
         return self._predictors[gpu_type]
 
     def _base(self, gpu_type: str) -> Predictor:
-        generic: Mapping[str, Predictor] = {"thesis": SUMS}
-        return self._config.predictors.get(gpu_type) or generic.get(self._config.colocation, EFFECTS)
+        generic: Predictor = SUMS if self._config.colocation in THESIS_MODES else EFFECTS
+        return self._config.predictors.get(gpu_type) or generic
 
     def _observations(self, gpu_type: str) -> list[Observation]:
         """What was measured, but of who was held up by its threads: that tells nothing of its partners."""

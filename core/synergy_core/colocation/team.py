@@ -17,6 +17,7 @@ from synergy_core.estimates import NO_SPEEDS
 from synergy_core.kind import Kind
 from synergy_core.model import Allocation, Job, Node, NodeShare, Profile
 from synergy_core.pool import Pool
+from synergy_core.quotas import merged
 from synergy_core.resources import Vector, held_in, node_share, smaller
 from synergy_core.speed import Speed
 
@@ -102,6 +103,8 @@ class Team:
     """The members by GPU type."""
     stays: bool = False
     """Its members run together as they are (fill mode): their shares are never dealt out anew but in proportion."""
+    by_fractions: bool = False
+    """`Group.by_fractions`."""
 
     def allocations(self, given: Allocation, pool: Pool) -> list[Allocation]:
         """What each member gets of what the team was given."""
@@ -122,9 +125,15 @@ class Team:
                 steps_per_s=speeds[0],
                 proportional_steps_per_s=speeds[1],
                 shares_gpu_with=partners[0] if len(partners) == 1 else partners,
+                delta_by_fractions=self._by_fractions(job),
             )
             found.append(job.running if job.running is not None and one == job.running else one)
         return found
+
+    def _by_fractions(self, job: Job) -> bool:
+        if self.stays and job.running is not None:
+            return job.running.delta_by_fractions
+        return self.by_fractions
 
     def _speeds(self, index: int, part: Vector, pool: Pool) -> tuple[float, float]:
         running = self.members[index].running
@@ -162,7 +171,12 @@ def running_team(members: Sequence[Job]) -> Team:
 
 
 def new_team(
-    members: Sequence[Job], on: Mapping[str, tuple[Member, ...]], nodes: Sequence[Node], pools: Mapping[str, Pool]
+    members: Sequence[Job],
+    on: Mapping[str, tuple[Member, ...]],
+    nodes: Sequence[Node],
+    pools: Mapping[str, Pool],
+    *,
+    by_fractions: bool = False,
 ) -> Team:
     """Jobs that are to have one GPU of one of the types in `on`, on one of the nodes.
 
@@ -179,7 +193,7 @@ def new_team(
         cpu_millis_min=max(job.cpu_millis_min, _at_most(least[0], job.cpu_millis_max)),
         memory_bytes_min=max(job.memory_bytes_min, _at_most(least[1], job.memory_bytes_max)),
     )
-    return Team(job, tuple(members), on)
+    return Team(job, tuple(members), on, by_fractions=by_fractions)
 
 
 def _at_most(amount: int, bound: int | None) -> int:
@@ -212,6 +226,7 @@ def _team_job(
         cpu_millis_max=_sum_of([job.cpu_millis_max for job in members]),
         memory_bytes_max=_sum_of([job.memory_bytes_max for job in members]),
         running=None if running is None else replace(running, job=name),
+        quotas=merged(draw for job in members for draw in job.quotas),
         nodes=None if nodes is None else tuple(sorted(node.name for node in nodes)),
     )
 

@@ -4,16 +4,17 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from synergy_api.progress import Progress
 from synergy_api.timestamps import parse_time
 from synergy_core import model as core
 from synergy_core.config import Mode
 from synergy_extender.cluster.cache import ClusterCache
-from synergy_extender.cluster.views import Key
+from synergy_extender.cluster.views import JobView, Key
 from synergy_extender.failures import CALL_FAILED, explain
+from synergy_extender.leader import Lead
 from synergy_extender.leases.progress_writer import ProgressWriter
 from synergy_extender.leases.reports import repaired
 from synergy_extender.metrics import Metrics
@@ -24,10 +25,12 @@ from synergy_extender.planning.publisher import Publisher
 from synergy_extender.planning.question import Planned
 from synergy_extender.planning.snapshot import BuiltSnapshot, build_snapshot, tenants_of
 from synergy_extender.planning.standing import Standing, service_of, standing
+from synergy_extender.planning.unstarted import Unstarted
+from synergy_extender.planning.unwritten import Unwritten
 from synergy_extender.planning.worker import PlanFailed, PlanWorker
 from synergy_extender.planning.writer import LeadLostError, StatusWriter
-from synergy_extender.rounds import Moment, Rounds
-from synergy_kube import Conflict, KubeClient
+from synergy_extender.rounds import Moment, Rounds, Timetable
+from synergy_kube import ApiError, Conflict, KubeClient
 
 _LOG = logging.getLogger(__name__)
 _DEBOUNCE_S = 0.1
@@ -39,6 +42,8 @@ _AFTER_FAILURE_S = 1.0
 _POSITIONS_AT_ONCE = 20
 _POSITIONS_AGAIN_S = 1.0
 _FILL_AGAIN_S = 10.0
+STEP_S = 5.0
+"""Between two passes the wall clock and the monotonic one go apart by less, unless somebody sets the wall clock."""
 
 T = TypeVar("T")
 
@@ -67,24 +72,28 @@ class PlanningLoop:
         worker: PlanWorker,
         metrics: Metrics,
         *,
-        leading: Callable[[], bool],
+        lead: Lead,
         clock: Callable[[], float],
     ) -> None:
         self._cache = cache
         self._worker = worker
         self._metrics = metrics
-        self._leading = leading
+        self._leadership = lead
         self._clock = clock
-        self._writer = StatusWriter(client, leading=leading, observe=cache.observe, metrics=metrics, clock=clock)
+        self._unwritten = Unwritten(time.monotonic)
+        self._writer = StatusWriter(
+            client, lead=lead, observe=cache.observe, metrics=metrics, unwritten=self._unwritten, clock=clock
+        )
         self._progress = ProgressWriter(client, cache.observe)
-        self._publisher = Publisher(client, cache, metrics, leading=leading)
+        self._publisher = Publisher(client, cache, metrics, lead=lead)
         self._dirty = asyncio.Event()
         self._policy = PolicyInForce()
         self._again_at: float | None = None
-        self._rounds: Rounds | None = None
-        self._planned_round = 0
+        self._timetable: Timetable | None = None
+        self._wall_ahead_s: float | None = None
         self._reserved: Mapping[Key, core.Allocation] = {}
         self._granted_since: dict[Key, float] = {}
+        self._unstarted = Unstarted()
         self._fill_signature: tuple[Any, ...] = ()
         self._filled_at = 0.0
         self._computed_s = 0.0
@@ -109,7 +118,7 @@ class PlanningLoop:
         await self._cache.wait_synced()
         try:
             while True:
-                if not self._leading():
+                if not self._leadership.leading:
                     self._dirty.clear()
                     await self._dirty.wait()
                     continue
@@ -120,7 +129,7 @@ class PlanningLoop:
     async def _lead(self) -> None:
         self._forget()
         fresh = False
-        while self._leading():
+        while self._leadership.leading:
             try:
                 if not fresh:
                     await self._cache.refresh_jobs()
@@ -144,8 +153,9 @@ class PlanningLoop:
         self._dirty.set()
 
     def _forget(self) -> None:
-        self._rounds, self._again_at = None, None
+        self._timetable, self._again_at = None, None
         self._reserved, self._granted_since = {}, {}
+        self._unstarted.forget()
         self._fill_signature = ()
 
     async def _wait(self) -> None:
@@ -164,8 +174,10 @@ class PlanningLoop:
         times = [now + _HEARTBEAT_S]
         if self._again_at is not None:
             times.append(self._again_at)
-        if self._rounds is not None:
-            times.append(self._rounds.plan_time(self._planned_round + 1))
+        if self._timetable is not None:
+            times.append(self._timetable.next_at)
+        if (refused_wait := self._unwritten.next_in_s) is not None:
+            times.append(now + refused_wait)
         for job in self._cache.jobs.values():
             retry_at = service_of(job).retry_at
             if retry_at is not None and standing(job, now) is Standing.BACKING_OFF:
@@ -177,10 +189,13 @@ class PlanningLoop:
         self._again_at, self._computed_s = None, 0.0
         written = policy_in_force(self._cache.policy, self._policy)
         self._policy = with_prices(written, self._policy, self._cache.state().capacities)
+        self._notice_steps(now)
         rounds = Rounds(self._policy.spec.round_seconds)
-        if rounds != self._rounds:
-            self._rounds, self._planned_round = rounds, rounds.at(now)
-        mode, index = self._due(rounds, now)
+        if self._timetable is None or rounds != self._timetable.rounds:
+            self._timetable = Timetable(rounds, now)
+        timetable = self._timetable
+        mode, index = _mode(timetable.due(now), timetable)
+        self._unwritten.keep(self._cache.jobs)
         try:
             result = await self._plan(mode, index, now)
         except PlanFailed as error:
@@ -189,9 +204,8 @@ class PlanningLoop:
             await self._recover()
             # Until the boundary the round can still be planned. After it those who run go on without a plan: ended runs
             # are released, leases renewed, and the next round is planned at its time.
-            result, mode, index = None, "fill", index if self._clock() >= rounds.start(index) else self._planned_round
+            result, mode, index = None, "fill", index if self._clock() >= rounds.start(index) else timetable.planned
         now = self._clock()
-        self._cache.assumed.expire(now)
         decision = await self._compute(
             decide,
             self._cache.state(),
@@ -200,16 +214,19 @@ class PlanningLoop:
             self._cache.assumed.copy(),
             reserved=self._reserved,
             granted_since=self._granted_since,
+            unstarted_since=self._unstarted.since,
+            most_checkpoint_s=self._policy.spec.preemption.max_checkpoint_seconds,
             counted=self._policy.history.pending if self._policy.history is not None else (),
         )
         signature, self._fill_signature = self._fill_signature, ()
         if not await self._writer.write(self._affordable(decision.changes)):
             self._fill_signature = signature
+        self._metrics.unwritten_jobs.set(len(self._unwritten))
         if mode == "round":
             self._metrics.rounds.inc()
             if self._clock() > rounds.start(index):
                 self._metrics.late_rounds.inc()
-        self._reserved, self._planned_round = decision.reserved, index
+        self._reserved, timetable.planned = decision.reserved, index
         await self._afterwards()
 
     async def _compute(self, step: Callable[..., T], *args: Any, **more: Any) -> T:
@@ -219,9 +236,17 @@ class PlanningLoop:
         self._computed_s += time.perf_counter() - begun
         return result
 
-    def _due(self, rounds: Rounds, now: float) -> tuple[Mode, int]:
-        due = rounds.due(now)
-        return ("round", due) if due > self._planned_round else ("fill", self._planned_round)
+    def _notice_steps(self, now: float) -> None:
+        """What was remembered by a clock that has stepped since says nothing any more."""
+        ahead_s = now - time.monotonic()
+        if self._wall_ahead_s is not None and abs(ahead_s - self._wall_ahead_s) > STEP_S:
+            self._metrics.clock_steps.inc()
+            self._granted_since, self._fill_signature = {}, ()
+            self._unstarted.forget()
+            if self._timetable is not None:
+                # the round that runs by the new time counts as planned: those who run are not moved for a clock's sake
+                self._timetable.planned = self._timetable.rounds.due(now)
+        self._wall_ahead_s = ahead_s
 
     async def _plan(self, mode: Mode, index: int, now: float) -> PlanResult | None:
         state = self._cache.state()
@@ -233,6 +258,7 @@ class PlanningLoop:
             round_s=self._policy.spec.round_seconds,
             reserved=self._reserved,
             tenants=tenants_of(self._policy.spec),
+            left_out=self._unwritten.out_of_plans(),
         )
         signature = _signature(built, self._policy)
         if mode == "fill" and signature == self._fill_signature and now - self._filled_at < _FILL_AGAIN_S:
@@ -260,13 +286,28 @@ class PlanningLoop:
         now, state = self._clock(), self._cache.state()
         unadmitted = [key for key, job in state.jobs.items() if _unadmitted(job.status.allocation)]
         self._granted_since = {key: self._granted_since.get(key, now) for key in unadmitted}
+        self._unstarted.note(state.jobs.values(), state.pods, self._cache.assumed, now)
         for job in list(state.jobs.values()):
             progress = repaired(job)
-            if progress is not None and self._leading():
-                with suppress(Conflict):  # somebody wrote to it just now: the next pass looks again
-                    await self._progress.apply(job, progress)
+            if progress is not None and self._leadership.leading:
+                await self._repair(job, progress)
         shares_from = self.last.planned.plan.shares_from if self.last is not None else ""
         await self._publisher.publish(state, self._policy, now, shares_from)
+
+    async def _repair(self, job: JobView, progress: Progress) -> None:
+        """The next pass looks again where somebody wrote to the job just now, or the API server refuses."""
+        try:
+            await self._progress.apply(job, progress)
+        except Conflict:
+            return
+        except ApiError as error:
+            self._metrics.refused_writes.labels(str(error.code)).inc()
+            _LOG.warning("the progress of %s is refused: %s", job.key, error)
+
+
+def _mode(due: int | None, timetable: Timetable) -> tuple[Mode, int]:
+    """What is planned now: the round that is due, or free room in the one that was planned last."""
+    return ("fill", timetable.planned) if due is None else ("round", due)
 
 
 def _unadmitted(allocation: Any) -> bool:
@@ -278,7 +319,7 @@ def _signature(built: BuiltSnapshot, policy: PolicyInForce) -> tuple[Any, ...]:
     jobs = tuple(
         (job.name, job.gpus, job.purpose, job.gpu_types, job.nodes, job.placement, job.running is None,
          job.cpu_millis_min, job.memory_bytes_min, job.cpu_millis_max, job.memory_bytes_max, tuple(job.profiles),
-         tuple(job.measured))
+         tuple(job.measured), job.quotas)
         for job in built.snapshot.jobs
     )  # fmt: skip
-    return built.snapshot.nodes, jobs, tuple(sorted(built.refused)), policy.spec
+    return built.snapshot.nodes, built.snapshot.quotas, jobs, tuple(sorted(built.refused)), policy.spec

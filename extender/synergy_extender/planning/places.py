@@ -12,7 +12,7 @@ from synergy_core import model as core
 from synergy_extender.ledger import amounts_of_share
 from synergy_extender.rounds import Moment, Rounds
 from synergy_extender.sharing.devices import Capacities, devices_of, shares_of
-from synergy_extender.sharing.partners import shared_gpu
+from synergy_extender.sharing.partners import delta_form, shared_gpu
 
 Purpose = Literal["Train", "Profile"]
 
@@ -46,9 +46,13 @@ def grant(
 
 
 def renew(allocation: Allocation, rounds: Rounds, round_index: int) -> Allocation:
-    """The same place until the end of the round, or later where it already has longer."""
+    """The same place until the end of the round, or of the next where it already has that.
+
+    A lease beyond that was written by a clock that was ahead, and is brought back: what it says would hold up the job's
+    next preemption until the true time has caught up.
+    """
     until = rounds.end(round_index)
-    if allocation.lease_until is not None and parse_time(allocation.lease_until) >= until:
+    if allocation.lease_until is not None and until <= parse_time(allocation.lease_until) <= until + rounds.seconds:
         return allocation
     return allocation.model_copy(update={"round": round_index, "lease_until": format_time(until)})
 
@@ -120,7 +124,11 @@ def same_place(allocation: Allocation, place: core.Allocation, capacities: Capac
 
 def _with_partners(allocation: Allocation, place: core.Allocation) -> SharedGPU | None:
     shared = allocation.shared_gpu
-    return None if shared is None else shared.model_copy(update={"asked": list(place.partners)})
+    return (
+        None
+        if shared is None
+        else shared.model_copy(update={"asked": list(place.partners), "delta": delta_form(place)})
+    )
 
 
 def is_whole(place: core.Allocation) -> bool:

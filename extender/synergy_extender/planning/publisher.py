@@ -1,7 +1,8 @@
 """What the leader tells people of the cluster: conditions and events of pools, policies and nodes, and gauges."""
 
+import asyncio
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import TypeVar
 
@@ -16,6 +17,7 @@ from synergy_api.timestamps import format_time
 from synergy_core.answer import SharesFrom
 from synergy_extender.cluster.cache import ClusterCache
 from synergy_extender.cluster.state import ClusterState
+from synergy_extender.leader import Lead
 from synergy_extender.leases.measured_speeds import errors_of_estimates
 from synergy_extender.leases.placements import sizes_of
 from synergy_extender.metrics import Metrics
@@ -23,9 +25,10 @@ from synergy_extender.planning.conditions import news, policy_statuses, pool_sta
 from synergy_extender.planning.history import updated
 from synergy_extender.planning.policy import PolicyInForce, history_of
 from synergy_extender.planning.standing import Standing, standing
-from synergy_kube import Conflict, KubeClient, NotFound
+from synergy_kube import ApiError, Conflict, KubeClient, NotFound
 from synergy_kube.events import Subject, post_event
 from synergy_kube.resources import GPU_POOLS, NODES, SCHEDULING_POLICIES, Resource
+from synergy_kube.served_schema import told_all
 
 _LOG = logging.getLogger(__name__)
 Status = TypeVar("Status", GPUPoolStatus, SchedulingPolicyStatus)
@@ -34,21 +37,20 @@ Status = TypeVar("Status", GPUPoolStatus, SchedulingPolicyStatus)
 class Publisher:
     """Writes statuses that have changed, posts events of what is new, and sets gauges."""
 
-    def __init__(
-        self, client: KubeClient, cache: ClusterCache, metrics: Metrics, *, leading: Callable[[], bool]
-    ) -> None:
+    def __init__(self, client: KubeClient, cache: ClusterCache, metrics: Metrics, *, lead: Lead) -> None:
         self._client = client
         self._cache = cache
         self._metrics = metrics
-        self._leading = leading
+        self._lead = lead
         self._told: dict[Subject, Reason] = {}
 
     async def publish(
         self, state: ClusterState, policy: PolicyInForce, now: float, shares_from: SharesFrom = ""
     ) -> None:
-        """`shares_from` is what the newest plan says of its allocation.
+        """`shares_from` is what the newest plan says of its allocation. An object of which the API server refuses the
+        status is left as it is; the next pass tries again.
 
-        Raises ApiError, aiohttp.ClientError or TimeoutError.
+        Raises aiohttp.ClientError or TimeoutError.
         """
         self._measure(state, now)
         found = pool_problems(self._cache.pools, state.capacities)
@@ -57,24 +59,31 @@ class Publisher:
         problems = [*self._cache.pool_problems, *found]
         for item, pool in _with(pools, pool_statuses(pools, state.capacities, problems, now)):
             await self._write(GPU_POOLS, item, pool, now)
-        for item, verdict in _with(policies, policy_statuses(policies, policy, now, shares_from)):
+        for item, verdict in _with(
+            policies, policy_statuses(policies, policy, now, shares_from, told_all(self._client.undeclared))
+        ):
             await self._write(SCHEDULING_POLICIES, item, verdict, now)
         await self._tell_once(_of_no_object(state, policy), now)
 
     async def _write(
         self, resource: Resource, item: Object, status: GPUPoolStatus | SchedulingPolicyStatus, now: float
     ) -> None:
-        if not self._leading():
+        if not self._lead.leading:
             return
         metadata = item["metadata"]
         name = str(metadata["name"])
         body = {"metadata": {"resourceVersion": metadata["resourceVersion"]}, "status": status.to_wire()}
         try:
-            await self._client.apply(resource, name, body, manager=MANAGER_PLAN, subresource="status")
+            async with asyncio.timeout(self._lead.left_s):
+                await self._client.apply(resource, name, body, manager=MANAGER_PLAN, subresource="status")
         except Conflict:
             return  # somebody wrote to it just now: the next pass looks again
         except NotFound:
             _LOG.info("%s %s is gone", resource.kind, name)
+            return
+        except ApiError as error:
+            self._metrics.refused_writes.labels(str(error.code)).inc()
+            _LOG.warning("the status of %s %s is refused: %s", resource.kind, name, error)
             return
         told = news(item, status.conditions)
         if told is not None:
@@ -82,7 +91,7 @@ class Publisher:
 
     async def _tell_once(self, standing: Mapping[Subject, Finding], now: float) -> None:
         """Events of what has no condition to stand in; each again only after it was put right meanwhile."""
-        if not self._leading():
+        if not self._lead.leading:
             return
         for subject, finding in standing.items():
             if self._told.get(subject) != finding.reason:

@@ -11,7 +11,7 @@ from synergy_extender.planning.standing import service_of
 
 
 def queue_of(
-    plan: Plan, jobs: Mapping[Key, JobView], backing_off: Iterable[JobView], refused: Mapping[Key, str]
+    plan: Plan, jobs: Mapping[Key, JobView], backing_off: Iterable[JobView], refused: Mapping[Key, Finding]
 ) -> dict[Key, QueueStatus]:
     """The queue in the policy's order, then the jobs that back off, then those that cannot be planned."""
     names = {str(key): key for key in jobs}
@@ -22,7 +22,7 @@ def queue_of(
     for job in sorted(backing_off, key=lambda job: job.key):
         _append(queue, job, _backoff(job))
     for key in sorted(refused.keys() & jobs.keys()):
-        _append(queue, jobs[key], say(Reason.CANNOT_BE_PLANNED, problem=refused[key]))
+        _append(queue, jobs[key], refused[key])
     return queue
 
 
@@ -36,5 +36,5 @@ def _backoff(job: JobView) -> Finding:
     service = service_of(job)
     until = format_time(parse_time(service.retry_at or "1970-01-01T00:00:00Z"))
     failed = service.last is None or service.last.outcome == "Failed"
-    how = f"failed; failure {service.failures} of {job.spec.backoff_limit}" if failed else "was lost or refused"
+    how = f"failed; failure {service.counted_failures} of {job.spec.backoff_limit}" if failed else "was lost or refused"
     return say(Reason.BACKING_OFF, how=how, until=until)

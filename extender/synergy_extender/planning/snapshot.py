@@ -11,11 +11,13 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from synergy_api.allocation import Allocation, NodeShare
+from synergy_api.names import RESOURCE_SHARED_GPU
 from synergy_api.nodes import pod_spec_admits
 from synergy_api.pods import NOTHING, Amounts
 from synergy_api.pools import WORKER_TOLERATIONS, NodeCapacity
 from synergy_api.profile import ProfileRequest
 from synergy_api.quantity import LARGEST
+from synergy_api.reasons import Finding, Reason, say
 from synergy_api.scheduling_policy import SchedulingPolicySpec
 from synergy_api.timestamps import parse_time
 from synergy_core import model as core
@@ -24,6 +26,7 @@ from synergy_extender.cluster.state import ClusterState
 from synergy_extender.cluster.views import JobView, Key, PodView
 from synergy_extender.leases.placements import sizes_of
 from synergy_extender.ledger import amounts_of_share
+from synergy_extender.planning.quotas import NamespaceQuotas
 from synergy_extender.planning.standing import Standing, open_run, standing
 from synergy_extender.planning.wishes import held, profiling, running_profile, training
 from synergy_extender.sharing.devices import shares_of
@@ -40,10 +43,10 @@ Rooms = Sequence[tuple[NodeCapacity, Amounts]]
 
 @dataclass(frozen=True)
 class BuiltSnapshot:
-    """A snapshot, and the jobs that could not stand in it with the reason in words."""
+    """A snapshot, and the jobs that could not stand in it with the reason."""
 
     snapshot: core.Snapshot
-    refused: Mapping[Key, str] = field(default_factory=dict)
+    refused: Mapping[Key, Finding] = field(default_factory=dict)
 
 
 def build_snapshot(
@@ -54,18 +57,23 @@ def build_snapshot(
     round_s: int,
     reserved: Mapping[Key, core.Allocation] | None = None,
     tenants: tuple[core.Tenant, ...] = (),
+    left_out: Mapping[Key, Finding] | None = None,
 ) -> BuiltSnapshot:
     """The snapshot at `now`. `reserved` are the places kept, in fill mode, for jobs that move there once they left;
-    `tenants` are those that the policy names; others that jobs are of stand beside them, with a weight of 1."""
+    `tenants` are those that the policy names; others that jobs are of stand beside them, with a weight of 1.
+    `left_out` are waiting jobs that get no place for now, with the reason."""
     kept = reserved if reserved is not None and mode == "fill" else {}
     wishes = _Wishes(state, now, kept)
     jobs: list[core.Job] = []
-    refused: dict[Key, str] = {}
+    refused: dict[Key, Finding] = {}
     for key in sorted(state.jobs):
+        if left_out and key in left_out and standing(state.jobs[key], now) is Standing.WAITING:
+            refused[key] = left_out[key]
+            continue
         try:
             wish = wishes.of(state.jobs[key])
         except core.FieldError as error:
-            refused[key] = str(error)
+            refused[key] = say(Reason.CANNOT_BE_PLANNED, problem=str(error))
             continue
         if wish is not None:
             jobs.append(wish)
@@ -76,10 +84,31 @@ def build_snapshot(
         for capacity in state.capacities
         if capacity.gpu_type
     )
+    quotas = NamespaceQuotas(state)
+    if quotas:
+        jobs = quotas.with_draws(jobs, {str(key): job for key, job in state.jobs.items()})
     snapshot = core.Snapshot(
-        nodes=nodes, jobs=tuple(jobs), now=now, round_s=float(round_s), tenants=_all_tenants(tenants, jobs)
+        nodes=nodes,
+        jobs=tuple(jobs),
+        now=now,
+        round_s=float(round_s),
+        tenants=_all_tenants(tenants, jobs),
+        quotas=quotas.limits(_moved(state, mode, now, {job.name for job in jobs})),
     )
     return BuiltSnapshot(snapshot, refused)
+
+
+def _moved(state: ClusterState, mode: Mode, now: float, planned: set[str]) -> Iterable[JobView]:
+    """The jobs whose running pods the plan may move, or counts as gone by the time that its places start."""
+    for job in state.jobs.values():
+        allocation = open_run(job)
+        if allocation is None:
+            continue
+        if standing(job, now) is Standing.LEAVING:
+            if mode == "round" and not _overdue(allocation, now):
+                yield job
+        elif str(job.key) in planned:
+            yield job
 
 
 def _all_tenants(named: tuple[core.Tenant, ...], jobs: Iterable[core.Job]) -> tuple[core.Tenant, ...]:
@@ -353,4 +382,6 @@ def _node(capacity: NodeCapacity, used: Amounts, *, open_to_new: bool) -> core.N
         client_thread_percent=capacity.client_thread_percent,
         schedulable=capacity.schedulable and open_to_new,
         price_per_hour=capacity.price_per_hour,
+        devices_per_gpu=capacity.devices_per_gpu,
+        counted_as="shared_gpus" if capacity.resource == RESOURCE_SHARED_GPU else "gpus",
     )

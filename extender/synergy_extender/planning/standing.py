@@ -10,6 +10,9 @@ from synergy_core.model import FieldError
 from synergy_extender.cluster.views import JobView
 
 _NO_SERVICE = ServiceStatus()
+LONGEST_BACKOFF_S = 7200.0
+"""A retryAt that is further away was written by a clock that was wrong, and does not hold: the longest wait is that for
+a fence, an hour at most."""
 
 
 class Standing(StrEnum):
@@ -55,7 +58,7 @@ def standing(job: JobView, now: float) -> Standing:
     if not wishes or job.deleting or job.spec.suspend or job.status.phase in FINISHED:
         return Standing.IDLE
     retry_at = service_of(job).retry_at
-    if retry_at is not None and parse_time(retry_at) > now:
+    if retry_at is not None and now < parse_time(retry_at) <= now + LONGEST_BACKOFF_S:
         return Standing.BACKING_OFF
     return Standing.WAITING
 

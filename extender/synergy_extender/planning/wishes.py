@@ -182,6 +182,7 @@ def running_profile(job: JobView, allocation: Allocation) -> core.Job:
 
 def held(job: JobView, allocation: Allocation, partners: tuple[str, ...] = ()) -> core.Allocation:
     """What a run holds, as the planner's Allocation: what the plan last gave it, where that is still on its way too."""
+    shared = allocation.shared_gpu
     return core.Allocation(
         job=str(job.key),
         gpu_type=allocation.gpu_type,
@@ -191,6 +192,7 @@ def held(job: JobView, allocation: Allocation, partners: tuple[str, ...] = ()) -
         estimated=allocation.estimated is True,
         spread=allocation.spread is True,
         shares_gpu_with=partners[0] if len(partners) == 1 else partners or None,
+        delta_by_fractions=bool(partners) and shared is not None and shared.delta == "Fractions",
     )
 
 

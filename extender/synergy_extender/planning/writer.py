@@ -3,85 +3,169 @@
 import asyncio
 import logging
 from collections.abc import Callable, Iterable, Sequence
+from enum import Enum, auto
 from itertools import groupby
 from typing import Any
 
 from synergy_api.names import MANAGER_PLAN
+from synergy_api.reasons import ENTRIES, Finding
+from synergy_api.timestamps import format_time
 from synergy_extender.cluster.views import JobView, Key, read_job
+from synergy_extender.leader import Lead
 from synergy_extender.metrics import Metrics
 from synergy_extender.planning.changes import Kind, StatusChange
 from synergy_extender.planning.decide import stance
-from synergy_kube import Conflict, KubeClient, NotFound
+from synergy_extender.planning.unwritten import Unwritten
+from synergy_kube import ApiError, Conflict, KubeClient, NotFound
 from synergy_kube.client import Object
+from synergy_kube.events import Subject, post_event
 from synergy_kube.resources import TRAINING_JOBS
 
 _LOG = logging.getLogger(__name__)
 _AT_ONCE = 16
 _TRIES = 4
+_PATIENCE_S = 3.0
+"""How long after its start a pass may still wait for a busy API server: leases are to be renewed in time."""
+_PAUSE_S = 0.5
+_UNAUTHORIZED = 401
 
 
 class LeadLostError(Exception):
     """This replica no longer leads: nothing more may be written."""
 
 
+class _Outcome(Enum):
+    WRITTEN = auto()
+    DROPPED = auto()
+    """The job no longer stands as the decision assumed."""
+    REFUSED = auto()
+    """The API server does not take it."""
+
+
 class StatusWriter:
     """Server-side applies of the plan's part of the status, guarded by the resource version.
 
-    `observe` is told of each object as it stands after a write.
+    `observe` is told of each object as it stands after a write; `unwritten` keeps the jobs whose writes were refused.
+    `clock` gives Unix time.
     """
 
     def __init__(
         self,
         client: KubeClient,
         *,
-        leading: Callable[[], bool],
+        lead: Lead,
         observe: Callable[[Object], None],
         metrics: Metrics,
+        unwritten: Unwritten,
         clock: Callable[[], float],
     ) -> None:
         self._client = client
-        self._leading = leading
+        self._lead = lead
         self._observe = observe
         self._metrics = metrics
+        self._unwritten = unwritten
         self._clock = clock
+        self._patient_until = 0.0
 
     async def write(self, changes: Sequence[StatusChange]) -> list[Key]:
         """Write all of one kind before the next. Returns the jobs whose change was dropped, because they no longer
         stand as the decision assumed.
 
-        Raises LeadLostError, ApiError, aiohttp.ClientError or TimeoutError: then what follows is not written.
+        What the API server refuses of one job is that job's own: it is counted, told in an event, and tried again
+        later.
+
+        Raises LeadLostError, aiohttp.ClientError or TimeoutError (the API server cannot be reached), or ApiError 401
+        (it does not know this component): then what follows is not written.
         """
         dropped: list[Key] = []
+        self._patient_until = asyncio.get_running_loop().time() + _PATIENCE_S
         for _, group in groupby(changes, key=lambda change: change.kind):
             slots = asyncio.Semaphore(_AT_ONCE)
             batch = list(group)
             done = await _all(self._write(change, slots) for change in batch)
-            dropped += [change.job.key for change, written in zip(batch, done, strict=True) if not written]
+            dropped += [
+                change.job.key for change, outcome in zip(batch, done, strict=True) if outcome is _Outcome.DROPPED
+            ]
         return dropped
 
-    async def _write(self, change: StatusChange, slots: asyncio.Semaphore) -> bool:
+    async def _write(self, change: StatusChange, slots: asyncio.Semaphore) -> _Outcome:
+        only_told = change.kind in (Kind.QUEUE, Kind.POSITION)
+        if not self._unwritten.may_write(change.job, only_told=only_told):
+            return _Outcome.REFUSED
         async with slots:
-            kind = change.kind.name.lower()
-            job: JobView | None = change.job
-            for _ in range(_TRIES):
-                if job is None or not self._same(job, change):
-                    break
-                if not self._leading():
-                    raise LeadLostError
-                try:
-                    answer = await self._client.apply(
-                        TRAINING_JOBS, job.key.name, body_of(job, change), job.key.namespace,
-                        manager=MANAGER_PLAN, subresource="status",
-                    )  # fmt: skip
-                except (Conflict, NotFound):
-                    job = await self._fresh(job.key)
-                    continue
-                self._observe(answer)
-                self._metrics.status_writes.labels(kind, "written").inc()
-                _log(change)
-                return True
-            self._metrics.status_writes.labels(kind, "dropped").inc()
+            try:
+                outcome = await self._applied(change)
+            except ApiError as error:
+                if error.code == _UNAUTHORIZED:
+                    raise
+                self._metrics.refused_writes.labels(str(error.code)).inc()
+                _LOG.warning("%s of %s is refused: %s", change.kind.name.lower(), change.job.key, error)
+                outcome = _Outcome.REFUSED
+                told = self._unwritten.refused(change.job, error, only_told=only_told)
+                if told is not None:
+                    await self._tell(change.job, told)
+        self._metrics.status_writes.labels(change.kind.name.lower(), outcome.name.lower()).inc()
+        if outcome is _Outcome.WRITTEN:
+            self._unwritten.written(change.job, only_told=only_told)
+        return outcome
+
+    async def _applied(self, change: StatusChange) -> _Outcome:
+        """Raises ApiError for what the API server refuses for good, or for as long as this pass can wait."""
+        job: JobView | None = change.job
+        for tries_left in reversed(range(_TRIES)):
+            if job is None or not self._same(job, change):
+                break
+            try:
+                answer = await self._apply(job, change)
+            except (Conflict, NotFound):
+                job = await self._fresh(job.key)
+                continue
+            except ApiError as error:
+                if not tries_left or not await self._waited(error):
+                    raise
+                continue
+            self._observe(answer)
+            _log(change)
+            return _Outcome.WRITTEN
+        return _Outcome.DROPPED
+
+    async def _apply(self, job: JobView, change: StatusChange) -> Object:
+        """One request, which is over before another replica can lead."""
+        if not self._lead.leading:
+            raise LeadLostError
+        try:
+            async with asyncio.timeout(self._lead.left_s):
+                return await self._client.apply(
+                    TRAINING_JOBS, job.key.name, body_of(job, change), job.key.namespace,
+                    manager=MANAGER_PLAN, subresource="status",
+                )  # fmt: skip
+        except TimeoutError:
+            if not self._lead.leading:
+                raise LeadLostError from None
+            raise
+
+    async def _waited(self, error: ApiError) -> bool:
+        """Wait for an API server that is busy or has trouble; False where that would hold up the others too long."""
+        if error.code != 429 and error.code < 500:
             return False
+        wait = max(_PAUSE_S, error.retry_after_s or 0.0)
+        if asyncio.get_running_loop().time() + wait > self._patient_until:
+            return False
+        await asyncio.sleep(wait)
+        return True
+
+    async def _tell(self, job: JobView, finding: Finding) -> None:
+        kind = ENTRIES[finding.reason].event
+        if kind is not None:
+            await post_event(
+                self._client,
+                Subject(TRAINING_JOBS, job.key.name, job.uid, job.key.namespace),
+                kind=kind,
+                reason=finding.reason,
+                message=finding.message,
+                component=MANAGER_PLAN,
+                at=format_time(float(int(self._clock()))),
+            )
 
     def _same(self, job: JobView, change: StatusChange) -> bool:
         """Whether the job still stands as the decision assumed; what others wrote of it meanwhile does not matter."""
@@ -139,9 +223,9 @@ def _log(change: StatusChange) -> None:
     )
 
 
-async def _all(calls: Iterable[Any]) -> list[bool]:
+async def _all(calls: Iterable[Any]) -> list[_Outcome]:
     """All results; the first error cancels the rest and is raised alone."""
-    tasks: list[asyncio.Task[bool]] = []
+    tasks: list[asyncio.Task[_Outcome]] = []
     try:
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(call) for call in calls]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from synergy_core.colocation.measurement import Predictor
 from synergy_core.colocation.model_format import SharingModel, parse_model
-from synergy_core.config import ColocationMode
+from synergy_core.config import THESIS_MODES, ColocationMode
 from synergy_core.snapshot_format import SnapshotError
 
 FOLDER_VARIABLE = "SYNERGY_SHARING_MODELS"
@@ -37,4 +37,4 @@ def read_models(folder: str) -> dict[str, SharingModel]:
 
 def predictors(models: Mapping[str, SharingModel], mode: ColocationMode) -> dict[str, Predictor]:
     """What each of them predicts with in this mode."""
-    return {name: model.predictor(sums=mode == "thesis") for name, model in models.items()}
+    return {name: model.predictor(sums=mode in THESIS_MODES) for name, model in models.items()}

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum, auto
+from typing import Literal
 
 from synergy_api.allocation import Allocation
 from synergy_api.sharing import SharedGPU
@@ -71,7 +72,12 @@ def shared_gpu(place: core.Allocation, before: Allocation | None, *, on_shared_n
     wrong = 0
     if before is not None and before.shared_gpu is not None and is_wrong(before.shared_gpu):
         wrong = before.shared_gpu.wrong_runs + 1
-    return SharedGPU(asked=list(place.partners), wrong_runs=wrong)
+    return SharedGPU(asked=list(place.partners), wrong_runs=wrong, delta=delta_form(place))
+
+
+def delta_form(place: core.Allocation) -> Literal["Fractions"] | None:
+    """What status says of the form of delta that decided."""
+    return "Fractions" if place.delta_by_fractions else None
 
 
 def is_wrong(shared: SharedGPU) -> bool:

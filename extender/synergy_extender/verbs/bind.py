@@ -2,7 +2,7 @@
 
 import json
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Protocol
 
 from synergy_api.allocation import Allocation
@@ -60,10 +60,9 @@ class Binder:
     """Binds pods, one call for each. Calls may run at the same time: from the look at the ledger to the record in
     `assumed` nothing else runs."""
 
-    def __init__(self, placements: Placements, assumed: AssumedBindings, clock: Callable[[], float]) -> None:
+    def __init__(self, placements: Placements, assumed: AssumedBindings) -> None:
         self._placements = placements
         self._assumed = assumed
-        self._clock = clock
 
     async def bind(self, args: BindingArgs) -> None:
         """Bind the pod to the node. Binding it again to the same node is no error.
@@ -93,7 +92,7 @@ class Binder:
         hindrance = self._placements.in_the_way(pod, args.node, allocation)
         if hindrance is not None:
             raise BindRefused(hindrance)
-        self._assumed.add(pod, args.node, self._clock())
+        self._assumed.add(pod, args.node)
         await self._post(pod, args.node, allocation)
 
     async def _post(self, pod: PodView, node: str, allocation: Allocation) -> None:

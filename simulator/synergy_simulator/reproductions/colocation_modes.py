@@ -18,7 +18,7 @@ from synergy_simulator.reproductions.common import Findings, Inputs, avg_h
 from synergy_simulator.sharing import BUILT_IN
 from synergy_simulator.workload import Workload, build_workload, with_usages
 
-MODES: Final[tuple[ColocationMode, ...]] = ("none", "thesis", "gavel", "auto")
+MODES: Final[tuple[ColocationMode, ...]] = ("none", "thesis", "thesis-fractions", "gavel", "auto")
 POLICIES: Final = ("max-min-fairness", "gavel-fifo")
 SPLITS: Final[Mapping[str, Split]] = {
     "(20,70,10)": Split(20, 70, 10),

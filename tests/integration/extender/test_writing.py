@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from support.extender_world import Operator
+from support.leads import Leads
 from synergy_api.allocation import Allocation
 from synergy_api.names import MANAGER_PROGRESS
 from synergy_api.progress import Progress
@@ -14,6 +15,7 @@ from synergy_extender.leases.progress_writer import ProgressWriter
 from synergy_extender.metrics import Metrics
 from synergy_extender.planning.changes import Kind, StatusChange
 from synergy_extender.planning.places import release
+from synergy_extender.planning.unwritten import Unwritten
 from synergy_extender.planning.writer import LeadLostError, StatusWriter
 from synergy_kube import Conflict
 from synergy_kube.resources import TRAINING_JOBS
@@ -30,13 +32,15 @@ class Desk:
 
     def __init__(self, operator: Operator) -> None:
         self.seen: list[Any] = []
-        self.leads = True
+        self.lead = Leads()
+        self.unwritten = Unwritten(time.monotonic)
         self.metrics = Metrics()
         self.writer = StatusWriter(
             operator.kube,
-            leading=lambda: self.leads,
+            lead=self.lead,
             observe=self.seen.append,
             metrics=self.metrics,
+            unwritten=self.unwritten,
             clock=time.time,
         )
 
@@ -100,7 +104,7 @@ async def test_a_change_for_a_job_that_stands_otherwise_by_now_is_dropped(operat
 async def test_one_that_no_longer_leads_writes_nothing(operator: Operator) -> None:
     await operator.submit("plain", status=PENDING)
     desk = Desk(operator)
-    desk.leads = False
+    desk.lead.leading = False
     with pytest.raises(LeadLostError):
         await desk.writer.write([change(await view(operator, "plain"))])
     assert "allocation" not in (await operator.job("plain"))["status"]

@@ -36,7 +36,7 @@ def _model(folder: Path, gpu_type: str) -> str:
     return str(path)
 
 
-@pytest.mark.parametrize("mode", ["thesis", "auto", "gavel"])
+@pytest.mark.parametrize("mode", ["thesis", "thesis-fractions", "auto", "gavel"])
 def test_the_plan_names_partners(mode: str, tmp_path: Path) -> None:
     done = _plan(_snapshot(), "--colocation", mode, "--colocation-model", _model(tmp_path, "V100"), "--json")
     answer = json.loads(done.stdout)
@@ -53,7 +53,7 @@ def test_bad_options_are_refused_in_one_line(tmp_path: Path) -> None:
     done = _plan(_snapshot(), "--colocation", "spam")
     assert (done.exit_code, done.stderr) == (
         2,
-        "error: --colocation: 'spam' is not there; choose one of none, thesis, auto, gavel\n",
+        "error: --colocation: 'spam' is not there; choose one of none, thesis, thesis-fractions, auto, gavel\n",
     )
     done = _plan(_snapshot(), "--colocation", "gavel", "--policy", "las")
     assert (done.exit_code, done.stderr.count("\n")) == (2, 1)

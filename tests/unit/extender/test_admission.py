@@ -65,7 +65,7 @@ def test_room_given_to_an_admitted_run_is_taken_before_its_pods_are_there() -> N
 def test_a_binding_on_its_way_is_not_counted_twice() -> None:
     pod = worker("first", gpus=5, planned="n1")
     assumed = AssumedBindings()
-    assumed.add(pod, "n1", now=0)
+    assumed.add(pod, "n1")
     before = job("first", status={"allocation": allocation(share("n1", gpus=5))})
     state = cluster([node_object("n1")], [before, waits("j", share("n1", gpus=3))], [pod])
     assert starts(admitted(state, assumed)["j"])

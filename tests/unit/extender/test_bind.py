@@ -8,7 +8,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from support.cluster import NOW, allocation, cluster, foreign, job, node_object, share, worker
+from support.cluster import allocation, cluster, foreign, job, node_object, share, worker
 from synergy_api.allocation import Allocation
 from synergy_api.names import ANNOTATION_BOUND
 from synergy_extender.cluster.state import ClusterState
@@ -66,7 +66,7 @@ class Bench:
     def __init__(self, state: ClusterState) -> None:
         self.assumed = AssumedBindings()
         self.placements = Placements(state, self.assumed)
-        self.binder = Binder(self.placements, self.assumed, lambda: NOW)
+        self.binder = Binder(self.placements, self.assumed)
 
     async def bind(self, pod: PodView, node: str = "n1") -> None:
         await self.binder.bind(BindingArgs(pod_name=pod.name, pod_namespace=pod.namespace, pod_uid=pod.uid, node=node))
@@ -114,7 +114,7 @@ async def test_cpu_and_memory_are_looked_at_too() -> None:
 
 async def test_bindings_on_their_way_count_for_others() -> None:
     bench = gang(FIRST, SECOND)
-    bench.assumed.add(foreign("x", gpus=5), "n1", NOW)
+    bench.assumed.add(foreign("x", gpus=5), "n1")
     with pytest.raises(BindRefused, match="4 GPUs asked for, 3 free"):
         await bench.bind(FIRST)
 

@@ -11,7 +11,7 @@ def test_free_is_allocatable_less_pods_of_all_owners_less_bindings_on_their_way(
         pods=[foreign("x", node="n1", gpus=2, cpu="1"), worker("j", node="n1", gpus=1, memory="1Gi")],
     )
     assumed = AssumedBindings()
-    assumed.add(worker("k", gpus=4, cpu="2"), "n1", now=0.0)
+    assumed.add(worker("k", gpus=4, cpu="2"), "n1")
     ledger = Ledger(state.allocatable, state.pods, assumed)
     assert ledger.free("n1") == Amounts(1, 21_000, 95 * GI)
     assert ledger.free("elsewhere") == NOTHING
@@ -19,14 +19,17 @@ def test_free_is_allocatable_less_pods_of_all_owners_less_bindings_on_their_way(
 
 
 def test_an_assumed_binding_counts_until_it_is_seen_or_its_time_is_over() -> None:
-    assumed = AssumedBindings()
+    now = [0.0]
+    assumed = AssumedBindings(lambda: now[0])
     seen, unseen = worker("a", gpus=1), worker("b", gpus=2)
-    assumed.add(seen, "n1", now=0.0)
-    assumed.add(unseen, "n1", now=10.0)
+    assumed.add(seen, "n1")
+    now[0] = 10.0
+    assumed.add(unseen, "n1")
     assert (assumed.on("n1"), assumed.node_of(seen.uid)) == (Amounts(3), "n1")
     assumed.remove(seen.uid)
     assert assumed.on("n1") == Amounts(2)
-    assumed.expire(ASSUMED_SECONDS + 9)
-    assert len(assumed) == 1
-    assumed.expire(ASSUMED_SECONDS + 10)
-    assert (len(assumed), assumed.node_of(unseen.uid)) == (0, "")
+    now[0] = ASSUMED_SECONDS + 9
+    assert (len(assumed), assumed.copy().on("n1")) == (1, Amounts(2))
+    now[0] = ASSUMED_SECONDS + 10
+    assert (len(assumed), assumed.node_of(unseen.uid), assumed.pods_to("n1")) == (0, "", [])
+    assert (assumed.on("n1"), assumed.copy().on("n1")) == (NOTHING, NOTHING)

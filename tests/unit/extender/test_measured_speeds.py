@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from support.cluster import NOW, allocation, cluster, job, job_object, node_object, share
+from support.leads import Leads
 from support.watch_server import WatchServer, following
 from synergy_api.progress import ENOUGH_REPORTS, MeasuredSpeed
 from synergy_core import model as core
@@ -137,7 +138,7 @@ async def test_metrics_count_estimates_and_say_how_far_they_were_off() -> None:
     view = _with(view, estimates=[{"gpuType": "A100", "stepsPerSecond": 9.0}])
     server, metrics = WatchServer(), Metrics()
     async with following(server) as (client, cache):
-        publisher = Publisher(client, cache, metrics, leading=lambda: False)
+        publisher = Publisher(client, cache, metrics, lead=Leads(leading=False))
         await publisher.publish(cluster([node_object("n1")], [view]), PolicyInForce(), NOW)
     value = metrics.registry.get_sample_value
     assert value("kube_synergy_estimated_speeds") == 1.0

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from support.cluster import allocation, job_object, share
+from support.leads import Leads
 from support.waiting import eventually
 from support.watch_server import WatchServer, following
 from synergy_api.timestamps import parse_time
@@ -36,7 +37,7 @@ class FailingWorker(PlanWorker):
 @asynccontextmanager
 async def leading(server: WatchServer, worker: PlanWorker) -> AsyncIterator[None]:
     async with following(server) as (client, cache):
-        loop = PlanningLoop(client, cache, worker, Metrics(), leading=lambda: True, clock=time.time)
+        loop = PlanningLoop(client, cache, worker, Metrics(), lead=Leads(), clock=time.time)
         task = asyncio.create_task(loop.run())
         try:
             yield
@@ -85,7 +86,7 @@ async def test_while_the_api_server_refuses_it_is_asked_again_once_a_second() ->
     server = WatchServer()
     async with following(server) as (client, cache):
         server.failing = True
-        loop = PlanningLoop(client, cache, FailingWorker(), Metrics(), leading=lambda: True, clock=time.time)
+        loop = PlanningLoop(client, cache, FailingWorker(), Metrics(), lead=Leads(), clock=time.time)
         begun = time.monotonic()
         task = asyncio.create_task(loop.run())
 

@@ -1,6 +1,7 @@
 """What the leader tells of nodes and of the policy that is missing: once, and again only after it was put right."""
 
 from support.cluster import NOW, cluster, node_object
+from support.leads import Leads
 from support.reasons import check_event
 from support.watch_server import WatchServer, following
 from synergy_extender.cluster.state import ClusterState
@@ -21,9 +22,9 @@ def one_node(*, labelled: bool) -> ClusterState:
 
 
 async def test_what_has_no_condition_to_stand_in_is_told_in_events_once() -> None:
-    server, leading = WatchServer(), [False]
+    server, lead = WatchServer(), Leads(leading=False)
     async with following(server) as (client, cache):
-        publisher = Publisher(client, cache, Metrics(), leading=lambda: leading[0])
+        publisher = Publisher(client, cache, Metrics(), lead=lead)
 
         async def told(*, labelled: bool) -> list[tuple[str, str, str, str]]:
             server.posts.clear()
@@ -37,7 +38,7 @@ async def test_what_has_no_condition_to_stand_in_is_told_in_events_once() -> Non
             return found
 
         assert await told(labelled=False) == []
-        leading[0] = True
+        lead.leading = True
         assert await told(labelled=False) == [UNKNOWN, MISSING]
         assert await told(labelled=False) == []
         assert await told(labelled=True) == []

@@ -2,7 +2,6 @@
 
 import asyncio
 import socket
-import time
 from collections.abc import AsyncIterator
 from contextlib import suppress
 from pathlib import Path
@@ -99,7 +98,7 @@ async def test_no_report_brings_a_server_error_though_it_cannot_be_repeated_in_j
 async def test_an_api_server_that_does_not_answer_is_named_to_the_user(parts: Parts) -> None:
     parts.verbs = SchedulerVerbs(
         ClusterPlacements(parts.client, parts.cache),
-        Binder(ClusterPlacements(parts.client, parts.cache), parts.cache.assumed, time.time),
+        Binder(ClusterPlacements(parts.client, parts.cache), parts.cache.assumed),
         parts.metrics,
         lambda: True,
     )

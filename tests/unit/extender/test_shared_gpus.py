@@ -23,11 +23,12 @@ from synergy_extender.ledger import AssumedBindings
 from synergy_extender.planning.changes import Draft
 from synergy_extender.planning.decide import PARTNERS_GONE, PlanResult, decide, stance
 from synergy_extender.planning.snapshot import build_snapshot
+from synergy_extender.planning.wishes import held
 from synergy_extender.rounds import Moment, Rounds
 from synergy_extender.sharing.admission import ByOrder, tell_seen
 from synergy_extender.sharing.devices import devices_of, shares_of
 from synergy_extender.sharing.order import in_the_way, occupancy
-from synergy_extender.sharing.partners import MOST_CORRECTIONS, Coming, coming, movers
+from synergy_extender.sharing.partners import MOST_CORRECTIONS, Coming, coming, movers, shared_gpu
 
 ROUNDS = Rounds(20)
 MOMENT = Moment(NOW + 18.5, ROUNDS, ROUNDS.at(NOW) + 1)
@@ -357,3 +358,16 @@ def _partners(view: JobView) -> list[str]:
 def _devices(view: JobView) -> int:
     assert view.status.allocation is not None
     return view.status.allocation.workers[0].devices or 0
+
+
+@pytest.mark.parametrize(("by_fractions", "told"), [(True, "Fractions"), (False, None)])
+def test_status_says_which_form_of_delta_decided_and_the_planner_reads_it_back(
+    by_fractions: bool, told: str | None
+) -> None:
+    given = replace(place("a", "b"), delta_by_fractions=by_fractions)
+    shared = shared_gpu(given, None, on_shared_node=True)
+    assert shared is not None
+    assert shared.delta == told
+    holder = holds("a", "b", shared={"delta": shared.delta} if shared.delta else {})
+    assert holder.status.allocation is not None
+    assert held(holder, holder.status.allocation, ("team/b",)).delta_by_fractions is by_fractions

@@ -56,7 +56,7 @@ def test_the_planner_goes_by_the_model_of_the_gpu_type(tmp_path: Path) -> None:
 def test_the_thesis_mode_predicts_with_the_sums(tmp_path: Path) -> None:
     (tmp_path / "v100.json").write_text(fitted())
     models = read_models(str(tmp_path))
-    assert predictors(models, "thesis") == {"V100": models["V100"].sums}
+    assert predictors(models, "thesis") == predictors(models, "thesis-fractions") == {"V100": models["V100"].sums}
     assert predictors(models, "auto") == {"V100": models["V100"].effects}
 
 
@@ -67,7 +67,7 @@ def test_a_model_with_references_predicts_by_them(tmp_path: Path) -> None:
     (tmp_path / "v100.json").write_text(model_text(replace(parse_model(fitted()), references=references)))
     models = read_models(str(tmp_path))
     assert predictors(models, "auto")["V100"].fractions((named, named)) == (0.9, 0.9)
-    assert predictors(models, "thesis") == {"V100": models["V100"].sums}
+    assert predictors(models, "thesis") == predictors(models, "thesis-fractions") == {"V100": models["V100"].sums}
 
 
 def test_the_settings_tell_of_which_types_there_are_models(tmp_path: Path) -> None:

@@ -102,7 +102,7 @@ def test_a_deadline_that_is_none_keeps_one_job_from_being_planned() -> None:
         cluster([node_object("n1")], [job("j", spec=spec), job("k")]), mode="round", now=NOW, round_s=20
     )
     assert [one.name for one in made.snapshot.jobs] == ["team/k"]
-    assert made.refused[key("j")].startswith("spec.slo.deadline: 'soon' is not an RFC 3339 time")
+    assert made.refused[key("j")].message.startswith("spec.slo.deadline: 'soon' is not an RFC 3339 time")
 
 
 @pytest.mark.parametrize(
@@ -191,7 +191,7 @@ def test_a_job_that_contradicts_itself_is_refused_by_name_and_stops_nobody() -> 
     bad = job("bad", spec={"resources": {"min": {"cpu": "4"}, "max": {"cpu": "1"}}})
     result = build_snapshot(cluster([node_object("n1")], [bad, job("good")]), mode="round", now=NOW, round_s=20)
     assert [j.name for j in result.snapshot.jobs] == ["team/good"]
-    assert "cpu_millis_min" in result.refused[key("bad")]
+    assert "cpu_millis_min" in result.refused[key("bad")].message
 
 
 def test_what_a_refused_running_job_was_given_stays_used() -> None:

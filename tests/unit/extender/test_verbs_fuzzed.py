@@ -83,7 +83,7 @@ async def world() -> AsyncIterator[World]:
     async with following(server) as (client, cache):
         placements = ClusterPlacements(client, cache)
         metrics = Metrics()
-        verbs = SchedulerVerbs(placements, Binder(placements, cache.assumed, time.time), metrics, lambda: cache.synced)
+        verbs = SchedulerVerbs(placements, Binder(placements, cache.assumed), metrics, lambda: cache.synced)
         transport = httpx.ASGITransport(app=scheduler_app(verbs, metrics))
         async with httpx.AsyncClient(transport=transport, base_url="http://extender") as http:
             yield World(server, http, cache)

@@ -1,13 +1,14 @@
 """Who shares a GPU, on small clusters."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
 
 from support.snapshots import GIB, later
 from synergy_core.answer import Plan
+from synergy_core.colocation.measurement import Observation
 from synergy_core.colocation.usage import Usage
 from synergy_core.config import PlanConfig
 from synergy_core.memory import Memory
@@ -82,6 +83,50 @@ def test_the_thesis_stops_at_the_first_that_would_not_gain() -> None:
     shared = [one for one in result.allocations if one.partners]
     assert len(shared) == 3
     assert {len(one.partners) for one in shared} == {2}
+
+
+def _with_iterations_of(seconds: float, name: str) -> Job:
+    profile = Profile(cpu_millis=(1000,), memory_bytes=(GIB,), steps_per_s=((1.0 / seconds,),))
+    return job(name, profiles={"V100": profile}, usage={"V100": Usage(compute=1.0, bandwidth=0.5, memory_bytes=GIB)})
+
+
+@dataclass(frozen=True)
+class _Keeps:
+    """A predictor: every job keeps the same fraction."""
+
+    fraction: float
+
+    def fractions(self, usages: Sequence[Usage]) -> tuple[float, ...]:
+        return (self.fraction,) * len(usages)
+
+    def corrected(self, observations: Sequence[Observation]) -> "_Keeps":
+        return self
+
+
+def test_delta_of_the_thesis_goes_by_iteration_times() -> None:
+    # iterations of 20 and 60 ms at 0.6 of the speed: (20 + 60) / (60 / 0.6) = 0.8, so one after the other is better
+    jobs = [_with_iterations_of(0.020, "a"), _with_iterations_of(0.060, "b")]
+    config = replace(THESIS, predictors={"V100": _Keeps(0.6)})
+    assert partners(planned(jobs, config=config)) == {"a": ()}
+    # as if all iterations took equally long: 2 * 0.6 = 1.2
+    fractions = replace(config, colocation="thesis-fractions")
+    assert partners(planned(jobs, config=fractions)) == {"a": ("b",), "b": ("a",)}
+    # and with equally long ones both forms agree
+    alike = [_with_iterations_of(0.060, name) for name in "ab"]
+    assert partners(planned(alike, config=config)) == {"a": ("b",), "b": ("a",)}
+
+
+def test_without_iteration_times_the_fractions_stand_in_and_the_plan_says_so() -> None:
+    known, unknown = _with_iterations_of(0.020, "a"), replace(_with_iterations_of(0.060, "b"), profiles={})
+    config = replace(THESIS, predictors={"V100": _Keeps(0.6)})
+    result = planned([known, unknown], config=config)
+    assert partners(result) == {"a": ("b",), "b": ("a",)}
+    assert {one.job: one.delta_by_fractions for one in result.allocations} == {"a": True, "b": True}
+    snapshot = later(Snapshot(nodes=(node(),), jobs=(known, unknown)), result)
+    again = plan(snapshot, config)  # the pair stays, and nothing about it changes
+    assert again.allocations == result.allocations
+    asked_for = planned([known, unknown], config=replace(config, colocation="thesis-fractions"))
+    assert not any(one.delta_by_fractions for one in asked_for.allocations)
 
 
 def test_three_share_where_replicas_allow() -> None:
