@@ -223,7 +223,7 @@ async def test_an_object_that_another_has_replaced_meanwhile_is_told_as_gone_and
     server.items = [first]
     server.watches = [[{"type": "ERROR", "object": {"code": 410, "reason": "Expired", "message": "too old"}}]]
     changes: list[tuple[str | None, str | None]] = []
-    restarts: list[str] = []
+    restarts: list[tuple[str, str]] = []
 
     def uid(item: dict[str, Any] | None) -> str | None:
         return None if item is None else item["metadata"]["uid"]
@@ -232,7 +232,7 @@ async def test_an_object_that_another_has_replaced_meanwhile_is_told_as_gone_and
         changes.append((uid(change.old), uid(change.new)))
         server.items = [second]
 
-    reflector = Reflector(client, NODES, on_change=see, on_restart=restarts.append)
+    reflector = Reflector(client, NODES, on_change=see, on_restart=lambda *what: restarts.append(what))
     task = asyncio.create_task(reflector.run())
 
     async def replaced() -> bool:
@@ -244,7 +244,7 @@ async def test_an_object_that_another_has_replaced_meanwhile_is_told_as_gone_and
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
     assert changes == [(None, "one"), ("one", None), (None, "two")]
-    assert restarts == ["expired"]
+    assert restarts == [("nodes", "expired")]
 
 
 async def test_a_list_without_an_end_is_given_up(
