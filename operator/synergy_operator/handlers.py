@@ -5,12 +5,12 @@ controller's reflectors follow the cluster, and the controller decides and acts.
 """
 
 import asyncio
-import time
 from typing import Any, Final
 
 import kopf
 
 from synergy_kube import KubeClient
+from synergy_kube.steady_clock import SteadyClock
 from synergy_operator.config import Environment
 from synergy_operator.controller import Controller
 from synergy_operator.metrics import Metrics
@@ -60,7 +60,7 @@ class Operator:
         settings.networking.error_backoffs = _ERROR_BACKOFFS
         await self._metrics_server.start()
         self._client = await KubeClient.connect()
-        self._controller = Controller(self._client, self._environment, time.time, self._metrics)
+        self._controller = Controller(self._client, self._environment, SteadyClock(), self._metrics)
         ready = asyncio.Event()
         self._task = asyncio.create_task(self._controller.run(ready), name="controller")
         self._task.add_done_callback(lambda _: self.stopped.set())

@@ -5,9 +5,10 @@ import asyncio
 import logging
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 
+from chaos.api_server import UNREACHABLE
 from chaos.book import CLOCK, Book
 from chaos.faults import Fault
 from chaos.link import Break
@@ -53,8 +54,9 @@ class IllWill:
         name = f"chaos-{uuid.uuid4().hex[:8]}"
         _LOG.info("%d for %s of %s for %.1f s", refusal.code, ",".join(refusal.resources), refusal.user, seconds)
         try:
-            async with self._refusals.in_force(name, refusal, [self._stage.namespace]):
-                await asyncio.sleep(seconds)
+            with suppress(*UNREACHABLE):  # no API server: nothing is refused that it would not refuse anyway
+                async with self._refusals.in_force(name, refusal, [self._stage.namespace]):
+                    await asyncio.sleep(seconds)
         finally:
             await self._insist(lambda: self._refusals.forget(name))
 

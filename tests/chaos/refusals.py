@@ -72,17 +72,16 @@ class Refusals:
 
     @asynccontextmanager
     async def in_force(self, name: str, refusal: Refusal, namespaces: Sequence[str]) -> AsyncIterator[None]:
-        """Meanwhile the API server asks about such writes in these namespaces."""
+        """Meanwhile the API server asks about such writes in these namespaces; `forget` it afterwards."""
         self._in_force[name] = refusal
         try:
             await self._kube.create(WEBHOOKS, self._configuration(name, refusal, namespaces))
             yield
         finally:
-            await self.forget(name)
+            self._in_force.pop(name, None)  # what still asks is allowed from now on
 
     async def forget(self, name: str) -> None:
         """Take the webhook away; nothing happens where it is gone."""
-        self._in_force.pop(name, None)  # what still asks is allowed from now on
         try:
             await self._kube.delete(WEBHOOKS, name)
         except NotFound:
