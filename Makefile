@@ -20,7 +20,7 @@ REPORT ?=
 MINUTES ?= 5
 TIMES ?= 10
 
-.PHONY: help setup lock format lint types imports check crds images images-docker sbom unit properties coverage prerequisites integration integration-product integration-devcluster test-e2e chaos chaos-outage chaos-short pairings fidelity test side-by-side demo demo-kind
+.PHONY: help setup lock format lint types imports check crds images images-docker sbom unit properties coverage prerequisites integration integration-product integration-devcluster test-e2e faketime chaos chaos-outage chaos-short pairings fidelity test side-by-side demo demo-kind
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "%-14s %s\n", $$1, $$2}'
@@ -103,15 +103,20 @@ test-e2e: setup prerequisites ## real kubelet and containers, the chart installe
 pairings: setup prerequisites ## jobs come to the planned shared GPUs on a real kubelet, again and again: TIMES=10
 	$(ON_DEVCLUSTER) sh -c '$(IMAGES) && PAIRINGS=$(TIMES) $(BIN)/pytest tests/e2e/test_shared_gpus.py -k planned_pairs'
 
+# sets the wall clocks of processes under test
+faketime:
+	@compgen -G '/usr/lib/*/faketime/libfaketimeMT.so.1' >/dev/null || \
+	  { apt-get update -qq && apt-get install -y -qq --no-install-recommends libfaketime; }
+
 # in network namespaces of their own too
-chaos: setup prerequisites ## faults of all kinds while jobs run: SEED=1 FAULTS=200 JOBS=100 REPORT=out.json
+chaos: setup prerequisites faketime ## faults of all kinds while jobs run: SEED=1 FAULTS=200 JOBS=100 REPORT=out.json
 	$(APART) $(PY) -m chaos --seed $(SEED) --faults $(FAULTS) --jobs $(JOBS) $(if $(REPORT),--report $(REPORT))
 
-chaos-outage: setup prerequisites ## jobs train on while the control plane is away: MINUTES=5
+chaos-outage: setup prerequisites faketime ## jobs train on while the control plane is away: MINUTES=5
 	$(IMAGES) --build-only
 	OUTAGE_SECONDS=$$((60 * $(MINUTES))) $(APART) $(BIN)/pytest tests/chaos/test_outage.py
 
-chaos-short: setup prerequisites ## each kind of fault once, a short outage, gangs that got stuck
+chaos-short: setup prerequisites faketime ## each kind of fault once, a short outage, gangs that got stuck
 	$(IMAGES) --build-only
 	$(APART) $(BIN)/pytest tests/chaos
 

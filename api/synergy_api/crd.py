@@ -5,7 +5,7 @@ from typing import Any, Final, Literal
 
 from synergy_api.base import ApiModel
 from synergy_api.gpu_pool import GPUPoolSpec, GPUPoolStatus
-from synergy_api.names import GROUP, VERSION
+from synergy_api.names import ANNOTATION_VERSION, GROUP, PRODUCT_VERSION, VERSION
 from synergy_api.scheduling_policy import SchedulingPolicySpec, SchedulingPolicyStatus
 from synergy_api.schema import Schema, structural_schema
 from synergy_api.throughput_profile import ThroughputProfileSpec, ThroughputProfileStatus
@@ -136,14 +136,14 @@ def custom_resource_definition(kind: Kind) -> dict[str, Any]:
         "name": VERSION,
         "served": True,
         "storage": True,
-        "schema": {"openAPIV3Schema": _object_schema(kind)},
+        "schema": {"openAPIV3Schema": object_schema(kind)},
         "additionalPrinterColumns": [column.to_wire() for column in kind.columns],
         "subresources": {"status": {}},
     }
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
-        "metadata": {"name": kind.crd_name},
+        "metadata": {"name": kind.crd_name, "annotations": {ANNOTATION_VERSION: PRODUCT_VERSION}},
         "spec": {
             "group": GROUP,
             "names": {
@@ -160,7 +160,15 @@ def custom_resource_definition(kind: Kind) -> dict[str, Any]:
     }
 
 
-def _object_schema(kind: Kind) -> Schema:
+def schema_of(name: str, *parts: str) -> Schema:
+    """The schema of these parts, such as `status`, of the objects of one kind."""
+    kind = next(kind for kind in KINDS if kind.name == name)
+    properties = object_schema(kind)["properties"]
+    return {"type": "object", "properties": {part: properties[part] for part in parts}}
+
+
+def object_schema(kind: Kind) -> Schema:
+    """The structural schema of whole objects of one kind."""
     properties: Schema = {
         "apiVersion": {"type": "string", "description": "Version of this schema."},
         "kind": {"type": "string", "description": "Kind of this object."},

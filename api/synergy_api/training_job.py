@@ -291,8 +291,8 @@ class ServiceStatus(ApiModel):
         int, Field(ge=0, description="Runs that failed; those that are not forgiven count against backoffLimit.")
     ] = 0
     forgiven: Annotated[
-        int, Field(ge=0, description="Failed runs that no longer count: the job has trained on well since.")
-    ] = 0
+        int | None, Field(ge=0, description="Failed runs that no longer count: the job has trained on well since.")
+    ] = None
     failed_at_step: Annotated[
         int | None, Field(ge=0, description="Steps in the newest checkpoint when a run last failed.")
     ] = None
@@ -309,7 +309,7 @@ class ServiceStatus(ApiModel):
     @property
     def counted_failures(self) -> int:
         """Failed runs that count against backoffLimit."""
-        return max(0, self.failures - self.forgiven)
+        return max(0, self.failures - (self.forgiven or 0))
 
 
 class QueueStatus(ApiModel):

@@ -53,6 +53,8 @@ class Contender:
         """Seconds for which nobody may have its place once it has started."""
         self.kept_off: Mapping[str, frozenset[int]] = {}
         """Nodes by GPU type, as indices, that are kept for others in this plan: it must not start there."""
+        self.pods_matter = False
+        """Whether its quotas count how many pods it has in this plan, so that it cannot take just any free GPUs."""
         self.wants_shared: frozenset[str] | None = None
         """GPU types on which it rather has nodes whose GPUs are shared, on the others those where they are not; None
         where it does not matter."""

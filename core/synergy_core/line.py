@@ -67,6 +67,7 @@ class Line:
         contender.least_run_s = self._least_run_s(contender.job)
         contender.wants_shared = self._wants_shared(contender.job)
         contender.kept_off = {}
+        contender.pods_matter = False
         contender.types = None if contender.name in self._settling else self._types.get(contender.name)
         contender.lies = {} if contender.name in self._settling else self._lies.get(contender.name, {})
         contender.goes_by_price = self._by_price and contender.types is not None

@@ -94,6 +94,10 @@ class Node:
     """False for a cordoned node: what runs there stays, nothing new comes."""
     price_per_hour: Price = 0.0
     """Of one GPU, in any one currency; 0: not known."""
+    devices_per_gpu: Positive = 1
+    """What a quota counts for each GPU: the device plugin's devices where GPUs are shared."""
+    counted_as: Literal["gpus", "shared_gpus"] = "gpus"
+    """Which limits of a quota count them (`QuotaLimit.counts`)."""
 
     def __post_init__(self) -> None:
         for name in (name for name in _OWN_FIELDS if name in self.further):
@@ -202,6 +206,47 @@ class Shared:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class QuotaLimit:
+    """One resource of a quota."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = _STRICT
+
+    resource: Name
+    """What the admin calls it, such as `requests.nvidia.com/gpu`."""
+    counts: Literal["gpus", "shared_gpus", "cpu_millis", "memory_bytes", "objects"]
+    """What of a job's share of its nodes it counts; `objects` counts nothing of it."""
+    hard: Count
+    used: Count = 0
+    """Held by others than the snapshot's running jobs."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quota:
+    """What the jobs that draw on it may hold together (a ResourceQuota of their namespace)."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = _STRICT
+
+    name: Name
+    limits: tuple[QuotaLimit, ...]
+
+    def __post_init__(self) -> None:
+        _unique("limits", [limit.resource for limit in self.limits], "resource")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuotaDraw:
+    """A quota that a job counts against while it runs, and by how much beside its share of its nodes."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = _STRICT
+
+    quota: Name
+    once: Mapping[Name, Count] = field(default_factory=dict, hash=False)
+    """By resource, what its run needs once, such as a Service."""
+    per_pod: Mapping[Name, Count] = field(default_factory=dict, hash=False)
+    """By resource, what each of its pods needs beside its share: itself, and limits above requests."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
     """A job that wants to run or runs."""
 
@@ -279,6 +324,10 @@ class Job:
     """Names of the nodes that the job may use; null means all."""
     deadline_s: Moment | None = None
     """When it should be done (its SLO), on the clock of `arrival_s`; null: whenever."""
+    quotas: tuple[QuotaDraw, ...] = ()
+    """The quotas that its pods and objects count against."""
+    gpus_per_worker: Positive | None = None
+    """GPUs of one pod at the most; null: one pod on each node. Only quotas count pods."""
 
     def __post_init__(self) -> None:
         for dimension in ("cpu_millis", "memory_bytes"):
@@ -333,12 +382,24 @@ class Snapshot:
     round_s: Annotated[float, Field(gt=0)] = 300.0
     tenants: tuple[Tenant, ...] = ()
     """For the policy `hierarchical`; a job's tenant that is not named here has weight 1 and fairness."""
+    quotas: tuple[Quota, ...] = ()
+    """What jobs may hold together beside what the nodes have."""
 
     def __post_init__(self) -> None:
         _unique("nodes", [node.name for node in self.nodes])
         _unique("jobs", [job.name for job in self.jobs])
         _unique("tenants", [tenant.name for tenant in self.tenants])
+        _unique("quotas", [quota.name for quota in self.quotas])
         _alike(self.nodes)
+        _known_quotas(self.jobs, {quota.name for quota in self.quotas})
+
+
+def _known_quotas(jobs: tuple[Job, ...], known: set[str]) -> None:
+    for index, job in enumerate(jobs):
+        for place, draw in enumerate(job.quotas):
+            if draw.quota not in known:
+                path = f"jobs[{index}].quotas[{place}].quota"
+                raise FieldError(path, f"{draw.quota!r} is not in quotas; describe it there")
 
 
 def _alike(nodes: tuple[Node, ...]) -> None:
@@ -349,8 +410,10 @@ def _alike(nodes: tuple[Node, ...]) -> None:
             raise FieldError(f"nodes[{lacking}].further.{name}", problem)
 
 
-def _unique(kind: str, names: list[str]) -> None:
+def _unique(kind: str, names: list[str], named_by: str = "name") -> None:
     first: dict[str, int] = {}
     for index, name in enumerate(names):
         if first.setdefault(name, index) != index:
-            raise FieldError(f"{kind}[{index}].name", f"{name!r} is also {kind}[{first[name]}]; names must differ")
+            raise FieldError(
+                f"{kind}[{index}].{named_by}", f"{name!r} is also {kind}[{first[name]}]; names must differ"
+            )

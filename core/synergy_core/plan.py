@@ -8,7 +8,7 @@ from dataclasses import replace
 from math import inf
 from typing import get_args
 
-from synergy_core.answer import Plan
+from synergy_core.answer import Plan, Waiting
 from synergy_core.colocation.combinations import Combinations
 from synergy_core.colocation.grouping import Grouping
 from synergy_core.colocation.teams import NO_TEAMS, Teams, groups_of, teams_of
@@ -16,6 +16,7 @@ from synergy_core.colocation.threads import kept_alone, least_percent
 from synergy_core.config import EstimateMode, PlanConfig
 from synergy_core.contender import Contender
 from synergy_core.deadlines import late_jobs
+from synergy_core.diagnosis import never
 from synergy_core.estimates import Speeds
 from synergy_core.line import Roster
 from synergy_core.mechanisms import MECHANISMS
@@ -27,7 +28,8 @@ from synergy_core.policies import POLICIES
 from synergy_core.policies.queue import Pairs, Queue, Ranking
 from synergy_core.policies.time_shares import NAMES, WITH_PAIRS
 from synergy_core.pool import Pool
-from synergy_core.reasons import waiting
+from synergy_core.quotas import QuotaLedger, Quotas
+from synergy_core.reasons import NO_FACTS, Reason, waiting
 from synergy_core.resources import node_share, with_more_used
 from synergy_core.settling import least_run_s, settling
 from synergy_core.skew import PackRules
@@ -46,6 +48,11 @@ def plan(snapshot: Snapshot, config: PlanConfig, memory: Memory | None = None) -
     memory.begin(nodes, config.demand_tolerance, PackRules.of(config))
     pools = memory.pools
     memory.speeds.begin(snapshot.jobs, pools, config.estimate)
+    quotas = Quotas(snapshot.quotas, snapshot.jobs)
+    shut_out = _shut_out(snapshot, quotas, memory)
+    everyone = snapshot.jobs
+    if shut_out:  # for all others they might as well not be there
+        snapshot = replace(snapshot, jobs=tuple(job for job in snapshot.jobs if job.name not in shut_out))
     roster = Roster(snapshot.jobs, memory)
     kept = _out_of_reach(roster.running, config)
     grouping = Grouping(snapshot, pools, config, memory.speeds)
@@ -63,9 +70,9 @@ def plan(snapshot: Snapshot, config: PlanConfig, memory: Memory | None = None) -
             least_run_s=lambda job: least_run_s(job, config),
             wants_shared=grouping.wants_shared,
         )
-        round_ = Round(line, pools, config.mode, gpus * config.profile_gpu_percent // 100, config.explain)
+        round_ = Round(line, pools, config.mode, gpus * config.profile_gpu_percent // 100, config.explain, quotas)
         outcome = MECHANISMS[config.mechanism](round_)
-        unseated = teams.unseated(*_seated_and_idle(outcome, pools)) if groups else ()
+        unseated = teams.unseated(*_seated_and_idle(outcome, pools), outcome.full) if groups else ()
         if not unseated:
             break
         groups = [group for group in groups if frozenset(job.name for job in group.jobs) not in unseated]
@@ -75,7 +82,14 @@ def plan(snapshot: Snapshot, config: PlanConfig, memory: Memory | None = None) -
     } | kept
     return Plan(
         allocations=tuple(given[name] for name in sorted(given)),
-        waiting=tuple(waiting(job, reason) for one, reason in outcome.waiting for job in teams.members(one.job))
+        waiting=(
+            *(
+                waiting(job, reason, outcome.full.get(one.name, NO_FACTS))
+                for one, reason in outcome.waiting
+                for job in teams.members(one.job)
+            ),
+            *shut_out.values(),
+        )
         if config.explain
         else (),
         preempted=tuple(sorted(job.name for job in running if _run_ends(job, given.get(job.name), teams))),
@@ -83,10 +97,27 @@ def plan(snapshot: Snapshot, config: PlanConfig, memory: Memory | None = None) -
         policy=config.policy,
         mechanism=config.mechanism,
         promoted=ranking.promoted,
-        late=late_jobs(snapshot.jobs, snapshot.now, roster.best_speed, ranking.colliding),
+        late=late_jobs(everyone, snapshot.now, roster.best_speed, ranking.colliding),
         estimates=memory.speeds.estimates,
         shares_from=ranking.shares_from,
     )
+
+
+def _shut_out(snapshot: Snapshot, quotas: Quotas, memory: Memory) -> dict[str, Waiting]:
+    """By name, the waiting jobs that their quotas leave no room for, whatever the plan does, and what they hear."""
+    found: dict[str, Waiting] = {}
+    for job in snapshot.jobs if snapshot.quotas else ():
+        if job.running is not None or not job.quotas:
+            continue
+        contender = memory.contender(job)
+        if not quotas.shut_out(contender, memory.pools):
+            continue
+        ledger = QuotaLedger(quotas)
+        allowed = next(pool for pool in memory.pools if contender.may_use(pool))
+        ledger.note_full(contender, quotas.least_of_newcomer(contender, allowed))
+        reason = never(contender, memory.pools) or Reason.QUOTA_FULL
+        found[job.name] = waiting(job, reason, ledger.full[job.name])
+    return found
 
 
 def _seated_and_idle(outcome: Outcome, pools: Iterable[Pool]) -> tuple[frozenset[str], frozenset[str]]:

@@ -58,6 +58,11 @@ class Pool:
             (len(self.best_share) + 1) * np.maximum(1, np.array(self.capacity, dtype=np.int64).max(axis=0))
         )
         """Makes what is free of a node, all resources together, a number below 1."""
+        self.most_devices = {
+            kind: max((n.devices_per_gpu for n in self.nodes if n.counted_as == kind), default=0)
+            for kind in ("gpus", "shared_gpus")
+        }
+        """What a quota counts for a GPU at the most, by the kind of limit."""
         self._most_per_gpu: dict[int, Vector] = {}
 
     def share_on(self, nodes: Iterable[int]) -> Vector:

@@ -1,10 +1,14 @@
 """Why a job waits: a closed list, each with a message that says the next step."""
 
+from collections.abc import Mapping
 from enum import StrEnum
+from types import MappingProxyType
 from typing import Final
 
 from synergy_core.answer import Waiting
 from synergy_core.model import Job
+
+NO_FACTS: Final[Mapping[str, str]] = MappingProxyType({})
 
 
 class Reason(StrEnum):
@@ -19,6 +23,7 @@ class Reason(StrEnum):
     NO_FREE_CPU_OR_MEMORY = "NoFreeCPUOrMemory"
     NOT_WORTH_ITS_PRICE = "NotWorthItsPrice"
     PROFILE_SHARE_USED = "ProfileShareUsed"
+    QUOTA_FULL = "QuotaFull"
     NO_SUCH_GPU_TYPE = "NoSuchGPUType"
     NO_ALLOWED_NODE = "NoAllowedNode"
     TOO_MANY_GPUS = "TooManyGPUs"
@@ -47,6 +52,9 @@ MESSAGES: Final[dict[Reason, str]] = {
     "is not. It runs when one of those is free; a deadline (with min-cost-slo) or another policy brings it in earlier.",
     Reason.PROFILE_SHARE_USED: "profile runs already hold their share of the cluster's GPUs. It is measured when one "
     "of them ends; a higher share for profile runs brings it in earlier.",
+    Reason.QUOTA_FULL: "the quota {quota} allows {hard} of {resource} and has {left} left, and it needs {need}. It "
+    "runs when enough is given back or the quota is raised; fewer GPUs, or a lower resources.max for CPU and memory, "
+    "bring it in earlier.",
     Reason.NO_SUCH_GPU_TYPE: "no node has a GPU of an allowed type ({types}). Allow a type that the cluster has, or "
     "add such nodes.",
     Reason.NO_ALLOWED_NODE: "no node that may take new jobs is open to it: all are cordoned, excluded by its own node "
@@ -72,8 +80,8 @@ NEVER: Final = frozenset(
 """The job could not run if nothing else did: something must be changed."""
 
 
-def waiting(job: Job, reason: Reason) -> Waiting:
-    """The entry of a plan that tells `job` why it waits."""
+def waiting(job: Job, reason: Reason, facts: Mapping[str, str] = NO_FACTS) -> Waiting:
+    """The entry of a plan that tells `job` why it waits; `facts` are the numbers of a quota that is full."""
     types = ", ".join(job.gpu_types) or "any"
-    message = MESSAGES[reason].format(gpus=job.gpus, types=types, skew=job.skew)
+    message = MESSAGES[reason].format(gpus=job.gpus, types=types, skew=job.skew, **facts)
     return Waiting(job=job.name, reason=reason.value, message=message)

@@ -31,7 +31,9 @@ from synergy_core.kept_free import Kept, kept_off, nodes_to_keep
 from synergy_core.line import Line
 from synergy_core.placement import Seats
 from synergy_core.pool import Booking, Pool, Reservations
+from synergy_core.quotas import NO_QUOTAS, QuotaLedger, Quotas, Use
 from synergy_core.reasons import NEVER, Reason
+from synergy_core.resources import Vector, times
 
 
 @dataclass(slots=True)
@@ -39,6 +41,8 @@ class PoolSelection:
     """Who runs on one pool."""
 
     reservations: Reservations
+    quotas: QuotaLedger = field(default_factory=QuotaLedger)
+    """What is taken of the quotas, on all pools."""
     staying: list[Contender] = field(default_factory=list)
     """Running jobs that stay where they are."""
     pinned: set[Contender] = field(default_factory=set)
@@ -56,16 +60,25 @@ class Selection:
     """Who runs in this round, by GPU type, and why the others wait, in the order of the line."""
 
     pools: dict[str, PoolSelection]
+    quotas: QuotaLedger = field(default_factory=QuotaLedger)
     waiting: list[tuple[Contender, Reason]] = field(default_factory=list)
 
 
-def select(line: Line, pools: Sequence[Pool], *, mode: Mode, profile_gpus: int, explain: bool = True) -> Selection:
+def select(
+    line: Line,
+    pools: Sequence[Pool],
+    *,
+    mode: Mode,
+    profile_gpus: int,
+    explain: bool = True,
+    quotas: Quotas = NO_QUOTAS,
+) -> Selection:
     """Walk the line. `profile_gpus` is what all profile runs together may hold; one may run in any case.
 
     Without `explain` the walk ends where nothing is left that anybody could get; those who come after it wait and are
     not in `waiting`.
     """
-    walk = _Walk(line, pools, profile_gpus, nobody_leaves=mode == "fill")
+    walk = _Walk(line, pools, profile_gpus, QuotaLedger(quotas), nobody_leaves=mode == "fill")
     walk.hold_places()
     fewest_gpus = 0 if explain else line.fewest_gpus
     for contender in line:
@@ -84,7 +97,10 @@ def select(line: Line, pools: Sequence[Pool], *, mode: Mode, profile_gpus: int, 
 
 
 class _Walk:
-    def __init__(self, line: Line, pools: Sequence[Pool], profile_gpus: int, *, nobody_leaves: bool) -> None:
+    def __init__(
+        self, line: Line, pools: Sequence[Pool], profile_gpus: int, quotas: QuotaLedger, *, nobody_leaves: bool
+    ) -> None:
+        self._quotas = quotas
         self._nobody_leaves = nobody_leaves
         self._line = line
         self._pools = pools
@@ -92,7 +108,7 @@ class _Walk:
         self._profile_gpus_held = 0
         self._blocked = False
         """Whether a job that nobody may pass does not fit yet."""
-        self.selection = Selection({pool.gpu_type: PoolSelection(Reservations(pool)) for pool in pools})
+        self.selection = Selection({pool.gpu_type: PoolSelection(Reservations(pool), quotas) for pool in pools}, quotas)
         self._held: dict[Contender, Booking] = {}
         """What is kept for running jobs whose turn has not come."""
         self._booked: dict[Contender, Booking] = {}
@@ -127,8 +143,8 @@ class _Walk:
         """Leave a job that keeps its GPUs with what it holds, for its promise does not fit; and so those whose promise
         on the same nodes does not fit any more then."""
         selection = self._pool_selection(_pool_of(contender))
-        self._hold(contender, contender.booking_as_held)
         selection.pinned.add(contender)
+        self._hold(contender, contender.booking_as_held)
         nothing = tuple((node, 0, (0,) * len(amounts)) for node, _, amounts in self._held[contender])
         if selection.reservations.fits(nothing):
             return
@@ -137,6 +153,7 @@ class _Walk:
             beside = _pool_of(other) is _pool_of(contender) and any(node in nodes for node, _, _ in self._held[other])
             if beside and other not in selection.pinned and not other.is_profile_run:
                 selection.reservations.give_back(self._held[other])
+                self._quotas.drop(other)
                 self._pin(other)
 
     def stays(self, contender: Contender) -> bool:
@@ -164,6 +181,20 @@ class _Walk:
     def _may_stay(self, contender: Contender) -> bool:
         return contender.place_is_there and self._has_room(_pool_of(contender), contender.booking_in_place)
 
+    def _may_return(self, contender: Contender) -> bool:
+        """Whether a running job whose place was taken away for a moment, or who has just come to it, fits there."""
+        return self._may_stay(contender) and self._quotas.fits(self._least_in_place(contender))
+
+    def _least_in_place(self, contender: Contender) -> Use:
+        """What of its quotas a running job takes in its place, cut down as far as the mechanism may."""
+        held = contender.held
+        if held is None or not contender.job.quotas:
+            return ()
+        least = contender.cut_down
+        if not (self._nobody_leaves or contender.is_profile_run or contender in self._pool_selection(held.pool).pinned):
+            least = shares_at(held.seats, contender.on(held.pool).proportional(node for node, _ in held.seats))
+        return self._quotas.quotas.of_booking(contender, held.pool, least)
+
     def _has_room(self, pool: Pool, booking: Booking) -> bool:
         reservations = self._pool_selection(pool).reservations
         if not reservations.fits(booking):
@@ -178,9 +209,11 @@ class _Walk:
     def _hold(self, contender: Contender, booking: Booking) -> None:
         self._pool_selection(_pool_of(contender)).reservations.take(booking)
         self._held[contender] = self._booked[contender] = booking
+        self._quotas.take(contender, self._least_in_place(contender))
 
     def _count_releasable(self, contender: Contender, sign: int) -> None:
         pool = _pool_of(contender)
+        self._quotas.count_releasable(contender, sign)
         for node, gpus, _ in self._held[contender]:
             change = sign * gpus if pool.is_open[node] else 0
             self._releasable[pool.gpu_type][node] += change
@@ -194,12 +227,14 @@ class _Walk:
     def admit(self, contender: Contender) -> None:
         """Promise a newcomer its GPUs, or note why it waits."""
         contender.kept_off = kept_off(contender, self._kept)
+        contender.pods_matter = self._quotas.quotas.pods_matter(contender.job)
         reason = Reason.HEAD_OF_LINE if self._blocked and not contender.is_profile_run else self._try(contender)
         if reason is not None:
             reason = never(contender, self._pools) or reason
-            if contender.goes_first and reason not in NEVER:
+            in_nobodys_way = reason in NEVER or reason is Reason.QUOTA_FULL
+            if contender.goes_first and not in_nobodys_way:
                 self._keep_nodes_for(contender)
-            waits_in_front = reason not in NEVER and not contender.is_profile_run
+            waits_in_front = not in_nobodys_way and not contender.is_profile_run
             self._blocked |= waits_in_front and not self._line.passes
             self.selection.waiting.append((contender, reason))
         elif contender.is_profile_run:
@@ -214,6 +249,8 @@ class _Walk:
             return None
         if not self._nobody_leaves and any(self._displace(contender, pool) for pool in pools):
             return None
+        if contender.job.quotas and self._lacks_quota(contender, pools):
+            return Reason.QUOTA_FULL
         for pool in pools:
             if not floats(contender, pool):
                 self._pool_selection(pool).turned_away.append(contender)
@@ -224,22 +261,38 @@ class _Walk:
     def _place(self, contender: Contender, pool: Pool) -> bool:
         chosen = self._pool_selection(pool)
         reservations = chosen.reservations
-        if contender.held is not None and contender.held.pool is pool and self._may_stay(contender):
+        if contender.held is not None and contender.held.pool is pool and self._may_return(contender):
             reservations.take(contender.booking_in_place)
+            self._quotas.take(contender, self._least_in_place(contender))
             self._booked[contender] = contender.booking_in_place
             chosen.staying.append(contender)
             return True
-        if reservations.idle < contender.gpus:
+        use = self._quotas.quotas.least_of_newcomer(contender, pool)
+        if reservations.idle < contender.gpus or not self._quotas.fits(use):
             return False
         if floats(contender, pool):
+            self._quotas.take(contender, use)
             reservations.floating += contender.gpus
             chosen.floating.append(contender)
             return True
         seats = choose_for(contender, pool, *promise_room(contender, reservations))
         if seats is None or not self._has_room(pool, contender.on(pool).booking(seats)):
             return False
+        use = self._quotas.quotas.at(contender, pool, seats)
+        if not self._quotas.fits(use):
+            return False
+        self._quotas.take(contender, use)
         reservations.take(contender.on(pool).booking(seats))
         chosen.seated[contender] = seats
+        return True
+
+    def _lacks_quota(self, contender: Contender, pools: Iterable[Pool]) -> bool:
+        """Whether a newcomer's quotas have too little left on each GPU type, and note which. A running job that lost
+        its place to others hears of them."""
+        uses = [self._quotas.quotas.least_of_newcomer(contender, pool) for pool in pools]
+        if contender.running is not None or not uses or any(self._quotas.fits(use) for use in uses):
+            return False
+        self._quotas.note_full(contender, uses[0])
         return True
 
     # GPUs that nobody can use who is to lie close together
@@ -294,24 +347,47 @@ class _Walk:
 
     def _displace(self, contender: Contender, pool: Pool) -> bool:
         """Take the places of running jobs behind the contender, from the end of the line, until it fits."""
-        if not self._could_fit(contender, pool):
+        use = self._quotas.quotas.least_of_newcomer(contender, pool)
+        if not self._quotas.could_fit(use) or not self._could_fit(contender, pool):
             return False
-        released: list[Contender] = []
-        placed = False
-        for victim in self._behind(contender, pool):
-            self._release(victim)
-            released.append(victim)
-            if self._may_fit_after(contender, victim, pool) and self._place(contender, pool):
-                placed = True
-                break
+        released = self._release_quota(contender, use)
+        placed = bool(released) and self._place(contender, pool)
+        if not placed and self._quotas.fits(use):
+            for victim in self._behind(contender, pool):
+                self._release(victim)
+                released.append(victim)
+                if self._may_fit_after(contender, victim, pool) and self._place(contender, pool):
+                    placed = True
+                    break
         for victim in reversed(released):
-            if not placed or self._has_room(pool, victim.booking_in_place):
+            if not placed or self._may_return(victim):
                 self._hold(victim, victim.booking_in_place)
                 self._count_releasable(victim, 1)
-        line = self._displaceable[pool.gpu_type]
-        while line and line[-1] not in self._held:
-            line.pop()
+        for gpu_type in {pool.gpu_type, *(_pool_of(victim).gpu_type for victim in released)}:
+            line = self._displaceable[gpu_type]
+            while line and line[-1] not in self._held:
+                line.pop()
         return placed
+
+    def _release_quota(self, contender: Contender, use: Use) -> list[Contender]:
+        """Take the places of running jobs behind the contender that hold what it lacks of its quotas, from the end of
+        the line, on any GPU type, until its quotas have room."""
+        if self._quotas.fits(use):
+            return []
+        behind = [
+            victim
+            for line in self._displaceable.values()
+            for victim in line
+            if victim in self._held and victim.rank > contender.rank and victim.job.quotas
+        ]
+        released: list[Contender] = []
+        for victim in sorted(behind, key=lambda victim: -victim.rank):
+            if self._quotas.fits(use):
+                break
+            if self._quotas.would_help(victim, use):
+                self._release(victim)
+                released.append(victim)
+        return released
 
     def _behind(self, contender: Contender, pool: Pool) -> Iterable[Contender]:
         for victim in reversed(self._displaceable[pool.gpu_type]):
@@ -322,6 +398,7 @@ class _Walk:
 
     def _release(self, victim: Contender) -> None:
         self._count_releasable(victim, -1)
+        self._quotas.drop(victim)
         del self._booked[victim]
         self._pool_selection(_pool_of(victim)).reservations.give_back(self._held.pop(victim))
 
@@ -348,6 +425,11 @@ class _Walk:
         return any(reservations.free_gpus[node] >= contender.gpus for node, _ in held)
 
 
+def shares_at(seats: Seats, per_gpu: Vector) -> Booking:
+    """The same amounts beside each GPU of a place."""
+    return tuple((node, gpus, times(per_gpu, gpus)) for node, gpus in seats)
+
+
 def _pool_of(contender: Contender) -> Pool:
     if contender.held is None:
         raise LookupError(f"{contender.name} holds nothing")
@@ -356,6 +438,8 @@ def _pool_of(contender: Contender) -> Pool:
 
 def floats(contender: Contender, pool: Pool) -> bool:
     """Whether any free GPUs of the pool will do, wherever they are."""
+    if contender.pods_matter:
+        return False
     is_free = contender.job.nodes is None and not contender.kept_off.get(pool.gpu_type)
     anywhere = is_free and not contender.on(pool).hard
     return anywhere and (contender.gpus == 1 or contender.place(pool) not in ("consolidate", "pack"))

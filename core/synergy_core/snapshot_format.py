@@ -7,7 +7,7 @@ from pydantic import TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 
 from synergy_core.answer import Plan
-from synergy_core.model import Allocation, FieldError, Job, Node, NodeShare, Profile, Snapshot
+from synergy_core.model import Allocation, FieldError, Job, Node, NodeShare, Profile, QuotaDraw, QuotaLimit, Snapshot
 
 _SNAPSHOT = TypeAdapter(Snapshot)
 
@@ -57,6 +57,14 @@ _ONLY_WHEN_SET = frozenset(
         (Node, "client_thread_percent"),
         (Job, "deadline_s"),
         (Snapshot, "tenants"),
+        (Snapshot, "quotas"),
+        (Node, "devices_per_gpu"),
+        (Node, "counted_as"),
+        (Job, "quotas"),
+        (Job, "gpus_per_worker"),
+        (QuotaLimit, "used"),
+        (QuotaDraw, "once"),
+        (QuotaDraw, "per_pod"),
     }
 )
 """Fields that are written only where they differ from their default."""

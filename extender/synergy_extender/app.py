@@ -7,6 +7,7 @@ import signal
 import time
 from contextlib import suppress
 
+from synergy_api.crd import schema_of
 from synergy_extender.cluster.cache import ClusterCache
 from synergy_extender.cluster.fresh import FreshLook
 from synergy_extender.config import Settings
@@ -26,10 +27,15 @@ from synergy_extender.web.scheduler_app import SchedulerVerbs, scheduler_app
 from synergy_extender.web.servers import Endpoint, Servers
 from synergy_extender.web.tls import ServerTls, TlsFiles, follow
 from synergy_kube import KubeClient, heap
+from synergy_kube.client import Served
+from synergy_kube.resources import GPU_POOLS, SCHEDULING_POLICIES, TRAINING_JOBS
+from synergy_kube.served_schema import SchemaWatch
 from synergy_kube.steady_clock import SteadyClock
 
 _LOG = logging.getLogger(__name__)
 LEASE_NAME = "kube-synergy-extender"
+WRITTEN = {item: schema_of(item.kind, "status") for item in (TRAINING_JOBS, GPU_POOLS, SCHEDULING_POLICIES)}
+"""What the extender writes of custom resources."""
 _LEAVING_SECONDS = 2.0
 """Between being not ready and closing: until then the Service may still send requests here."""
 
@@ -40,7 +46,8 @@ class Extender:
     def __init__(self, settings: Settings, client: KubeClient) -> None:
         clock = SteadyClock()
         self.metrics = Metrics()
-        self.cache = ClusterCache(client, self._notify)
+        self.cache = ClusterCache(client, self._notify, settings.priority_class)
+        self._schemas = SchemaWatch(client, WRITTEN, "the extender", self._schemas_changed)
         identity = f"{settings.pod_name}_{os.urandom(4).hex()}"
         place = (settings.pod_namespace, LEASE_NAME)
         self.election = LeaderElection(client, place, identity, settings.leader, on_change=self._lead_changed)
@@ -103,6 +110,7 @@ class Extender:
         async with asyncio.TaskGroup() as group:
             parts = [
                 group.create_task(self.cache.run(), name="watches"),
+                group.create_task(self._schemas.run(), name="schemas"),
                 group.create_task(self.election.run(), name="leader election"),
                 group.create_task(self.loop.run(), name="planning"),
                 group.create_task(follow(self._files, self._tls), name="certificates"),
@@ -128,6 +136,12 @@ class Extender:
         return "" if self.cache.synced else "the cluster has not been read yet"
 
     def _notify(self) -> None:
+        self.loop.notify()
+
+    def _schemas_changed(self, served: Served) -> None:
+        for resource in WRITTEN:
+            name = f"{resource.plural}.{resource.group}"
+            self.metrics.undeclared_fields.labels(name).set(len(served.get(resource, ())))
         self.loop.notify()
 
     def _lead_changed(self, leading: bool) -> None:

@@ -32,6 +32,8 @@ class Settings:
     sharing_models: tuple[str, ...] = ()
     """GPU types of which the planner's process has a predictor that was fitted."""
     leader: Timing = field(default_factory=Timing)
+    priority_class: str = ""
+    """What the operator gives workers whose template names none: quotas may go by it."""
     log_level: str = "INFO"
     kubeconfig: str | None = None
 
@@ -59,6 +61,7 @@ def read_settings(environ: Mapping[str, str] = os.environ) -> Settings:
         plan_timeout_s=read.seconds("SYNERGY_PLAN_TIMEOUT_SECONDS", 60.0),
         sharing_models=read.sharing_models("SYNERGY_SHARING_MODELS"),
         leader=timing,
+        priority_class=read.text("SYNERGY_PRIORITY_CLASS", ""),
         log_level=read.level("SYNERGY_LOG_LEVEL", "INFO"),
         kubeconfig=read.text("SYNERGY_KUBECONFIG", "") or None,
     )

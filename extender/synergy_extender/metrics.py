@@ -72,6 +72,12 @@ class Metrics:
             ["code"],
             registry=self.registry,
         )
+        self.undeclared_fields = Gauge(
+            f"{prefix}_undeclared_fields",
+            "Fields that the extender leaves out because the served CustomResourceDefinition does not declare them.",
+            ["crd"],
+            registry=self.registry,
+        )
         self.unwritten_jobs = Gauge(
             f"{prefix}_unwritten_jobs",
             "Jobs of which the API server refused the newest write.",

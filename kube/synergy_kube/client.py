@@ -12,8 +12,10 @@ import msgspec
 from synergy_kube import credentials
 from synergy_kube.errors import Gone, error_of
 from synergy_kube.resources import Resource
+from synergy_kube.undeclared import Paths, prune
 
 Object = dict[str, Any]
+Served = Mapping[Resource, Paths]
 
 _TIMEOUT_SECONDS = 30.0
 _ANSWER_SECONDS = 10.0
@@ -80,6 +82,8 @@ class KubeClient:
         self._session = session
         self._base_url = base_url.rstrip("/")
         self._configuration = configuration
+        self.undeclared: Served = {}
+        """What `apply` leaves out, because the served schemas do not declare it."""
 
     @classmethod
     async def connect(cls, kubeconfig: str | None = None, context: str | None = None) -> Self:
@@ -111,6 +115,10 @@ class KubeClient:
     async def server_version(self) -> str:
         """The API server's version, such as v1.36.3."""
         return str((await self._call("GET", "/version"))["gitVersion"])
+
+    async def get_path(self, path: str) -> Object:
+        """What the API server answers at a path of its own, such as /openapi/v3."""
+        return await self._call("GET", path)
 
     async def serves(self, resource: Resource, subresource: str) -> bool:
         """Whether the API server's discovery lists this subresource."""
@@ -161,10 +169,11 @@ class KubeClient:
         subresource: str | None = None,
         force: bool = True,
     ) -> Object:
-        """Server-side apply: after it `manager` owns exactly the fields in `body`.
+        """Server-side apply: after it `manager` owns exactly the fields in `body`, less those that are `undeclared`.
 
         With `metadata.resourceVersion` in `body` it is refused (Conflict) if the object changed since.
         """
+        body = prune(body, self.undeclared.get(resource, frozenset()))
         metadata = {**body.get("metadata", {}), "name": name}
         if namespace is not None:
             metadata["namespace"] = namespace

@@ -42,6 +42,7 @@ class Resource:
 PODS: Final = Resource("", "v1", "pods", "Pod", namespaced=True)
 NODES: Final = Resource("", "v1", "nodes", "Node", namespaced=False)
 SERVICES: Final = Resource("", "v1", "services", "Service", namespaced=True)
+RESOURCE_QUOTAS: Final = Resource("", "v1", "resourcequotas", "ResourceQuota", namespaced=True)
 CONFIG_MAPS: Final = Resource("", "v1", "configmaps", "ConfigMap", namespaced=True)
 SECRETS: Final = Resource("", "v1", "secrets", "Secret", namespaced=True)
 NAMESPACES: Final = Resource("", "v1", "namespaces", "Namespace", namespaced=False)

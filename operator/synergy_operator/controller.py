@@ -12,11 +12,13 @@ from typing import Any, Final
 
 from pydantic import ValidationError
 
+from synergy_api.crd import schema_of
 from synergy_api.names import LABEL_JOB, ROLE_WORKER
 from synergy_api.scheduling_policy import DEFAULT_POLICY_NAME, SchedulingPolicySpec
 from synergy_api.training_job import FINISHED
 from synergy_kube import Change, KubeClient, Reflector, heap
-from synergy_kube.resources import GPU_POOLS, JOBS, NODES, PODS, SCHEDULING_POLICIES, THROUGHPUT_PROFILES
+from synergy_kube.resources import GPU_POOLS, JOBS, NODES, PODS, SCHEDULING_POLICIES, THROUGHPUT_PROFILES, TRAINING_JOBS
+from synergy_kube.served_schema import SchemaWatch
 from synergy_operator.actions import Action
 from synergy_operator.cache import Cache, Key, Owned, OwnedCache
 from synergy_operator.cluster import Cluster, read_cluster
@@ -40,6 +42,11 @@ _SETTLE_SECONDS: Final = 0.05
 """How long to wait for more changes of nodes and pools before the jobs are looked at anew."""
 _REPEAT_SECONDS: Final = 1.0
 """How long to wait for the watch to show the effect of what was done, when it would otherwise be done again at once."""
+WRITTEN: Final = {
+    TRAINING_JOBS: schema_of("TrainingJob", "status"),
+    THROUGHPUT_PROFILES: schema_of("ThroughputProfile", "spec", "status"),
+}
+"""What the operator writes of custom resources."""
 
 Object = dict[str, Any]
 
@@ -65,6 +72,7 @@ class Controller:
         self._cluster = Cluster()
         self._resizable = True
         self._done: dict[Key, tuple[Action, ...]] = {}
+        self._schemas = SchemaWatch(client, WRITTEN, "the operator")
         self._settling: asyncio.TimerHandle | None = None
         self._good_policy = SchedulingPolicySpec()
         self._queue: WorkQueue[Key] = WorkQueue(metrics.timed(self._look_at))
@@ -104,10 +112,12 @@ class Controller:
             for reflector in self._reflectors:
                 await reflector.synced.wait()
             await self._discover()
+            await self._schemas.look()
             self._settle()
             heap.settle()
             ready.set()
             group.create_task(self._events.run())
+            group.create_task(self._schemas.run())
             group.create_task(self._queue.run())
             group.create_task(self._profiles.run())
 

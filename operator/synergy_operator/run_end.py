@@ -70,7 +70,7 @@ def close(
             "preemptions": service.preemptions + preempted,
             "failures": failures,
             "refusals": refusals,
-            "retry_at": _retry_at(outcome, failures - service.forgiven, refusals, now),
+            "retry_at": _retry_at(outcome, failures - (service.forgiven or 0), refusals, now),
             "last": outcome,
         }
     )

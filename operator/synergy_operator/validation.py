@@ -6,6 +6,8 @@ from functools import partial
 from itertools import pairwise
 from typing import Any, Final
 
+import msgspec
+
 from synergy_api.names import GPU_RESOURCES
 from synergy_api.pods import Amounts, init_requests, sidecar_requests
 from synergy_api.pools import NodeCapacity
@@ -22,6 +24,9 @@ from synergy_operator.views import JobView
 
 Nodes = tuple[NodeCapacity, ...]
 _MOST_NAMES: Final = 10
+MOST_TEMPLATE_BYTES: Final = 256 << 10
+"""Each pod repeats the template, `kubectl apply` keeps a second copy of it in an annotation, and the API server's limit
+for a whole object is some 1.5 MB."""
 LEAST_MEMORY_BYTES: Final = 16 << 20
 """A container runtime refuses to start a container with less than some MiB."""
 
@@ -32,6 +37,7 @@ def refusal(job: JobView, cluster: Cluster) -> Finding | None:
         return say(Reason.INVALID_SPEC, problem=job.spec_error)
     spec = job.spec
     checks: tuple[Callable[[], Finding | None], ...] = (
+        partial(_size, spec),
         partial(_template, spec),
         partial(_throughput, spec),
         partial(_sidecars, spec),
@@ -55,6 +61,11 @@ def accepted(spec: TrainingJobSpec, cluster: Cluster) -> Finding:
         return say(Reason.TENANT_NOT_NAMED, tenant=spec.tenant, named=named)
     fields = overridden(spec)
     return say(Reason.FIELDS_OVERRIDDEN, fields=", ".join(fields)) if fields else say(Reason.ACCEPTED)
+
+
+def _size(spec: TrainingJobSpec) -> Finding | None:
+    size = len(msgspec.json.encode(spec.template))
+    return say(Reason.SPEC_TOO_LARGE, size=size, limit=MOST_TEMPLATE_BYTES) if size > MOST_TEMPLATE_BYTES else None
 
 
 def _template(spec: TrainingJobSpec) -> Finding | None:

@@ -11,6 +11,10 @@ from synergy_api import names
 
 _LOG = logging.getLogger("chaos")
 API_SERVER = "api-server"
+CLOCK = "clock"
+"""The wall clock of a process under test is off: what it writes of times is, and what it does by them."""
+CLOCK_SECONDS = 25.0
+"""How long after a clock was set right times that it wrote may be about: two rounds and a pass."""
 Run = tuple[str, int]
 """A job's name and the number of one of its runs."""
 

@@ -32,6 +32,18 @@ KINDS: dict[str, tuple[int, tuple[float, float]]] = {
     "delete-pod-at-once": (6, (0.0, 0.0)),
     "crash-worker": (6, (0.0, 0.0)),
     "delete-allocation": (6, (0.0, 0.0)),
+    "storm-429-operator": (2, _LONG),
+    "storm-429-extender": (2, _LONG),
+    "storm-500-operator": (2, _LONG),
+    "storm-500-extender": (2, _LONG),
+    "deny-creations": (3, _LONG),
+    "deny-ungating": (3, _LONG),
+    "fill-quota": (3, _LONG),
+    "submit-oversize": (3, _LONG),
+    "drop-job": (3, _LONG),
+    "step-operator-clock": (1, _LONG),
+    "step-extender-leader-clock": (1, _LONG),
+    "step-extender-follower-clock": (1, _LONG),
 }
 """Weight of each kind, and the range of its length in seconds."""
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from chaos.book import Book, Run
+from chaos.book import CLOCK, CLOCK_SECONDS, Book, Run
 from chaos.kubelet import Kubelet
 from synergy_api.names import EXIT_YIELDED
 from synergy_job.departure import Departure
@@ -182,7 +182,8 @@ class Gang:
         """Nobody of ours may send a worker away before its lease ends."""
         told = self._departure.told_by_lease
         until = self._book.leases.get(self.run)
-        if told is None or until is None or self._book.why_ended(self.run):
+        off = self._book.failed_lately(CLOCK, CLOCK_SECONDS)
+        if told is None or until is None or off or self._book.why_ended(self.run):
             return
         if told < until - _EARLY_SECONDS:
             self._book.breaks(

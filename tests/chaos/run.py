@@ -151,6 +151,7 @@ class _Ended:
             "runs": sum(runs),
             "most_runs_of_a_job": max(runs, default=0),
             "pods_refused_by_nodes": self.player.admission.refusals,
+            "writes_refused": dict(sorted(self.scene.refusals.refused.items())),
             "ended_by_themselves": {name: p.ended for name, p in self.scene.programs.items() if p.ended},
         }
         undone = sum(trainings[name].steps - trainings[name].checkpoint for name in done)

@@ -13,8 +13,10 @@ from typing import Any
 import yaml
 
 from chaos.api_server import store_link
+from chaos.clock import WallClock
 from chaos.link import Link
 from chaos.programs import Program
+from chaos.refusals import Refusals, user_of
 from chaos.service import Readiness
 from support.crds import apply_crds
 from support.extender_world import scheduler_configuration
@@ -49,7 +51,11 @@ class Ports:
 
 @dataclass(frozen=True)
 class Stage:
-    """What can be broken, by name. `namespace` is that of the jobs, `folder` an empty one for logs and keys."""
+    """What can be broken, by name. `namespace` is that of the jobs, `folder` an empty one for logs and keys.
+
+    `users` are the accounts of operator and extender, of which `refusals` can refuse writes; `clocks` those of the
+    programs whose clocks can be set.
+    """
 
     cluster: Cluster
     kube: KubeClient
@@ -57,12 +63,15 @@ class Stage:
     programs: Mapping[str, Program]
     links: Mapping[str, Link]
     operator: Readiness
+    refusals: Refusals
+    users: Mapping[str, str]
+    clocks: Mapping[str, WallClock]
     namespace: str = ""
 
     @asynccontextmanager
     async def act(self, namespace: str) -> AsyncIterator["Stage"]:
         """The same for jobs in a namespace of their own."""
-        async with _namespace(self.kube, namespace):
+        async with _namespace(self.kube, namespace), _namespace(self.kube, elsewhere(namespace)):
             yield replace(self, namespace=namespace)
 
     async def leader(self) -> str:
@@ -73,6 +82,11 @@ class Stage:
                 holder = str((lease.get("spec") or {}).get("holderIdentity") or "")
                 return next((name for name in EXTENDERS if holder.startswith(name)), EXTENDERS[0])
         return EXTENDERS[0]
+
+
+def elsewhere(namespace: str) -> str:
+    """The namespace beside it for jobs that are not meant to run."""
+    return f"{namespace}-elsewhere"
 
 
 @asynccontextmanager
@@ -99,8 +113,11 @@ async def stage(cluster: Cluster, kube: KubeClient, repository: Path, folder: Pa
             links[link.name] = await stack.enter_async_context(link)
         authority = Authority(folder / "tls")
         authority.server("tls", ("localhost", "127.0.0.1"))
-        parts = _Parts(cluster, folder, authority, links, ports, health)
-        programs = parts.programs(await parts.kubeconfigs(stack, kube, repository))
+        clocks = {name: WallClock(folder / f"{name}.clock") for name in ("operator", *EXTENDERS)}
+        parts = _Parts(cluster, folder, authority, links, ports, health, clocks)
+        configs = await parts.kubeconfigs(stack, kube, repository)
+        users = {"operator": user_of(configs["operator"]), "extender": user_of(configs[EXTENDERS[0]])}
+        programs = parts.programs(configs)
         for probes in (readiness, operator):
             stack.push_async_callback(_cancel, asyncio.create_task(probes.run()))
         for program in programs.values():
@@ -111,7 +128,8 @@ async def stage(cluster: Cluster, kube: KubeClient, repository: Path, folder: Pa
             return len(readiness.ready()) == len(EXTENDERS) and bool(operator.ready())
 
         await eventually(up, seconds=120, what="the operator and both replicas of the extender to be ready")
-        yield Stage(cluster, kube, folder, programs, links, operator)
+        refusals = await stack.enter_async_context(Refusals(kube, authority))
+        yield Stage(cluster, kube, folder, programs, links, operator, refusals, users, clocks)
 
 
 @dataclass(frozen=True)
@@ -124,6 +142,7 @@ class _Parts:
     links: Mapping[str, Link]
     ports: Mapping[str, Ports]
     health: int
+    clocks: Mapping[str, WallClock]
 
     def programs(self, configs: Mapping[str, Path]) -> dict[str, Program]:
         """All of them, not started; `configs` are their kubeconfigs."""
@@ -142,7 +161,8 @@ class _Parts:
         return made
 
     def _python(self, name: str, module: str, env: Mapping[str, str]) -> Program:
-        return Program(name, [sys.executable, "-m", module], env, self.folder / f"{name}.log")
+        told = {**env, **self.clocks[name].environment}
+        return Program(name, [sys.executable, "-m", module], told, self.folder / f"{name}.log")
 
     def _operator(self, kubeconfig: Path) -> dict[str, str]:
         return {

@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 from typing import Any
 
-from chaos.book import Book, Run, run_of
+from chaos.book import CLOCK, CLOCK_SECONDS, Book, Run, run_of
 from chaos.job_promises import check_job
 from chaos.uptime import Uptime
 from support.observer import DIMENSIONS, number, pod_request
@@ -79,10 +79,13 @@ class Watchman:
         last = (status.get("service") or {}).get("last") or {}
         if last and self._uneven_lately((change.key[1], last["run"])):
             self._book.ended((change.key[1], last["run"]), "its gang is not whole")
-        for promise in check_job(change.old, change.new):
+        for promise in check_job(change.old, change.new, true_times=not self._clock_off()):
             self._book.breaks(promise)
         if change.old is not None and self._user_ended(change.old, change.new):
             self._book.ended((change.key[1], (status.get("service") or {}).get("run", 0)), "its user suspended it")
+
+    def _clock_off(self) -> bool:
+        return self._book.failed_lately(CLOCK, CLOCK_SECONDS)
 
     def _user_ended(self, old: Object, new: Object) -> bool:
         return bool(new["spec"].get("suspend")) and not old["spec"].get("suspend")
@@ -174,6 +177,7 @@ class Watchman:
             self._book.why_ended(run)
             or self._book.failed_lately(node)
             or self._uneven_lately(run)
+            or self._clock_off()
             or any(ended(pod) or self._book.failed_lately(pod["spec"].get("nodeName", "")) for pod in peers)
         )
         if left > _LATE_SECONDS and not excused:

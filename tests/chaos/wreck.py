@@ -11,13 +11,14 @@ from typing import Any
 from chaos.api_server import STORE_LINK, UNREACHABLE
 from chaos.book import API_SERVER, Book, run_of
 from chaos.faults import Fault
+from chaos.ill_will import IllWill
 from chaos.link import Break
 from chaos.player import Player
-from chaos.stage import EXTENDERS, Stage
+from chaos.stage import EXTENDERS, Stage, elsewhere
 from chaos.watchman import Watchman
 from synergy_devcluster.kwok import FAIL_ANNOTATION
 from synergy_devcluster.processes import reap
-from synergy_kube import NotFound
+from synergy_kube import Conflict, NotFound
 from synergy_kube.resources import NODES, PODS, TRAINING_JOBS
 
 _LOG = logging.getLogger("chaos")
@@ -38,6 +39,7 @@ class Wreck:
         self._book = book
         self._locks: dict[str, asyncio.Lock] = {}
         self._slots = asyncio.Semaphore(_AT_ONCE)
+        self._ill_will = IllWill(stage, book, elsewhere(stage.namespace), self._insist)
 
     async def run(self, faults: Sequence[Fault]) -> None:
         """All faults, each at its time or as soon as its target is whole again."""
@@ -58,6 +60,12 @@ class Wreck:
                 "fail": self._fail_node,
                 "delete": self._delete,
                 "crash": self._crash,
+                "storm": self._ill_will.storm,
+                "deny": self._ill_will.deny,
+                "fill": self._ill_will.fill_quota,
+                "submit": self._ill_will.submit_oversize,
+                "drop": self._drop_job,
+                "step": self._step_clock,
             }[what](fault, target)
             self.done[fault.kind] += 1
         finally:
@@ -215,6 +223,16 @@ class Wreck:
             _LOG.info("crash of %s", pod["metadata"]["name"])
             self._player.crashes(pod)
 
+    async def _drop_job(self, fault: Fault, _: str) -> None:
+        async with self._lock("operator-api"):
+            with self._breaking("operator-api", "hears nothing while a job is deleted"):
+                await self._ill_will.drop_job(fault)
+
+    async def _step_clock(self, fault: Fault, target: str) -> None:
+        name = await self._replica(target.removesuffix("-clock"))
+        async with self._lock(f"{name}-clock"):
+            await self._ill_will.step_clock(fault, name)
+
     async def _annotate(self, node: str, value: str | None) -> None:
         body = {"metadata": {"annotations": {FAIL_ANNOTATION: value}}}
         await self._insist(lambda: self._stage.kube.merge_patch(NODES, node, body))
@@ -232,8 +250,8 @@ class Wreck:
             try:
                 async with asyncio.timeout(5):
                     await call()
-            except NotFound:
-                return
+            except (Conflict, NotFound):
+                return  # an answer was lost, or there is nothing to do it to
             except UNREACHABLE:
                 if time.monotonic() > deadline:
                     raise

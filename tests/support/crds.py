@@ -1,5 +1,8 @@
 """The project's custom resource definitions on a test's API server."""
 
+import copy
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import yaml
@@ -22,3 +25,23 @@ async def apply_crds(kube: KubeClient, repository: Path) -> None:
             return conditions.get("Established") == "True"
 
         await eventually(established, seconds=20, what=f"{name} to be established")
+
+
+@asynccontextmanager
+async def without_fields(
+    kube: KubeClient, repository: Path, plural: str, *paths: tuple[str, ...]
+) -> AsyncIterator[None]:
+    """Meanwhile the served definition of this kind does not declare these fields, as an older one would not."""
+    definition = yaml.safe_load((repository / "crds" / f"kube-synergy.dev_{plural}.yaml").read_text())
+    name = definition["metadata"]["name"]
+    older = copy.deepcopy(definition)
+    for *way, last in paths:
+        schema = older["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+        for step in way:
+            schema = schema["items"] if step == "[]" else schema["properties"][step]
+        del schema["properties"][last]
+    await kube.apply(CUSTOM_RESOURCE_DEFINITIONS, name, older, manager="tests")
+    try:
+        yield
+    finally:
+        await kube.apply(CUSTOM_RESOURCE_DEFINITIONS, name, definition, manager="tests")

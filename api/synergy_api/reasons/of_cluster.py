@@ -76,8 +76,16 @@ CLUSTER: Final[dict[Reason, Entry]] = {
         "there is no SchedulingPolicy {default}, plans follow the built-in one ({policy}, {mechanism}, rounds of "
         "{seconds} s)",
         "create a SchedulingPolicy named {default}",
-        "Somebody deleted the policy that the chart had made. The event stands on the name of the missing object.",
+        "Somebody deleted the policy that the chart had made, or the chart makes none (`schedulingPolicy.create`). "
+        "The event stands on the name of the missing object.",
         "Warning",
+    ),
+    Reason.OLDER_SCHEMA: Entry(
+        _POLICY,
+        "the cluster's CustomResourceDefinitions are older than the extender, which leaves out {fields}",
+        "upgrade them: kubectl apply --server-side --force-conflicts -f helm/kube-synergy/crds/",
+        "All else goes on. The extender writes the fields as soon as the definitions declare them.",
+        event="Warning",
     ),
     Reason.PROFILE_USED: Entry(
         _PROFILE,

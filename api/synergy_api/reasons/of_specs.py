@@ -32,6 +32,14 @@ SPECS: Final[dict[Reason, Entry]] = {
         "written; this is what it lets pass.",
         "Warning",
     ),
+    Reason.SPEC_TOO_LARGE: Entry(
+        _V,
+        "spec.template has {size} bytes as JSON, the largest that is planned has {limit}",
+        "move files and long texts into a ConfigMap, a volume or the image",
+        "The API server keeps no object of more than about 1.5 MB, its status and its record of managers included. A "
+        "status could not be written beside a larger template.",
+        "Warning",
+    ),
     Reason.NO_CONTAINER: Entry(
         _V, "spec.template.spec.containers is empty", "add the container that trains", event="Warning"
     ),

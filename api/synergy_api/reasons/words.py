@@ -10,6 +10,7 @@ class Reason(StrEnum):
     TENANT_NOT_NAMED = "TenantNotNamed"
     FIELDS_OVERRIDDEN = "FieldsOverridden"
     INVALID_SPEC = "InvalidSpec"
+    SPEC_TOO_LARGE = "SpecTooLarge"
     NO_CONTAINER = "NoContainer"
     NO_IMAGE = "NoImage"
     NO_COMMAND = "NoCommand"
@@ -108,6 +109,7 @@ class Reason(StrEnum):
     WOULD_BE_SPREAD = "WouldBeSpread"
     KEPT_FREE = "KeptForAPromotedJob"
     NO_FREE_CPU_OR_MEMORY = "NoFreeCPUOrMemory"
+    QUOTA_FULL = "QuotaFull"
     NOT_WORTH_ITS_PRICE = "NotWorthItsPrice"
     PROFILE_SHARE_USED = "ProfileShareUsed"
     NO_SUCH_GPU_TYPE = "NoSuchGPUType"
@@ -139,6 +141,7 @@ class Reason(StrEnum):
     PRICE_MISSING = "PriceMissing"
     POLICY_IGNORED = "Ignored"
     POLICY_MISSING = "PolicyMissing"
+    OLDER_SCHEMA = "OlderSchema"
 
     PROFILE_USED = "Used"
     INVALID_PROFILE = "InvalidProfile"

@@ -17,6 +17,7 @@ from synergy_core.estimates import NO_SPEEDS
 from synergy_core.kind import Kind
 from synergy_core.model import Allocation, Job, Node, NodeShare, Profile
 from synergy_core.pool import Pool
+from synergy_core.quotas import merged
 from synergy_core.resources import Vector, held_in, node_share, smaller
 from synergy_core.speed import Speed
 
@@ -225,6 +226,7 @@ def _team_job(
         cpu_millis_max=_sum_of([job.cpu_millis_max for job in members]),
         memory_bytes_max=_sum_of([job.memory_bytes_max for job in members]),
         running=None if running is None else replace(running, job=name),
+        quotas=merged(draw for job in members for draw in job.quotas),
         nodes=None if nodes is None else tuple(sorted(node.name for node in nodes)),
     )
 

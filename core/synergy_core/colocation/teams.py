@@ -60,8 +60,11 @@ class Teams:
             return False
         return all(member.running is None for member in team.members if member.name == job.name)
 
-    def unseated(self, seated: Container[str], idle: frozenset[str]) -> frozenset[frozenset[str]]:
-        """The members of teams that were given no GPU while there is one idle of a type (`idle`) that one could use.
+    def unseated(
+        self, seated: Container[str], idle: frozenset[str], quota_full: Container[str]
+    ) -> frozenset[frozenset[str]]:
+        """The members of teams that were given no GPU while there is one idle of a type (`idle`) that one could use, or
+        because of a quota of one of them (`quota_full`).
 
         Where few of a type's GPUs can be shared, more groups can be made than find one.
         """
@@ -70,7 +73,7 @@ class Teams:
             for name, team in self.by_name.items()
             if len(team.members) > 1
             and name not in seated
-            and any(idle.intersection(job.gpu_types or idle) for job in team.members)
+            and (name in quota_full or any(idle.intersection(job.gpu_types or idle) for job in team.members))
         )
 
     def _planned(self, name: str) -> str:

@@ -18,9 +18,10 @@ from synergy_core.diagnosis import AS_PLACED, choose_for, never
 from synergy_core.kind import Kind
 from synergy_core.mechanisms.mechanism import Outcome, Round
 from synergy_core.mechanisms.statement import Packing, shares_of
-from synergy_core.model import Placement
+from synergy_core.model import Placement, QuotaDraw
 from synergy_core.placement import Rooms, nodes_needed
 from synergy_core.pool import Booking, Pool, Reservations
+from synergy_core.quotas import QuotaLedger, Use, fewest_pods
 from synergy_core.reasons import NEVER, Reason
 from synergy_core.resources import Vector, smaller, split_down
 from synergy_core.rounds import PoolSelection
@@ -37,6 +38,8 @@ class FixedDemands:
         self._all = {pool.gpu_type: Reservations(pool) for pool in round_.pools}
         """That, and the places that are kept for running jobs whose turn has not come."""
         self._empty = {pool.gpu_type: Reservations(pool) for pool in round_.pools}
+        self._quotas = QuotaLedger(round_.quotas)
+        """What is taken of the quotas: by those who are seated and by the places that are kept."""
         self._kept: dict[Contender, Booking] = {}
         """Places that are kept, in the order of the line, those of jobs that cannot lose them first."""
         self._seated: dict[str, dict[Contender, Booking]] = {pool.gpu_type: {} for pool in round_.pools}
@@ -85,7 +88,7 @@ class FixedDemands:
             for contender, booking in self._seated[pool.gpu_type].items():
                 packing.seat(contender, booking, booking)
             packings.append(packing)
-        return Outcome(packings, self._waiting)
+        return Outcome(packings, self._waiting, self._quotas.full)
 
     def reservations(self, pool: Pool) -> Reservations:
         """What is held on the pool's nodes, the places of running jobs included."""
@@ -133,8 +136,16 @@ class FixedDemands:
         if contender.place_is_there:
             wanted = self._wanted_in_place(contender, held)
             if self._all[held.pool.gpu_type].fits(wanted):
-                return wanted
+                return wanted if self._stays_within_quotas(contender, held, wanted) else held.booking
         return held.booking if contender.keeps_its_gpus and contender.nodes_are_there else None
+
+    def _stays_within_quotas(self, contender: Contender, held: Held, wanted: Booking) -> bool:
+        """Whether a running job may have this in its place: what its quotas have room for, or no more than it has."""
+        if not contender.job.quotas:
+            return True
+        have = dict(self._round.quotas.of_booking(contender, held.pool, held.booking))
+        use = self._round.quotas.of_booking(contender, held.pool, wanted)
+        return self._quotas.fits(tuple(entry for entry in use if entry[1] > have.get(entry[0], 0)))
 
     def _wanted_in_place(self, contender: Contender, held: Held) -> Booking:
         if self._keeps_what_it_has(contender):
@@ -158,11 +169,21 @@ class FixedDemands:
     def _keep(self, contender: Contender, booking: Booking) -> None:
         self._kept[contender] = booking
         self._all[_pool_of(contender).gpu_type].take(booking)
+        use = self._round.quotas.of_booking(contender, _pool_of(contender), booking)
+        self._quotas.take(contender, use)
+        if contender.may_be_displaced and self._displaces:
+            self._quotas.count_releasable(contender, 1)
 
     def _give_up(self, contender: Contender) -> Booking:
         booking = self._kept.pop(contender)
         self._all[_pool_of(contender).gpu_type].give_back(booking)
+        self._no_more_kept(contender)
+        self._quotas.drop(contender)
         return booking
+
+    def _no_more_kept(self, contender: Contender) -> None:
+        if contender.may_be_displaced and self._displaces:
+            self._quotas.count_releasable(contender, -1)
 
     def stays(self, contender: Contender) -> bool:
         """Seat a running job in its own place, if that is still kept for it."""
@@ -170,6 +191,7 @@ class FixedDemands:
             return False
         pool = _pool_of(contender)
         booking = self._kept.pop(contender)
+        self._no_more_kept(contender)
         self._decided[pool.gpu_type].take(booking)
         self._seated[pool.gpu_type][contender] = booking
         return True
@@ -180,7 +202,8 @@ class FixedDemands:
         """Seat a newcomer, or note why it waits."""
         reason = Reason.HEAD_OF_LINE if self._blocked and not contender.is_profile_run else self._try(contender)
         if reason is not None:
-            waits_in_front = reason not in NEVER and not contender.is_profile_run
+            in_nobodys_way = reason in NEVER or reason is Reason.QUOTA_FULL
+            waits_in_front = not in_nobodys_way and not contender.is_profile_run
             self._blocked |= waits_in_front and not self._round.line.passes
             self._waiting.append((contender, reason))
         elif contender.is_profile_run:
@@ -205,7 +228,7 @@ class FixedDemands:
     def _enters(self, contender: Contender, pools: list[Pool]) -> bool:
         for pool in pools:
             booking = self._find(contender, pool, self._all[pool.gpu_type])
-            if booking:
+            if booking and self.quotas_allow(contender, pool, booking):
                 self.seat(contender, pool, booking)
                 return True
         return self._displaces and any(self._displace(contender, pool) for pool in pools)
@@ -224,7 +247,8 @@ class FixedDemands:
         held = contender.held
         if held is not None and contender.place_is_there:
             wanted = self._wanted_in_place(contender, held)
-            if self._all[held.pool.gpu_type].fits(wanted):
+            fits = self._all[held.pool.gpu_type].fits(wanted)
+            if fits and self.quotas_allow(contender, held.pool, wanted):
                 self.seat(contender, held.pool, wanted)
                 return True
         if self._enters(contender, fastest_first(contender, self._round.pools)):
@@ -256,36 +280,66 @@ class FixedDemands:
 
     def _displace(self, contender: Contender, pool: Pool) -> bool:
         """Take the places of running jobs behind the contender, from the end of the line, until it fits."""
-        if not self._find(contender, pool, self._decided[pool.gpu_type]):
+        at_best = self._find(contender, pool, self._decided[pool.gpu_type])
+        use = self._round.quotas.of_booking(contender, pool, at_best)
+        if not at_best or not self._quotas.could_fit(use):
             return False
-        released: list[tuple[Contender, Booking]] = []
-        booking: Booking = ()
+        released = self._release_quota(contender, use)
+        placed = bool(released) and self._takes_place(contender, pool)
         for victim in reversed(list(self._kept)):
+            if placed or not self._quotas.fits(use):
+                break
             if _pool_of(victim) is not pool:
                 continue
             if not victim.may_be_displaced or victim.rank < contender.rank:
                 break
             released.append((victim, self._give_up(victim)))
-            booking = self._find(contender, pool, self._all[pool.gpu_type])
-            if booking:
-                self.seat(contender, pool, booking)
-                self._refused.clear()
-                break
+            placed = self._takes_place(contender, pool)
         for victim, place in reversed(released):
-            if self._all[pool.gpu_type].fits(place):
+            if not placed or self._may_return(victim, place):
                 self._keep(victim, place)
-        return bool(booking)
+        return placed
+
+    def _takes_place(self, contender: Contender, pool: Pool) -> bool:
+        booking = self._find(contender, pool, self._all[pool.gpu_type])
+        if not booking or not self.quotas_allow(contender, pool, booking):
+            return False
+        self.seat(contender, pool, booking)
+        self._refused.clear()
+        return True
+
+    def _release_quota(self, contender: Contender, use: Use) -> list[tuple[Contender, Booking]]:
+        """Take the places of running jobs behind the contender that hold what it lacks of its quotas, from the end of
+        the line, until these have room."""
+        released: list[tuple[Contender, Booking]] = []
+        for victim in reversed(list(self._kept)):
+            if self._quotas.fits(use) or not victim.may_be_displaced or victim.rank < contender.rank:
+                break
+            if self._quotas.would_help(victim, use):
+                released.append((victim, self._give_up(victim)))
+        return released
+
+    def _may_return(self, victim: Contender, place: Booking) -> bool:
+        pool = _pool_of(victim)
+        return self._all[pool.gpu_type].fits(place) and self.quotas_allow(victim, pool, place)
+
+    def quotas_allow(self, contender: Contender, pool: Pool, booking: Booking) -> bool:
+        """Whether the job's quotas have room for these shares."""
+        return not contender.job.quotas or self._quotas.fits(self._round.quotas.of_booking(contender, pool, booking))
 
     def seat(self, contender: Contender, pool: Pool, booking: Booking) -> None:
         """Give a job its shares, which must be free."""
         self._decided[pool.gpu_type].take(booking)
         self._all[pool.gpu_type].take(booking)
+        self._quotas.take(contender, self._round.quotas.of_booking(contender, pool, booking))
         self._seated[pool.gpu_type][contender] = booking
 
     def _not_now(self, contender: Contender, pools: list[Pool]) -> Reason:
         """Why a job that could run does not run now."""
         if contender.job.running is not None:
             return Reason.YIELDED
+        if contender.job.quotas and self._lacks_quota(contender, pools):
+            return Reason.QUOTA_FULL
         roomy = [pool for pool in pools if self._all[pool.gpu_type].unheld >= contender.gpus]
         if not roomy:
             return Reason.NO_FREE_GPU
@@ -294,19 +348,40 @@ class FixedDemands:
             return reason
         return Reason.NO_FREE_CPU_OR_MEMORY
 
+    def _lacks_quota(self, contender: Contender, pools: list[Pool]) -> bool:
+        """Whether its quotas have too little left for its demand on each GPU type, and note which."""
+        uses = [self._use_of_demand(contender, pool) for pool in pools]
+        if not uses or any(self._quotas.fits(use) for use in uses):
+            return False
+        self._quotas.note_full(contender, uses[0])
+        return True
+
+    def _use_of_demand(self, contender: Contender, pool: Pool) -> Use:
+        demand = self.demand(contender, pool)
+        per_gpu = contender.on(pool).proportional_to(pool.best_share) if demand is None else demand
+        return self._round.quotas.of_newcomer(contender, pool, fewest_pods(contender.job), per_gpu)
+
     def _has_place(self, contender: Contender, pool: Pool) -> bool:
         """Whether its GPUs could lie as they are to, if CPU and memory were no matter."""
         free = np.where(contender.open_nodes(pool), np.maximum(0, self._all[pool.gpu_type].free_gpus), 0)
         return choose_for(contender, pool, free, free.astype(np.float64)) is not None
 
 
-_Like = tuple[Kind, Placement, tuple[tuple[str, Placement], ...], tuple[str, ...] | None, tuple[str, ...] | None]
-"""What decides where a job fits: its kind, its placement, how it is to lie by GPU type, and the nodes and GPU types
-that it may use."""
+_Like = tuple[
+    Kind,
+    Placement,
+    tuple[tuple[str, Placement], ...],
+    tuple[str, ...] | None,
+    tuple[str, ...] | None,
+    tuple[QuotaDraw, ...],
+]
+"""What decides where a job fits: its kind, its placement, how it is to lie by GPU type, the nodes and GPU types that it
+may use, and its quotas."""
 
 
 def _like(contender: Contender) -> _Like:
-    return contender.kind, contender.placement, tuple(contender.lies.items()), contender.job.nodes, contender.types
+    lies = tuple(contender.lies.items())
+    return contender.kind, contender.placement, lies, contender.job.nodes, contender.types, contender.job.quotas
 
 
 def _pool_of(contender: Contender) -> Pool:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 from synergy_core.config import Mode
 from synergy_core.mechanisms.mechanism import Mechanism, Outcome, Round
+from synergy_core.mechanisms.quota_limits import keep_to_quotas
 from synergy_core.mechanisms.statement import Packing
 from synergy_core.rounds import PoolSelection, select
 
@@ -22,8 +23,15 @@ def fungible(pack: Pack) -> Mechanism:
 
     def mechanism(round_: Round) -> Outcome:
         selection = select(
-            round_.line, round_.pools, mode=round_.mode, profile_gpus=round_.profile_gpus, explain=round_.explain
+            round_.line,
+            round_.pools,
+            mode=round_.mode,
+            profile_gpus=round_.profile_gpus,
+            explain=round_.explain,
+            quotas=round_.quotas,
         )
-        return Outcome([pack(one, round_.mode) for one in selection.pools.values()], selection.waiting)
+        packings = [pack(one, round_.mode) for one in selection.pools.values()]
+        keep_to_quotas(packings, selection.quotas)
+        return Outcome(packings, selection.waiting, selection.quotas.full)
 
     return mechanism

@@ -49,10 +49,13 @@ def _next_step(packing: Packing, contender: Contender, limit: Vector) -> _Step |
 
 
 def _affordable(packing: Packing, contender: Contender, target: Vector) -> Vector:
-    """As much of the way to the target as the job's nodes have left."""
+    """As much of the way to the target as the job's nodes and quotas have left."""
     seat = packing.seated[contender]
     now = seat.per_gpu
     spare = smaller(*(tuple(free // gpus for free in packing.free[node].tolist()) for node, gpus in seat.seats))
+    if contender.job.quotas:
+        allowed = packing.quotas.spare(contender, packing.pool, seat.shares)
+        spare = (*(min(s, a // contender.gpus) for s, a in zip(spare[:2], allowed, strict=True)), *spare[2:])
     return tuple(n + max(0, min(t - n, s)) for n, t, s in zip(now, target, spare, strict=True))
 
 

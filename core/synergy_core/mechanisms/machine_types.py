@@ -152,6 +152,8 @@ def _let_in(selection: Selection, pools: Sequence[Pool]) -> bool:
 
 
 def _room_for(selection: Selection, contender: Contender, pools: Sequence[Pool]) -> Pool | None:
+    if contender.job.quotas:  # the walk along the line has said why it waits
+        return None
     for pool in fastest_first(contender, pools):
         if floats(contender, pool) and selection.pools[pool.gpu_type].reservations.idle >= contender.gpus:
             return pool

@@ -1,6 +1,6 @@
 """What a mechanism gets and what it answers."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from synergy_core.config import Mode
@@ -8,6 +8,7 @@ from synergy_core.contender import Contender
 from synergy_core.line import Line
 from synergy_core.mechanisms.statement import Packing
 from synergy_core.pool import Pool
+from synergy_core.quotas import NO_QUOTAS, Quotas
 from synergy_core.reasons import Reason
 
 
@@ -23,6 +24,7 @@ class Round:
     """What all profile runs together may hold; one may run in any case."""
     explain: bool = True
     """False: jobs behind the point of the line where nothing is left need not be in `Outcome.waiting`."""
+    quotas: Quotas = NO_QUOTAS
 
     def in_order(self, first: Sequence[str]) -> "Round":
         """The same with these jobs at the head of the line, in this order."""
@@ -35,6 +37,8 @@ class Outcome:
 
     packings: list[Packing] = field(default_factory=list)
     waiting: list[tuple[Contender, Reason]] = field(default_factory=list)
+    full: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """Name and numbers of the quota that a job waits for, by job."""
 
 
 Mechanism = Callable[[Round], Outcome]

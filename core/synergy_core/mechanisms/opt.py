@@ -36,6 +36,7 @@ from synergy_core.mechanisms.ideal import everyone, ideal, reference_speed
 from synergy_core.mechanisms.machine_types import give_better_types
 from synergy_core.mechanisms.mechanism import Outcome, Round
 from synergy_core.mechanisms.packer import Demands, Packer
+from synergy_core.mechanisms.quota_limits import keep_to_quotas
 from synergy_core.mechanisms.sensitivity import Point, pareto_front
 from synergy_core.mechanisms.statement import Packing, shares_of
 from synergy_core.placement import Seats
@@ -49,11 +50,18 @@ _WHOLE = 1.0 - 1e-6
 def mechanism(round_: Round) -> Outcome:
     """Choose GPU types for those who enter, then seat everyone; see the module."""
     selection = select(
-        round_.line, round_.pools, mode=round_.mode, profile_gpus=round_.profile_gpus, explain=round_.explain
+        round_.line,
+        round_.pools,
+        mode=round_.mode,
+        profile_gpus=round_.profile_gpus,
+        explain=round_.explain,
+        quotas=round_.quotas,
     )
     if round_.mode == "round":
         give_better_types(selection, round_.pools)
-    return Outcome([pack(one, round_.mode) for one in selection.pools.values()], selection.waiting)
+    packings = [pack(one, round_.mode) for one in selection.pools.values()]
+    keep_to_quotas(packings, selection.quotas)
+    return Outcome(packings, selection.waiting, selection.quotas.full)
 
 
 def pack(selection: PoolSelection, mode: Mode) -> Packing:
@@ -68,11 +76,14 @@ def pack(selection: PoolSelection, mode: Mode) -> Packing:
         _deal_out(packing, in_play)
         grow(packing, {contender: contender.on(packing.pool).wish for contender in in_play})
         packings.append(packing)
-    return max(reversed(packings), key=throughput)
+    best = max(reversed(packings), key=throughput)
+    selection.quotas.become(best.quotas)
+    best.quotas = selection.quotas
+    return best
 
 
 def _separate(selection: PoolSelection) -> PoolSelection:
-    return replace(selection, reservations=selection.reservations.copy())
+    return replace(selection, reservations=selection.reservations.copy(), quotas=selection.quotas.copy())
 
 
 def throughput(packing: Packing) -> float:
@@ -138,7 +149,9 @@ def _deal_out(packing: Packing, contenders: Sequence[Contender]) -> None:
     choice = best_choice(options, [max(0, amount) for amount in free.ravel().tolist()])
     for index, (contender, front) in enumerate(zip(contenders, fronts, strict=True)):
         seat = packing.seated[contender]
-        given = seat.least if choice is None else shares_of(seat.seats, front[choice.options[index]].per_gpu)
+        given = seat.least
+        if choice is not None and packing.may_have(contender, seat.seats, front[choice.options[index]].per_gpu):
+            given = shares_of(seat.seats, front[choice.options[index]].per_gpu)
         packing.resize(contender, given)
     # the solver may have overshot by its tolerance, which is more than a byte
     nothing = (0,) * dimensions

@@ -46,7 +46,11 @@ class Packer:
     def pack(self, mode: Mode) -> Packing:
         """Seat everyone: those whose nodes are given, then those who may go anywhere."""
         chosen = self._selection
-        bound = {contender: seats for contender, seats in chosen.seated.items() if contender.on(self._pool).hard}
+        bound = {
+            contender: seats
+            for contender, seats in chosen.seated.items()
+            if contender.on(self._pool).hard or contender.pods_matter
+        }
         loose = {contender: seats for contender, seats in chosen.seated.items() if contender not in bound}
         for contender in chosen.staying:
             if mode == "fill" or contender.is_profile_run or contender in chosen.pinned:
@@ -94,7 +98,7 @@ class Packer:
         nodes = tuple(node for node, _ in seats)
         wish = self._demands.wish(contender, self._pool)
         least = self._demands.least(contender, self._pool, nodes)
-        if wish is not None and self._packing.affords(seats, wish):
+        if wish is not None and self._packing.affords(seats, wish) and self._packing.may_have(contender, seats, wish):
             self._packing.seat(contender, shares_of(seats, wish), shares_of(seats, least))
             return True
         if self._packing.affords(seats, least) or demote(self._packing, seats, least):

@@ -44,6 +44,7 @@ class Packing:
 
     def __init__(self, selection: PoolSelection) -> None:
         self.reservations = selection.reservations
+        self.quotas = selection.quotas
         self.pool = selection.reservations.pool
         self.free: NDArray[np.int64] = np.array(self.pool.capacity, dtype=np.int64)
         self.seated: dict[Contender, Seat] = {}
@@ -58,6 +59,10 @@ class Packing:
     def affords(self, seats: Seats, per_gpu: Vector) -> bool:
         """Whether the nodes have `per_gpu` left for each GPU."""
         return not any(any(map(gt, times(per_gpu, gpus), self.free[node].tolist())) for node, gpus in seats)
+
+    def may_have(self, contender: Contender, seats: Seats, per_gpu: Vector) -> bool:
+        """Whether the job's quotas allow so much beside each of its GPUs."""
+        return not contender.job.quotas or self.quotas.affords(contender, self.pool, shares_of(seats, per_gpu))
 
     def seat(self, contender: Contender, shares: Booking, least: Booking) -> None:
         """Give a job its shares."""
@@ -98,12 +103,14 @@ class Packing:
 
     def _occupy(self, contender: Contender, seat: Seat) -> None:
         self.seated[contender] = seat
+        self.quotas.seat(contender, self.pool, seat.shares)
         for node, _, amounts in seat.shares:
             self._take(node, amounts)
             self.on_node[node].append(contender)
 
     def _vacate(self, contender: Contender) -> Seat:
         seat = self.seated.pop(contender)
+        self.quotas.unseat(contender)
         for node, _, amounts in seat.shares:
             self._take(node, times(amounts, -1))
             self.on_node[node].remove(contender)

@@ -79,8 +79,11 @@ def _fill(pool: Pool, queue: list[Contender], walk: FixedDemands) -> list[Conten
                 break
             best = _highest(wanted / machine @ (free / machine), first, fits)
             contender, demand = fixed[best]
-            walk.seat(contender, pool, shares_of(((node, contender.gpus),), demand))
+            booking = shares_of(((node, contender.gpus),), demand)
             waits[best] = False
+            if not walk.quotas_allow(contender, pool, booking):
+                continue
+            walk.seat(contender, pool, booking)
             seated.append(contender)
     return seated
 

@@ -6,17 +6,26 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
-from synergy_api.names import GPU_RESOURCES
+from synergy_api.names import GPU_RESOURCES, LABEL_JOB, service_name
 from synergy_api.nodes import Object, labels_of
 from synergy_api.pods import Amounts, amounts_of
 from synergy_api.pools import NodeCapacity, Pool, Problem, node_capacities, read_pools
 from synergy_api.scheduling_policy import DEFAULT_POLICY_NAME
 from synergy_extender.cluster.pod_index import PodIndex, changes_room
+from synergy_extender.cluster.quota_views import read_quota
 from synergy_extender.cluster.state import ClusterState
 from synergy_extender.cluster.views import JobView, Key, PodView, read_job, read_pod
 from synergy_extender.ledger import AssumedBindings, Ledger
 from synergy_kube import Change, KubeClient, Reflector
-from synergy_kube.resources import GPU_POOLS, NODES, PODS, SCHEDULING_POLICIES, TRAINING_JOBS
+from synergy_kube.resources import (
+    GPU_POOLS,
+    NODES,
+    PODS,
+    RESOURCE_QUOTAS,
+    SCHEDULING_POLICIES,
+    SERVICES,
+    TRAINING_JOBS,
+)
 
 _LOG = logging.getLogger(__name__)
 _VIEW = "view"
@@ -30,7 +39,7 @@ class ClusterCache:
     `on_change` is called after each change that a decision may hang on; progress reports and node heartbeats are none.
     """
 
-    def __init__(self, client: KubeClient, on_change: Callable[[], None]) -> None:
+    def __init__(self, client: KubeClient, on_change: Callable[[], None], priority_class: str = "") -> None:
         self._on_change = on_change
         self._reflectors = {
             "trainingjobs": Reflector(client, TRAINING_JOBS, trim=self._trim_job, on_change=self._job_changed),
@@ -38,10 +47,16 @@ class ClusterCache:
             "nodes": Reflector(client, NODES, trim=_trim_node, on_change=self._node_changed),
             "gpupools": Reflector(client, GPU_POOLS, on_change=self._pool_changed),
             "schedulingpolicies": Reflector(client, SCHEDULING_POLICIES, on_change=self._policy_changed),
+            "resourcequotas": Reflector(client, RESOURCE_QUOTAS, trim=_trim_quota, on_change=self._quota_changed),
+            "services": Reflector(
+                client, SERVICES, label_selector=LABEL_JOB, trim=_trim_service, on_change=self._service_changed
+            ),
         }
         self._client = client
         self._capacities: list[NodeCapacity] | None = None
         self._allocatable: dict[str, Amounts] = {}
+        self._priority_class = priority_class
+        self._services: set[Key] = set()
         self._gone: OrderedDict[str, None] = OrderedDict()
         self.jobs: dict[Key, JobView] = {}
         self.pods = PodIndex()
@@ -85,6 +100,9 @@ class ClusterCache:
             nodes={name: node for (_, name), node in self._reflectors["nodes"].items.items()},
             allocatable=dict(self._allocatable),
             pods=self.pods.copy(),
+            quotas=tuple(quota[_VIEW] for quota in self._reflectors["resourcequotas"]),
+            services=frozenset(self._services),
+            priority_class=self._priority_class,
         )
 
     def ledger(self) -> Ledger:
@@ -190,6 +208,16 @@ class ClusterCache:
     def _policy_changed(self, change: Change) -> None:
         self._on_change()
 
+    def _quota_changed(self, change: Change) -> None:
+        if (change.old or {}).get(_VIEW) != (change.new or {}).get(_VIEW):
+            self._on_change()
+
+    def _service_changed(self, change: Change) -> None:
+        """No plan hangs on it alone: quotas that count Services change with it."""
+        for item, change_of in ((change.old, self._services.discard), (change.new, self._services.add)):
+            if item is not None and item["job"]:
+                change_of(Key(change.key[0], item["job"]))
+
 
 def _matters(job: JobView) -> tuple[Any, ...]:
     status = job.status
@@ -210,6 +238,16 @@ def _kept(item: Object) -> dict[str, Any]:
 
 def _trim_pod(item: Object) -> dict[str, Any]:
     return {"metadata": _kept(item), _VIEW: read_pod(item)}
+
+
+def _trim_quota(item: Object) -> dict[str, Any]:
+    return {"metadata": _kept(item), _VIEW: read_quota(item)}
+
+
+def _trim_service(item: Object) -> dict[str, Any]:
+    """Which job's it is, where it has the name that the operator gives it."""
+    job = labels_of(item).get(LABEL_JOB, "")
+    return {"metadata": _kept(item), "job": job if item["metadata"]["name"] == service_name(job) else ""}
 
 
 def _trim_node(item: Object) -> dict[str, Any]:

@@ -1,12 +1,13 @@
 """The cluster as the planner's steps see it at one moment."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 
 from synergy_api.nodes import Object
 from synergy_api.pods import Amounts
 from synergy_api.pools import NodeCapacity
 from synergy_extender.cluster.pod_index import PodIndex
+from synergy_extender.cluster.quota_views import QuotaView
 from synergy_extender.cluster.views import JobView, Key
 
 
@@ -20,3 +21,9 @@ class ClusterState:
     nodes: Mapping[str, Object]
     allocatable: Mapping[str, Amounts]
     pods: PodIndex
+    quotas: Sequence[QuotaView] = ()
+    """All ResourceQuotas."""
+    services: Set[Key] = frozenset()
+    """Jobs whose headless Service is there."""
+    priority_class: str = ""
+    """What the operator gives pods whose template names none."""

@@ -23,6 +23,7 @@ from synergy_api.template import depth_problem
 from synergy_api.timestamps import parse_time
 from synergy_api.training_job import TrainingJobSpec, TrainingJobStatus
 from synergy_core import model as core
+from synergy_extender.cluster.quota_views import PodScopes, pod_scopes
 
 _MOST_DIGITS: Final = 63
 """Of a label. What calls itself a pod in a request may say more than Python reads as a number."""
@@ -76,7 +77,8 @@ class PodView:
 
 @dataclass(frozen=True, slots=True)
 class JobView:
-    """One TrainingJob. `created` is Unix time; `constraints` is the part of the template that picks nodes; `least` is
+    """One TrainingJob. `created` is Unix time; `constraints` is the part of the template that picks nodes; `scoped` is
+    the part that quotas go by; `least` is
     what its containers beside the first make each worker pod need; `model` is the name of what it trains, which jobs of
     other batches and GPUs have in common; `profiles` are the sensitivity matrices that plans
     go by, by GPU type."""
@@ -91,6 +93,7 @@ class JobView:
     constraints: Mapping[str, Any]
     least: Amounts
     model: str
+    scoped: PodScopes
     profiles: Mapping[str, core.Profile]
 
 
@@ -164,6 +167,7 @@ def read_job(item: Object) -> JobView:
         status=status,
         constraints=constraints,
         least=_least(pod_spec),
+        scoped=pod_scopes(pod_spec),
         model=model(template, gpus=spec.gpus, batch_size=spec.batch_size),
         profiles=_profiles(spec, status),
     )

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Protocol
 
-from synergy_api.allocation import Allocation
+from synergy_api.allocation import Allocation, NodeShare
 from synergy_api.pods import NOTHING, Amounts
 from synergy_extender.cluster.pod_index import PodIndex
 from synergy_extender.cluster.views import JobView
@@ -22,7 +22,27 @@ class Order(Protocol):
         """Take note that it does."""
 
 
-def admit(drafts: Iterable[Draft], ledger: Ledger, pods: PodIndex, assumed: AssumedBindings, order: Order) -> None:
+class Quotas(Protocol):
+    """What has a say in who may grow beside the ledger."""
+
+    def grow(self, job: JobView, now: Iterable[NodeShare], then: Iterable[NodeShare]) -> bool:
+        """Take what an open run needs beyond what it has, if all of it is free."""
+
+
+class _NoQuotas:
+    def grow(self, job: JobView, now: Iterable[NodeShare], then: Iterable[NodeShare]) -> bool:
+        return True
+
+
+def admit(
+    drafts: Iterable[Draft],
+    ledger: Ledger,
+    pods: PodIndex,
+    assumed: AssumedBindings,
+    order: Order,
+    *,
+    quotas: Quotas = _NoQuotas(),  # noqa: B008 - it has no state
+) -> None:
     """Admit granted runs and promote planned growth, each whole or not at all, oldest job first.
 
     Room that an admitted run was given counts as taken, whether its pods are there already or not.
@@ -40,8 +60,11 @@ def admit(drafts: Iterable[Draft], ledger: Ledger, pods: PodIndex, assumed: Assu
         allocation = draft.granted
         if allocation is not None and allocation.admitted and allocation.planned:
             held = held_by_run(draft.job, allocation.run, pods, assumed)
-            if room.take(_beyond(growth(allocation), allocation, held)):
-                draft.put(Kind.ADMIT, grown(allocation))
+            goal = grown(allocation)
+            if quotas.grow(draft.job, allocation.workers, goal.workers) and room.take(
+                _beyond(growth(allocation), allocation, held)
+            ):
+                draft.put(Kind.ADMIT, goal)
 
 
 def held_by_run(job: JobView, run: int, pods: PodIndex, assumed: AssumedBindings) -> dict[str, Amounts]:

@@ -15,6 +15,8 @@ from synergy_core.answer import SharesFrom
 from synergy_extender.planning.policy import PolicyInForce
 
 VALID = "Valid"
+SCHEMAS_CURRENT = "SchemasCurrent"
+"""Stands on the policy in force while the served schemas lack a field that the extender writes."""
 _ALLOCATIONS: Mapping[str, StandIn] = {"cut-short": "CutShort", "last": "Last", "isolated": "Isolated"}
 
 
@@ -37,9 +39,14 @@ def pool_statuses(
 
 
 def policy_statuses(
-    objects: Iterable[Object], policy: PolicyInForce, now: float, shares_from: SharesFrom = ""
+    objects: Iterable[Object],
+    policy: PolicyInForce,
+    now: float,
+    shares_from: SharesFrom = "",
+    undeclared: str = "",
 ) -> dict[str, SchedulingPolicyStatus]:
-    """The status of each SchedulingPolicy whose written one is not so already. Only one of them is ever in force."""
+    """The status of each SchedulingPolicy whose written one is not so already. Only one of them is ever in force;
+    it also tells which fields the served schemas do not declare."""
     changed: dict[str, SchedulingPolicyStatus] = {}
     for item in objects:
         name = str(item["metadata"]["name"])
@@ -51,10 +58,13 @@ def policy_statuses(
             finding = say(Reason.PRICE_MISSING, types=", ".join(policy.unpriced), instead=policy.spec.policy)
         else:
             finding = say(Reason.IN_FORCE)
-        condition = _condition(item, finding, holds=finding.reason is Reason.IN_FORCE, now=now)
+        conditions = [_condition(item, finding, holds=finding.reason is Reason.IN_FORCE, now=now)]
+        if undeclared and name == DEFAULT_POLICY_NAME:
+            older = say(Reason.OLDER_SCHEMA, fields=undeclared)
+            conditions.append(_condition(item, older, holds=False, now=now, kind=SCHEMAS_CURRENT))
         followed = _followed(policy, shares_from) if name == DEFAULT_POLICY_NAME else None
         history = policy.history if name == DEFAULT_POLICY_NAME else None
-        status = SchedulingPolicyStatus(in_force=followed, history=history, conditions=[condition])
+        status = SchedulingPolicyStatus(in_force=followed, history=history, conditions=conditions)
         if status.to_wire() != (item.get("status") or {}):
             changed[name] = status
     return changed
@@ -75,8 +85,8 @@ def _followed(policy: PolicyInForce, shares_from: SharesFrom) -> InForce:
 def news(item: Object, conditions: Iterable[Condition]) -> Finding | None:
     """What an event shall tell of the new conditions of `item`; None where they say what was said before, or all is
     well from the beginning."""
-    before = _before((item.get("status") or {}).get("conditions") or [])
     for condition in conditions:
+        before = _before((item.get("status") or {}).get("conditions") or [], condition.type)
         if before is None and condition.status == "True":
             continue
         if before is None or before.reason != condition.reason:
@@ -84,13 +94,13 @@ def news(item: Object, conditions: Iterable[Condition]) -> Finding | None:
     return None
 
 
-def _condition(item: Object, finding: Finding, *, holds: bool, now: float) -> Condition:
-    """The condition `Valid`; its transition time moves only when its status flips."""
-    before = _before((item.get("status") or {}).get("conditions") or [])
+def _condition(item: Object, finding: Finding, *, holds: bool, now: float, kind: str = VALID) -> Condition:
+    """A condition; its transition time moves only when its status flips."""
+    before = _before((item.get("status") or {}).get("conditions") or [], kind)
     status = "True" if holds else "False"
     since = before.last_transition_time if before is not None and before.status == status else format_time(now)
     return Condition(
-        type=VALID,
+        type=kind,
         status="True" if holds else "False",
         reason=finding.reason.value,
         message=finding.message,
@@ -99,9 +109,9 @@ def _condition(item: Object, finding: Finding, *, holds: bool, now: float) -> Co
     )
 
 
-def _before(conditions: Iterable[Mapping[str, object]]) -> Condition | None:
+def _before(conditions: Iterable[Mapping[str, object]], kind: str) -> Condition | None:
     for condition in conditions:
-        if condition.get("type") == VALID:
+        if condition.get("type") == kind:
             try:
                 return Condition.model_validate(condition)
             except ValidationError:

@@ -22,11 +22,12 @@ from synergy_extender.planning.changes import Draft, Kind, StatusChange
 from synergy_extender.planning.history import is_over
 from synergy_extender.planning.places import Purpose
 from synergy_extender.planning.queue import queue_of
+from synergy_extender.planning.quotas import FreeQuotas
 from synergy_extender.planning.standing import Standing, next_run, open_run, size_limits, standing
 from synergy_extender.planning.unstarted import NOT_STARTED_SECONDS
 from synergy_extender.rounds import Moment
 from synergy_extender.sharing.admission import ByOrder, tell_seen
-from synergy_extender.sharing.devices import Capacities
+from synergy_extender.sharing.devices import Capacities, shares_of
 from synergy_extender.sharing.measured import parting
 from synergy_extender.sharing.partners import Coming, movers
 
@@ -100,6 +101,7 @@ def decide(
     know it.
     """
     ledger = Ledger(state.allocatable, state.pods, assumed)
+    quotas = FreeQuotas(state)
     drafts = {key: Draft.of(job) for key, job in state.jobs.items()}
     usable = {capacity.name for capacity in state.capacities if capacity.schedulable}
     kept = dict(reserved or {})
@@ -112,7 +114,7 @@ def decide(
     if result is not None:
         if result.mode == "round":
             kept = {}
-        _follow(drafts, moment, result, state, kept)
+        _follow(drafts, moment, result, state, kept, quotas=quotas)
     for draft in drafts.values():
         if draft.granted is not None and open_run(draft.job) is not None:
             renewed = places.renew(draft.granted, moment.rounds, moment.round_index)
@@ -121,7 +123,7 @@ def decide(
     for draft in drafts.values():
         _keep_to_what_is_possible(draft)
     tell_seen(drafts.values(), state)
-    admit(drafts.values(), ledger, state.pods, assumed, ByOrder(drafts.values(), state, assumed, kept))
+    admit(drafts.values(), ledger, state.pods, assumed, ByOrder(drafts.values(), state, assumed, kept), quotas=quotas)
     _tell_queue(drafts, moment.now, result)
     _tell_late(drafts, moment.now, result)
     _tell_estimates(drafts, moment.now, result)
@@ -198,8 +200,13 @@ def _follow(
     result: PlanResult,
     state: ClusterState,
     kept: dict[Key, core.Allocation],
+    *,
+    quotas: FreeQuotas,
 ) -> None:
-    """Do what the plan says for every job that still stands as the plan assumed."""
+    """Do what the plan says for every job that still stands as the plan assumed.
+
+    A job whose namespace's quota is held yet by those who leave has its place kept: its pods would be refused.
+    """
     chosen = {place.job: place for place in result.plan.allocations}
     capacities = {capacity.name: capacity for capacity in state.capacities}
     usable = {capacity.name for capacity in state.capacities if capacity.schedulable}
@@ -220,7 +227,11 @@ def _follow(
                 if place is not None:
                     kept.pop(key, None)
                     if places.is_whole(place) and usable.issuperset(share.node for share in place.workers):
-                        _enter(draft, moment, place, capacities)
+                        profile = _purpose(draft) == "Profile"
+                        if quotas.take(draft.job, shares_of(place, capacities), profile=profile):
+                            _enter(draft, moment, place, capacities)
+                        else:
+                            kept[key] = place
             case _:
                 pass
 
@@ -272,8 +283,12 @@ def _keep_to_what_is_possible(draft: Draft) -> None:
         draft.put(Kind.STAY, kept)
 
 
+def _purpose(draft: Draft) -> Purpose:
+    return "Profile" if draft.job.status.phase == "Profiling" else "Train"
+
+
 def _enter(draft: Draft, moment: Moment, place: core.Allocation, capacities: Capacities) -> None:
-    purpose: Purpose = "Profile" if draft.job.status.phase == "Profiling" else "Train"
+    purpose = _purpose(draft)
     run = next_run(draft.job)
     draft.put(
         Kind.ENTER, places.grant(run, purpose, place, moment, capacities=capacities, before=draft.job.status.allocation)

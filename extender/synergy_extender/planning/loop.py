@@ -319,7 +319,7 @@ def _signature(built: BuiltSnapshot, policy: PolicyInForce) -> tuple[Any, ...]:
     jobs = tuple(
         (job.name, job.gpus, job.purpose, job.gpu_types, job.nodes, job.placement, job.running is None,
          job.cpu_millis_min, job.memory_bytes_min, job.cpu_millis_max, job.memory_bytes_max, tuple(job.profiles),
-         tuple(job.measured))
+         tuple(job.measured), job.quotas)
         for job in built.snapshot.jobs
     )  # fmt: skip
-    return built.snapshot.nodes, jobs, tuple(sorted(built.refused)), policy.spec
+    return built.snapshot.nodes, built.snapshot.quotas, jobs, tuple(sorted(built.refused)), policy.spec

@@ -28,6 +28,7 @@ from synergy_extender.planning.standing import Standing, standing
 from synergy_kube import ApiError, Conflict, KubeClient, NotFound
 from synergy_kube.events import Subject, post_event
 from synergy_kube.resources import GPU_POOLS, NODES, SCHEDULING_POLICIES, Resource
+from synergy_kube.served_schema import told_all
 
 _LOG = logging.getLogger(__name__)
 Status = TypeVar("Status", GPUPoolStatus, SchedulingPolicyStatus)
@@ -58,7 +59,9 @@ class Publisher:
         problems = [*self._cache.pool_problems, *found]
         for item, pool in _with(pools, pool_statuses(pools, state.capacities, problems, now)):
             await self._write(GPU_POOLS, item, pool, now)
-        for item, verdict in _with(policies, policy_statuses(policies, policy, now, shares_from)):
+        for item, verdict in _with(
+            policies, policy_statuses(policies, policy, now, shares_from, told_all(self._client.undeclared))
+        ):
             await self._write(SCHEDULING_POLICIES, item, verdict, now)
         await self._tell_once(_of_no_object(state, policy), now)
 

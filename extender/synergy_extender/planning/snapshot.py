@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from synergy_api.allocation import Allocation, NodeShare
+from synergy_api.names import RESOURCE_SHARED_GPU
 from synergy_api.nodes import pod_spec_admits
 from synergy_api.pods import NOTHING, Amounts
 from synergy_api.pools import WORKER_TOLERATIONS, NodeCapacity
@@ -25,6 +26,7 @@ from synergy_extender.cluster.state import ClusterState
 from synergy_extender.cluster.views import JobView, Key, PodView
 from synergy_extender.leases.placements import sizes_of
 from synergy_extender.ledger import amounts_of_share
+from synergy_extender.planning.quotas import NamespaceQuotas
 from synergy_extender.planning.standing import Standing, open_run, standing
 from synergy_extender.planning.wishes import held, profiling, running_profile, training
 from synergy_extender.sharing.devices import shares_of
@@ -82,10 +84,31 @@ def build_snapshot(
         for capacity in state.capacities
         if capacity.gpu_type
     )
+    quotas = NamespaceQuotas(state)
+    if quotas:
+        jobs = quotas.with_draws(jobs, {str(key): job for key, job in state.jobs.items()})
     snapshot = core.Snapshot(
-        nodes=nodes, jobs=tuple(jobs), now=now, round_s=float(round_s), tenants=_all_tenants(tenants, jobs)
+        nodes=nodes,
+        jobs=tuple(jobs),
+        now=now,
+        round_s=float(round_s),
+        tenants=_all_tenants(tenants, jobs),
+        quotas=quotas.limits(_moved(state, mode, now, {job.name for job in jobs})),
     )
     return BuiltSnapshot(snapshot, refused)
+
+
+def _moved(state: ClusterState, mode: Mode, now: float, planned: set[str]) -> Iterable[JobView]:
+    """The jobs whose running pods the plan may move, or counts as gone by the time that its places start."""
+    for job in state.jobs.values():
+        allocation = open_run(job)
+        if allocation is None:
+            continue
+        if standing(job, now) is Standing.LEAVING:
+            if mode == "round" and not _overdue(allocation, now):
+                yield job
+        elif str(job.key) in planned:
+            yield job
 
 
 def _all_tenants(named: tuple[core.Tenant, ...], jobs: Iterable[core.Job]) -> tuple[core.Tenant, ...]:
@@ -359,4 +382,6 @@ def _node(capacity: NodeCapacity, used: Amounts, *, open_to_new: bool) -> core.N
         client_thread_percent=capacity.client_thread_percent,
         schedulable=capacity.schedulable and open_to_new,
         price_per_hour=capacity.price_per_hour,
+        devices_per_gpu=capacity.devices_per_gpu,
+        counted_as="shared_gpus" if capacity.resource == RESOURCE_SHARED_GPU else "gpus",
     )

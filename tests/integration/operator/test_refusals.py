@@ -64,22 +64,21 @@ async def no_gate_falls(stage: Stage) -> AsyncIterator[None]:
     bound = {"policyName": name, "validationActions": ["Deny"], "matchResources": here}
     await stage.kube.create(POLICIES, {"metadata": {"name": name}, "spec": spec})
     await stage.kube.create(BINDINGS, {"metadata": {"name": name}, "spec": bound})
-    container = {"name": "c", "image": "example/c:1"}
-    probe = {"metadata": {"name": "gated"}, "spec": {"containers": [container], "schedulingGates": [{"name": "a/b"}]}}
-    await stage.kube.create(PODS, probe, stage.namespace)
+    nowhere = {"containers": [{"name": "c", "image": "example/c:1"}], "nodeSelector": {"example.com/no": "node"}}
+    probe = {"metadata": {"generateName": "gated-"}, "spec": {**nowhere, "schedulingGates": [{"name": "a/b"}]}}
 
     async def enforced() -> bool:
+        pod = (await stage.kube.create(PODS, probe, stage.namespace))["metadata"]["name"]
         try:
-            await stage.kube.merge_patch(PODS, "gated", {"spec": {"schedulingGates": []}}, stage.namespace)
+            await stage.kube.merge_patch(PODS, pod, {"spec": {"schedulingGates": []}}, stage.namespace)
         except ApiError as error:
             return "no gate falls here" in error.message
-        await stage.kube.delete(PODS, "gated", stage.namespace, grace_seconds=0)
-        await stage.kube.create(PODS, probe, stage.namespace)
+        finally:
+            await stage.kube.delete(PODS, pod, stage.namespace, grace_seconds=0)
         return False
 
     try:
         await eventually(enforced, seconds=30, what="the policy to be enforced", every=0.2)
-        await stage.kube.delete(PODS, "gated", stage.namespace, grace_seconds=0)
         yield
     finally:
         await stage.kube.delete(BINDINGS, name)

@@ -112,6 +112,25 @@ async def test_a_failed_run_is_counted_told_and_tried_again(stage: Stage) -> Non
     assert [pod["metadata"]["name"] for pod in await stage.pods()] == ["job-2-0"]
 
 
+async def test_a_run_whose_checkpoint_takes_long_is_not_killed_while_it_writes_it(stage: Stage) -> None:
+    """Its lease ended 100 s ago, as far as the operator can tell; its last checkpoint took 120 s."""
+    await stage.submit(template=template(run_seconds="6", exit_code="75"), backoffLimit=0)
+    await stage.phase("Queued")
+    allocation = await stage.grant((NODES[0], 1, 3000, 8))
+    progress = {"run": 1, "steps": 40, "checkpointSteps": 20, "saveSeconds": 120.0}
+    await stage.kube.apply(
+        TRAINING_JOBS, "job", {"status": {"progress": progress}}, stage.namespace, manager="tests", subresource="status"
+    )
+    await stage.bind(1)
+    await stage.phase("Running")
+    await stage.revoke(allocation, lease_in=-100.0)
+    assert condition(await stage.phase("Yielding"), "Running")["reason"] == "Yielding"
+    job = await stage.until("the run to end", lambda s: s.get("service", {}).get("endedRun") == 1)
+    last = job["status"]["service"]["last"]
+    assert (last["outcome"], last["exitCode"]) == ("Yielded", 75)
+    assert last["reason"].startswith("WorkersLeft")
+
+
 async def test_a_pod_deleted_behind_our_back_ends_the_run_as_no_failure(stage: Stage) -> None:
     await stage.submit(gpus=2, gpusPerWorker=1)
     await stage.phase("Queued")

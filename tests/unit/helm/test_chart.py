@@ -1,5 +1,6 @@
 """What the chart makes, and that its parts fit each other and the rest of the project."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -8,9 +9,11 @@ import pytest
 import yaml
 from pydantic import TypeAdapter
 
-from synergy_api.names import SCHEDULER_NAME
-from synergy_api.scheduling_policy import DEFAULT_POLICY_NAME, SchedulingPolicySpec
+from synergy_api.crd import KINDS
+from synergy_api.names import PRODUCT_VERSION, SCHEDULER_NAME
+from synergy_api.scheduling_policy import SchedulingPolicySpec
 from synergy_operator.certificates.job import AUTHORITY, EXTENDER, SCHEDULER, SCHEDULER_DEPLOYMENT, read_settings
+from synergy_operator.definitions import job as definitions
 
 Rendered = dict[tuple[str, str], dict[str, Any]]
 Render = Callable[..., Rendered]
@@ -51,6 +54,7 @@ def test_the_charts_version_is_the_projects(chart: Path) -> None:
     project = (chart.parents[1] / "pyproject.toml").read_text()
     about = yaml.safe_load((chart / "Chart.yaml").read_text())
     assert f'version = "{about["version"]}"' in project
+    assert about["version"] == PRODUCT_VERSION
     assert about["appVersion"] == about["version"]
 
 
@@ -272,20 +276,56 @@ def test_given_secrets_are_used_and_none_is_made(render: Render) -> None:
     assert secrets("scheduler") == ["mine-scheduler"]
 
 
-def test_the_default_policy_is_made_at_the_first_install_only(objects: Rendered, chart: Path) -> None:
-    policy = objects["SchedulingPolicy", DEFAULT_POLICY_NAME]
-    annotations = policy["metadata"]["annotations"]
-    assert annotations["helm.sh/hook"] == "pre-install"
-    assert annotations["helm.sh/resource-policy"] == "keep"
-    assert TypeAdapter(SchedulingPolicySpec).validate_python(policy["spec"]).policy == "las"
-    values = yaml.safe_load((chart / "values.yaml").read_text())
-    assert policy["spec"] == values["schedulingPolicy"]["spec"]
+def test_the_default_policy_is_no_object_of_the_chart_but_a_setting_of_its_job(objects: Rendered, chart: Path) -> None:
+    assert not [kind for kind, _ in objects if kind == "SchedulingPolicy"]
+    environment = _definitions_environment(objects)
+    spec = json.loads(environment["SYNERGY_DEFAULT_POLICY"])
+    assert TypeAdapter(SchedulingPolicySpec).validate_python(spec).policy == "las"
+    assert spec == yaml.safe_load((chart / "values.yaml").read_text())["schedulingPolicy"]["spec"]
+    assert definitions.read_settings(environment) == definitions.Settings(
+        upgrade=True, allow_downgrade=False, policy=spec
+    )
+
+
+def test_the_definitions_job_comes_first_and_goes_when_both_of_its_tasks_are_turned_off(render: Render) -> None:
+    hooks = {
+        key: int(item["metadata"]["annotations"]["helm.sh/hook-weight"])
+        for key, item in render().items()
+        if "helm.sh/hook" in (item["metadata"].get("annotations") or {})
+    }
+    own = {key: weight for key, weight in hooks.items() if key[1] == "kube-synergy-definitions"}
+    assert max(own.values()) == own["Job", "kube-synergy-definitions"] < min(hooks[key] for key in hooks.keys() - own)
+    without = render("crds.upgrade=false", "schedulingPolicy.create=false")
+    assert not [name for _, name in without if name == "kube-synergy-definitions"]
+    given = definitions.read_settings(
+        _definitions_environment(render("crds.upgrade=false", "crds.allowDowngrade=true"))
+    )
+    assert (given.upgrade, given.allow_downgrade) == (False, True)
+
+
+def test_the_definitions_job_may_touch_each_of_the_charts_definitions_by_name(
+    objects: Rendered, render: Render
+) -> None:
+    upgrade, policy = objects["ClusterRole", "kube-synergy-definitions"]["rules"]
+    assert upgrade["resourceNames"] == sorted(kind.crd_name for kind in KINDS)
+    assert (policy["resources"], policy["verbs"]) == (["schedulingpolicies"], ["create"])
+    for value, left in (("crds.upgrade=false", policy), ("schedulingPolicy.create=false", upgrade)):
+        assert render(value)["ClusterRole", "kube-synergy-definitions"]["rules"] == [left]
+
+
+def test_no_template_looks_into_the_cluster(chart: Path) -> None:
+    for file in (chart / "templates").iterdir():
+        assert "lookup " not in file.read_text(), file.name
+
+
+def _definitions_environment(objects: Rendered) -> dict[str, str]:
+    (container,) = objects["Job", "kube-synergy-definitions"]["spec"]["template"]["spec"]["containers"]
+    return {item["name"]: item["value"] for item in container["env"]}
 
 
 @pytest.mark.parametrize(
     ("value", "absent"),
     [
-        ("schedulingPolicy.create=false", ("SchedulingPolicy", "default")),
         ("extender.replicas=1", ("PodDisruptionBudget", "kube-synergy-extender")),
         ("rbac.aggregateToUserRoles=false", ("ClusterRole", "kube-synergy-edit")),
     ],
@@ -295,14 +335,21 @@ def test_what_a_value_turns_off_is_gone(render: Render, objects: Rendered, value
     assert absent not in render(value)
 
 
-def test_the_service_monitor_is_made_on_request_and_finds_the_metrics_port(render: Render, objects: Rendered) -> None:
+@pytest.mark.parametrize("component", ["extender", "operator"])
+def test_the_service_monitor_is_made_on_request_and_finds_the_metrics_port(
+    render: Render, objects: Rendered, component: str
+) -> None:
     assert not [kind for kind, _ in objects if kind == "ServiceMonitor"]
     rendered = render("metrics.serviceMonitor.enabled=true", "metrics.serviceMonitor.labels.release=prometheus")
-    monitor = rendered["ServiceMonitor", "kube-synergy-extender"]
-    service = rendered["Service", "kube-synergy-extender"]
+    monitor = rendered["ServiceMonitor", f"kube-synergy-{component}"]
+    service = rendered["Service", f"kube-synergy-{component}"]
     assert monitor["metadata"]["labels"]["release"] == "prometheus"
     assert monitor["spec"]["selector"]["matchLabels"].items() <= service["metadata"]["labels"].items()
     assert {end["port"] for end in monitor["spec"]["endpoints"]} <= {port["name"] for port in service["spec"]["ports"]}
+    pod = rendered["Deployment", f"kube-synergy-{component}"]["spec"]["template"]["metadata"]["labels"]
+    assert service["spec"]["selector"].items() <= pod.items()
+    ports = {port["name"] for port in _container(rendered, component)["ports"]}
+    assert {port["targetPort"] for port in service["spec"]["ports"]} <= ports
 
 
 def test_images_are_bare_names_until_a_registry_is_given(render: Render, objects: Rendered) -> None:

@@ -107,7 +107,7 @@ def test_others_reach_the_api_on_request(render: Callable[..., Rendered]) -> Non
     assert reached_by(given, component(given, "extender"), 9444, everyone) == [worker("team"), STRANGER]
 
 
-@pytest.mark.parametrize(("name", "port"), [("extender", 8080), ("scheduler", 10259)])
+@pytest.mark.parametrize(("name", "port"), [("extender", 8080), ("operator", 8081), ("scheduler", 10259)])
 def test_metrics_are_for_the_cluster_or_for_those_that_are_named(
     render: Callable[..., Rendered], objects: Rendered, name: str, port: int
 ) -> None:
@@ -118,7 +118,7 @@ def test_metrics_are_for_the_cluster_or_for_those_that_are_named(
 
 
 @pytest.mark.parametrize("name", ["operator", "certificates-install"])
-def test_nobody_reaches_the_operator_or_the_certificate_job(objects: Rendered, name: str) -> None:
+def test_nobody_reaches_the_operator_s_probe_or_the_certificate_job(objects: Rendered, name: str) -> None:
     everyone = [component(objects, "extender"), worker("team"), PROMETHEUS, OUTSIDE]
     assert reached_by(objects, component(objects, name), 8080, everyone) == []
 

@@ -67,7 +67,9 @@ def test_what_workers_and_people_know_by_name_is_still_there(
     """Running workers report to the Service and trust the authority in the Secrets; the policy and rights are used by
     people."""
     after = render(arguments=(f"--values={older / 'values-devcluster.yaml'}",))
-    assert before.keys() - after.keys() == set()
+    # the policy was a hook, so that it is no part of that release and stays
+    assert before.keys() - after.keys() == {("SchedulingPolicy", "default")}
+    assert before["SchedulingPolicy", "default"]["metadata"]["annotations"]["helm.sh/hook"] == "pre-install"
     secrets = [_secrets(objects) for objects in (before, after)]
     assert secrets[0] == secrets[1]
     assert secrets[0]

@@ -64,7 +64,9 @@ def test_the_operator_binds_nothing_and_never_writes_a_spec_of_a_training_job(ob
     assert not {resource for resource, verb in grants if resource == "nodes" and verb in WRITES}
 
 
-@pytest.mark.parametrize("component", ["operator", "extender", "scheduler", "certificates", "certificates-install"])
+@pytest.mark.parametrize(
+    "component", ["operator", "extender", "scheduler", "certificates", "certificates-install", "definitions"]
+)
 def test_each_service_account_is_bound_to_roles_of_its_own(objects: Rendered, component: str) -> None:
     account = f"kube-synergy-{component}"
     assert ("ServiceAccount", account) in objects
@@ -77,6 +79,7 @@ def test_each_service_account_is_bound_to_roles_of_its_own(objects: Rendered, co
     expected = {
         "operator": {"kube-synergy-operator"},
         "extender": {"kube-synergy-extender", "kube-synergy-extender-leader"},
+        "definitions": {"kube-synergy-definitions"},
         "certificates": {"kube-synergy-certificates"},
         "certificates-install": {"kube-synergy-certificates-install"},
         "scheduler": {"system:kube-scheduler", "system:volume-scheduler", "kube-synergy-scheduler-leader"},

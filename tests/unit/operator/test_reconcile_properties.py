@@ -11,7 +11,9 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from support.operator_objects import node
 from support.operator_world import World, attained
 from synergy_api import names
+from synergy_api.reasons import Reason
 from synergy_operator.actions import ApplyStatus, CreateJob, CreatePod, UngatePod
+from synergy_operator.observed import Refusals
 from synergy_operator.reconcile import reconcile
 
 GPUS = 2
@@ -29,6 +31,7 @@ class Life(RuleBasedStateMachine):
         self.attained = 0.0
         self.closed = 0.0
         self.ended = 0
+        self.failures = 0
         self.old = copy.deepcopy(self.world.observe())
 
     @initialize()
@@ -114,6 +117,19 @@ class Life(RuleBasedStateMachine):
         allocation = self.world.job["status"]["allocation"]
         self.world.allocate(workers=[{**share, "cpuMillis": cpu} for share in allocation["workers"]])
 
+    @precondition(lambda self: self._open())
+    @rule(steps=st.integers(0, 100), saved=st.integers(0, 100), seconds=st.none() | st.floats(0, 1e4))
+    def report(self, steps: int, saved: int, seconds: float | None) -> None:
+        run = self.world.job["status"]["allocation"]["run"]
+        told = {"run": run, "steps": max(steps, saved), "checkpointSteps": saved, "saveSeconds": seconds}
+        self.world.job["status"]["progress"] = told
+
+    @precondition(lambda self: self._open())
+    @rule(reason=st.sampled_from([Reason.POD_REFUSED, Reason.SERVICE_REFUSED, Reason.START_REFUSED]))
+    def api_server_refuses(self, reason: Reason) -> None:
+        run = self.world.job["status"]["allocation"]["run"]
+        self.world.refusals = Refusals(run=run, message="exceeded quota", reason=reason)
+
     # the cluster and the user
 
     @rule()
@@ -183,6 +199,18 @@ class Life(RuleBasedStateMachine):
             ]
             assert not held or self._old_look(held), "a run is closed when it holds nothing"
         self.ended = service.ended_run
+
+    @invariant()
+    def only_failed_runs_are_failures_and_no_more_are_forgiven_than_there_were(self) -> None:
+        service = self.world.status.service
+        if service is None:
+            return
+        assert service.failures >= self.failures
+        assert (service.forgiven or 0) <= service.failures
+        if service.failures > self.failures:
+            assert service.last is not None
+            assert service.last.outcome == "Failed"
+        self.failures = service.failures
 
     @invariant()
     def phase_and_condition_agree(self) -> None:

@@ -3,6 +3,7 @@
 import math
 from typing import Any
 
+import msgspec
 import pytest
 
 from support.operator_objects import job_manifest, node
@@ -10,7 +11,7 @@ from support.operator_world import World
 from synergy_api.reasons import Reason
 from synergy_api.scheduling_policy import SchedulingPolicySpec
 from synergy_operator.cluster import Cluster, read_cluster
-from synergy_operator.validation import refusal
+from synergy_operator.validation import MOST_TEMPLATE_BYTES, refusal
 from synergy_operator.views import read_job
 
 CONTAINER: dict[str, Any] = {"name": "train", "image": "i", "command": ["c"]}
@@ -289,3 +290,15 @@ def test_a_running_job_goes_on_when_its_spec_or_the_nodes_turn_bad() -> None:
     world.revoke()
     world.settle()
     assert world.status.phase == "Pending"
+
+
+@pytest.mark.parametrize(("beside", "refused"), [(0, False), (1, True)])
+def test_a_template_above_the_limit_is_refused_with_its_size_and_the_limit(beside: int, refused: bool) -> None:
+    spec = with_containers({**CONTAINER, "args": [""]})
+    bare = len(msgspec.json.encode(spec["template"]))
+    spec["template"]["spec"]["containers"][0]["args"] = ["x" * (MOST_TEMPLATE_BYTES - bare + beside)]
+    found = refusal(read_job(job_manifest(**spec)), read_cluster(NODES, [], SchedulingPolicySpec()))
+    assert (found is not None and found.reason is Reason.SPEC_TOO_LARGE) is refused
+    if found is not None:
+        assert f"{MOST_TEMPLATE_BYTES + beside} bytes" in found.message
+        assert str(MOST_TEMPLATE_BYTES) in found.message

@@ -8,6 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from support import promises
+from support.quotas import keeps_quotas, with_quotas
 from support.snapshots import GIB, TYPES, in_mode, later, profiles
 from synergy_core.colocation.usage import Usage
 from synergy_core.config import PlanConfig
@@ -228,3 +229,18 @@ def test_without_sharing_whoever_shared_has_a_gpu_alone_or_waits(snapshot: Snaps
     assert all(one.partners == () for one in result.allocations)
     promises.every_job_once(before, result)
     promises.nothing_over_allocated(before, result, fill=False)
+
+
+def _with_devices(snapshot: Snapshot) -> Snapshot:
+    """As the device plugin counts: as many devices as a GPU has clients."""
+    return replace(snapshot, nodes=tuple(replace(node, devices_per_gpu=node.replicas) for node in snapshot.nodes))
+
+
+@some
+@given(with_quotas(sharing().map(_with_devices)), configs)
+def test_jobs_that_share_a_gpu_keep_to_the_quotas_of_each(snapshot: Snapshot, config: PlanConfig) -> None:
+    first = plan(snapshot, config)
+    keeps_quotas(snapshot, first)
+    again = later(snapshot, first)
+    keeps_quotas(again, plan(again, config))
+    keeps_quotas(again, plan(again, in_mode(config, "fill")))

@@ -1,0 +1,36 @@
+"""Keeps what was dealt out within the quotas: the last step of the mechanisms that move CPU and memory about."""
+
+from collections.abc import Iterable
+
+from synergy_core.contender import Contender
+from synergy_core.mechanisms.statement import Packing
+from synergy_core.pool import Booking
+from synergy_core.quotas import QuotaLedger
+from synergy_core.resources import smaller, split_down
+from synergy_core.rounds import shares_at
+
+
+def keep_to_quotas(packings: Iterable[Packing], quotas: QuotaLedger) -> None:
+    """Cut jobs whose quota is overdrawn down to their least, those at the end of the line first.
+
+    Whoever entered has room in its quotas with that. Running jobs may be overdrawn all the same, because somebody has
+    lowered the quota or others hold it: they get no more than they hold.
+    """
+    if not any(left < 0 for left in quotas.left):
+        return
+    seated = [(contender, packing) for packing in packings for contender in packing.seated if contender.job.quotas]
+    seated.sort(key=lambda entry: -entry[0].rank)
+    for contender, packing in seated:
+        if quotas.overdrawn(contender):
+            packing.resize(contender, packing.seated[contender].least)
+    for contender, packing in seated:
+        if quotas.overdrawn(contender):
+            packing.resize(contender, _no_more_than_held(contender, packing))
+
+
+def _no_more_than_held(contender: Contender, packing: Packing) -> Booking:
+    held, seat = contender.held, packing.seated[contender]
+    if held is None or held.pool is not packing.pool or held.seats != seat.seats:
+        return seat.shares
+    per_gpu = smaller(*(split_down(amounts, gpus) for _, gpus, amounts in held.booking))
+    return shares_at(seat.seats, smaller(per_gpu, seat.per_gpu))
