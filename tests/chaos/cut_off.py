@@ -58,12 +58,13 @@ class Seen:
 
 async def cut_off(stage: Stage, repository: Path, *, paused: bool) -> Seen:
     """Cut a node off under its worker and wait until the next run has saved twice. Where `paused`, the old worker does
-    nothing from shortly after the cut until the next run has saved, and then goes on."""
+    nothing from shortly after the cut until the next run has saved, and then goes on; and its pod object vanishes at
+    once, as if somebody had deleted it by force. Else the pod stays until the operator gives it up."""
     async with AsyncExitStack() as stack:
         scene = await stack.enter_async_context(stage.act("cut-off-paused" if paused else "cut-off"))
         await stack.enter_async_context(_short_fence(scene))
         volume = _Volume(scene, repository)
-        await scene.kube.create(TRAINING_JOBS, _job(), scene.namespace)
+        await scene.kube.create(TRAINING_JOBS, _job(vanishes=paused), scene.namespace)
         node, old, link = await volume.start(stack, run=1)
         await volume.saves(run=1, times=2)
         try:
@@ -173,8 +174,10 @@ async def _short_fence(scene: Stage) -> AsyncIterator[None]:
         await usual.start()
 
 
-def _job() -> dict[str, Any]:
+def _job(*, vanishes: bool) -> dict[str, Any]:
     template = plain_template()
+    if not vanishes:
+        template["metadata"]["annotations"]["kwok.kube-synergy.dev/stop-seconds"] = "600"
     soon = {"operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 1}
     keys = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
     template["spec"]["tolerations"] = [*template["spec"]["tolerations"], *({"key": key, **soon} for key in keys)]

@@ -147,7 +147,7 @@ async def test_a_pod_deleted_behind_our_back_ends_the_run_as_no_failure(stage: S
 
 async def test_a_lost_node_holds_the_run_until_it_is_out_of_service(stage: Stage) -> None:
     """The worker there may train on: the run ends once an administrator says that it does not."""
-    pod = template()
+    pod = template(stop_seconds="600")  # its kubelet cannot confirm the end
     pod["spec"]["terminationGracePeriodSeconds"] = 1
     lost = {"operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 1}
     keys = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
