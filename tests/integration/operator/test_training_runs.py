@@ -147,7 +147,7 @@ async def test_a_pod_deleted_behind_our_back_ends_the_run_as_no_failure(stage: S
 
 async def test_a_lost_node_holds_the_run_until_it_is_out_of_service(stage: Stage) -> None:
     """The worker there may train on: the run ends once an administrator says that it does not."""
-    pod = template(stop_seconds="600")  # its kubelet cannot confirm the end
+    pod = template(stop_seconds="600")  # the lost node's kubelet does not confirm the end
     pod["spec"]["terminationGracePeriodSeconds"] = 1
     lost = {"operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 1}
     keys = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
@@ -157,6 +157,8 @@ async def test_a_lost_node_holds_the_run_until_it_is_out_of_service(stage: Stage
     await stage.grant((NODES[0], 1, 3000, 8), (NODES[1], 1, 3000, 8))
     await stage.bind(2)
     await stage.phase("Running")
+    at_once = {"metadata": {"annotations": {"kwok.kube-synergy.dev/stop-seconds": "0"}}}
+    await stage.kube.merge_patch(PODS, "job-1-0", at_once, stage.namespace)  # the other node's does
     await fail_node(stage, NODES[1], "true")
     try:
         job = await stage.until("the fence to hold it", lambda s: _running_reason(s) == "NodeNotFenced", seconds=90)
