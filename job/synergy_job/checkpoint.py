@@ -68,8 +68,7 @@ def newest_checkpoint(path: str | os.PathLike[str]) -> str | None:
 def _candidates(target: str) -> Iterator[str]:
     """Files to read, the best first."""
     versions = Versions(target, writer_of(os.environ))
-    if versions.whole() or os.path.isdir(versions.folder):
-        versions.claim()
+    versions.join()
     whole = versions.whole()
     by_hand = _put_there_by_hand(target, whole)
     if by_hand:

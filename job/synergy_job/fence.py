@@ -42,9 +42,14 @@ class Fence:
         self._reason = ""
 
     def heard(self, asked_at: float) -> None:
-        """The extender answered a report that was sent at `asked_at`, and wants this run to go on or to leave in
-        order. The answer's own time does not count: it may have been on its way for long."""
+        """The extender answered a report that was sent at `asked_at`, and wants this run to go on. The answer's own
+        time does not count: it may have been on its way for long."""
         self._heard_at = max(self._heard_at, asked_at)
+        self._refused_since, self._refusals = None, 0
+
+    def told_to_leave(self) -> None:
+        """The extender takes this pod for a worker, and wants its run to leave. The right to write is not extended: the
+        pod may have been deleted long ago, and the next run counts from then."""
         self._refused_since, self._refusals = None, 0
 
     def refused(self, why: str) -> None:

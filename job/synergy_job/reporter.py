@@ -111,7 +111,10 @@ class Reporter:
             if self._failures == 1:
                 log.warning("lease not renewed, training goes on: %s", error)
             return None
-        self._fence.heard(asked_at)
+        if verdict.leave:
+            self._fence.told_to_leave()
+        else:
+            self._fence.heard(asked_at)
         if self._failures:
             log.warning("lease reports get through again after %d failures", self._failures)
         self._failures = 0

@@ -123,6 +123,21 @@ class Versions:
         _touch(os.path.join(self.folder, f"run-{mine[0]:06d}.{mine[1]:08d}"))
         return mine
 
+    def join(self) -> None:
+        """Claim the checkpoint before it is read, where this run's job writes it.
+
+        A job that only reads the checkpoint of another one claims nothing: a claim would stop that one's saves. Neither
+        does a reader that may not write here. Raises FencedError where a newer run has claimed it.
+        """
+        if self._writer is None or self._known_epoch(self._writer.job) is None:
+            return
+        try:
+            self.claim()
+        except OSError as error:
+            if error.errno not in (errno.EROFS, errno.EACCES, errno.EPERM):
+                raise
+            log.warning("checkpoint %s is read without a claim: %s", self.path, error)
+
     def temporary(self, mine: tuple[int, int]) -> str:
         """A name to write to that nobody else uses."""
         return os.path.join(self.folder, f"tmp-{mine[0]:06d}.{mine[1]:08d}.{os.getpid()}.{secrets.token_hex(8)}")
@@ -180,11 +195,10 @@ class Versions:
     def _epoch(self, job: str) -> int:
         """The epoch of this job; a new one where it has none yet."""
         while True:
-            epochs = sorted(int(match.group(1)) for name in self._names() if (match := _EPOCH.fullmatch(name)))
-            for epoch in reversed(epochs):
-                if _text(os.path.join(self.folder, f"epoch-{epoch:06d}")) == job:
-                    return epoch
-            taken = (epochs[-1] if epochs else 0) + 1
+            known = self._known_epoch(job)
+            if known is not None:
+                return known
+            taken = max(self._epochs(), default=0) + 1
             beside = os.path.join(self.folder, f"new-{os.getpid()}.{secrets.token_hex(8)}")
             with open(beside, "w", encoding="utf-8") as file:
                 file.write(job)
@@ -196,6 +210,14 @@ class Versions:
                     return taken
             finally:
                 _remove(beside)
+
+    def _known_epoch(self, job: str) -> int | None:
+        """The newest epoch of this job; None where it has not written here."""
+        epochs = sorted(self._epochs(), reverse=True)
+        return next((epoch for epoch in epochs if _text(os.path.join(self.folder, f"epoch-{epoch:06d}")) == job), None)
+
+    def _epochs(self) -> list[int]:
+        return [int(match.group(1)) for name in self._names() if (match := _EPOCH.fullmatch(name))]
 
     def _newest_claim(self) -> tuple[int, int]:
         claims = [(int(m.group(1)), int(m.group(2))) for name in self._names() if (m := _RUN.fullmatch(name))]

@@ -25,6 +25,10 @@ class Program:
         self._kept = False
         self._keeper: asyncio.Task[None] | None = None
 
+    def variant(self, arguments: Sequence[str], env: Mapping[str, str]) -> "Program":
+        """The same interpreter with other arguments and more environment, not started; it writes to the same log."""
+        return Program(self.name, [self._argv[0], *arguments], {**self._env, **env}, self.log)
+
     @property
     def pid(self) -> int:
         """Its process, running or ended; 0 before the first start."""

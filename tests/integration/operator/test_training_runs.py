@@ -1,13 +1,14 @@
 """Training runs on the real API server: pods, gates, resizes, leaving, and what may go wrong."""
 
 import signal
+from contextlib import suppress
 
 import pytest
 
-from support.operator_stage import NODES, OperatorProcess, Stage, condition, template
+from support.operator_stage import NODES, Json, OperatorProcess, Stage, condition, template
 from support.waiting import eventually
 from synergy_api import names
-from synergy_kube import NotFound
+from synergy_kube import Conflict, NotFound
 from synergy_kube.resources import NODES as NODE_RESOURCE
 from synergy_kube.resources import PODS, SERVICES, TRAINING_JOBS, Resource
 
@@ -144,8 +145,9 @@ async def test_a_pod_deleted_behind_our_back_ends_the_run_as_no_failure(stage: S
     assert await stage.pods() == []
 
 
-async def test_a_lost_node_takes_the_gang_back_and_its_pod_is_given_up(stage: Stage) -> None:
-    pod = template()
+async def test_a_lost_node_holds_the_run_until_it_is_out_of_service(stage: Stage) -> None:
+    """The worker there may train on: the run ends once an administrator says that it does not."""
+    pod = template(stop_seconds="600")  # the lost node's kubelet does not confirm the end
     pod["spec"]["terminationGracePeriodSeconds"] = 1
     lost = {"operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 1}
     keys = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
@@ -155,15 +157,40 @@ async def test_a_lost_node_takes_the_gang_back_and_its_pod_is_given_up(stage: St
     await stage.grant((NODES[0], 1, 3000, 8), (NODES[1], 1, 3000, 8))
     await stage.bind(2)
     await stage.phase("Running")
+    at_once = {"metadata": {"annotations": {"kwok.kube-synergy.dev/stop-seconds": "0"}}}
+    await stage.kube.merge_patch(PODS, "job-1-0", at_once, stage.namespace)  # the other node's does
     await fail_node(stage, NODES[1], "true")
     try:
-        status = await stage.phase("Queued", seconds=120)
+        job = await stage.until("the fence to hold it", lambda s: _running_reason(s) == "NodeNotFenced", seconds=90)
+        assert NODES[1] in condition(job["status"], "Running")["message"]
+        assert job["status"]["service"].get("endedRun", 0) == 0
+        await out_of_service(stage, NODES[1], True)
+        status = await stage.phase("Queued", seconds=90)
     finally:
+        await out_of_service(stage, NODES[1], False)
         await fail_node(stage, NODES[1], None)
     assert status["service"]["last"]["outcome"] == "Evicted"
     assert "worker 1 was lost" in condition(status, "Running")["message"]
     assert status["service"]["failures"] == 0
     assert await stage.pods() == []
+
+
+def _running_reason(status: Json) -> str:
+    return next((c["reason"] for c in status.get("conditions") or [] if c["type"] == "Running"), "")
+
+
+async def out_of_service(stage: Stage, node: str, is_out: bool) -> None:
+    """Say that nothing runs on the node any more, or take that back."""
+    key = "node.kubernetes.io/out-of-service"
+    for _ in range(10):
+        found = await stage.kube.get(NODE_RESOURCE, node)
+        taints = [taint for taint in found["spec"].get("taints") or [] if taint["key"] != key]
+        taints += [{"key": key, "value": "nodeshutdown", "effect": "NoExecute"}] if is_out else []
+        body = {"metadata": {"resourceVersion": found["metadata"]["resourceVersion"]}, "spec": {"taints": taints}}
+        with suppress(Conflict):
+            await stage.kube.merge_patch(NODE_RESOURCE, node, body)
+            return
+    raise AssertionError(f"{node} changes too often")
 
 
 async def fail_node(stage: Stage, node: str, failed: str | None) -> None:

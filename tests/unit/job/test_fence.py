@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from support.job_process import Job, wait_until
-from support.lease_server import LeaseServer, go_on
+from support.lease_server import LeaseServer, go_on, leave_in
 from synergy_job import Checkpoint, FencedError
 from synergy_job import fence as fence_module
 from synergy_job.departure import Departure
@@ -70,6 +70,22 @@ def test_a_refused_lease_stops_checkpoints_at_once_and_the_worker_after_a_while(
     assert fence.shut == ""
     fence.refused("403")
     assert fence.shut == "the extender refuses this pod's lease: 403"
+
+
+def test_being_told_to_leave_does_not_extend_the_time(
+    clock: Clock, lease_server: LeaseServer, token_file: Path
+) -> None:
+    """The pod may have been deleted long before a worker that was cut off hears of it."""
+    fence, departure = Fence(600.0), Departure()
+    fence.refused("401")
+    clock.now += 500.0
+    lease_server.answer = lambda report: leave_in(0.0)
+    client = LeaseClient(LeaseAccess(lease_server.url, str(token_file), lease_server.ca_cert))
+    Reporter(client, departure, lambda done: Report(7, 5, 1.0, done=done), None, fence).start()
+    wait_until(departure.due, "the request to leave")
+    assert fence.may_save, "it is told to leave, not refused"
+    clock.now += 100.0
+    assert fence.shut == "no answer of the extender for 600 s"
 
 
 def test_the_process_fence_guards_the_files(clock: Clock, tmp_path: Path) -> None:

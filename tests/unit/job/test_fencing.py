@@ -1,5 +1,6 @@
 """A worker of an older run can neither replace, hide nor remove what a newer run wrote."""
 
+import errno
 import logging
 import os
 import pickle
@@ -235,3 +236,48 @@ def test_storage_without_hard_links_keeps_all_of_it(tmp_path: Path, monkeypatch:
 def test_fewer_versions_than_one_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="keep is 0"), atomic_file(tmp_path / "model", keep=0):
         pass
+
+
+def test_a_job_that_only_reads_anothers_checkpoint_does_not_stop_its_saves(tmp_path: Path) -> None:
+    checkpoint = Checkpoint(tmp_path / "model")
+    with run(1, job="trains"):
+        checkpoint.write("first")
+    with run(7, job="evaluates"):
+        assert checkpoint.read() == "first"
+        assert newest_checkpoint(checkpoint.path) is not None
+    with run(1, job="trains"):
+        checkpoint.write("second")
+    with run(2, job="trains"):
+        assert checkpoint.read() == "second"
+
+
+def test_a_checkpoint_in_a_folder_that_may_not_be_written_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    checkpoint = Checkpoint(tmp_path / "model")
+    with run(1):
+        checkpoint.write("first")
+    real = os.open
+
+    def read_only(path: str, flags: int, *more: int) -> int:
+        if flags & os.O_CREAT:
+            raise OSError(errno.EROFS, "Read-only file system", path)
+        return real(path, flags, *more)
+
+    monkeypatch.setattr(versions_module.os, "open", read_only)
+    with run(2):
+        assert checkpoint.read() == "first"
+    assert "is read without a claim" in caplog.text
+
+
+def test_other_errors_of_a_claim_are_not_hidden(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    checkpoint = Checkpoint(tmp_path / "model")
+    with run(1):
+        checkpoint.write("first")
+
+    def broken(*_: object) -> int:
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(versions_module.os, "open", broken)
+    with run(2), pytest.raises(OSError, match="Input/output error"):
+        checkpoint.read()
