@@ -11,7 +11,7 @@ from typing import Any
 import aiohttp
 
 from synergy_kube.client import KubeClient, Object
-from synergy_kube.errors import ApiError, Gone
+from synergy_kube.errors import ApiError, Gone, NotFound
 from synergy_kube.resources import Resource
 
 _LOG = logging.getLogger(__name__)
@@ -39,7 +39,8 @@ class Reflector:
 
     `trim` reduces an object to what is needed before it is kept (memory); it must leave name, namespace and
     resourceVersion. `on_change` is called on the event loop, after the copy has changed; objects that went while the
-    watch was down are told of as well.
+    watch was down are told of as well. An `optional` collection counts as empty while the API server does not have the
+    resource at all, as before an upgrade of the CRDs.
     """
 
     def __init__(
@@ -51,6 +52,7 @@ class Reflector:
         namespace: str | None = None,
         trim: Callable[[Object], Object] | None = None,
         on_change: Callable[[Change], None] | None = None,
+        optional: bool = False,
     ) -> None:
         self._client = client
         self._resource = resource
@@ -58,6 +60,7 @@ class Reflector:
         self._namespace = namespace
         self._trim = trim or (lambda item: item)
         self._on_change = on_change or (lambda change: None)
+        self._optional = optional
         self._items: dict[Key, Object] = {}
         self.synced = asyncio.Event()
 
@@ -96,10 +99,21 @@ class Reflector:
                     await asyncio.sleep(_BACKOFF_FIRST_SECONDS)  # a server that is going down ends watches at once
             except Gone:
                 version = None
+            except NotFound as error:
+                version = None
+                self._missing(error)
+                await asyncio.sleep(_BACKOFF_MOST_SECONDS)
             except (ApiError, aiohttp.ClientError, TimeoutError, OSError) as error:
                 _LOG.warning("watching %s: %s", self._resource.plural, error)
                 await asyncio.sleep(backoff * random.uniform(0.5, 1.0))  # noqa: S311 - jitter, not a secret
                 backoff = min(backoff * 2, _BACKOFF_MOST_SECONDS)
+
+    def _missing(self, error: NotFound) -> None:
+        _LOG.warning("watching %s: the API server does not have them: %s", self._resource.plural, error)
+        if self._optional:
+            for key in list(self._items):
+                self._forget(key)
+            self.synced.set()
 
     async def _relist(self) -> str:
         listing = await self._client.listing(self._resource, self._namespace, label_selector=self._label_selector)

@@ -94,7 +94,7 @@ def reconcile(observed: Observed, now: float) -> Actions:
 def operator_part(status: TrainingJobStatus) -> TrainingJobStatus:
     """The fields of the status that the operator owns."""
     return status.model_copy(
-        update={"allocation": None, "queue": None, "late": None, "marks": None, "estimates": None, "progress": None}
+        update=dict.fromkeys(("allocation", "queue", "late", "restriction", "marks", "estimates", "progress"))
     )
 
 
@@ -182,7 +182,9 @@ def _act(observed: Observed, spec: TrainingJobSpec, following: _Next, now: float
     allocation = open_allocation(job.status)
     open_run = allocation.run if allocation is not None and still_open else None
     verdicts: dict[str, Verdict | None] = {
-        VALID: yes(accepted(spec, observed.cluster)) if following.problem is None else no(following.problem),
+        VALID: yes(accepted(spec, observed.cluster, job.status.restriction))
+        if following.problem is None
+        else no(following.problem),
         PROFILED: following.profiled,
         SPEEDS: speeds_measured(job.status),
         RUNNING: following.running,

@@ -11,12 +11,13 @@ from synergy_api.nodes import Object, labels_of
 from synergy_api.pods import Amounts, amounts_of
 from synergy_api.pools import NodeCapacity, Pool, Problem, node_capacities, read_pools
 from synergy_api.scheduling_policy import DEFAULT_POLICY_NAME
+from synergy_api.tenancy import Tenancy, read_tenancy
 from synergy_extender.cluster.pod_index import PodIndex, changes_room
 from synergy_extender.cluster.state import ClusterState
 from synergy_extender.cluster.views import JobView, Key, PodView, read_job, read_pod
 from synergy_extender.ledger import AssumedBindings, Ledger
 from synergy_kube import Change, KubeClient, Reflector
-from synergy_kube.resources import GPU_POOLS, NODES, PODS, SCHEDULING_POLICIES, TRAINING_JOBS
+from synergy_kube.resources import GPU_POOLS, NAMESPACES, NODES, PODS, SCHEDULING_POLICIES, TENANTS, TRAINING_JOBS
 
 _LOG = logging.getLogger(__name__)
 _VIEW = "view"
@@ -38,9 +39,12 @@ class ClusterCache:
             "nodes": Reflector(client, NODES, trim=_trim_node, on_change=self._node_changed),
             "gpupools": Reflector(client, GPU_POOLS, on_change=self._pool_changed),
             "schedulingpolicies": Reflector(client, SCHEDULING_POLICIES, on_change=self._policy_changed),
+            "tenants": Reflector(client, TENANTS, on_change=self._tenancy_changed, optional=True),
+            "namespaces": Reflector(client, NAMESPACES, trim=_trim_namespace, on_change=self._tenancy_changed),
         }
         self._client = client
         self._capacities: list[NodeCapacity] | None = None
+        self._tenancy: Tenancy | None = None
         self._allocatable: dict[str, Amounts] = {}
         self._gone: OrderedDict[str, None] = OrderedDict()
         self.jobs: dict[Key, JobView] = {}
@@ -77,6 +81,17 @@ class ClusterCache:
         """The GPUPools as they were written."""
         return list(self._reflectors["gpupools"])
 
+    def tenant_objects(self) -> list[Object]:
+        """The Tenants as they were written."""
+        return list(self._reflectors["tenants"])
+
+    @property
+    def tenancy(self) -> Tenancy:
+        """Which namespaces belong to which tenant."""
+        if self._tenancy is None:
+            self._tenancy = read_tenancy(self._reflectors["tenants"], self._reflectors["namespaces"])
+        return self._tenancy
+
     def state(self) -> ClusterState:
         """The cluster now, as a copy that another thread may read: what is in it never changes."""
         return ClusterState(
@@ -85,6 +100,7 @@ class ClusterCache:
             nodes={name: node for (_, name), node in self._reflectors["nodes"].items.items()},
             allocatable=dict(self._allocatable),
             pods=self.pods.copy(),
+            tenancy=self.tenancy,
         )
 
     def ledger(self) -> Ledger:
@@ -190,6 +206,11 @@ class ClusterCache:
     def _policy_changed(self, change: Change) -> None:
         self._on_change()
 
+    def _tenancy_changed(self, change: Change) -> None:
+        if _said(change.old) != _said(change.new):
+            self._tenancy = None
+            self._on_change()
+
 
 def _matters(job: JobView) -> tuple[Any, ...]:
     status = job.status
@@ -197,6 +218,11 @@ def _matters(job: JobView) -> tuple[Any, ...]:
     shares = status.allocation is not None and status.allocation.shared_gpu is not None
     gpus = (status.progress.run, status.progress.gpu_uuids) if shares and status.progress is not None else None
     return *given, status.phase, status.service, status.allocation, status.profile, gpus
+
+
+def _said(item: Object | None) -> Object | None:
+    """What a Tenant's or Namespace's author said: its status and bookkeeping are no change."""
+    return None if item is None else {"spec": item.get("spec"), "labels": labels_of(item)}
 
 
 def _facts(node: Object | None) -> Object | None:
@@ -210,6 +236,10 @@ def _kept(item: Object) -> dict[str, Any]:
 
 def _trim_pod(item: Object) -> dict[str, Any]:
     return {"metadata": _kept(item), _VIEW: read_pod(item)}
+
+
+def _trim_namespace(item: Object) -> dict[str, Any]:
+    return {"metadata": {**_kept(item), "labels": dict(labels_of(item))}}
 
 
 def _trim_node(item: Object) -> dict[str, Any]:

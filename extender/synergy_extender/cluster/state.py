@@ -1,11 +1,12 @@
 """The cluster as the planner's steps see it at one moment."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from synergy_api.nodes import Object
 from synergy_api.pods import Amounts
 from synergy_api.pools import NodeCapacity
+from synergy_api.tenancy import Tenancy
 from synergy_extender.cluster.pod_index import PodIndex
 from synergy_extender.cluster.views import JobView, Key
 
@@ -20,3 +21,4 @@ class ClusterState:
     nodes: Mapping[str, Object]
     allocatable: Mapping[str, Amounts]
     pods: PodIndex
+    tenancy: Tenancy = field(default_factory=Tenancy)
