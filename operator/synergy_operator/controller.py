@@ -73,7 +73,6 @@ class Controller:
             events=self._events,
             clock=clock,
         )
-        ours = {"label_selector": LABEL_JOB}
         self._nodes = Reflector(client, NODES, trim=_trim_node, on_change=self._on_node)
         self._pools = Reflector(client, GPU_POOLS, on_change=self._on_cluster)
         self._policies = Reflector(client, SCHEDULING_POLICIES, on_change=self._on_cluster)
@@ -82,8 +81,16 @@ class Controller:
             self._pools,
             self._policies,
             Reflector(client, THROUGHPUT_PROFILES, on_change=self._profiles.take),
-            Reflector(client, PODS, trim=_trimmed(read_pod), on_change=self._on_owned(self._pods), **ours),
-            Reflector(client, JOBS, trim=_trimmed(read_batch_job), on_change=self._on_owned(self._batch_jobs), **ours),
+            Reflector(
+                client, PODS, trim=_trimmed(read_pod), on_change=self._on_owned(self._pods), label_selector=LABEL_JOB
+            ),
+            Reflector(
+                client,
+                JOBS,
+                trim=_trimmed(read_batch_job),
+                on_change=self._on_owned(self._batch_jobs),
+                label_selector=LABEL_JOB,
+            ),
         )
 
     async def run(self, ready: asyncio.Event) -> None:

@@ -176,15 +176,17 @@ def _waiting(phase: Phase, service: ServiceStatus, queue: QueueStatus | None) ->
     return say(Reason.WAITING_FOR_PROFILE if phase == "Profiling" else Reason.NOT_VALID)
 
 
+def _accepted(observed: Observed, spec: TrainingJobSpec) -> Finding:
+    return accepted(spec, observed.cluster, observed.job.status.restriction)
+
+
 def _act(observed: Observed, spec: TrainingJobSpec, following: _Next, now: float) -> Actions:
     job, step, end = observed.job, following.step, following.end
     still_open = step is not None and step.stage != "Closed"
     allocation = open_allocation(job.status)
     open_run = allocation.run if allocation is not None and still_open else None
     verdicts: dict[str, Verdict | None] = {
-        VALID: yes(accepted(spec, observed.cluster, job.status.restriction))
-        if following.problem is None
-        else no(following.problem),
+        VALID: no(following.problem) if following.problem is not None else yes(_accepted(observed, spec)),
         PROFILED: following.profiled,
         SPEEDS: speeds_measured(job.status),
         RUNNING: following.running,

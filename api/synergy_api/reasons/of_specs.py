@@ -32,8 +32,8 @@ SPECS: Final[dict[Reason, Entry]] = {
         "the spec can be planned on this cluster, but {limits}",
         "lower or remove what is named, or ask the cluster's administrator for a Tenant {tenant} whose spec.caps allow "
         "it",
-        "The job asks for more than the caps of its Tenant allow, or than a namespace of no Tenant may ask for. It runs "
-        "all the same, within the caps.",
+        "The job asks for more than the caps of its Tenant allow, or than a namespace of no Tenant may ask for. It "
+        "runs all the same, within the caps.",
         "Warning",
     ),
     Reason.FIELDS_OVERRIDDEN: Entry(

@@ -158,7 +158,7 @@ class _Wishes:
         return self._training(job, self._nodes(job, allocation), place)
 
     def _training(self, job: JobView, nodes: tuple[str, ...] | None, place: core.Allocation | None) -> core.Job:
-        return training(job, self._entitled[job.key], self._now, nodes, place, self._sizes)
+        return training(job, self._entitled[job.key], self._now, self._sizes, nodes=nodes, running=place)
 
     def _partners(self, job: JobView, allocation: Allocation) -> tuple[str, ...]:
         """Those of its planned partners that still have their part of its GPU, or a kept place on it."""

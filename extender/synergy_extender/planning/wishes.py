@@ -37,18 +37,20 @@ def training(
     job: JobView,
     entitled: Entitlement,
     now: float,
+    sizes: Sizes,
+    *,
     nodes: tuple[str, ...] | None,
     running: core.Allocation | None,
-    sizes: Sizes,
 ) -> core.Job:
     """The job as it wants to train, or trains where `running` is given.
 
-    `entitled` is what its tenant lets it ask for, `nodes` are those that its template admits, None for all; `sizes` those of the cluster's nodes. Raises FieldError
-    if the spec or the books of its runs contradict themselves.
+    `entitled` is what its tenant lets it ask for; `nodes` are those that its template admits, None for all; `sizes`
+    those of the cluster's nodes. Raises FieldError if the spec or the books of its runs contradict themselves.
     """
     spec = job.spec
     marks = marks_of(job)
     cpu, memory = _bounds(job)
+    deadline = _deadline(spec.slo)
     tensors, progress = _tensors(job.status), job.status.progress or _NOTHING
     far = spread_speeds(progress.placements, spec.gpus, sizes)
     return core.Job(
@@ -90,7 +92,7 @@ def training(
         memory_bytes_max=memory[1],
         placement=spec.placement.lower(),  # type: ignore[arg-type]
         nodes=nodes,
-        deadline_s=_deadline(spec.slo) if entitled.deadline else None,
+        deadline_s=deadline if entitled.deadline else None,
     )
 
 
