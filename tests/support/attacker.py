@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import yaml
-
+from support.service_account import with_token
 from support.waiting import eventually
 from synergy_kube import KubeClient, Resource
 
 Json = dict[str, Any]
+ROUND_SECONDS = 5
+"""Of the SchedulingPolicy under attack."""
 _ACCOUNTS = Resource("", "v1", "serviceaccounts", "ServiceAccount", namespaced=True)
 _BINDINGS = Resource("rbac.authorization.k8s.io", "v1", "rolebindings", "RoleBinding", namespaced=True)
 
@@ -62,7 +63,9 @@ class Attacker:
 
     async def submit(self, *jobs: Json) -> Outcome:
         """Create TrainingJobs, all with one command."""
-        return await self.kubectl("create", "-f", "-", text_in=json.dumps({"kind": "List", "apiVersion": "v1", "items": jobs}))
+        return await self.kubectl(
+            "create", "-f", "-", text_in=json.dumps({"kind": "List", "apiVersion": "v1", "items": jobs})
+        )
 
     async def job(self, name: str) -> Json:
         """One of the own jobs as it is."""
@@ -90,10 +93,7 @@ async def attacker_in(
     await kube.create(_BINDINGS, {"metadata": {"name": name}, "roleRef": role, "subjects": [subject]}, namespace)
     request = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {"expirationSeconds": 3600}}
     token = (await kube.create_subresource(_ACCOUNTS, name, "token", request, namespace))["status"]["token"]
-    config = yaml.safe_load(administrator.read_text())
-    config["users"] = [{"name": user["name"], "user": {"token": token}} for user in config["users"]]
-    file = folder / f"{namespace}.kubeconfig"
-    file.write_text(yaml.safe_dump(config))
+    file = with_token(administrator, token, folder / f"{namespace}.kubeconfig")
     attacker = Attacker(program, file, namespace)
 
     async def may_submit() -> bool:

@@ -10,7 +10,7 @@ import pytest_asyncio
 import yaml
 
 import synergy_devcluster
-from support.attacker import Attacker, attacker_in
+from support.attacker import ROUND_SECONDS, Attacker, attacker_in
 from support.extender_world import Replica, replica, scheduler, without_the_product
 from support.namespaces import fresh_namespace
 from support.operator_stage import OperatorProcess, running_operator
@@ -22,7 +22,6 @@ from synergy_kube import KubeClient, NotFound
 from synergy_kube.resources import NAMESPACES, SCHEDULING_POLICIES, TENANTS
 
 Json = dict[str, Any]
-ROUND_SECONDS = 5
 _APPLIED = ("ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding")
 _USER_ROLES = ("kube-synergy-view", "kube-synergy-edit")
 _LEADER = [{"apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": ["get", "create", "update"]}]
@@ -62,39 +61,37 @@ async def rules(
         await kube.merge_patch(SCHEDULING_POLICIES, "default", {"spec": before})
 
 
-@pytest.fixture(scope="package")
-def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
-    """Who signed the certificates of extender and scheduler."""
-    made = Authority(tmp_path_factory.mktemp("tls"))
-    made.server("tls", ("localhost", "127.0.0.1"))
-    return made
-
-
 @pytest_asyncio.fixture(scope="package")
-async def home(kube: KubeClient) -> AsyncIterator[str]:
-    """The namespace that the extender calls its own."""
-    name = f"extender-{uuid.uuid4().hex[:8]}"
-    await kube.create(NAMESPACES, {"metadata": {"name": name}})
-    yield name
-    await kube.delete(NAMESPACES, name)
+async def engine(
+    devcluster: synergy_devcluster.Cluster,
+    kube: KubeClient,
+    rules: None,
+    chart: list[Json],
+    tmp_path_factory: pytest.TempPathFactory,
+) -> AsyncIterator[tuple[Path, str, Authority]]:
+    """What an extender needs: its rights, its namespace and its certificates."""
+    authority = Authority(tmp_path_factory.mktemp("tls"))
+    authority.server("tls", ("localhost", "127.0.0.1"))
+    home = f"extender-{uuid.uuid4().hex[:8]}"
+    await kube.create(NAMESPACES, {"metadata": {"name": home}})
+    rights = [*_rules_of(chart, "kube-synergy-extender"), *_LEADER]
+    async with kubeconfig_of(kube, devcluster.kubeconfig, rights, tmp_path_factory.mktemp("rights")) as file:
+        yield file, home, authority
+    await kube.delete(NAMESPACES, home)
 
 
 @pytest_asyncio.fixture(scope="package")
 async def extender(
     devcluster: synergy_devcluster.Cluster,
     kube: KubeClient,
-    rules: None,
-    chart: list[Json],
-    home: str,
-    authority: Authority,
+    engine: tuple[Path, str, Authority],
     tmp_path_factory: pytest.TempPathFactory,
 ) -> AsyncIterator[Replica]:
     """A replica that leads, and a kube-scheduler that asks it."""
-    folder = tmp_path_factory.mktemp("extender")
-    rights = [*_rules_of(chart, "kube-synergy-extender"), *_LEADER]
+    file, home, authority = engine
+    folder = tmp_path_factory.mktemp("scheduler")
     async with (
         without_the_product(kube),
-        kubeconfig_of(kube, devcluster.kubeconfig, rights, folder) as file,
         replica(file, home, authority, "extender-0") as running,
         scheduler(devcluster.program("kube-scheduler"), devcluster.kubeconfig, running, folder),
     ):
@@ -130,9 +127,7 @@ async def attacker(
     devcluster: synergy_devcluster.Cluster, kube: KubeClient, operator: OperatorProcess, namespace: str, tmp_path: Path
 ) -> AsyncIterator[Attacker]:
     """Somebody with `edit` in a fresh namespace."""
-    async with attacker_in(
-        kube, devcluster.kubeconfig, devcluster.program("kubectl"), namespace, tmp_path
-    ) as somebody:
+    async with attacker_in(kube, devcluster.kubeconfig, devcluster.program("kubectl"), namespace, tmp_path) as somebody:
         yield somebody
 
 
@@ -144,12 +139,12 @@ async def victim(kube: KubeClient, operator: OperatorProcess) -> AsyncIterator[s
 
 
 @pytest_asyncio.fixture
-async def tenants(kube: KubeClient, extender: Replica, attacker: Attacker, victim: str) -> AsyncIterator[dict[str, str]]:
+async def tenants(
+    kube: KubeClient, extender: Replica, attacker: Attacker, victim: str
+) -> AsyncIterator[dict[str, str]]:
     """A Tenant of the attacker's and one of the victim's namespace; their names."""
     names = {"attacker": f"attackers-{attacker.namespace}", "victim": f"victims-{victim}"}
-    await kube.create(
-        TENANTS, {"metadata": {"name": names["attacker"]}, "spec": {"namespaces": [attacker.namespace]}}
-    )
+    await kube.create(TENANTS, {"metadata": {"name": names["attacker"]}, "spec": {"namespaces": [attacker.namespace]}})
     selector = {"matchLabels": {"kubernetes.io/metadata.name": victim}}
     await kube.create(
         TENANTS,
