@@ -102,6 +102,15 @@ class Preemption(ApiModel):
             "costs: the seconds of its last save and of its last start, as measured.",
         ),
     ] = 0.0
+    max_checkpoint_seconds: Annotated[
+        int,
+        Field(
+            ge=30,
+            le=86400,
+            description="A job that uses the library gets twice the seconds that its last checkpoint took to leave "
+            "after its lease, at most this; later its pods are deleted.",
+        ),
+    ] = 600
 
 
 class Marks(ApiModel):

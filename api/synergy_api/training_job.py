@@ -198,7 +198,9 @@ class TrainingJobSpec(ApiModel):
         Field(description="Auto lets the plan decide, Consolidate waits for one node, Spread does not mind many."),
     ] = "Auto"
     suspend: Annotated[bool, Field(description="Hold the job: it checkpoints, leaves and is not planned.")] = False
-    backoff_limit: Annotated[int, Field(ge=0, le=1000, description="Failed runs after which the job has failed.")] = 3
+    backoff_limit: Annotated[
+        int, Field(ge=0, le=1000, description="Failed runs, less those forgiven, after which the job has failed.")
+    ] = 3
     ttl_seconds_after_finished: Annotated[
         int | None, Field(ge=0, description="The job is deleted this long after it finished; by default never.")
     ] = None
@@ -261,7 +263,12 @@ class RunOutcome(ApiModel):
     ]
     step: Annotated[int | None, Field(ge=0, description="The step rank 0 left at, where it said so.")] = None
     save_seconds: Annotated[
-        float | None, Field(ge=0, description="How long rank 0's last checkpoint took to write, where it said so.")
+        float | None,
+        Field(
+            ge=0,
+            description="How long rank 0's last checkpoint took to write, where it said so; of one that was cut off, "
+            "how long the run had for it.",
+        ),
     ] = None
     exit_code: Annotated[int | None, Field(description="Exit code of the worker that ended the run.")] = None
     reason: Annotated[str, Field(description="Why it ended so, in words.")] = ""
@@ -290,7 +297,15 @@ class ServiceStatus(ApiModel):
         Field(description="The part of them in which its place was spread (status.allocation.spread)."),
     ] = {}
     preemptions: Annotated[int, Field(ge=0, description="Runs that ended because the lease was not renewed.")] = 0
-    failures: Annotated[int, Field(ge=0, description="Runs that failed; counts against backoffLimit.")] = 0
+    failures: Annotated[
+        int, Field(ge=0, description="Runs that failed; those that are not forgiven count against backoffLimit.")
+    ] = 0
+    forgiven: Annotated[
+        int, Field(ge=0, description="Failed runs that no longer count: the job has trained on well since.")
+    ] = 0
+    failed_at_step: Annotated[
+        int | None, Field(ge=0, description="Steps in the newest checkpoint when a run last failed.")
+    ] = None
     refusals: Annotated[
         int, Field(ge=0, description="Runs in a row that were refused before they began; each lengthens the wait.")
     ] = 0
@@ -300,6 +315,11 @@ class ServiceStatus(ApiModel):
     ] = 0.0
     retry_at: Annotated[Timestamp | None, Field(description="Not before this does a failed job run again.")] = None
     last: Annotated[RunOutcome | None, Field(description="How the newest ended run ended.")] = None
+
+    @property
+    def counted_failures(self) -> int:
+        """Failed runs that count against backoffLimit."""
+        return max(0, self.failures - self.forgiven)
 
 
 class QueueStatus(ApiModel):

@@ -27,10 +27,11 @@ from typing import TYPE_CHECKING, TypeVar
 
 from synergy_job.cache import Cache, CacheError, EpochCounts
 from synergy_job.cached_dataset import CachedDataset
-from synergy_job.checkpoint import Checkpoint, CheckpointError, atomic_file
+from synergy_job.checkpoint import Checkpoint, CheckpointError, atomic_file, newest_checkpoint
 from synergy_job.cpus import cpus
 from synergy_job.data import LoaderError, epochs, one_epoch
 from synergy_job.environment import ConfigError, Profile, read_environment
+from synergy_job.fence import FencedError
 from synergy_job.gang import PeerLostError
 from synergy_job.rules import EXIT_YIELDED, CheckpointRules
 from synergy_job.tensors import TensorSizes, tensor_sizes
@@ -49,12 +50,14 @@ __all__ = [
     "CheckpointError",
     "ConfigError",
     "EpochCounts",
+    "FencedError",
     "LoaderError",
     "PeerLostError",
     "TensorSizes",
     "atomic_file",
     "cpus",
     "iterate",
+    "newest_checkpoint",
     "tensor_sizes",
 ]
 

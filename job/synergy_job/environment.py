@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    pass
+from synergy_job.fence import DEFAULT_SECONDS
 
 DEFAULT_PEER_PORT = 29499
 DEFAULT_TERMINATION_LOG = "/dev/termination-log"
@@ -42,6 +40,8 @@ class Worker:
     lease: LeaseAccess | None = None
     gpu_uuids: tuple[str, ...] = ()
     termination_log: str = DEFAULT_TERMINATION_LOG
+    fence_s: float = DEFAULT_SECONDS
+    """How long the worker may go on without an answer of the extender."""
 
 
 @dataclass(frozen=True)
@@ -79,6 +79,7 @@ def read_environment(environ: Mapping[str, str]) -> Worker | Profile | None:
         lease=_lease(environ),
         gpu_uuids=visible_uuids(environ.get("NVIDIA_VISIBLE_DEVICES", "")),
         termination_log=environ.get("SYNERGY_TERMINATION_LOG", DEFAULT_TERMINATION_LOG),
+        fence_s=float(read_integer(environ, "SYNERGY_FENCE_SECONDS", int(DEFAULT_SECONDS), least=10)),
     )
 
 

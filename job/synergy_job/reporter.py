@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from synergy_job.fence import Fence, now
 from synergy_job.lease import LeaseError
 
 if TYPE_CHECKING:
@@ -33,7 +34,8 @@ def retry_delay(failures: int, fraction: float) -> float:
 class Reporter:
     """Reports as often as the extender asks, and passes a `yield` on to the departure.
 
-    Training never waits for it: while the extender cannot be reached it tries again and the job trains on.
+    Training never waits for it: while the extender cannot be reached it tries again and the job trains on, until the
+    fence asks it to leave.
     """
 
     def __init__(
@@ -42,8 +44,10 @@ class Reporter:
         departure: Departure,
         progress: Callable[[bool], Report],
         on_memory: Callable[[int], None] | None = None,
+        fence: Fence | None = None,
     ) -> None:
-        """`on_memory` is told the pod's memory in the plan, with each answer that says it."""
+        """`on_memory` is told the pod's memory in the plan, with each answer that says it; `fence` of each answer."""
+        self._fence = fence or Fence()
         self._on_memory = on_memory
         self._client = client
         self._departure = departure
@@ -84,8 +88,12 @@ class Reporter:
         delay = 0.0
         while not self._stopped.wait(delay):
             verdict = self._report()
+            if verdict is None and self._fence.should_leave:
+                log.warning("%s: this worker leaves", self._fence.shut or "the extender has not answered for too long")
+                self._departure.request()
+                return
             if verdict is None:
-                delay = retry_delay(self._failures, random.random())  # noqa: S311
+                delay = min(retry_delay(self._failures, random.random()), self._fence.leave_in_s)  # noqa: S311
             elif verdict.leave:
                 self._departure.request(verdict.yield_in_s)
                 return
@@ -93,13 +101,17 @@ class Reporter:
                 delay = verdict.next_report_s
 
     def _report(self) -> Verdict | None:
+        asked_at = now()
         try:
             verdict = self._client.send(self._progress(False))
         except LeaseError as error:
             self._failures += 1
+            if error.refused:
+                self._fence.refused(str(error))
             if self._failures == 1:
                 log.warning("lease not renewed, training goes on: %s", error)
             return None
+        self._fence.heard(asked_at)
         if self._failures:
             log.warning("lease reports get through again after %d failures", self._failures)
         self._failures = 0

@@ -12,6 +12,7 @@ from synergy_job.cache import follow_memory
 from synergy_job.checkpoint import CheckpointError
 from synergy_job.data import epochs
 from synergy_job.departure import Departure
+from synergy_job.fence import Fence, FencedError, install
 from synergy_job.gang import Alone, Watchdog
 from synergy_job.gang_leader import Leader
 from synergy_job.gang_member import Member
@@ -50,6 +51,7 @@ class Training(Generic[T]):
         self._watchdog = Watchdog(self._signals.interrupt)
         self._rate = RateWindow()
         self._pauses = Pauses()
+        self._fence = self._make_fence()
         self._gang = self._make_gang()
         self._reporter = self._make_reporter()
         self._step = 0
@@ -62,6 +64,7 @@ class Training(Generic[T]):
         Returns when the job is done. Raises `SystemExit(75)` when this worker must leave and has saved.
         """
         self._signals.install()
+        install(self._fence)
         try:
             self._resume()
             if not self._gang.join(self._step):
@@ -79,6 +82,7 @@ class Training(Generic[T]):
                 self._reporter.stop()
             self._gang.close()
             self._signals.restore()
+            install(None)
 
     def _train(self) -> Generator[T, None, None]:
         stream = epochs(self._loader, self._step)
@@ -132,6 +136,8 @@ class Training(Generic[T]):
         """Whichever worker's function it is: the run fails of it, and the job's conditions say so."""
         try:
             yield
+        except FencedError:
+            raise  # no failure of the job: another run has it
         except Exception as error:
             write_checkpoint_failure(self._worker.termination_log, function, error, self._saved_step)
             raise
@@ -139,11 +145,18 @@ class Training(Generic[T]):
     def _save(self) -> None:
         if self._rules.save is None or self._saved_step == self._step:
             return
+        if self._fence is not None and not self._fence.may_save:
+            log.warning("step %d is not saved: %s", self._step, self._fence.shut or "the lease is refused")
+            return
         if self._rules.every_rank or self._worker.rank == 0:
             self._watchdog.busy = True
             try:
                 with self._told_if_it_fails("save"), self._pauses.saving():
                     self._rules.save(self._step)
+            except FencedError as error:
+                log.warning("%s; this worker leaves", error)
+                self._departure.request()
+                return
             finally:
                 self._watchdog.busy = False
         self._saved_step, self._saved_at = self._step, time.monotonic()
@@ -181,7 +194,13 @@ class Training(Generic[T]):
     def _make_reporter(self) -> Reporter | None:
         if self._worker.lease is None or self._worker.rank != 0:
             return None
-        return Reporter(LeaseClient(self._worker.lease), self._departure, self._progress, follow_memory)
+        return Reporter(LeaseClient(self._worker.lease), self._departure, self._progress, follow_memory, self._fence)
+
+    def _make_fence(self) -> Fence | None:
+        """Rank 0 decides when a gang saves, and it alone speaks with the extender."""
+        if self._worker.lease is None or self._worker.rank != 0:
+            return None
+        return Fence(self._worker.fence_s)
 
     def _progress(self, done: bool) -> Report:
         rate = self._rate.steps_per_second(time.monotonic())

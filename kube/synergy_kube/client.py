@@ -2,7 +2,7 @@
 
 import io
 import ssl
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from types import TracebackType
 from typing import Any, Self
 
@@ -26,6 +26,8 @@ WATCH_SECONDS = 10
 SILENT_SECONDS = 15.0
 """A watch is dead when nothing has come for so long, not even its end: what was read by then must not be taken for the
 present for long."""
+UNREACHABLE = "unreachable"
+"""In place of a code where the API server did not answer."""
 _WATCH_CHUNK = 1 << 16
 _CONNECTIONS = 64
 _LARGE_BODY = 1 << 20
@@ -73,6 +75,8 @@ class KubeClient:
     aiohttp.ClientError or TimeoutError when the server cannot be reached."""
 
     def __init__(self, session: aiohttp.ClientSession, base_url: str, configuration: Any) -> None:
+        self.on_error: Callable[[str], None] = lambda code: None
+        """Is told of each request that fails: the answer's code, or `unreachable`."""
         self._session = session
         self._base_url = base_url.rstrip("/")
         self._configuration = configuration
@@ -249,6 +253,7 @@ class KubeClient:
             self._base_url + resource.path(namespace), params=query, headers=await self._headers(), timeout=timeout
         ) as response:
             if response.status >= 400:
+                self.on_error(str(response.status))
                 raise error_of(response.status, _decode(await response.read()))
             buffer = bytearray()
             async for chunk in response.content.iter_chunked(_WATCH_CHUNK):
@@ -288,13 +293,18 @@ class KubeClient:
             data = io.BytesIO(encoded) if len(encoded) > _LARGE_BODY else encoded
             headers["Content-Type"] = content_type
         timeout = aiohttp.ClientTimeout(total=_TIMEOUT_SECONDS, sock_connect=_ANSWER_SECONDS, sock_read=_ANSWER_SECONDS)
-        async with self._session.request(
-            method, self._base_url + path, params=query, data=data, headers=headers, timeout=timeout
-        ) as response:
-            answer = await response.read()
-            if response.status >= 400:
-                raise error_of(response.status, _decode(answer), response.headers.get("Retry-After"))
-            return answer
+        try:
+            async with self._session.request(
+                method, self._base_url + path, params=query, data=data, headers=headers, timeout=timeout
+            ) as response:
+                answer = await response.read()
+        except (aiohttp.ClientError, TimeoutError):
+            self.on_error(UNREACHABLE)
+            raise
+        if response.status >= 400:
+            self.on_error(str(response.status))
+            raise error_of(response.status, _decode(answer), response.headers.get("Retry-After"))
+        return answer
 
     async def _headers(self) -> dict[str, str]:
         headers = {"Accept": "application/json"}

@@ -39,7 +39,8 @@ class Reflector:
 
     `trim` reduces an object to what is needed before it is kept (memory); it must leave name, namespace and
     resourceVersion. `on_change` is called on the event loop, after the copy has changed; objects that went while the
-    watch was down are told of as well. An `optional` collection counts as empty while the API server does not have the
+    watch was down are told of as well. `on_restart` is told the resource and the cause (`expired`, `error`) when a
+    watch does not end by itself. An `optional` collection counts as empty while the API server does not have the
     resource at all, as before an upgrade of the CRDs.
     """
 
@@ -52,6 +53,7 @@ class Reflector:
         namespace: str | None = None,
         trim: Callable[[Object], Object] | None = None,
         on_change: Callable[[Change], None] | None = None,
+        on_restart: Callable[[str, str], None] | None = None,
         optional: bool = False,
     ) -> None:
         self._client = client
@@ -60,6 +62,7 @@ class Reflector:
         self._namespace = namespace
         self._trim = trim or (lambda item: item)
         self._on_change = on_change or (lambda change: None)
+        self._on_restart = on_restart or (lambda resource, cause: None)
         self._optional = optional
         self._items: dict[Key, Object] = {}
         self.synced = asyncio.Event()
@@ -99,12 +102,14 @@ class Reflector:
                     await asyncio.sleep(_BACKOFF_FIRST_SECONDS)  # a server that is going down ends watches at once
             except Gone:
                 version = None
+                self._on_restart(self._resource.plural, "expired")
             except NotFound as error:
                 version = None
                 self._missing(error)
                 await asyncio.sleep(_BACKOFF_MOST_SECONDS)
             except (ApiError, aiohttp.ClientError, TimeoutError, OSError) as error:
                 _LOG.warning("watching %s: %s", self._resource.plural, error)
+                self._on_restart(self._resource.plural, "error")
                 await asyncio.sleep(backoff * random.uniform(0.5, 1.0))  # noqa: S311 - jitter, not a secret
                 backoff = min(backoff * 2, _BACKOFF_MOST_SECONDS)
 

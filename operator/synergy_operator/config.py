@@ -3,17 +3,23 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Final
+
+FENCE_SECONDS: Final = 600
+LEAST_FENCE_SECONDS: Final = 10
+MOST_FENCE_SECONDS: Final = 3600
 
 
 @dataclass(frozen=True)
 class Settings:
     """What a worker pod is given beside its template. `ca_cert` is PEM; `priority_class` empty means the cluster's
-    default."""
+    default; `fence_seconds` is how long a worker may train on without an answer of the extender."""
 
     profiler_image: str
     extender_url: str
     ca_cert: str
     priority_class: str = ""
+    fence_seconds: int = FENCE_SECONDS
 
 
 @dataclass
@@ -26,6 +32,8 @@ class Environment:
     priority_class: str = ""
     log_level: str = "INFO"
     health_port: int = 8080
+    fence_seconds: int = FENCE_SECONDS
+    metrics_port: int = 8081
     _cached: tuple[float, Settings] | None = field(default=None, repr=False)
 
     def settings(self) -> Settings:
@@ -33,7 +41,7 @@ class Environment:
         changed = self.ca_file.stat().st_mtime
         if self._cached is None or self._cached[0] != changed:
             pem = self.ca_file.read_text(encoding="ascii")
-            found = Settings(self.profiler_image, self.extender_url, pem, self.priority_class)
+            found = Settings(self.profiler_image, self.extender_url, pem, self.priority_class, self.fence_seconds)
             self._cached = (changed, found)
         return self._cached[1]
 
@@ -44,14 +52,24 @@ def read_environment(environ: Mapping[str, str]) -> Environment:
     missing = [name for name in required if not environ.get(name)]
     if missing:
         raise ValueError(f"set {', '.join(missing)} in the environment")
-    port = environ.get("SYNERGY_HEALTH_PORT", "8080")
-    if not port.isdecimal() or not 0 < int(port) < 65536:
-        raise ValueError(f"SYNERGY_HEALTH_PORT: {port!r} is not a port number")
+    fence = environ.get("SYNERGY_FENCE_SECONDS") or str(FENCE_SECONDS)
+    if not fence.isdecimal() or not LEAST_FENCE_SECONDS <= int(fence) <= MOST_FENCE_SECONDS:
+        known = f"a whole number of seconds from {LEAST_FENCE_SECONDS} to {MOST_FENCE_SECONDS}"
+        raise ValueError(f"SYNERGY_FENCE_SECONDS: {fence!r} is not {known}")
     return Environment(
         profiler_image=environ["SYNERGY_PROFILER_IMAGE"],
         extender_url=environ["SYNERGY_EXTENDER_URL"],
         ca_file=Path(environ["SYNERGY_CA_FILE"]),
         priority_class=environ.get("SYNERGY_PRIORITY_CLASS", ""),
         log_level=environ.get("SYNERGY_LOG_LEVEL", "INFO").upper(),
-        health_port=int(port),
+        fence_seconds=int(fence),
+        health_port=_port(environ, "SYNERGY_HEALTH_PORT", "8080", least=1),
+        metrics_port=_port(environ, "SYNERGY_METRICS_PORT", "8081", least=0),
     )
+
+
+def _port(environ: Mapping[str, str], name: str, default: str, *, least: int) -> int:
+    port = environ.get(name, default)
+    if not port.isdecimal() or not least <= int(port) < 65536:
+        raise ValueError(f"{name}: {port!r} is not a port number")
+    return int(port)

@@ -7,6 +7,7 @@ tells of objects that went while its watch was down, which a run's end depends o
 import asyncio
 import logging
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, Final
 
 from pydantic import ValidationError
@@ -22,6 +23,7 @@ from synergy_operator.cluster import Cluster, read_cluster
 from synergy_operator.config import Environment
 from synergy_operator.event_desk import EventDesk
 from synergy_operator.executor import Executor
+from synergy_operator.metrics import Metrics
 from synergy_operator.observed import Observed
 from synergy_operator.partner_failure import partners_of
 from synergy_operator.profile_shelf import ProfileShelf
@@ -45,13 +47,17 @@ Object = dict[str, Any]
 class Controller:
     """Everything between the API server and the pure reconcile. `clock` gives Unix time."""
 
-    def __init__(self, client: KubeClient, environment: Environment, clock: Callable[[], float]) -> None:
+    def __init__(
+        self, client: KubeClient, environment: Environment, clock: Callable[[], float], metrics: Metrics | None = None
+    ) -> None:
+        metrics = metrics or Metrics()
+        client.on_error = metrics.api_failed
         self._environment = environment
         self._clock = clock
         self._jobs: Cache[JobView] = Cache()
         self._pods: OwnedCache[PodView] = OwnedCache()
         self._batch_jobs: OwnedCache[BatchJobView] = OwnedCache()
-        self._refusals = RefusalLog()
+        self._refusals = RefusalLog(metrics.refused)
         self._witness = Witness()
         self._profiles = ProfileShelf(client, clock, self._look_at_all)
         self._asking = Asking()
@@ -61,7 +67,8 @@ class Controller:
         self._done: dict[Key, tuple[Action, ...]] = {}
         self._settling: asyncio.TimerHandle | None = None
         self._good_policy = SchedulingPolicySpec()
-        self._queue: WorkQueue[Key] = WorkQueue(self._look_at)
+        self._queue: WorkQueue[Key] = WorkQueue(metrics.timed(self._look_at))
+        metrics.follow_queue(lambda: self._queue.length, lambda: self._queue.oldest_seconds)
         self._events = EventDesk(self._queue.idle)
         self._executor = Executor(
             client,
@@ -72,25 +79,20 @@ class Controller:
             witness=self._witness,
             events=self._events,
             clock=clock,
+            run_ended=metrics.run_ended,
         )
-        self._nodes = Reflector(client, NODES, trim=_trim_node, on_change=self._on_node)
-        self._pools = Reflector(client, GPU_POOLS, on_change=self._on_cluster)
-        self._policies = Reflector(client, SCHEDULING_POLICIES, on_change=self._on_cluster)
+        follow = partial(Reflector, client, on_restart=metrics.watch_restarted)
+        ours = partial(follow, label_selector=LABEL_JOB)
+        self._nodes = follow(NODES, trim=_trim_node, on_change=self._on_node)
+        self._pools = follow(GPU_POOLS, on_change=self._on_cluster)
+        self._policies = follow(SCHEDULING_POLICIES, on_change=self._on_cluster)
         self._reflectors = (
             self._nodes,
             self._pools,
             self._policies,
-            Reflector(client, THROUGHPUT_PROFILES, on_change=self._profiles.take),
-            Reflector(
-                client, PODS, trim=_trimmed(read_pod), on_change=self._on_owned(self._pods), label_selector=LABEL_JOB
-            ),
-            Reflector(
-                client,
-                JOBS,
-                trim=_trimmed(read_batch_job),
-                on_change=self._on_owned(self._batch_jobs),
-                label_selector=LABEL_JOB,
-            ),
+            follow(THROUGHPUT_PROFILES, on_change=self._profiles.take),
+            ours(PODS, trim=_trimmed(read_pod), on_change=self._on_owned(self._pods)),
+            ours(JOBS, trim=_trimmed(read_batch_job), on_change=self._on_owned(self._batch_jobs)),
         )
 
     async def run(self, ready: asyncio.Event) -> None:

@@ -2,10 +2,11 @@
 
 import asyncio
 import logging
+import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from functools import partial
 from itertools import groupby
-from typing import Any, Final
+from typing import Any
 
 from synergy_api.names import LABEL_JOB, MANAGER_OPERATOR
 from synergy_api.quantity import format_bytes, format_cpu
@@ -33,6 +34,9 @@ from synergy_operator.cache import Cache, OwnedCache
 from synergy_operator.event_desk import EventDesk
 from synergy_operator.observed import RefusedSize
 from synergy_operator.refusal_log import RefusalLog
+from synergy_operator.refused_starts import INVALID, REFUSED, NameTakenError, RefusedStarts
+from synergy_operator.run_step import open_allocation
+from synergy_operator.service_owner import Holder, holder
 from synergy_operator.views import (
     ANNOTATION_UNGATED_AT,
     BatchJobView,
@@ -46,9 +50,6 @@ from synergy_operator.witness import Complaint, Witness
 from synergy_operator.work_queue import TryAgain
 
 _LOG = logging.getLogger(__name__)
-_INVALID: Final = (400, 422)
-_REFUSED: Final = (*_INVALID, 403)
-"""What the API server answers to a request that it will refuse again: not valid, not allowed, over quota."""
 
 
 class Executor:
@@ -65,13 +66,18 @@ class Executor:
         witness: Witness,
         events: EventDesk,
         clock: Callable[[], float],
+        steady: Callable[[], float] = time.monotonic,
+        run_ended: Callable[[str, str], None] | None = None,
     ) -> None:
+        """`run_ended` is told purpose and outcome of each run whose books are closed."""
+        self._run_ended = run_ended or (lambda purpose, outcome: None)
         self._client = client
         self._events = events
         self._jobs = jobs
         self._pods = pods
         self._batch_jobs = batch_jobs
         self._refusals = refusals
+        self._refused = RefusedStarts(refusals, steady)
         self._witness = witness
         self._clock = clock
         self._how: Mapping[type[Action], Callable[[JobView, Any], Awaitable[None]]] = {
@@ -95,9 +101,11 @@ class Executor:
         they come: then nothing after the failed action is done."""
         for kind, alike in groupby(actions, key=type):
             do = self._how[kind]
-            results = await asyncio.gather(*(do(job, action) for action in alike), return_exceptions=True)
-            for result in results:
+            todo = list(alike)
+            results = await asyncio.gather(*(do(job, action) for action in todo), return_exceptions=True)
+            for action, result in zip(todo, results, strict=True):
                 if isinstance(result, BaseException):
+                    self._refused.take(job, action, result)
                     raise result
 
     async def _post_event(self, job: JobView, action: PostEvent) -> None:
@@ -144,10 +152,35 @@ class Executor:
             self._jobs.drop(job.key, job.uid)
             raise TryAgain("the job is gone") from error
         self._jobs.keep(read_job(answer))
+        allocation, service = open_allocation(job.status), action.status.service
+        if allocation is not None and service is not None and service.ended_run >= allocation.run:
+            outcome = (
+                service.last.outcome if service.last is not None and service.last.run == allocation.run else "None"
+            )
+            self._run_ended(allocation.purpose, outcome)
 
     async def _ensure_service(self, job: JobView, action: EnsureService) -> None:
-        name = action.manifest["metadata"]["name"]
-        await self._client.apply(SERVICES, name, action.manifest, job.namespace, manager=MANAGER_OPERATOR)
+        name, manifest = action.manifest["metadata"]["name"], action.manifest
+        try:
+            found = await self._client.get(SERVICES, name, job.namespace)
+        except NotFound:
+            await self._create_service(job, name, manifest)
+            return
+        match holder(found, manifest, job):
+            case Holder.FOREIGN:
+                raise NameTakenError(f'services "{name}" already exists and is not of TrainingJob {job.name}')
+            case Holder.EARLIER:
+                raise TryAgain(f"Service {name} of an earlier job is still there")
+            case Holder.OUTDATED:
+                # with its uid, so that a Service that takes the name meanwhile is refused and not overwritten
+                body = {**manifest, "metadata": {**manifest["metadata"], "uid": found["metadata"]["uid"]}}
+                await self._client.apply(SERVICES, name, body, job.namespace, manager=MANAGER_OPERATOR)
+
+    async def _create_service(self, job: JobView, name: str, manifest: Mapping[str, Any]) -> None:
+        try:
+            await self._client.create(SERVICES, manifest, job.namespace)
+        except Conflict as error:
+            raise TryAgain(f"Service {name} was made by somebody in the meantime") from error
 
     async def _create_pod(self, job: JobView, action: CreatePod) -> None:
         try:
@@ -156,9 +189,6 @@ class Executor:
             answer = await self._ours(job, PODS, action, error)
             if read_pod(answer).owner != job.uid:
                 raise TryAgain(f"pod {answer['metadata']['name']} of an earlier job is still there") from None
-        except ApiError as error:
-            self._refuse_run(job, action.run, error)
-            return
         self._pods.keep(read_pod(answer))
 
     async def _create_job(self, job: JobView, action: CreateJob) -> None:
@@ -168,9 +198,6 @@ class Executor:
             answer = await self._ours(job, JOBS, action, error)
             if read_batch_job(answer).owner != job.uid:
                 raise TryAgain(f"Job {answer['metadata']['name']} of an earlier job is still there") from None
-        except ApiError as error:
-            self._refuse_run(job, action.run, error)
-            return
         self._batch_jobs.keep(read_batch_job(answer))
 
     async def _ours(
@@ -180,8 +207,7 @@ class Executor:
         in the way for ever: the run is refused, and the next one's names are new."""
         answer = await self._client.get(resource, action.manifest["metadata"]["name"], job.namespace)
         if (answer["metadata"].get("labels") or {}).get(LABEL_JOB) != job.name:
-            self._refusals.refuse_run(job.key, action.run, refusal.message, invalid=False)
-            raise TryAgain(f"run {action.run}: {refusal.message}") from refusal
+            raise NameTakenError(refusal.message) from refusal
         return answer
 
     async def _ungate(self, job: JobView, action: UngatePod) -> None:
@@ -200,9 +226,11 @@ class Executor:
         try:
             await self._patched(job, action.name, action.uid, patch)
         except ApiError as error:
-            if error.code not in (*_REFUSED, 404):
+            allocation = open_allocation(job.status)
+            for_good = allocation is not None and self._refused.for_good(job, allocation.run)
+            if error.code not in (*REFUSED, 404) and not for_good:
                 raise
-            invalid = error.code in _INVALID
+            invalid = error.code in INVALID
             size = RefusedSize(action.cpu_millis, action.memory_bytes, error.message, self._clock(), invalid)
             self._refusals.refuse_resize(job.key, action.uid, size)
             _LOG.warning("%s/%s: resize refused: %s", job.namespace, action.name, error)
@@ -259,12 +287,6 @@ class Executor:
             await self._client.delete(TRAINING_JOBS, job.name, job.namespace, uid=job.uid)
         except (NotFound, Conflict):
             self._jobs.drop(job.key, job.uid)
-
-    def _refuse_run(self, job: JobView, run: int, error: ApiError) -> None:
-        if error.code not in _REFUSED:
-            raise error
-        self._refusals.refuse_run(job.key, run, error.message, invalid=error.code in _INVALID)
-        raise TryAgain(f"run {run}: {error.message}") from error
 
 
 def _last_seen(event: Mapping[str, Any]) -> str:

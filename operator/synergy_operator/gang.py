@@ -136,6 +136,7 @@ def identity(job: JobView, spec: TrainingJobSpec, run: int) -> dict[str, str]:
     return {
         "SYNERGY_JOB": job.name,
         "SYNERGY_NAMESPACE": job.namespace,
+        "SYNERGY_JOB_UID": job.uid,
         "SYNERGY_RUN": str(run),
         "SYNERGY_STEPS": str(spec.steps),
     }
@@ -157,6 +158,7 @@ def _environment(
         "SYNERGY_TOKEN_FILE": f"{_TOKEN_FOLDER}/token",
         "SYNERGY_CA_CERT": settings.ca_cert,
         "SYNERGY_PEER_PORT": str(PEER_PORT),
+        "SYNERGY_FENCE_SECONDS": str(settings.fence_seconds),
         **cache_environment(job, spec, member.place),
     }
 

@@ -16,6 +16,8 @@ from synergy_kube import KubeClient
 from synergy_kube.client import SILENT_SECONDS, WATCH_SECONDS
 from synergy_operator.config import Environment
 from synergy_operator.controller import Controller
+from synergy_operator.metrics import Metrics
+from synergy_operator.metrics_server import MetricsServer
 
 _START_SECONDS: Final = 60.0
 _ERROR_BACKOFFS: Final = (0.2, 0.5, *(1.0 for _ in range(600)))
@@ -30,6 +32,8 @@ class Operator:
         self._environment = environment
         self._client: KubeClient | None = None
         self._controller: Controller | None = None
+        self._metrics = Metrics()
+        self._metrics_server = MetricsServer(self._metrics, environment.metrics_port)
         self._task: asyncio.Task[None] | None = None
         self.stopped = asyncio.Event()
         self.registry = kopf.OperatorRegistry()
@@ -61,8 +65,9 @@ class Operator:
         settings.networking.request_timeout = _REQUEST_SECONDS
         settings.networking.error_backoffs = _ERROR_BACKOFFS
         settings.persistence.diffbase_storage = _NoDiffs()
+        await self._metrics_server.start()
         self._client = await KubeClient.connect()
-        self._controller = Controller(self._client, self._environment, time.time)
+        self._controller = Controller(self._client, self._environment, time.time, self._metrics)
         ready = asyncio.Event()
         self._task = asyncio.create_task(self._controller.run(ready), name="controller")
         self._task.add_done_callback(lambda _: self.stopped.set())
@@ -78,6 +83,7 @@ class Operator:
             await asyncio.wait({self._task})
         if self._client is not None:
             await self._client.close()
+        await self._metrics_server.stop()
 
     async def _probe(self, **_: Any) -> str:
         if self._controller is None or self._task is None or self._task.done():

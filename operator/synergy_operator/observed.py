@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from synergy_api.reasons import Reason
 from synergy_operator.cluster import Cluster
 from synergy_operator.config import Settings
 from synergy_operator.known_profiles import KnownProfile
@@ -26,12 +27,14 @@ class RefusedSize:
 @dataclass(frozen=True, slots=True)
 class Refusals:
     """What the API server refused since the operator started: nothing here has to survive a restart, since the same
-    request is refused again. `run` is the run whose pod or Job was refused, with the server's words; `invalid` says
-    that the pod itself is wrong, so that it will be refused for ever; `resizes` are the sizes refused by pod uid."""
+    request is refused again. `run` is the run that could not start, with the server's words and the `reason` that names
+    what was refused; `invalid` says that the pod itself is wrong, so that it will be refused for ever; `resizes` are
+    the sizes refused by pod uid."""
 
     run: int = 0
     message: str = ""
     invalid: bool = False
+    reason: Reason = Reason.POD_REFUSED
     resizes: Mapping[str, RefusedSize] = field(default_factory=dict)
 
 

@@ -36,7 +36,7 @@ from synergy_operator.profile_series import (
 from synergy_operator.profile_size import ProfileSize, profile_size
 from synergy_operator.profile_target import next_target
 from synergy_operator.run_end import close
-from synergy_operator.run_step import RunStep, decided, reason_of, reason_text, sooner
+from synergy_operator.run_step import RunStep, decided, finding_of, reason_of, reason_text, sooner
 from synergy_operator.share import too_small
 from synergy_operator.template import Place
 from synergy_operator.training_run import START_SECONDS, deletions_of
@@ -153,7 +153,7 @@ def _measure(series: _Series) -> ProfileStep:
     if series.standing.twin and series.standing.verdict is not None:
         return _end(series, "Yielded", series.standing.verdict.finding)
     if series.allocation.state != "Granted" or not series.wanted or size is None or share is None:
-        return _end(series, "Yielded", say(Reason.NOT_STARTED, run=series.number))
+        return _not_started(series)
     target = next_target(
         series.spec,
         size,
@@ -185,7 +185,7 @@ def _create(series: _Series, place: Place, target: Target) -> ProfileStep:
     refusals = series.observed.refusals
     if refusals.run == series.number:
         outcome: Ending = "Failed" if refusals.invalid else "Evicted"
-        return _end(series, outcome, say(Reason.POD_REFUSED, run=series.number, problem=refusals.message))
+        return _end(series, outcome, say(refusals.reason, run=series.number, problem=refusals.message))
     small = too_small(series.spec.template, place.amounts)
     if small is not None:
         return _end(_failed(series, small), "Failed", small)
@@ -225,6 +225,13 @@ def _wait(series: _Series) -> ProfileStep:
     after += [question for asked, _ in asking for question in asked]
     finding = _waiting(series)
     return _step(series, finding, None, *after, look_again_in=sooner(*waits, *(wait for _, wait in asking)))
+
+
+def _not_started(series: _Series) -> ProfileStep:
+    told = finding_of(series.allocation.reason) if series.allocation.state == "Revoked" else None
+    if told is not None and told.reason is Reason.PODS_NOT_STARTED:
+        return _end(series, "Evicted", told)
+    return _end(series, "Yielded", say(Reason.NOT_STARTED, run=series.number))
 
 
 def _complete(series: _Series, size: ProfileSize) -> ProfileStep:

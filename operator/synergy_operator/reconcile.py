@@ -14,6 +14,7 @@ from synergy_api.training_job import (
     Phase,
     ProfileStatus,
     QueueStatus,
+    RunOutcome,
     ServiceStatus,
     TrainingJobSpec,
     TrainingJobStatus,
@@ -157,8 +158,8 @@ def _end(spec: TrainingJobSpec, profile: ProfileStatus, service: ServiceStatus) 
         return _End("Succeeded", say(Reason.JOB_SUCCEEDED, run=last.run))
     if profile.state == "Failed":
         return _End("Failed", say(Reason.PROFILE_FAILED))
-    if last is not None and service.failures > spec.backoff_limit:
-        facts = {"failures": service.failures, "limit": spec.backoff_limit, "problem": reason_of(last).message}
+    if last is not None and service.counted_failures > spec.backoff_limit:
+        facts = {"failures": service.counted_failures, "limit": spec.backoff_limit, "problem": reason_of(last).message}
         return _End("Failed", say(Reason.BACKOFF_LIMIT_EXCEEDED, **facts))
     return None
 
@@ -169,7 +170,7 @@ def _waiting(phase: Phase, service: ServiceStatus, queue: QueueStatus | None) ->
         return say(Reason.SUSPENDED)
     if phase != "Pending" and queue is not None and queue.reason in _NEVER:
         return Finding(Reason(queue.reason), queue.message)
-    if service.last is not None and service.last.outcome in ("Failed", "Evicted") and phase != "Pending":
+    if service.last is not None and phase != "Pending" and _went_wrong(service.last):
         return reason_of(service.last)
     if phase == "Queued":
         return say(Reason.WAITING_FOR_PLAN)
@@ -178,6 +179,10 @@ def _waiting(phase: Phase, service: ServiceStatus, queue: QueueStatus | None) ->
 
 def _accepted(observed: Observed, spec: TrainingJobSpec) -> Finding:
     return accepted(spec, observed.cluster, observed.job.status.restriction)
+
+
+def _went_wrong(last: RunOutcome) -> bool:
+    return last.outcome in ("Failed", "Evicted") or reason_of(last).reason is Reason.CHECKPOINT_NOT_WRITTEN
 
 
 def _act(observed: Observed, spec: TrainingJobSpec, following: _Next, now: float) -> Actions:

@@ -11,12 +11,20 @@ from synergy_api.allocation import Allocation
 from synergy_api.reasons import Reason
 from synergy_api.timestamps import format_time, parse_time
 from synergy_api.training_job import RunOutcome, ServiceStatus
-from synergy_operator.retries import backoff_seconds, evicted_seconds
+from synergy_operator.retries import backoff_seconds, evicted_seconds, refused_seconds
 from synergy_operator.run_step import reason_of
 from synergy_operator.views import PodView
 
 _REFUSED: Final = frozenset(
-    {Reason.POD_REFUSED, Reason.PROFILE_POD_MISSING, Reason.VOLUME_NOT_MOUNTED, Reason.GANG_NOT_BOUND}
+    {
+        Reason.POD_REFUSED,
+        Reason.SERVICE_REFUSED,
+        Reason.START_REFUSED,
+        Reason.PODS_NOT_STARTED,
+        Reason.PROFILE_POD_MISSING,
+        Reason.VOLUME_NOT_MOUNTED,
+        Reason.GANG_NOT_BOUND,
+    }
 )
 
 
@@ -62,10 +70,17 @@ def close(
             "preemptions": service.preemptions + preempted,
             "failures": failures,
             "refusals": refusals,
-            "retry_at": _retry_at(outcome, failures, refusals, now),
+            "retry_at": _retry_at(outcome, failures - service.forgiven, refusals, now),
             "last": outcome,
         }
     )
+
+
+def not_before(books: ServiceStatus, moment: float) -> ServiceStatus:
+    """The same, with no run before `moment` (Unix seconds)."""
+    if books.retry_at is not None and parse_time(books.retry_at) >= moment:
+        return books
+    return books.model_copy(update={"retry_at": format_time(moment)})
 
 
 def _refusals(service: ServiceStatus, outcome: RunOutcome, ran: bool) -> int:
@@ -79,5 +94,5 @@ def _retry_at(outcome: RunOutcome, failures: int, refusals: int, now: float) -> 
     if outcome.outcome == "Failed":
         return format_time(now + backoff_seconds(failures))
     if outcome.outcome == "Evicted" and refusals:
-        return format_time(now + backoff_seconds(refusals))
+        return format_time(now + refused_seconds(refusals))
     return format_time(now + evicted_seconds()) if outcome.outcome == "Evicted" else None

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 from math import inf
 from typing import Any, Final
 
+from synergy_api.progress import Progress
 from synergy_api.quantity import format_bytes
 from synergy_api.reasons import Finding, Reason, say
 from synergy_api.training_job import RunOutcome
@@ -68,14 +69,22 @@ def outcome_at_step(outcome: RunOutcome, pods: Iterable[PodView]) -> RunOutcome:
     return outcome.model_copy(update={"step": step, "save_seconds": _save_seconds(first)})
 
 
-def killed_before_its_checkpoint(outcome: RunOutcome, pods: Iterable[PodView], seconds: float) -> RunOutcome:
+def killed_before_its_checkpoint(
+    outcome: RunOutcome, pods: Iterable[PodView], progress: Progress, seconds: float
+) -> RunOutcome:
     """The outcome of a run that was stopped after its lease: where a worker with the library was killed and had not
-    said that its checkpoint is written, the run has failed. `seconds` is how long it had."""
+    said that its checkpoint is written, the run has lost steps. It has not failed: the scheduler ended it.
+
+    `seconds` is how long it had. The outcome has it as `save_seconds`, so that the next run gets more time.
+    """
     late = reason_of(outcome).reason is Reason.LEASE_OVER
     if not late or not any(pod.main.exit_code == _KILLED and not _message(pod) for pod in pods):
         return outcome
-    finding = say(Reason.CHECKPOINT_NOT_WRITTEN, run=outcome.run, seconds=round(seconds))
-    return _outcome(outcome.run, "Failed", finding, _KILLED)
+    kept = progress.checkpoint_steps
+    facts = {"seconds": round(seconds), "lost": max(0, progress.steps - kept), "kept": kept}
+    finding = say(Reason.CHECKPOINT_NOT_WRITTEN, run=outcome.run, **facts)
+    ended = _outcome(outcome.run, "Yielded", finding, _KILLED)
+    return ended.model_copy(update={"save_seconds": round(max(0.0, seconds), 3)})
 
 
 def reported_step(pod: PodView) -> int | None:

@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import Final
 
 from synergy_api.allocation import Allocation
+from synergy_api.leaving import leave_seconds
 from synergy_api.names import GATE
 from synergy_api.reasons import Finding, Reason, say
 from synergy_api.sizes import SizeLimits
@@ -17,22 +18,22 @@ from synergy_api.timestamps import format_time, parse_time
 from synergy_api.training_job import RunOutcome, ServiceStatus, TrainingJobSpec
 from synergy_operator.actions import Action, ConfirmUnbound, CreatePod, DeletePod, EnsureService, UngatePod
 from synergy_operator.conditions import RESOURCES, no, yes
+from synergy_operator.fencing import fenced_at, unseen_until, waiting_for
+from synergy_operator.forgiveness import forgiven, noted_failure
 from synergy_operator.gang import Member, headless_service, members, worker_pod
 from synergy_operator.half_bound import half_bound, hold_up, ungated_at
 from synergy_operator.hindrance import cannot_start, hindrance, questions
 from synergy_operator.observed import Observed
 from synergy_operator.partner_failure import judged
 from synergy_operator.resize import Resizing, resizes
-from synergy_operator.run_end import close, ended_at, started_at
+from synergy_operator.run_end import close, ended_at, not_before, started_at
 from synergy_operator.run_outcome import killed_before_its_checkpoint, natural_end, outcome_at_step, straggler_wait
-from synergy_operator.run_step import RunStep, decided, reason_of, reason_text, sooner
+from synergy_operator.run_step import RunStep, decided, finding_of, reason_of, reason_text, sooner
 from synergy_operator.share import too_small
 from synergy_operator.size_limits import learn, next_lesson
 from synergy_operator.views import PodView
 from synergy_operator.worker_state import WorkerState, worker_state
 
-LEAVE_SECONDS: Final = 30.0
-"""How long after its lease a worker with the library may take to checkpoint before its pod is deleted."""
 START_SECONDS: Final = 120.0
 """How long a bound worker may be unable to start (image, volume, configuration) before the run has failed."""
 CREATE_SECONDS: Final = 900.0
@@ -105,11 +106,10 @@ def follow(observed: Observed, spec: TrainingJobSpec, allocation: Allocation, no
 
 def _start(run: _Run) -> RunStep:
     if run.allocation.state != "Granted" or not run.wanted:
-        return _end(run, "Yielded", say(Reason.NOT_STARTED, run=run.number))
-    refusals = run.observed.refusals
-    if refusals.run == run.number:
-        outcome = "Failed" if refusals.invalid else EVICTED
-        return _end(run, outcome, say(Reason.POD_REFUSED, run=run.number, problem=refusals.message))
+        return _never_started(run)
+    refused = _refused(run)
+    if refused is not None:
+        return refused
     small = _too_small(run)
     if small is not None:
         return _end(run, "Failed", small)
@@ -134,8 +134,11 @@ def _watch(run: _Run) -> RunStep:
     if run.allocation.state != "Granted":
         return _leave(run)
     if not run.wanted and all(pod.gated for pod in run.pods):
-        return _end(run, "Yielded", say(Reason.NOT_STARTED, run=run.number))
+        return _never_started(run)
     gated = [pod for pod in run.pods if pod.gated]
+    refused = _refused(run) if gated else None
+    if refused is not None:
+        return refused
     if gated:
         after = _before_binding(run, gated)
         return RunStep("Starting", run.service, no(_starting(run)), after=after, size_limits=run.size_limits)
@@ -212,7 +215,7 @@ def _leave(run: _Run) -> RunStep:
     if run.allocation.state == "Released":
         return _end(run, EVICTED, say(Reason.PLACE_LOST, run=run.number))
     if not any(pod.node for pod in run.pods):
-        return _end(run, "Yielded", say(Reason.NOT_STARTED, run=run.number))
+        return _never_started(run)
     taken_back, bind_wait = _not_bound(run)  # nobody binds the rest of a gang that was told to leave
     if taken_back is not None:
         return taken_back
@@ -220,13 +223,30 @@ def _leave(run: _Run) -> RunStep:
     if stopped and run.service.running_since is None:  # nothing was trained that could be kept
         return _end(run, "Failed", stopped[0][1])
     until = parse_time(run.allocation.lease_until) if run.allocation.lease_until else run.now
-    grace = LEAVE_SECONDS if run.spec.preemption == "Checkpoint" else 0.0
+    grace = leave_seconds(run.spec, run.observed.job.status, run.observed.cluster.max_checkpoint_seconds)
     if run.now >= until + grace:
         return _end(run, "Yielded", say(Reason.LEASE_OVER, run=run.number))
     why = run.allocation.reason or "its lease was not renewed"
     finding = say(Reason.YIELDING, run=run.number, until=format_time(until), why=why)
     wait = sooner(until + grace - run.now, bind_wait, straggler_wait(run.pods, run.now))
     return RunStep("Leaving", run.service, no(finding), look_again_in=wait)
+
+
+def _refused(run: _Run) -> RunStep | None:
+    """The end of a run that the API server refused to let start."""
+    refusals = run.observed.refusals
+    if refusals.run != run.number:
+        return None
+    outcome = "Failed" if refusals.invalid else EVICTED
+    return _end(run, outcome, say(refusals.reason, run=run.number, problem=refusals.message))
+
+
+def _never_started(run: _Run) -> RunStep:
+    """The end of a run of which no pod was bound. Where the extender revoked it for that, the next try waits."""
+    told = finding_of(run.allocation.reason) if run.allocation.state == "Revoked" else None
+    if told is not None and told.reason is Reason.PODS_NOT_STARTED:
+        return _end(run, EVICTED, told)
+    return _end(run, "Yielded", say(Reason.NOT_STARTED, run=run.number))
 
 
 def _end(run: _Run, outcome: str, finding: Finding) -> RunStep:
@@ -237,26 +257,46 @@ def _end(run: _Run, outcome: str, finding: Finding) -> RunStep:
 def _take_down(run: _Run, outcome: RunOutcome) -> RunStep:
     """The run is to end so: close its books once no pod of it holds anything, else record it and delete those pods."""
     outcome = _as_it_turned_out(run, outcome_at_step(outcome, (*run.pods, *run.departed)))
+    observed, fence_s = run.observed, run.observed.settings.fence_seconds
     running = no(reason_of(outcome))
     holding = [pod for pod in run.pods if not pod.terminal]
     ending = [pod for pod in holding if _ends_by_itself(pod, run.now)]
     if not holding:
         ended = ended_at(run.pods, run.now) if run.pods else run.now
-        books = close(run.service, run.allocation, outcome, ended=ended, gpus=run.spec.gpus, now=run.now)
+        told = run.observed.job.status.progress
+        service = forgiven(run.service, run.number, told, ended)
+        books = close(service, run.allocation, outcome, ended=ended, gpus=run.spec.gpus, now=run.now)
+        books = noted_failure(books, outcome, told)
+        unseen = _unseen_until(run)
+        if unseen is not None:
+            books = not_before(books, unseen)
         return RunStep("Closed", books, running, started=run.service.running_since)
     books = run.service.model_copy(update={"last": outcome})
-    deletions, wait = deletions_of((pod for pod in holding if pod not in ending), run.observed, run.now)
+    deletions, wait = deletions_of(
+        (pod for pod in holding if pod not in ending), observed, run.now, fence_seconds=fence_s
+    )
+    unfenced = waiting_for(holding, observed.cluster, fence_s, run.now)
+    running = running if unfenced is None else no(unfenced)
     again = sooner(wait, ENDING_SECONDS if ending else None)
     return RunStep("Leaving", books, running, after=deletions, look_again_in=again)
+
+
+def _unseen_until(run: _Run) -> float | None:
+    """Until when the next run must not start because a worker of this one may still train where nobody sees it."""
+    if run.service.run < run.number:
+        return None  # none of its workers ever started
+    known, settings = (*run.departed, *run.pods), run.observed.settings
+    return unseen_until(run.gang, known, run.observed.cluster, settings.fence_seconds, run.now)
 
 
 def _as_it_turned_out(run: _Run, outcome: RunOutcome) -> RunOutcome:
     """Once nothing runs any more: a run that the library spoke for and that was killed without a word lost steps."""
     progress, lease = run.observed.job.status.progress, run.allocation.lease_until
-    reported = progress is not None and progress.run == run.number and run.spec.throughput is None
-    if any(not pod.terminal for pod in run.pods) or not reported or run.spec.preemption != "Checkpoint" or not lease:
+    if progress is None or progress.run != run.number or run.spec.throughput is not None:
         return outcome
-    return killed_before_its_checkpoint(outcome, (*run.pods, *run.departed), run.now - parse_time(lease))
+    if any(not pod.terminal for pod in run.pods) or run.spec.preemption != "Checkpoint" or not lease:
+        return outcome
+    return killed_before_its_checkpoint(outcome, (*run.pods, *run.departed), progress, run.now - parse_time(lease))
 
 
 def _ends_by_itself(pod: PodView, now: float) -> bool:
@@ -265,16 +305,20 @@ def _ends_by_itself(pod: PodView, now: float) -> bool:
     return ended is not None and pod.deleting_until is None and now < ended + ENDING_SECONDS
 
 
-def deletions_of(pods: Iterable[PodView], observed: Observed, now: float) -> tuple[tuple[DeletePod, ...], float | None]:
+def deletions_of(
+    pods: Iterable[PodView], observed: Observed, now: float, *, fence_seconds: float | None = None
+) -> tuple[tuple[DeletePod, ...], float | None]:
     """What deletes the pods, and when to look again. A pod on a lost node, whose kubelet cannot confirm its end, is
-    deleted for good once its grace period is long over."""
+    deleted for good once its grace period is long over, and not before it is fenced where `fence_seconds` is given: it
+    may write checkpoints then."""
     deletions: list[DeletePod] = []
     waits: list[float] = []
     for pod in pods:
         if pod.deleting_until is None:
             deletions.append(DeletePod(pod.name, pod.uid))
         elif pod.node and observed.cluster.lost(pod.node):
-            wait = pod.deleting_until + FORCE_SECONDS - now
+            fence = fenced_at(pod, observed.cluster, fence_seconds) if fence_seconds is not None else None
+            wait = max(pod.deleting_until + FORCE_SECONDS, fence or 0.0) - now
             if wait <= 0:
                 deletions.append(DeletePod(pod.name, pod.uid, grace_seconds=0))
             else:

@@ -46,7 +46,9 @@ def ask_of(job: JobView) -> Ask | None:
 
 def _hindered(job: JobView) -> bool:
     service = job.status.service
-    return job.status.problem is not None or (service is not None and bool(service.refusals or service.failures))
+    return job.status.problem is not None or (
+        service is not None and bool(service.refusals or service.counted_failures)
+    )
 
 
 class Asking:

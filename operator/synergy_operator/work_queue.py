@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import time
 from collections import deque
 from collections.abc import Awaitable, Callable
 from typing import Final, Generic, TypeVar
@@ -33,7 +34,7 @@ class WorkQueue(Generic[Key]):
         self._work = work
         self._workers = workers
         self._waiting: deque[Key] = deque()
-        self._queued: set[Key] = set()
+        self._queued: dict[Key, float] = {}
         self._running: dict[Key, float] = {}
         self._again: set[Key] = set()
         self._timers: dict[Key, asyncio.TimerHandle] = {}
@@ -51,7 +52,7 @@ class WorkQueue(Generic[Key]):
         if key in self._running:
             self._again.add(key)
         elif key not in self._queued:
-            self._queued.add(key)
+            self._queued[key] = time.monotonic()
             self._waiting.append(key)
             self.idle.clear()
             self._wakeup.release()
@@ -73,6 +74,17 @@ class WorkQueue(Generic[Key]):
                 group.create_task(self._worker())
 
     @property
+    def length(self) -> int:
+        """How many keys wait for a worker."""
+        return len(self._waiting)
+
+    @property
+    def oldest_seconds(self) -> float:
+        """For how long the first of them has waited."""
+        first = next(iter(list(self._queued.values())), None)  # keys come in the order of the queue
+        return 0.0 if first is None else time.monotonic() - first
+
+    @property
     def stuck(self) -> bool:
         """Some key has been worked on for longer than any work may take."""
         now = asyncio.get_running_loop().time()
@@ -84,7 +96,7 @@ class WorkQueue(Generic[Key]):
             key = self._waiting.popleft()
             if not self._waiting:
                 self.idle.set()
-            self._queued.discard(key)
+            self._queued.pop(key, None)
             self._running[key] = asyncio.get_running_loop().time()
             try:
                 await self._once(key)

@@ -22,9 +22,9 @@ from synergy_kube import ApiError, Conflict, KubeClient
 from synergy_kube.resources import PODS, TRAINING_JOBS, Resource
 
 _LOG = logging.getLogger("chaos")
-_STILL_SECONDS = 330.0
-"""How long nothing may advance before the jobs that are left are given up: longer than the longest wait after a failed
-run."""
+_STILL_SECONDS = 630.0
+"""How long nothing may advance before the jobs that are left are given up: longer than the longest wait after a
+refused run."""
 
 
 async def chaos(stage: Stage, *, seed: int, faults: int, jobs: int, most_steps: int = MOST_STEPS) -> Report:

@@ -151,6 +151,7 @@ class _Parts:
             "SYNERGY_EXTENDER_URL": f"https://localhost:{self.links['workers-extender'].port}",
             "SYNERGY_CA_FILE": str(self.authority.certificate),
             "SYNERGY_HEALTH_PORT": str(self.health),
+            "SYNERGY_METRICS_PORT": "0",
         }
 
     def _extender(self, name: str, kubeconfig: Path) -> dict[str, str]:

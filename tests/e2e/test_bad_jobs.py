@@ -173,13 +173,15 @@ async def _goes_wrong(stage: Stage, name: str, bad: Bad) -> None:
 
 
 async def _never_saves(stage: Stage) -> None:
-    """A job that is held and whose checkpoint function does not return: the run is killed and has failed."""
+    """A job that is held and whose checkpoint function does not return: the run is killed and has lost steps. It has
+    not failed, since it was told to leave."""
     await stage.submit("never-saves", STUCK, steps=100_000)
     await stage.until("never-saves", lambda s: (s.get("progress") or {}).get("run") == 1, "to report")
     await stage.kube.merge_patch(TRAINING_JOBS, "never-saves", {"spec": {"suspend": True}}, stage.namespace)
     status = await stage.until("never-saves", lambda s: (s.get("service") or {}).get("endedRun") == 1, "to be stopped")
     assert status["service"]["last"]["reason"].startswith(STUCK.reason), status["service"]
-    assert status["service"]["failures"] == 1
+    assert (status["service"]["last"]["outcome"], status["service"]["failures"]) == ("Yielded", 0)
+    assert status["service"]["last"]["saveSeconds"] >= 30
     await stage.told("never-saves", STUCK.reason)
     text = await stage.described("never-saves")
     assert [words for words in STUCK.words if words not in text] == [], text

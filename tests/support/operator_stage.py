@@ -32,9 +32,10 @@ class OperatorProcess:
     def __init__(self, kubeconfig: Path, folder: Path) -> None:
         ca = folder / "ca.crt"
         ca.write_text("-----BEGIN CERTIFICATE-----\n")
-        with socket.socket() as free:
+        with socket.socket() as free, socket.socket() as another:
             free.bind(("127.0.0.1", 0))
-            self.port = free.getsockname()[1]
+            another.bind(("127.0.0.1", 0))
+            self.port, self.metrics_port = free.getsockname()[1], another.getsockname()[1]
         self.log = folder / "operator.log"
         self._env = {
             **os.environ,
@@ -43,6 +44,7 @@ class OperatorProcess:
             "SYNERGY_EXTENDER_URL": "https://extender.example:9444",
             "SYNERGY_CA_FILE": str(ca),
             "SYNERGY_HEALTH_PORT": str(self.port),
+            "SYNERGY_METRICS_PORT": str(self.metrics_port),
         }
         self._process: asyncio.subprocess.Process | None = None
 
@@ -64,6 +66,15 @@ class OperatorProcess:
                 return response.status == 200
         except aiohttp.ClientError:
             return False
+
+    async def metrics(self) -> dict[str, float]:
+        """Each sample that the operator exports, by name and labels as Prometheus reads them."""
+        url = f"http://127.0.0.1:{self.metrics_port}/metrics"
+        async with aiohttp.ClientSession() as session, session.get(url) as response:
+            assert response.status == 200
+            lines = (await response.text()).splitlines()
+        pairs = (line.rpartition(" ") for line in lines if line and not line.startswith("#"))
+        return {name: float(value) for name, _, value in pairs}
 
     async def end(self, how: signal.Signals) -> int:
         """End it by a signal. Returns its exit code."""

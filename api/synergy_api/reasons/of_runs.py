@@ -37,7 +37,7 @@ RUNS: Final[dict[Reason, Entry]] = {
         "make what the volume names, or correct spec.template.spec.volumes",
         "A volume cannot be mounted, or its claim cannot be bound. The run is given up after two minutes and counts as "
         "failed; where kube-scheduler itself finds no volume, the job is queued again after a wait that "
-        "grows from 10 s to 5 min.",
+        "grows from 10 s to 10 min.",
         "Warning",
     ),
     Reason.CONTAINER_NOT_CREATED: Entry(
@@ -61,11 +61,12 @@ RUNS: Final[dict[Reason, Entry]] = {
     ),
     Reason.CHECKPOINT_NOT_WRITTEN: Entry(
         _ENDS,
-        "run {run} was killed {seconds} s after it was told to leave and had not written its checkpoint; what it "
-        "trained since the last one is lost",
-        "make the save function of synergy_job.iterate return sooner, or raise "
-        "spec.template.spec.terminationGracePeriodSeconds",
-        "The checkpoint function never returned, or took too long. The run counts as failed.",
+        "run {run} was killed {seconds} s after its lease had ended and had not written its checkpoint; at least "
+        "{lost} steps are lost, the job goes on from step {kept}",
+        "make the save function of synergy_job.iterate return sooner, let it save more often, or raise "
+        "spec.preemption.maxCheckpointSeconds of the SchedulingPolicy",
+        "The checkpoint function never returned, or took longer than the job had. It counts as no failure, and the "
+        "next run has twice the time, up to spec.preemption.maxCheckpointSeconds of the SchedulingPolicy.",
         "Warning",
     ),
     Reason.NOT_STARTED: Entry(_ENDS, "run {run} gave its place back before it started", event="Normal"),
@@ -98,6 +99,16 @@ RUNS: Final[dict[Reason, Entry]] = {
         "15 minutes.",
         "Warning",
     ),
+    Reason.NODE_NOT_FENCED: Entry(
+        (Place.RUNNING,),
+        "run {run}: node {node} does not report, and worker {rank} may still train and write checkpoints there. The "
+        "next run starts at {until}, or as soon as the node reports, is deleted, or has the taint "
+        "node.kubernetes.io/out-of-service",
+        "where you know that the machine is off, add that taint to the node, or delete the Node",
+        "Two runs that write one checkpoint would destroy it. The operator waits until the old worker has surely "
+        "stopped writing.",
+        "Warning",
+    ),
     Reason.WORKER_LOST: Entry(
         _ENDS,
         "run {run}: worker {rank} was lost ({problem}); the job is queued again",
@@ -125,7 +136,33 @@ RUNS: Final[dict[Reason, Entry]] = {
         "name that they say is taken",
         "ResourceQuota, LimitRange, Pod Security or another admission refused the pod, somebody else's has its name, "
         "or it is not a pod at all. What a quota or an admission refused, or the name, is tried again, with new names, "
-        "after a wait that grows from 10 s to 5 min; what is no pod counts as a failed run.",
+        "after a wait that grows from 10 s to 10 min; what is no pod counts as a failed run.",
+        "Warning",
+    ),
+    Reason.SERVICE_REFUSED: Entry(
+        _ENDS,
+        "run {run}: the API server refused the Service of the workers ({problem})",
+        "raise the ResourceQuota that these words name, remove or rename the Service that has the name, or create the "
+        "job anew under another name",
+        "ResourceQuota or another admission refused the headless Service tj-NAME, or a Service that is not the job's "
+        "has its name: kube-synergy never takes over such a Service. The run gives its place back and is tried again "
+        "after a wait that grows from 10 s to 10 min.",
+        "Warning",
+    ),
+    Reason.START_REFUSED: Entry(
+        _ENDS,
+        "run {run}: the API server refused to let the pods start ({problem})",
+        "correct the admission webhook or policy that these words name",
+        "The pods are there, but an admission webhook or policy refused the change that removes their scheduling "
+        "gate. The run gives its place back and is tried again after a wait that grows from 10 s to 10 min.",
+        "Warning",
+    ),
+    Reason.PODS_NOT_STARTED: Entry(
+        _ENDS,
+        "run {run} was given back: none of its pods was bound to a node within {seconds} s after its place was free",
+        "the operator's log says what keeps it from making the pods",
+        "The extender revokes a run whose GPUs are held for no pod, so that other jobs get them. The run is tried "
+        "again after a wait that grows from 10 s to 10 min.",
         "Warning",
     ),
     Reason.GANG_NOT_BOUND: Entry(
@@ -134,7 +171,7 @@ RUNS: Final[dict[Reason, Entry]] = {
         "the job is queued again",
         "correct what spec.template asks of a node, its scheduling gates or resource claims, if these words name them",
         "Something that the plan does not see keeps a worker off its node: a foreign pod was faster, or the template "
-        "asks for what the node has not. It is tried again after a wait that grows from 10 s to 5 min.",
+        "asks for what the node has not. It is tried again after a wait that grows from 10 s to 10 min.",
         event="Warning",
     ),
     Reason.PLACE_LOST: Entry(

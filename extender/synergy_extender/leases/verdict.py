@@ -27,15 +27,20 @@ class Verdict:
 
 
 def verdict(status: TrainingJobStatus, pod: PodView, now: float, rounds: Rounds) -> Verdict:
-    """What the pod of `pod.member.run` shall do. A pod of a run that is over, or of none, leaves at once."""
+    """What the pod of `pod.member.run` shall do. A pod of a run that is over, or of none, leaves at once.
+
+    So does one that was told to go: its node may be cut off from the API server, and the next run counts on its leaving
+    (decision 27)."""
     allocation = status.allocation
     run = pod.member.run if pod.member is not None else 0
     ended = status.service.ended_run if status.service is not None else 0
     if allocation is None or allocation.run != run or allocation.state == "Released" or ended >= run:
         return _leave(0.0, *_share(pod, None))
+    if pod.leaves_by is not None:
+        return _leave(0.0, *_share(pod, allocation))
     remaining = max(0.0, parse_time(allocation.lease_until) - now) if allocation.lease_until is not None else 0.0
     if allocation.state == "Revoked":
-        return _leave(remaining, *_share(pod, allocation))
+        return _leave(remaining, *_share(pod, allocation), early_s=_save_seconds(status))
     next_report = next_report_s(now, rounds, decided=allocation.round > rounds.at(now), spread=_spread(pod.uid))
     return Verdict("continue", None, _rounded(remaining), next_report, *_share(pod, allocation))
 
@@ -57,9 +62,15 @@ def next_report_s(now: float, rounds: Rounds, *, decided: bool, spread: float) -
     return _rounded(max(LEAST_SECONDS, min(usual, (boundary - now) / 2)))
 
 
-def _leave(seconds: float, cpu_millis: int, memory_bytes: int) -> Verdict:
-    left = _rounded(seconds)
-    return Verdict("yield", left, left, left, cpu_millis, memory_bytes)
+def _leave(seconds: float, cpu_millis: int, memory_bytes: int, *, early_s: float = 0.0) -> Verdict:
+    """The worker stops training `early_s` before the lease ends, as far as there is time, and writes its checkpoint."""
+    left, leave_in = _rounded(seconds), _rounded(max(0.0, seconds - early_s))
+    return Verdict("yield", leave_in, left, leave_in, cpu_millis, memory_bytes)
+
+
+def _save_seconds(status: TrainingJobStatus) -> float:
+    """How long the job's newest checkpoint took, 0 where it has not said."""
+    return (status.progress.save_seconds if status.progress is not None else None) or 0.0
 
 
 def _share(pod: PodView, allocation: Allocation | None) -> tuple[int, int]:

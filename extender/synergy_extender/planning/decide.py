@@ -4,15 +4,17 @@ from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from synergy_api.leaving import leave_seconds
 from synergy_api.progress import SpeedEstimate
-from synergy_api.reasons import Finding
+from synergy_api.reasons import Finding, Reason, say
+from synergy_api.scheduling_policy import SchedulingPolicySpec
+from synergy_api.timestamps import parse_time
 from synergy_api.training_job import FINISHED, Late
 from synergy_core import model as core
 from synergy_core.answer import Plan
 from synergy_core.config import Mode
-from synergy_extender.cluster.pod_index import PodIndex
 from synergy_extender.cluster.state import ClusterState
-from synergy_extender.cluster.views import JobView, Key
+from synergy_extender.cluster.views import JobView, Key, PodView
 from synergy_extender.ledger import AssumedBindings, Ledger
 from synergy_extender.planning import marks, places
 from synergy_extender.planning.admission import admit
@@ -22,6 +24,7 @@ from synergy_extender.planning.history import is_over
 from synergy_extender.planning.places import Purpose
 from synergy_extender.planning.queue import queue_of
 from synergy_extender.planning.standing import Standing, next_run, open_run, size_limits, standing
+from synergy_extender.planning.unstarted import NOT_STARTED_SECONDS
 from synergy_extender.rounds import Moment
 from synergy_extender.sharing.admission import ByOrder, tell_seen
 from synergy_extender.sharing.devices import Capacities
@@ -34,6 +37,7 @@ there that were told to go had to be gone by their grace periods."""
 
 _DIGITS = 3
 """Of an estimate that is told: with more, each job that comes or goes would change those of all others."""
+_MOST_CHECKPOINT_S = float(SchedulingPolicySpec().preemption.max_checkpoint_seconds)
 _MOST_ESTIMATES = 64
 """Of one job, that are told."""
 
@@ -86,20 +90,27 @@ def decide(
     *,
     reserved: Mapping[Key, core.Allocation] | None = None,
     granted_since: Mapping[Key, float] | None = None,
+    unstarted_since: Mapping[Key, float] | None = None,
+    most_checkpoint_s: float = _MOST_CHECKPOINT_S,
     counted: Container[str] = (),
 ) -> Decision:
     """What is to be written now. Without a plan: what the hand-shake of runs and the ledger ask for by themselves.
 
-    `granted_since` says since when each granted and not admitted job has been seen so, `counted` (UIDs) which finished
-    jobs are in the history and are to know it.
+    `granted_since` says since when each granted and not admitted job has been seen so, `unstarted_since` since when
+    each admitted run has been without a bound pod, `most_checkpoint_s` how long a run that leaves may take for its
+    checkpoint at the most, `counted` (UIDs) which finished jobs are in the history and are to
+    know it.
     """
     ledger = Ledger(state.allocatable, state.pods, assumed)
     drafts = {key: Draft.of(job) for key, job in state.jobs.items()}
     usable = {capacity.name for capacity in state.capacities if capacity.schedulable}
     kept = dict(reserved or {})
     order = ByOrder(drafts.values(), state, assumed, kept)
+    unstarted = unstarted_since or {}
     for draft in drafts.values():
-        _settle(draft, moment, usable, _waits_since(draft, moment, granted_since or {}, state.pods), order)
+        room_since = _waits_since(draft, moment, granted_since or {}, state, most_checkpoint_s)
+        waits = _Waits(moment.now - room_since, moment.now - unstarted.get(draft.job.key, moment.now))
+        _settle(draft, moment, usable, waits, order)
     if result is not None:
         if result.mode == "round":
             kept = {}
@@ -128,15 +139,36 @@ def decide(
     )
 
 
-def _waits_since(draft: Draft, moment: Moment, granted_since: Mapping[Key, float], pods: PodIndex) -> float:
-    """Since when the room of a granted run could have been free: a long grace period is nobody's fault."""
+def _waits_since(
+    draft: Draft, moment: Moment, granted_since: Mapping[Key, float], state: ClusterState, most_checkpoint_s: float
+) -> float:
+    """Since when the room of a granted run could have been free: a long grace period is nobody's fault, nor is a
+    checkpoint that takes long."""
     since = granted_since.get(draft.job.key, moment.now)
     nodes = draft.allocation.workers if draft.allocation is not None else []
-    going = [pod.leaves_by for share in nodes for pod in pods.on_node(share.node) if pod.leaves_by is not None]
-    return max([since, *going])
+    there = [pod for share in nodes for pod in state.pods.on_node(share.node)]
+    going = [pod.leaves_by for pod in there if pod.leaves_by is not None]
+    told = [by for pod in there if (by := _told_to_leave_by(pod, state, most_checkpoint_s)) is not None]
+    return max([since, *going, *told])
 
 
-def _settle(draft: Draft, moment: Moment, usable: set[str], since: float, order: ByOrder) -> None:
+def _told_to_leave_by(pod: PodView, state: ClusterState, most_checkpoint_s: float) -> float | None:
+    """When the operator ends the pod of a revoked run at the latest (Unix time); None for all other pods."""
+    job = state.jobs.get(pod.member.job) if pod.member is not None else None
+    allocation = open_run(job) if job is not None else None
+    if job is None or allocation is None or allocation.state != "Revoked" or allocation.lease_until is None:
+        return None
+    return parse_time(allocation.lease_until) + leave_seconds(job.spec, job.status, most_checkpoint_s)
+
+
+class _Waits(NamedTuple):
+    """For how many seconds a run has waited for its room, and for its first bound pod."""
+
+    for_room_s: float
+    for_pods_s: float
+
+
+def _settle(draft: Draft, moment: Moment, usable: set[str], waits: _Waits, order: ByOrder) -> None:
     """What follows from the hand-shake alone: ended runs are released, those that can or shall not start give back."""
     allocation, job = draft.allocation, draft.job
     if allocation is None:
@@ -154,8 +186,11 @@ def _settle(draft: Draft, moment: Moment, usable: set[str], since: float, order:
         reason = NODE_UNUSABLE
     elif not allocation.admitted and order.partners(job.key, allocation) is Coming.NEVER:
         reason = PARTNERS_GONE
-    elif not allocation.admitted and moment.now - since > NOT_ADMITTED_SECONDS:
+    elif not allocation.admitted and waits.for_room_s > NOT_ADMITTED_SECONDS:
         reason = ROOM_NOT_FREED
+    elif allocation.admitted and waits.for_pods_s > NOT_STARTED_SECONDS:
+        finding = say(Reason.PODS_NOT_STARTED, run=allocation.run, seconds=round(NOT_STARTED_SECONDS))
+        reason = f"{finding.reason.value}: {finding.message}"  # the operator reads it: the next try waits
     if reason:
         draft.put(Kind.LEAVE, places.revoke(allocation, moment.now, reason))
 

@@ -25,6 +25,7 @@ from synergy_extender.planning.publisher import Publisher
 from synergy_extender.planning.question import Planned
 from synergy_extender.planning.snapshot import BuiltSnapshot, build_snapshot, tenants_of
 from synergy_extender.planning.standing import Standing, service_of, standing
+from synergy_extender.planning.unstarted import Unstarted
 from synergy_extender.planning.unwritten import Unwritten
 from synergy_extender.planning.worker import PlanFailed, PlanWorker
 from synergy_extender.planning.writer import LeadLostError, StatusWriter
@@ -92,6 +93,7 @@ class PlanningLoop:
         self._wall_ahead_s: float | None = None
         self._reserved: Mapping[Key, core.Allocation] = {}
         self._granted_since: dict[Key, float] = {}
+        self._unstarted = Unstarted()
         self._fill_signature: tuple[Any, ...] = ()
         self._filled_at = 0.0
         self._computed_s = 0.0
@@ -153,6 +155,7 @@ class PlanningLoop:
     def _forget(self) -> None:
         self._timetable, self._again_at = None, None
         self._reserved, self._granted_since = {}, {}
+        self._unstarted.forget()
         self._fill_signature = ()
 
     async def _wait(self) -> None:
@@ -211,6 +214,8 @@ class PlanningLoop:
             self._cache.assumed.copy(),
             reserved=self._reserved,
             granted_since=self._granted_since,
+            unstarted_since=self._unstarted.since,
+            most_checkpoint_s=self._policy.spec.preemption.max_checkpoint_seconds,
             counted=self._policy.history.pending if self._policy.history is not None else (),
         )
         signature, self._fill_signature = self._fill_signature, ()
@@ -237,6 +242,7 @@ class PlanningLoop:
         if self._wall_ahead_s is not None and abs(ahead_s - self._wall_ahead_s) > STEP_S:
             self._metrics.clock_steps.inc()
             self._granted_since, self._fill_signature = {}, ()
+            self._unstarted.forget()
             if self._timetable is not None:
                 # the round that runs by the new time counts as planned: those who run are not moved for a clock's sake
                 self._timetable.planned = self._timetable.rounds.due(now)
@@ -280,6 +286,7 @@ class PlanningLoop:
         now, state = self._clock(), self._cache.state()
         unadmitted = [key for key, job in state.jobs.items() if _unadmitted(job.status.allocation)]
         self._granted_since = {key: self._granted_since.get(key, now) for key in unadmitted}
+        self._unstarted.note(state.jobs.values(), state.pods, self._cache.assumed, now)
         for job in list(state.jobs.values()):
             progress = repaired(job)
             if progress is not None and self._leadership.leading:

@@ -36,5 +36,5 @@ def _backoff(job: JobView) -> Finding:
     service = service_of(job)
     until = format_time(parse_time(service.retry_at or "1970-01-01T00:00:00Z"))
     failed = service.last is None or service.last.outcome == "Failed"
-    how = f"failed; failure {service.failures} of {job.spec.backoff_limit}" if failed else "was lost or refused"
+    how = f"failed; failure {service.counted_failures} of {job.spec.backoff_limit}" if failed else "was lost or refused"
     return say(Reason.BACKING_OFF, how=how, until=until)

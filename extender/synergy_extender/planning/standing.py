@@ -10,8 +10,9 @@ from synergy_core.model import FieldError
 from synergy_extender.cluster.views import JobView
 
 _NO_SERVICE = ServiceStatus()
-LONGEST_BACKOFF_S = 600.0
-"""A retryAt that is further away was written by a clock that was wrong, and does not hold: waits are 5 min at most."""
+LONGEST_BACKOFF_S = 7200.0
+"""A retryAt that is further away was written by a clock that was wrong, and does not hold: the longest wait is that for
+a fence, an hour at most."""
 
 
 class Standing(StrEnum):

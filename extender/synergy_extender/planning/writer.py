@@ -112,7 +112,7 @@ class StatusWriter:
     async def _applied(self, change: StatusChange) -> _Outcome:
         """Raises ApiError for what the API server refuses for good, or for as long as this pass can wait."""
         job: JobView | None = change.job
-        for _ in range(_TRIES):
+        for tries_left in reversed(range(_TRIES)):
             if job is None or not self._same(job, change):
                 break
             try:
@@ -121,7 +121,7 @@ class StatusWriter:
                 job = await self._fresh(job.key)
                 continue
             except ApiError as error:
-                if not await self._waited(error):
+                if not tries_left or not await self._waited(error):
                     raise
                 continue
             self._observe(answer)

@@ -89,6 +89,25 @@ async def test_at_a_rounds_end_who_must_leave_is_told_and_who_enters_waits_for_t
     assert (queue["position"] >= 1, queue["reason"]) == (True, "NoFreeGPU")
 
 
+async def test_an_admitted_run_without_pods_gives_its_gpus_to_others(
+    operator: Operator, rounds_of_an_hour: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The operator is away, or cannot make the pods. Nobody else renews or ends the run."""
+    template = operator.only_on("fake-t4-003")
+    await operator.submit("stuck", gpus=8, template=template)
+    await operator.allocation("stuck", state="Granted", admitted=True)
+    await operator.submit("other", gpus=8, template=template)
+    assert (await operator.queue("other"))["position"] >= 1
+    monkeypatch.setattr("synergy_extender.planning.decide.NOT_STARTED_SECONDS", 2.0)
+    revoked = await operator.allocation("stuck", state="Revoked")
+    assert revoked["reason"].startswith("PodsNotStarted: run 1 was given back: none of its pods was bound")
+    other = await operator.allocation("other", state="Granted", admitted=True)
+    (pod,) = await operator.start("other", other)
+    monkeypatch.undo()
+    assert (await operator.job("stuck"))["status"]["allocation"]["state"] == "Revoked"
+    await operator.kube.delete(PODS, pod["metadata"]["name"], operator.namespace, grace_seconds=0)
+
+
 async def test_a_suspended_job_is_told_to_leave_at_once(operator: Operator) -> None:
     await operator.submit("held")
     await operator.allocation("held", state="Granted")

@@ -19,6 +19,7 @@ from synergy_extender.ledger import AssumedBindings
 from synergy_extender.planning import decide as rules
 from synergy_extender.planning.changes import Kind, StatusChange
 from synergy_extender.planning.decide import Decision, PlanResult, decide, stance
+from synergy_extender.planning.unstarted import NOT_STARTED_SECONDS
 from synergy_extender.planning.writer import body_of
 from synergy_extender.rounds import Moment, Rounds
 
@@ -237,6 +238,42 @@ def test_a_long_grace_period_of_those_who_leave_is_waited_for() -> None:
     overdue = Moment(MID_ROUND.now + 600 + patience + 1, ROUNDS, THIS)
     reasons = [allocated(change).reason for change in decided(state, overdue, granted_since=long_ago).changes]
     assert reasons == [rules.ROOM_NOT_FREED]
+
+
+@pytest.mark.parametrize(("save_seconds", "waits"), [(None, 30.0), (10.0, 30.0), (150.0, 270.0), (9000.0, 570.0)])
+def test_a_checkpoint_of_those_who_leave_is_waited_for(save_seconds: float | None, waits: float) -> None:
+    """Else a newcomer would give its place back and be planned elsewhere again and again."""
+    until = MID_ROUND.now - 1
+    leaving = {"allocation": allocation(share("n1"), state="Revoked", until=until)}
+    leaving |= {"progress": {"run": 1, "saveSeconds": save_seconds}}
+    coming = {"allocation": allocation(share("n1", gpus=8), admitted=False)}
+    jobs = [job("old", status=leaving), job("new", gpus=8, status=coming)]
+    state = cluster(NODES, jobs, [worker("old", node="n1")])
+    long_ago = {key("new"): MID_ROUND.now - 10_000}
+    last = until + waits + rules.NOT_ADMITTED_SECONDS
+    for now, want in ((last - 1, []), (last + 1, [rules.ROOM_NOT_FREED])):
+        made = decided(state, Moment(now, ROUNDS, ROUNDS.at(now)), granted_since=long_ago)
+        told = [allocated(change).reason for change in made.changes if change.job.key == key("new")]
+        assert [reason for reason in told if reason] == want
+
+
+def test_an_admitted_run_without_a_bound_pod_is_revoked_and_says_why() -> None:
+    held = {"allocation": allocation(share("n1"), admitted=True, until=BOUNDARY + 20)}
+    state = cluster(NODES, [job("j", status=held)])
+    since = {key("j"): MID_ROUND.now - NOT_STARTED_SECONDS}
+    assert decided(state, MID_ROUND, unstarted_since=since).changes == []
+    assert decided(state, MID_ROUND).changes == []
+    late = {key("j"): since[key("j")] - 1}
+    revoked = allocated(only(decided(state, MID_ROUND, unstarted_since=late)))
+    assert (revoked.state, revoked.lease_until) == ("Revoked", format_time(MID_ROUND.now))
+    assert revoked.reason.startswith("PodsNotStarted: run 1 was given back: none of its pods was bound")
+
+
+def test_the_gpus_of_a_run_that_was_revoked_for_want_of_pods_go_to_others() -> None:
+    held = {"allocation": allocation(share("n1", gpus=8), state="Revoked", until=MID_ROUND.now - 1)}
+    state = cluster(NODES, [job("stuck", gpus=8, status=held), job("other", gpus=8)])
+    change = only(decided(state, MID_ROUND, plan(place("other", ("n1", 8, 1000))), "fill"))
+    assert (change.job.key, allocated(change).admitted) == (key("other"), True)
 
 
 def test_a_plan_without_cpu_is_never_written() -> None:

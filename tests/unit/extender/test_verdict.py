@@ -28,6 +28,22 @@ def test_a_revoked_run_hears_how_long_it_may_go_on() -> None:
     assert heard(held, NOW + 30).yield_in_s == 0.0
 
 
+@pytest.mark.parametrize(("save_seconds", "leaves_in"), [(None, 12.0), (4.5, 7.5), (60.0, 0.0)])
+def test_a_revoked_run_leaves_earlier_by_what_its_checkpoint_takes(
+    save_seconds: float | None, leaves_in: float
+) -> None:
+    """Its GPUs are needed at the boundary; there the checkpoint is to be written, not begun."""
+    held = allocation(share("n1", gpus=2), state="Revoked", until=NOW + 12)
+    status = {"allocation": held, "progress": {"run": 1, "saveSeconds": save_seconds}}
+    answer = verdict(job("j", gpus=4, status=status).status, POD, NOW, ROUNDS)
+    assert (answer.verdict, answer.yield_in_s, answer.lease_remaining_s) == ("yield", leaves_in, 12.0)
+
+
+def test_how_long_a_checkpoint_takes_says_nothing_while_the_run_may_go_on() -> None:
+    status = {"allocation": allocation(share("n1", gpus=2)), "progress": {"run": 1, "saveSeconds": 60.0}}
+    assert verdict(job("j", gpus=4, status=status).status, POD, NOW + 5, ROUNDS).verdict == "continue"
+
+
 @pytest.mark.parametrize("held", [None, allocation(share("n1"), run=2), allocation(run=1, state="Released")])
 def test_a_pod_of_no_current_run_leaves_at_once(held: dict[str, object] | None) -> None:
     assert heard(held) == Verdict("yield", 0.0, 0.0, 0.0, 1000, GI)

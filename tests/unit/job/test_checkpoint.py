@@ -28,7 +28,7 @@ def test_what_was_written_last_is_read(tmp_path: Path) -> None:
     checkpoint.write({"step": 1})
     checkpoint.write({"step": 2})
     assert checkpoint.read() == {"step": 2}
-    assert os.listdir(tmp_path / "new" / "folder") == ["model"]
+    assert sorted(os.listdir(tmp_path / "new" / "folder")) == [".model.versions", "model"]
 
 
 def test_an_error_while_writing_leaves_the_old_file(tmp_path: Path) -> None:
@@ -38,7 +38,8 @@ def test_an_error_while_writing_leaves_the_old_file(tmp_path: Path) -> None:
         new.write(b"new")
         raise RuntimeError("half way")
     assert file.read_bytes() == b"old"
-    assert os.listdir(tmp_path) == ["model"]
+    assert sorted(os.listdir(tmp_path)) == [".model.versions", "model"]
+    assert os.listdir(tmp_path / ".model.versions") == []
 
 
 def test_a_state_that_cannot_be_pickled_leaves_the_old_file(tmp_path: Path) -> None:
@@ -65,5 +66,7 @@ def test_a_kill_at_any_moment_leaves_a_whole_file(tmp_path: Path, killed_after: 
 def test_a_file_that_is_no_checkpoint_is_named(tmp_path: Path) -> None:
     file = tmp_path / "model"
     file.write_bytes(b"not a pickle")
-    with pytest.raises(CheckpointError, match=f"the checkpoint {file} cannot be read .* delete it to train from"):
+    with pytest.raises(
+        CheckpointError, match=f"the checkpoint {file} cannot be read .* delete it and .* to train from"
+    ):
         Checkpoint(file).read()

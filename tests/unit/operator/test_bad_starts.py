@@ -112,7 +112,7 @@ def test_a_run_that_is_refused_again_and_again_is_tried_more_and_more_rarely(
     world = World()
     world.settle()
     waits = []
-    for run in range(1, 8):
+    for run in range(1, 11):
         world.grant()
         if happens is over_quota:
             happens(world, run)
@@ -125,15 +125,15 @@ def test_a_run_that_is_refused_again_and_again_is_tried_more_and_more_rarely(
         assert world.reason("Running") == reason
         waits.append(round(wait_of(world)))
         world.wait(waits[-1])
-    assert waits == [10, 20, 40, 80, 160, 300, 300]
+    assert waits == [10, 20, 40, 80, 160, 320, 600, 600, 600, 600]
     assert world.status.service is not None
-    assert (world.status.service.failures, world.status.service.refusals) == (0, 7)
+    assert (world.status.service.failures, world.status.service.refusals) == (0, 10)
     assert world.status.phase == "Queued"
     world.refusals = Refusals()
     world.grant()
     world.run_all()
     world.revoke()
-    world.exit("job-8-0", 75)
+    world.exit("job-11-0", 75)
     world.settle()
     assert world.status.service.refusals == 0
 
@@ -196,14 +196,16 @@ def test_the_deadline_of_the_template_is_named() -> None:
     assert "exit code 137 (Pod was active longer than 5 s)" in world.message("Running")
 
 
-def test_a_checkpoint_that_is_never_written_fails_the_run_and_says_so() -> None:
+def test_a_checkpoint_that_is_never_written_says_what_is_lost_and_is_no_failure_of_the_job() -> None:
     world = killed_after_its_lease(reported=True)
     service = world.status.service
     assert service is not None
     assert service.last is not None
-    assert (service.last.outcome, service.failures) == ("Failed", 1)
+    assert (service.last.outcome, service.failures, service.preemptions) == ("Yielded", 0, 1)
+    assert service.retry_at is None
     assert world.reason("Running") == "CheckpointNotWritten"
-    assert "killed 60 s after it was told to leave" in world.message("Running")
+    assert "killed 60 s after its lease had ended" in world.message("Running")
+    assert "at least 20 steps are lost, the job goes on from step 20" in world.message("Running")
     assert "make the save function of synergy_job.iterate return sooner" in world.message("Running")
     assert world.posted()[-1] == "CheckpointNotWritten"
 

@@ -17,10 +17,17 @@ def test_what_is_missing_is_named() -> None:
         read_environment({"SYNERGY_PROFILER_IMAGE": "p:1"})
 
 
-@pytest.mark.parametrize("port", ["http", "0", "70000", "-1"])
-def test_a_port_that_is_none_is_named(port: str) -> None:
+@pytest.mark.parametrize("port", ["http", "70000", "-1"])
+@pytest.mark.parametrize("name", ["SYNERGY_HEALTH_PORT", "SYNERGY_METRICS_PORT"])
+def test_a_port_that_is_none_is_named(name: str, port: str) -> None:
+    with pytest.raises(ValueError, match=name):
+        read_environment({**COMPLETE, name: port})
+
+
+def test_the_metrics_may_take_any_free_port_and_the_probe_may_not() -> None:
+    assert read_environment({**COMPLETE, "SYNERGY_METRICS_PORT": "0"}).metrics_port == 0
     with pytest.raises(ValueError, match="SYNERGY_HEALTH_PORT"):
-        read_environment({**COMPLETE, "SYNERGY_HEALTH_PORT": port})
+        read_environment({**COMPLETE, "SYNERGY_HEALTH_PORT": "0"})
 
 
 def test_a_new_ca_certificate_is_used_without_a_restart(tmp_path: Path) -> None:

@@ -180,6 +180,7 @@ class Product:
             "SYNERGY_EXTENDER_URL": "https://localhost:9444",
             "SYNERGY_CA_FILE": str(self.folder / "tls" / "ca.crt"),
             "SYNERGY_HEALTH_PORT": str(self._operator_port),
+            "SYNERGY_METRICS_PORT": "0",
         }
 
     def _scheduler_configuration(self) -> dict[str, Any]:
