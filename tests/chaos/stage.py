@@ -21,6 +21,7 @@ from support.extender_world import scheduler_configuration
 from support.job_process import free_port
 from support.programs import run as run_program
 from support.service_account import kubeconfig_of
+from support.tenants import all_allowed
 from support.waiting import eventually
 from synergy_devcluster import Cluster
 from synergy_devcluster.pki import Authority
@@ -62,7 +63,7 @@ class Stage:
     @asynccontextmanager
     async def act(self, namespace: str) -> AsyncIterator["Stage"]:
         """The same for jobs in a namespace of their own."""
-        async with _namespace(self.kube, namespace):
+        async with _namespace(self.kube, namespace), all_allowed(self.kube, namespace):
             yield replace(self, namespace=namespace)
 
     async def leader(self) -> str:
