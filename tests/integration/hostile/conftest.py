@@ -18,6 +18,7 @@ from support.programs import run
 from support.service_account import kubeconfig_of
 from support.waiting import eventually
 from synergy_devcluster.pki import Authority
+from synergy_extender.leader import Timing
 from synergy_kube import KubeClient, NotFound
 from synergy_kube.resources import NAMESPACES, SCHEDULING_POLICIES, TENANTS
 
@@ -92,7 +93,7 @@ async def extender(
     folder = tmp_path_factory.mktemp("scheduler")
     async with (
         without_the_product(kube),
-        replica(file, home, authority, "extender-0") as running,
+        replica(file, home, authority, "extender-0", leader=Timing()) as running,
         scheduler(devcluster.program("kube-scheduler"), devcluster.kubeconfig, running, folder),
     ):
         yield running

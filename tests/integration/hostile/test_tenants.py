@@ -151,8 +151,10 @@ async def test_tenants_and_everything_that_makes_them_are_the_administrator_s_al
         await attacker.kubectl("create", "-f", "-", text_in=json.dumps(tenant)),
         await attacker.kubectl("patch", "tenant", tenants["victim"], "--type=merge", "-p", '{"spec": {"weight": 2}}'),
         await attacker.kubectl("delete", "tenant", tenants["victim"]),
-        await attacker.kubectl("label", "namespace", attacker.namespace, f"kubernetes.io/metadata.name={victim}"),
-        await attacker.kubectl("label", "namespace", attacker.namespace, "team=victims"),
+        await attacker.kubectl(
+            "label", "--overwrite", "namespace", attacker.namespace, f"kubernetes.io/metadata.name={victim}"
+        ),
+        await attacker.kubectl("label", "--overwrite", "namespace", attacker.namespace, "team=victims"),
         await attacker.kubectl("patch", "schedulingpolicy", "default", "--type=merge", "-p", '{"spec": {}}'),
         await attacker.kubectl("delete", "validatingadmissionpolicy", "kube-synergy-tenancy"),
         await attacker.kubectl("create", "quota", "mine", "--hard=pods=0"),
