@@ -12,6 +12,7 @@ from hypothesis import settings
 import synergy_devcluster
 from support.crds import apply_crds
 from support.namespaces import fresh_namespace
+from support.tenants import all_allowed
 from synergy_cli.product import install
 from synergy_devcluster import gpus
 from synergy_devcluster.processes import wait_for
@@ -80,6 +81,13 @@ async def custom_resources(kube: KubeClient, repository: Path) -> None:
 async def namespace(kube: KubeClient) -> AsyncIterator[str]:
     """A fresh namespace, deleted with all that is in it after the test."""
     async with fresh_namespace(kube) as name:
+        yield name
+
+
+@pytest_asyncio.fixture
+async def everything_allowed(kube: KubeClient, namespace: str) -> AsyncIterator[str]:
+    """A Tenant that lets the test's jobs ask for any weight, deadlines, and never to be preempted; its name."""
+    async with all_allowed(kube, namespace) as name:
         yield name
 
 

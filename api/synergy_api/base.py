@@ -10,7 +10,8 @@ from synergy_api.quantity import QUANTITY_PATTERN, parse_quantity
 
 def wire_name(field: str) -> str:
     """camelCase as Kubernetes writes it: `gpu_uuids` is `gpuUUIDs`, `price_per_hour` is `pricePerHour`."""
-    return to_camel(field).replace("Uuids", "UUIDs").replace("GpuSeconds", "GPUSeconds")
+    wire = to_camel(field).replace("Uuids", "UUIDs").replace("GpuSeconds", "GPUSeconds")
+    return wire.replace("PreemptedGpus", "PreemptedGPUs")
 
 
 class ApiModel(BaseModel):

@@ -8,6 +8,8 @@ from synergy_api.gpu_pool import GPUPoolSpec, GPUPoolStatus
 from synergy_api.names import ANNOTATION_VERSION, GROUP, PRODUCT_VERSION, VERSION
 from synergy_api.scheduling_policy import SchedulingPolicySpec, SchedulingPolicyStatus
 from synergy_api.schema import Schema, structural_schema
+from synergy_api.tenant import NAME_RULES as TENANT_NAME_RULES
+from synergy_api.tenant import TenantSpec, TenantStatus
 from synergy_api.throughput_profile import ThroughputProfileSpec, ThroughputProfileStatus
 from synergy_api.training_job import NAME_RULES, TrainingJobSpec, TrainingJobStatus
 
@@ -126,6 +128,24 @@ KINDS: Final = (
             _AGE,
             Column("Batch", ".spec.batchSize", "integer", "Samples per training step.", wide=True),
         ),
+    ),
+    Kind(
+        name="Tenant",
+        plural="tenants",
+        short_name="tnt",
+        description="Namespaces that share the cluster as one, and the most that their jobs may ask for.",
+        namespaced=False,
+        spec=TenantSpec,
+        status=TenantStatus,
+        columns=(
+            Column("Namespaces", ".status.namespaces", "integer", "Namespaces that belong to the tenant."),
+            Column("Jobs", ".status.jobs", "integer", "Unfinished jobs that count for the tenant."),
+            Column("Weight", ".spec.weight", "number", "Its share beside those of other tenants."),
+            _AGE,
+            Column("Max-Weight", ".spec.caps.maxWeight", "number", "Largest weight of a job.", wide=True),
+            Column("Never-Preempted", ".status.neverPreemptedGPUs", "integer", "GPUs held for good.", wide=True),
+        ),
+        rules=tuple(TENANT_NAME_RULES),
     ),
 )
 

@@ -53,10 +53,10 @@ DEFAULT_POLICY_NAME = "default"
 
 
 class TenantShare(ApiModel):
-    """Somebody who shares the cluster with others."""
+    """A tenant's part of the cluster, and how it is dealt out."""
 
     name: Annotated[
-        str, Field(min_length=1, max_length=63, description="What spec.tenant of its jobs says, or their namespace.")
+        str, Field(min_length=1, max_length=63, description="Name of a Tenant, or of a namespace that no Tenant has.")
     ]
     weight: Annotated[
         float, Field(gt=1e-6, le=1e6, description="Its part of the cluster, beside those of the others.")

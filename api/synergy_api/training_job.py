@@ -168,8 +168,18 @@ class TrainingJobSpec(ApiModel):
     ] = []
     steps: Annotated[int, Field(ge=1, description="Training steps until the job is done.")]
     batch_size: Annotated[int | None, Field(ge=1, description="Samples per training step, over all GPUs.")] = None
-    tenant: Annotated[str, Field(max_length=63, description="Who the job counts for; empty means its namespace.")] = ""
-    weight: Annotated[float, Field(gt=1e-6, le=1e6, description="Weight in fair policies.")] = 1.0
+    tenant: Annotated[
+        str,
+        Field(
+            max_length=63,
+            description="The Tenant that the job counts for, one of those that its namespace belongs to. Empty means "
+            "the namespace's default one; the namespace itself where no Tenant has it.",
+        ),
+    ] = ""
+    weight: Annotated[
+        float,
+        Field(gt=1e-6, le=1e6, description="Weight in fair policies. Plans count at most the Tenant's caps.maxWeight."),
+    ] = 1.0
     slo: Slo | None = None
     resources: ResourceRange = ResourceRange()
     dataset: Dataset | None = None
@@ -327,6 +337,15 @@ class Late(ApiModel):
     message: Annotated[str, Field(max_length=32768, description="The reason in words and what would help.")] = ""
 
 
+class Restriction(ApiModel):
+    """What of the spec plans do not follow, because the cluster's administrator has not allowed it. Owned by the
+    extender; absent where they follow all of it."""
+
+    tenant: Annotated[str, Field(description="The tenant that the job counts for.")]
+    reason: Annotated[str, Field(description="One of the closed list of reasons.")]
+    message: Annotated[str, Field(max_length=32768, description="What plans do not follow, and what to change.")] = ""
+
+
 class Problem(ApiModel):
     """What keeps the job from going on. Owned by the operator; absent while it runs or merely waits for its turn."""
 
@@ -339,7 +358,7 @@ class TrainingJobStatus(ApiModel):
 
     Field ownership: operator - observedGeneration, phase, problem, conditions, profile, workers, sizeLimits,
     service, times;
-    extender - allocation, queue, late, marks, estimates (leader), progress (any replica).
+    extender - allocation, queue, late, restriction, marks, estimates (leader), progress (any replica).
     """
 
     observed_generation: Annotated[
@@ -359,6 +378,7 @@ class TrainingJobStatus(ApiModel):
     allocation: Allocation | None = None
     queue: QueueStatus | None = None
     late: Late | None = None
+    restriction: Restriction | None = None
     marks: Marks | None = None
     estimates: Annotated[
         list[SpeedEstimate] | None,

@@ -12,7 +12,7 @@ from typing import Any
 import aiohttp
 
 from synergy_kube.client import PAGE_ITEMS, KubeClient, Object
-from synergy_kube.errors import ApiError, Gone
+from synergy_kube.errors import ApiError, Gone, NotFound
 from synergy_kube.resources import Resource
 
 _LOG = logging.getLogger(__name__)
@@ -47,7 +47,8 @@ class Reflector:
     is told of as one that went and one that came.
 
     The collection is read in pages, each of which is trimmed before the next is asked for. `on_restart` is told the
-    resource and the cause (`expired`, `error`) when a watch does not end by itself.
+    resource and the cause (`expired`, `error`) when a watch does not end by itself. An `optional` collection counts as
+    empty while the API server does not have the resource at all, as before an upgrade of the CRDs.
     """
 
     def __init__(
@@ -60,6 +61,7 @@ class Reflector:
         trim: Callable[[Object], Object] | None = None,
         on_change: Callable[[Change], None] | None = None,
         on_restart: Callable[[str, str], None] | None = None,
+        optional: bool = False,
     ) -> None:
         self._client = client
         self._resource = resource
@@ -68,6 +70,7 @@ class Reflector:
         self._trim = trim or (lambda item: item)
         self._on_change = on_change or (lambda change: None)
         self._on_restart = on_restart or (lambda resource, cause: None)
+        self._optional = optional
         self._items: dict[Key, Object] = {}
         self._rested = 0.0
         self.synced = asyncio.Event()
@@ -108,11 +111,22 @@ class Reflector:
                 self._on_restart(self._resource.plural, "expired")
                 if asyncio.get_running_loop().time() - started < _SHORT_WATCH_SECONDS:
                     await asyncio.sleep(_BACKOFF_FIRST_SECONDS)  # a list that is too old at once, again and again
+            except NotFound as error:
+                version = None
+                self._missing(error)
+                await asyncio.sleep(_BACKOFF_MOST_SECONDS)
             except (ApiError, aiohttp.ClientError, TimeoutError, OSError) as error:
                 _LOG.warning("watching %s: %s", self._resource.plural, error)
                 self._on_restart(self._resource.plural, "error")
                 await asyncio.sleep(backoff * random.uniform(0.5, 1.0))  # noqa: S311 - jitter, not a secret
                 backoff = min(backoff * 2, _BACKOFF_MOST_SECONDS)
+
+    def _missing(self, error: NotFound) -> None:
+        _LOG.warning("watching %s: the API server does not have them: %s", self._resource.plural, error)
+        if self._optional:
+            for key in list(self._items):
+                self._forget(key)
+            self.synced.set()
 
     async def _relist(self) -> str:
         """Read the whole collection. Returns the version that all its pages show.

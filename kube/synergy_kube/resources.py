@@ -67,3 +67,4 @@ SCHEDULING_POLICIES: Final = Resource(
 THROUGHPUT_PROFILES: Final = Resource(
     "kube-synergy.dev", "v1alpha1", "throughputprofiles", "ThroughputProfile", namespaced=False
 )
+TENANTS: Final = Resource("kube-synergy.dev", "v1alpha1", "tenants", "Tenant", namespaced=False)

@@ -95,7 +95,7 @@ def reconcile(observed: Observed, now: float) -> Actions:
 def operator_part(status: TrainingJobStatus) -> TrainingJobStatus:
     """The fields of the status that the operator owns."""
     return status.model_copy(
-        update={"allocation": None, "queue": None, "late": None, "marks": None, "estimates": None, "progress": None}
+        update=dict.fromkeys(("allocation", "queue", "late", "restriction", "marks", "estimates", "progress"))
     )
 
 
@@ -177,6 +177,10 @@ def _waiting(phase: Phase, service: ServiceStatus, queue: QueueStatus | None) ->
     return say(Reason.WAITING_FOR_PROFILE if phase == "Profiling" else Reason.NOT_VALID)
 
 
+def _accepted(observed: Observed, spec: TrainingJobSpec) -> Finding:
+    return accepted(spec, observed.cluster, observed.job.status.restriction)
+
+
 def _went_wrong(last: RunOutcome) -> bool:
     return last.outcome in ("Failed", "Evicted") or reason_of(last).reason is Reason.CHECKPOINT_NOT_WRITTEN
 
@@ -187,7 +191,7 @@ def _act(observed: Observed, spec: TrainingJobSpec, following: _Next, now: float
     allocation = open_allocation(job.status)
     open_run = allocation.run if allocation is not None and still_open else None
     verdicts: dict[str, Verdict | None] = {
-        VALID: yes(accepted(spec, observed.cluster)) if following.problem is None else no(following.problem),
+        VALID: no(following.problem) if following.problem is not None else yes(_accepted(observed, spec)),
         PROFILED: following.profiled,
         SPEEDS: speeds_measured(job.status),
         RUNNING: following.running,

@@ -14,7 +14,7 @@ from synergy_api.pools import NodeCapacity
 from synergy_api.profile import SensitivityMatrix
 from synergy_api.quantity import byte_count, cpu_millis, format_bytes, format_cpu, parse_quantity
 from synergy_api.reasons import Finding, Reason, say
-from synergy_api.training_job import TrainingJobSpec
+from synergy_api.training_job import Restriction, TrainingJobSpec
 from synergy_operator.cluster import Cluster
 from synergy_operator.overridden import overridden
 from synergy_operator.share import too_small
@@ -27,6 +27,7 @@ _MOST_NAMES: Final = 10
 MOST_TEMPLATE_BYTES: Final = 256 << 10
 """Each pod repeats the template, `kubectl apply` keeps a second copy of it in an annotation, and the API server's limit
 for a whole object is some 1.5 MB."""
+_RESTRICTIONS: Final = (Reason.TENANT_REFUSED, Reason.TENANT_CAPPED)
 LEAST_MEMORY_BYTES: Final = 16 << 20
 """A container runtime refuses to start a container with less than some MiB."""
 
@@ -53,9 +54,11 @@ def refusal(job: JobView, cluster: Cluster) -> Finding | None:
     return next((finding for check in checks if (finding := check()) is not None), None)
 
 
-def accepted(spec: TrainingJobSpec, cluster: Cluster) -> Finding:
-    """What is said of a job that can be planned: also that the policy does not name its tenant, else what of its
-    template is not used."""
+def accepted(spec: TrainingJobSpec, cluster: Cluster, restriction: Restriction | None = None) -> Finding:
+    """What is said of a job that can be planned. `restriction` is what the extender says that the job's tenant may not
+    ask for; after it comes that the policy does not name the tenant, then what of its template is not used."""
+    if restriction is not None and restriction.reason in _RESTRICTIONS:
+        return Finding(Reason(restriction.reason), restriction.message)
     if spec.tenant and cluster.tenants and spec.tenant not in cluster.tenants:
         named = ", ".join(cluster.tenants[:_MOST_NAMES]) + (", ..." if len(cluster.tenants) > _MOST_NAMES else "")
         return say(Reason.TENANT_NOT_NAMED, tenant=spec.tenant, named=named)

@@ -23,6 +23,7 @@ from support.extender_world import scheduler_configuration
 from support.job_process import free_port
 from support.programs import run as run_program
 from support.service_account import kubeconfig_of
+from support.tenants import all_allowed
 from support.waiting import eventually
 from synergy_devcluster import Cluster
 from synergy_devcluster.pki import Authority
@@ -71,7 +72,11 @@ class Stage:
     @asynccontextmanager
     async def act(self, namespace: str) -> AsyncIterator["Stage"]:
         """The same for jobs in a namespace of their own."""
-        async with _namespace(self.kube, namespace), _namespace(self.kube, elsewhere(namespace)):
+        async with (
+            _namespace(self.kube, namespace),
+            _namespace(self.kube, elsewhere(namespace)),
+            all_allowed(self.kube, namespace),
+        ):
             yield replace(self, namespace=namespace)
 
     async def leader(self) -> str:

@@ -143,6 +143,7 @@ async def sigterm_and_grace_are_a_yield(kube: KubeClient, namespace: str) -> Non
 
 
 @pytest.mark.timeout(600)
+@pytest.mark.usefixtures("everything_allowed")
 async def test_jobs_without_the_library_are_measured_give_way_and_keep_what_they_must(
     kube: KubeClient, namespace: str, pools: None, policy: Callable[..., Awaitable[None]]
 ) -> None:

@@ -7,6 +7,7 @@ from synergy_api import names
 from synergy_api.nodes import Object
 from synergy_api.pods import amounts_of
 from synergy_api.pools import node_capacities
+from synergy_api.tenancy import Tenancy, read_tenancy
 from synergy_api.timestamps import format_time
 from synergy_extender.cluster.pod_index import PodIndex
 from synergy_extender.cluster.state import ClusterState
@@ -117,7 +118,11 @@ def node_object(
 
 
 def cluster(
-    nodes: Iterable[Object], jobs: Iterable[JobView] = (), pods: Iterable[PodView] = (), tolerated: Iterable[str] = ()
+    nodes: Iterable[Object],
+    jobs: Iterable[JobView] = (),
+    pods: Iterable[PodView] = (),
+    tolerated: Iterable[str] = (),
+    tenancy: Tenancy | None = None,
 ) -> ClusterState:
     """The cluster's state."""
     listed = list(nodes)
@@ -127,6 +132,15 @@ def cluster(
         nodes={n["metadata"]["name"]: n for n in listed},
         allocatable={n["metadata"]["name"]: amounts_of(n["status"]["allocatable"]) for n in listed},
         pods=PodIndex(pods),
+        tenancy=tenancy or Tenancy(),
+    )
+
+
+def team_of(*names: str, **caps: Any) -> Tenancy:
+    """Tenants of these names that the namespace `team` belongs to, each with these caps."""
+    spec = {"namespaces": ["team"], "caps": caps}
+    return read_tenancy(
+        [{"metadata": {"name": name}, "spec": spec} for name in names], [{"metadata": {"name": "team"}}]
     )
 
 

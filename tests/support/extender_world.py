@@ -46,7 +46,9 @@ class Replica:
 
 
 @asynccontextmanager
-async def replica(kubeconfig: Path, namespace: str, authority: Authority, name: str) -> AsyncIterator[Replica]:
+async def replica(
+    kubeconfig: Path, namespace: str, authority: Authority, name: str, leader: Timing = QUICK
+) -> AsyncIterator[Replica]:
     """Run a replica, ready."""
     settings = Settings(
         tls_dir=authority.certificate.parent,
@@ -56,7 +58,7 @@ async def replica(kubeconfig: Path, namespace: str, authority: Authority, name: 
         scheduler_port=0,
         api_port=0,
         ops_port=0,
-        leader=QUICK,
+        leader=leader,
     )
     async with await KubeClient.connect(kubeconfig=str(kubeconfig)) as client:
         extender = Extender(settings, client)

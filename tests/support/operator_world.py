@@ -44,7 +44,7 @@ from synergy_operator.witness import Complaint, Witness
 SETTINGS = Settings("example/profiler:1", "https://extender.example:9444", "PEM", "low")
 
 
-EXTENDERS = ("allocation", "queue", "late", "marks", "estimates", "progress")
+EXTENDERS = ("allocation", "queue", "late", "restriction", "marks", "estimates", "progress")
 """The extender's part of a status."""
 
 

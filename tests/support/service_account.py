@@ -31,7 +31,7 @@ async def kubeconfig_of(
     request = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {"expirationSeconds": 7200}}
     token = (await kube.create_subresource(_ACCOUNTS, name, "token", request, name))["status"]["token"]
     try:
-        yield _with_token(administrator, token, folder / "kubeconfig")
+        yield with_token(administrator, token, folder / "kubeconfig")
     finally:
         await kube.delete(_BINDINGS, name)
         await kube.delete(_ROLES, name)
@@ -54,7 +54,8 @@ async def allowed_to_read_jobs(kube: KubeClient, namespace: str) -> AsyncIterato
         await kube.delete(_ROLES, name)
 
 
-def _with_token(administrator: Path, token: str, file: Path) -> Path:
+def with_token(administrator: Path, token: str, file: Path) -> Path:
+    """The administrator's kubeconfig with this token in place of his own credentials, as `file`."""
     config = yaml.safe_load(administrator.read_text())
     config["users"] = [{"name": user["name"], "user": {"token": token}} for user in config["users"]]
     file.write_text(yaml.safe_dump(config))

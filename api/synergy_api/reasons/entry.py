@@ -22,6 +22,7 @@ class Place(StrEnum):
     EVENT = "event only"
     POOL = "GPUPool, `Valid`"
     POLICY = "SchedulingPolicy, `Valid`"
+    TENANT = "Tenant, `Valid`"
     NODE = "Node"
     PROFILE = "ThroughputProfile, `Valid`"
 

@@ -51,6 +51,20 @@ CLUSTER: Final[dict[Reason, Entry]] = {
         "correct spec.nodeSelector, or label the nodes",
         event="Warning",
     ),
+    Reason.TENANT_ESTABLISHED: Entry((Place.TENANT,), "{namespaces} namespaces belong to the tenant", event="Normal"),
+    Reason.INVALID_TENANT: Entry(
+        (Place.TENANT,),
+        "{problem}",
+        "correct this field of the Tenant",
+        "No namespace belongs to the Tenant until then.",
+        "Warning",
+    ),
+    Reason.NO_NAMESPACES: Entry(
+        (Place.TENANT,),
+        "no namespace belongs to the tenant",
+        "correct spec.namespaces or spec.namespaceSelector, or label the namespaces",
+        event="Warning",
+    ),
     Reason.IN_FORCE: Entry(_POLICY, "plans follow this policy", event="Normal"),
     Reason.INVALID_POLICY: Entry(
         _POLICY,

@@ -25,6 +25,15 @@ QUEUE: Final[dict[Reason, Entry]] = {
         "the last run {how}. It is tried again at {until}.",
         means="The wait after a run that failed or was refused; the condition Running says what went wrong.",
     ),
+    Reason.NEVER_PREEMPTED_CAP: Entry(
+        (Place.QUEUE,),
+        "spec.preemption is Never and the job needs {gpus} GPUs, but jobs of tenant {tenant} may hold at most {most} "
+        "GPUs that are never preempted, and {held} of them are held or asked for earlier",
+        "set spec.preemption to Checkpoint or Signal, wait for those jobs, or ask the cluster's administrator for a "
+        "Tenant {tenant} whose spec.caps.maxNeverPreemptedGPUs allows it",
+        "A job that is never preempted keeps its GPUs from everybody else, so the administrator says how many a tenant "
+        "may keep: none unless a Tenant allows it.",
+    ),
     Reason.STATUS_REFUSED: Entry(
         (Place.QUEUE, Place.EVENT),
         "the API server refuses what the plan writes of this job: {problem}. It is tried again, at the latest after 5 "

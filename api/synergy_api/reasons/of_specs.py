@@ -17,6 +17,25 @@ SPECS: Final[dict[Reason, Entry]] = {
         "The policy is hierarchical and names tenants, and the job says that it is of another. It runs all the same.",
         "Warning",
     ),
+    Reason.TENANT_REFUSED: Entry(
+        _V,
+        "the spec can be planned on this cluster, but spec.tenant is {tenant}, and namespace {namespace} belongs to "
+        "{allowed}, so the job counts for {used}",
+        "name one of these in spec.tenant or leave it out, or ask the cluster's administrator to add the namespace to "
+        "the Tenant",
+        "Which tenants a namespace belongs to is in the cluster's Tenants alone. The job runs all the same, as one of "
+        "its namespace's own tenant.",
+        "Warning",
+    ),
+    Reason.TENANT_CAPPED: Entry(
+        _V,
+        "the spec can be planned on this cluster, but {limits}",
+        "lower or remove what is named, or ask the cluster's administrator for a Tenant {tenant} whose spec.caps allow "
+        "it",
+        "The job asks for more than the caps of its Tenant allow, or than a namespace of no Tenant may ask for. It "
+        "runs all the same, within the caps.",
+        "Warning",
+    ),
     Reason.FIELDS_OVERRIDDEN: Entry(
         _V,
         "the spec can be planned on this cluster, but the plan sets {fields} itself, what stands there is not used",

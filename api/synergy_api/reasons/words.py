@@ -8,6 +8,8 @@ class Reason(StrEnum):
 
     ACCEPTED = "Accepted"
     TENANT_NOT_NAMED = "TenantNotNamed"
+    TENANT_REFUSED = "TenantRefused"
+    TENANT_CAPPED = "TenantCapped"
     FIELDS_OVERRIDDEN = "FieldsOverridden"
     INVALID_SPEC = "InvalidSpec"
     SPEC_TOO_LARGE = "SpecTooLarge"
@@ -117,6 +119,7 @@ class Reason(StrEnum):
     TOO_MANY_GPUS_FOR_A_NODE = "TooManyGPUsForANode"
     MINIMUM_TOO_LARGE = "MinimumTooLarge"
     BACKING_OFF = "BackingOff"
+    NEVER_PREEMPTED_CAP = "NeverPreemptedCap"
     STATUS_REFUSED = "StatusRefused"
     CANNOT_BE_PLANNED = "CannotBePlanned"
 
@@ -146,3 +149,7 @@ class Reason(StrEnum):
     PROFILE_USED = "Used"
     INVALID_PROFILE = "InvalidProfile"
     FINGERPRINT_DIFFERS = "FingerprintDiffers"
+
+    TENANT_ESTABLISHED = "TenantEstablished"
+    INVALID_TENANT = "InvalidTenant"
+    NO_NAMESPACES = "NoNamespaces"

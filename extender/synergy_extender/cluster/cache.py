@@ -11,6 +11,7 @@ from synergy_api.nodes import Object, labels_of
 from synergy_api.pods import Amounts, amounts_of
 from synergy_api.pools import NodeCapacity, Pool, Problem, node_capacities, read_pools
 from synergy_api.scheduling_policy import DEFAULT_POLICY_NAME
+from synergy_api.tenancy import Tenancy, read_tenancy
 from synergy_extender.cluster.pod_index import PodIndex, changes_room
 from synergy_extender.cluster.quota_views import read_quota
 from synergy_extender.cluster.state import ClusterState
@@ -19,11 +20,13 @@ from synergy_extender.ledger import AssumedBindings, Ledger
 from synergy_kube import Change, KubeClient, Reflector
 from synergy_kube.resources import (
     GPU_POOLS,
+    NAMESPACES,
     NODES,
     PODS,
     RESOURCE_QUOTAS,
     SCHEDULING_POLICIES,
     SERVICES,
+    TENANTS,
     TRAINING_JOBS,
 )
 
@@ -51,9 +54,12 @@ class ClusterCache:
             "services": Reflector(
                 client, SERVICES, label_selector=LABEL_JOB, trim=_trim_service, on_change=self._service_changed
             ),
+            "tenants": Reflector(client, TENANTS, on_change=self._tenancy_changed, optional=True),
+            "namespaces": Reflector(client, NAMESPACES, trim=_trim_namespace, on_change=self._tenancy_changed),
         }
         self._client = client
         self._capacities: list[NodeCapacity] | None = None
+        self._tenancy: Tenancy | None = None
         self._allocatable: dict[str, Amounts] = {}
         self._priority_class = priority_class
         self._services: set[Key] = set()
@@ -92,6 +98,17 @@ class ClusterCache:
         """The GPUPools as they were written."""
         return list(self._reflectors["gpupools"])
 
+    def tenant_objects(self) -> list[Object]:
+        """The Tenants as they were written."""
+        return list(self._reflectors["tenants"])
+
+    @property
+    def tenancy(self) -> Tenancy:
+        """Which namespaces belong to which tenant."""
+        if self._tenancy is None:
+            self._tenancy = read_tenancy(self._reflectors["tenants"], self._reflectors["namespaces"])
+        return self._tenancy
+
     def state(self) -> ClusterState:
         """The cluster now, as a copy that another thread may read: what is in it never changes."""
         return ClusterState(
@@ -103,6 +120,7 @@ class ClusterCache:
             quotas=tuple(quota[_VIEW] for quota in self._reflectors["resourcequotas"]),
             services=frozenset(self._services),
             priority_class=self._priority_class,
+            tenancy=self.tenancy,
         )
 
     def ledger(self) -> Ledger:
@@ -220,6 +238,11 @@ class ClusterCache:
             if item is not None and item["job"]:
                 change_of(Key(change.key[0], item["job"]))
 
+    def _tenancy_changed(self, change: Change) -> None:
+        if _said(change.old) != _said(change.new):
+            self._tenancy = None
+            self._on_change()
+
 
 def _matters(job: JobView) -> tuple[Any, ...]:
     status = job.status
@@ -227,6 +250,11 @@ def _matters(job: JobView) -> tuple[Any, ...]:
     shares = status.allocation is not None and status.allocation.shared_gpu is not None
     gpus = (status.progress.run, status.progress.gpu_uuids) if shares and status.progress is not None else None
     return *given, status.phase, status.service, status.allocation, status.profile, gpus
+
+
+def _said(item: Object | None) -> Object | None:
+    """What a Tenant's or Namespace's author said: its status and bookkeeping are no change."""
+    return None if item is None else {"spec": item.get("spec"), "labels": labels_of(item)}
 
 
 def _facts(node: Object | None) -> Object | None:
@@ -250,6 +278,10 @@ def _trim_service(item: Object) -> dict[str, Any]:
     """Which job's it is, where it has the name that the operator gives it."""
     job = labels_of(item).get(LABEL_JOB, "")
     return {"metadata": _kept(item), "job": job if item["metadata"]["name"] == service_name(job) else ""}
+
+
+def _trim_namespace(item: Object) -> dict[str, Any]:
+    return {"metadata": {**_kept(item), "labels": dict(labels_of(item))}}
 
 
 def _trim_node(item: Object) -> dict[str, Any]:

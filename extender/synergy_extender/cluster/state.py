@@ -1,11 +1,12 @@
 """The cluster as the planner's steps see it at one moment."""
 
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from synergy_api.nodes import Object
 from synergy_api.pods import Amounts
 from synergy_api.pools import NodeCapacity
+from synergy_api.tenancy import Tenancy
 from synergy_extender.cluster.pod_index import PodIndex
 from synergy_extender.cluster.quota_views import QuotaView
 from synergy_extender.cluster.views import JobView, Key
@@ -27,3 +28,4 @@ class ClusterState:
     """Jobs whose headless Service is there."""
     priority_class: str = ""
     """What the operator gives pods whose template names none."""
+    tenancy: Tenancy = field(default_factory=Tenancy)

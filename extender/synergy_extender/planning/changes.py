@@ -6,7 +6,7 @@ from enum import IntEnum
 from synergy_api.allocation import Allocation
 from synergy_api.progress import SpeedEstimate
 from synergy_api.queues import Marks
-from synergy_api.training_job import Late, QueueStatus
+from synergy_api.training_job import Late, QueueStatus, Restriction
 from synergy_extender.cluster.views import JobView
 
 
@@ -38,6 +38,7 @@ class StatusChange:
     marks: Marks | None = None
     late: Late | None = None
     estimates: list[SpeedEstimate] | None = None
+    restriction: Restriction | None = None
 
 
 @dataclass
@@ -50,13 +51,16 @@ class Draft:
     marks: Marks | None
     late: Late | None
     estimates: list[SpeedEstimate] | None = None
+    restriction: Restriction | None = None
     kind: Kind = Kind.POSITION
 
     @classmethod
     def of(cls, job: JobView) -> "Draft":
         """What stands now."""
         status = job.status
-        return cls(job, status.allocation, status.queue, status.marks, status.late, status.estimates)
+        return cls(
+            job, status.allocation, status.queue, status.marks, status.late, status.estimates, status.restriction
+        )
 
     @property
     def granted(self) -> Allocation | None:
@@ -73,9 +77,13 @@ class Draft:
         status = self.job.status
         kind = self.kind
         if self.allocation == status.allocation:
-            rest = (self.marks, self.late, self.estimates) == (status.marks, status.late, status.estimates)
+            rest = (self.marks, self.late, self.estimates, self.restriction) == (
+                status.marks, status.late, status.estimates, status.restriction,
+            )  # fmt: skip
             if rest and self.queue == status.queue:
                 return None
             same = self.queue is not None and status.queue is not None and self.queue.reason == status.queue.reason
             kind = Kind.POSITION if same and rest else Kind.QUEUE
-        return StatusChange(self.job, kind, self.allocation, self.queue, self.marks, self.late, self.estimates)
+        return StatusChange(
+            self.job, kind, self.allocation, self.queue, self.marks, self.late, self.estimates, self.restriction
+        )

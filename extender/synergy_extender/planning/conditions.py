@@ -1,6 +1,7 @@
 """What GPUPools and SchedulingPolicies say of themselves. Pure."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 from pydantic import ValidationError
 
@@ -10,6 +11,8 @@ from synergy_api.nodes import Object
 from synergy_api.pools import NodeCapacity, Problem
 from synergy_api.reasons import Finding, Reason, say
 from synergy_api.scheduling_policy import DEFAULT_POLICY_NAME, InForce, SchedulingPolicyStatus, StandIn
+from synergy_api.tenancy import Tenancy
+from synergy_api.tenant import TenantStatus
 from synergy_api.timestamps import format_time
 from synergy_core.answer import SharesFrom
 from synergy_extender.planning.policy import PolicyInForce
@@ -18,6 +21,14 @@ VALID = "Valid"
 SCHEMAS_CURRENT = "SchemasCurrent"
 """Stands on the policy in force while the served schemas lack a field that the extender writes."""
 _ALLOCATIONS: Mapping[str, StandIn] = {"cut-short": "CutShort", "last": "Last", "isolated": "Isolated"}
+
+
+@dataclass(frozen=True)
+class TenantCounts:
+    """What a tenant has on the cluster: unfinished jobs, and GPUs of jobs that are never preempted."""
+
+    jobs: int = 0
+    never_preempted_gpus: int = 0
 
 
 def pool_statuses(
@@ -65,6 +76,32 @@ def policy_statuses(
         followed = _followed(policy, shares_from) if name == DEFAULT_POLICY_NAME else None
         history = policy.history if name == DEFAULT_POLICY_NAME else None
         status = SchedulingPolicyStatus(in_force=followed, history=history, conditions=conditions)
+        if status.to_wire() != (item.get("status") or {}):
+            changed[name] = status
+    return changed
+
+
+def tenant_statuses(
+    objects: Iterable[Object], tenancy: Tenancy, counts: Mapping[str, TenantCounts], now: float
+) -> dict[str, TenantStatus]:
+    """The status of each Tenant whose written one is not so already."""
+    changed: dict[str, TenantStatus] = {}
+    for item in objects:
+        name = str(item["metadata"]["name"])
+        namespaces, count = tenancy.namespaces_of(name), counts.get(name, TenantCounts())
+        if name in tenancy.problems:
+            finding = say(Reason.INVALID_TENANT, problem=tenancy.problems[name])
+        elif not namespaces:
+            finding = say(Reason.NO_NAMESPACES)
+        else:
+            finding = say(Reason.TENANT_ESTABLISHED, namespaces=namespaces)
+        condition = _condition(item, finding, holds=finding.reason is Reason.TENANT_ESTABLISHED, now=now)
+        status = TenantStatus(
+            namespaces=namespaces,
+            jobs=count.jobs,
+            never_preempted_gpus=count.never_preempted_gpus,
+            conditions=[condition],
+        )
         if status.to_wire() != (item.get("status") or {}):
             changed[name] = status
     return changed

@@ -19,6 +19,7 @@ from synergy_extender.ledger import AssumedBindings, Ledger
 from synergy_extender.planning import marks, places
 from synergy_extender.planning.admission import admit
 from synergy_extender.planning.changes import Draft, Kind, StatusChange
+from synergy_extender.planning.entitlements import Entitlements
 from synergy_extender.planning.history import is_over
 from synergy_extender.planning.places import Purpose
 from synergy_extender.planning.queue import queue_of
@@ -71,6 +72,7 @@ class PlanResult:
     mode: Mode
     stances: Mapping[Key, Stance]
     refused: Mapping[Key, Finding] = field(default_factory=dict)
+    entitled: Entitlements = field(default_factory=Entitlements)
 
 
 @dataclass(frozen=True)
@@ -127,6 +129,7 @@ def decide(
     _tell_queue(drafts, moment.now, result)
     _tell_late(drafts, moment.now, result)
     _tell_estimates(drafts, moment.now, result)
+    _tell_restrictions(drafts, result)
     for draft in drafts.values():
         if draft.job.uid in counted and is_over(draft.job):
             draft.marks = marks.counted(draft.job)
@@ -337,6 +340,15 @@ def _tell_estimates(drafts: Mapping[Key, Draft], now: float, result: PlanResult 
             draft.estimates = None
         elif result is not None and stands in (Standing.WAITING, Standing.HOLDING):
             draft.estimates = found.get(str(key), [])[:_MOST_ESTIMATES] or None
+
+
+def _tell_restrictions(drafts: Mapping[Key, Draft], result: PlanResult | None) -> None:
+    """Tell each job what of its spec the plan did not follow, for its tenant's sake."""
+    for key, draft in drafts.items():
+        if draft.job.status.phase in FINISHED:
+            draft.restriction = None
+        elif result is not None and key in result.entitled.by_job:
+            draft.restriction = result.entitled.by_job[key].restriction
 
 
 def _keeps(draft: Draft, now: float, wanted: tuple[Standing, ...]) -> bool:

@@ -271,7 +271,7 @@ class PlanningLoop:
         if planned.plan.shares_from:
             self._metrics.stand_in_allocations.labels(planned.plan.shares_from).inc()
         self.last = LastPlan(planned, mode, index, now)
-        return PlanResult(planned.plan, mode, stances, built.refused)
+        return PlanResult(planned.plan, mode, stances, built.refused, built.entitled)
 
     def _affordable(self, changes: list[StatusChange]) -> list[StatusChange]:
         """All that matters, and so many mere changes of position as are no burden; the next pass finds the rest."""
@@ -322,4 +322,5 @@ def _signature(built: BuiltSnapshot, policy: PolicyInForce) -> tuple[Any, ...]:
          tuple(job.measured), job.quotas)
         for job in built.snapshot.jobs
     )  # fmt: skip
-    return built.snapshot.nodes, built.snapshot.quotas, jobs, tuple(sorted(built.refused)), policy.spec
+    told = tuple((key, one.restriction) for key, one in built.entitled.by_job.items() if one.restriction is not None)
+    return built.snapshot.nodes, built.snapshot.quotas, jobs, tuple(sorted(built.refused)), told, policy.spec

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import TypeVar
@@ -13,7 +14,9 @@ from synergy_api.pools import pool_problems
 from synergy_api.queues import ServiceHistory
 from synergy_api.reasons import ENTRIES, Finding, Reason, say
 from synergy_api.scheduling_policy import DEFAULT_POLICY_NAME, SchedulingPolicyStatus
+from synergy_api.tenant import TenantStatus
 from synergy_api.timestamps import format_time
+from synergy_api.training_job import FINISHED
 from synergy_core.answer import SharesFrom
 from synergy_extender.cluster.cache import ClusterCache
 from synergy_extender.cluster.state import ClusterState
@@ -21,17 +24,20 @@ from synergy_extender.leader import Lead
 from synergy_extender.leases.measured_speeds import errors_of_estimates
 from synergy_extender.leases.placements import sizes_of
 from synergy_extender.metrics import Metrics
-from synergy_extender.planning.conditions import news, policy_statuses, pool_statuses
+from synergy_extender.planning.conditions import TenantCounts, news, policy_statuses, pool_statuses, tenant_statuses
+from synergy_extender.planning.entitlements import entitlements, never_preempted_gpus
 from synergy_extender.planning.history import updated
 from synergy_extender.planning.policy import PolicyInForce, history_of
 from synergy_extender.planning.standing import Standing, standing
 from synergy_kube import ApiError, Conflict, KubeClient, NotFound
 from synergy_kube.events import Subject, post_event
-from synergy_kube.resources import GPU_POOLS, NODES, SCHEDULING_POLICIES, Resource
+from synergy_kube.resources import GPU_POOLS, NODES, SCHEDULING_POLICIES, TENANTS, Resource
 from synergy_kube.served_schema import told_all
 
 _LOG = logging.getLogger(__name__)
-Status = TypeVar("Status", GPUPoolStatus, SchedulingPolicyStatus)
+Status = TypeVar("Status", GPUPoolStatus, SchedulingPolicyStatus, TenantStatus)
+_COUNTS_EVERY_S = 10.0
+"""Between two writes of one Tenant's status of which only the counts have changed."""
 
 
 class Publisher:
@@ -43,6 +49,7 @@ class Publisher:
         self._metrics = metrics
         self._lead = lead
         self._told: dict[Subject, Reason] = {}
+        self._counted_at: dict[str, float] = {}
 
     async def publish(
         self, state: ClusterState, policy: PolicyInForce, now: float, shares_from: SharesFrom = ""
@@ -63,10 +70,27 @@ class Publisher:
             policies, policy_statuses(policies, policy, now, shares_from, told_all(self._client.undeclared))
         ):
             await self._write(SCHEDULING_POLICIES, item, verdict, now)
+        await self._publish_tenants(state, now)
         await self._tell_once(_of_no_object(state, policy), now)
 
+    async def _publish_tenants(self, state: ClusterState, now: float) -> None:
+        tenants = self._cache.tenant_objects()
+        if not tenants:
+            return
+        counts = _tenant_counts(state, now)
+        for item, status in _with(tenants, tenant_statuses(tenants, state.tenancy, counts, now)):
+            name = str(item["metadata"]["name"])
+            waited = abs(now - self._counted_at.get(name, float("-inf"))) >= _COUNTS_EVERY_S
+            if waited or news(item, status.conditions) is not None:
+                self._counted_at[name] = now
+                await self._write(TENANTS, item, status, now)
+
     async def _write(
-        self, resource: Resource, item: Object, status: GPUPoolStatus | SchedulingPolicyStatus, now: float
+        self,
+        resource: Resource,
+        item: Object,
+        status: GPUPoolStatus | SchedulingPolicyStatus | TenantStatus,
+        now: float,
     ) -> None:
         if not self._lead.leading:
             return
@@ -129,6 +153,18 @@ class Publisher:
         for gpu_type, gpus in total.items():
             self._metrics.gpus.labels(gpu_type, "all").set(gpus)
             self._metrics.gpus.labels(gpu_type, "held").set(held[gpu_type])
+
+
+def _tenant_counts(state: ClusterState, now: float) -> dict[str, TenantCounts]:
+    jobs = list(state.jobs.values())
+    entitled = entitlements(jobs, state.tenancy, now)
+    unfinished: Counter[str] = Counter(
+        entitled.by_job[job.key].tenant for job in jobs if job.status.phase not in FINISHED
+    )
+    never = never_preempted_gpus(jobs, entitled, now)
+    return {
+        name: TenantCounts(jobs=count, never_preempted_gpus=never.get(name, 0)) for name, count in unfinished.items()
+    }
 
 
 def _with(objects: Iterable[Object], statuses: Mapping[str, Status]) -> Iterator[tuple[Object, Status]]:

@@ -19,6 +19,7 @@ from synergy_api.profile import ProfileRequest
 from synergy_api.quantity import LARGEST
 from synergy_api.reasons import Finding, Reason, say
 from synergy_api.scheduling_policy import SchedulingPolicySpec
+from synergy_api.tenancy import Tenancy
 from synergy_api.timestamps import parse_time
 from synergy_core import model as core
 from synergy_core.config import Mode
@@ -26,6 +27,7 @@ from synergy_extender.cluster.state import ClusterState
 from synergy_extender.cluster.views import JobView, Key, PodView
 from synergy_extender.leases.placements import sizes_of
 from synergy_extender.ledger import amounts_of_share
+from synergy_extender.planning.entitlements import Entitlements, entitlements
 from synergy_extender.planning.quotas import NamespaceQuotas
 from synergy_extender.planning.standing import Standing, open_run, standing
 from synergy_extender.planning.wishes import held, profiling, running_profile, training
@@ -43,10 +45,11 @@ Rooms = Sequence[tuple[NodeCapacity, Amounts]]
 
 @dataclass(frozen=True)
 class BuiltSnapshot:
-    """A snapshot, and the jobs that could not stand in it with the reason."""
+    """A snapshot, the jobs that could not stand in it with the reason, and what the tenants' caps let jobs ask for."""
 
     snapshot: core.Snapshot
     refused: Mapping[Key, Finding] = field(default_factory=dict)
+    entitled: Entitlements = field(default_factory=Entitlements)
 
 
 def build_snapshot(
@@ -63,12 +66,14 @@ def build_snapshot(
     `tenants` are those that the policy names; others that jobs are of stand beside them, with a weight of 1.
     `left_out` are waiting jobs that get no place for now, with the reason."""
     kept = reserved if reserved is not None and mode == "fill" else {}
-    wishes = _Wishes(state, now, kept)
+    entitled = entitlements(state.jobs.values(), state.tenancy, now)
+    wishes = _Wishes(state, now, kept, entitled)
+    out = {**entitled.waits, **(left_out or {})}
     jobs: list[core.Job] = []
     refused: dict[Key, Finding] = {}
     for key in sorted(state.jobs):
-        if left_out and key in left_out and standing(state.jobs[key], now) is Standing.WAITING:
-            refused[key] = left_out[key]
+        if key in out and standing(state.jobs[key], now) is Standing.WAITING:
+            refused[key] = out[key]
             continue
         try:
             wish = wishes.of(state.jobs[key])
@@ -92,10 +97,10 @@ def build_snapshot(
         jobs=tuple(jobs),
         now=now,
         round_s=float(round_s),
-        tenants=_all_tenants(tenants, jobs),
+        tenants=_all_tenants(tenants, jobs, state.tenancy),
         quotas=quotas.limits(_moved(state, mode, now, {job.name for job in jobs})),
     )
-    return BuiltSnapshot(snapshot, refused)
+    return BuiltSnapshot(snapshot, refused, entitled)
 
 
 def _moved(state: ClusterState, mode: Mode, now: float, planned: set[str]) -> Iterable[JobView]:
@@ -111,12 +116,14 @@ def _moved(state: ClusterState, mode: Mode, now: float, planned: set[str]) -> It
             yield job
 
 
-def _all_tenants(named: tuple[core.Tenant, ...], jobs: Iterable[core.Job]) -> tuple[core.Tenant, ...]:
-    """With those that jobs are of, if any are named: a file's tenants are all that there are, or none."""
-    if not named:
+def _all_tenants(named: tuple[core.Tenant, ...], jobs: Iterable[core.Job], tenancy: Tenancy) -> tuple[core.Tenant, ...]:
+    """Those that the policy names, with the Tenants and those that jobs are of: a file's tenants are all that there
+    are, or none."""
+    weights = {tenant.name: tenant.spec.weight for tenant in tenancy.tenants}
+    if not named and not weights:
         return ()
     unnamed = {job.tenant for job in jobs if job.tenant} - {tenant.name for tenant in named}
-    return (*named, *(core.Tenant(name) for name in sorted(unnamed)))
+    return (*named, *(core.Tenant(name, weights.get(name, 1.0)) for name in sorted(unnamed)))
 
 
 def tenants_of(spec: SchedulingPolicySpec) -> tuple[core.Tenant, ...]:
@@ -127,7 +134,10 @@ def tenants_of(spec: SchedulingPolicySpec) -> tuple[core.Tenant, ...]:
 class _Wishes:
     """What each job asks of the planner."""
 
-    def __init__(self, state: ClusterState, now: float, reserved: Mapping[Key, core.Allocation]) -> None:
+    def __init__(
+        self, state: ClusterState, now: float, reserved: Mapping[Key, core.Allocation], entitled: Entitlements
+    ) -> None:
+        self._entitled = entitled.by_job
         self._state = state
         self._now = now
         self._reserved = reserved
@@ -151,7 +161,7 @@ class _Wishes:
                 return self._holding(job)
             case Standing.LEAVING:
                 place = self._reserved.get(job.key)
-                return None if place is None else training(job, self._now, None, place, self._sizes)
+                return None if place is None else self._training(job, None, place)
             case Standing.WAITING:
                 return self._waiting(job)
             case _:
@@ -162,9 +172,12 @@ class _Wishes:
         if allocation is None:
             return None
         if allocation.purpose == "Profile":
-            return running_profile(job, allocation)
+            return running_profile(job, self._entitled[job.key].tenant, allocation)
         place = held(job, allocation, self._partners(job, allocation))
-        return training(job, self._now, self._nodes(job, allocation), place, self._sizes)
+        return self._training(job, self._nodes(job, allocation), place)
+
+    def _training(self, job: JobView, nodes: tuple[str, ...] | None, place: core.Allocation | None) -> core.Job:
+        return training(job, self._entitled[job.key], self._now, self._sizes, nodes=nodes, running=place)
 
     def _partners(self, job: JobView, allocation: Allocation) -> tuple[str, ...]:
         """Those of its planned partners that still have their part of its GPU, or a kept place on it."""
@@ -182,8 +195,9 @@ class _Wishes:
     def _waiting(self, job: JobView) -> core.Job:
         nodes = self._nodes(job)
         if job.status.phase == "Profiling" and job.status.profile is not None and job.status.profile.request:
-            return profiling(job, _fitting(job.status.profile.request, self._rooms, nodes), nodes)
-        return training(job, self._now, nodes, self._reserved.get(job.key), self._sizes)
+            request = _fitting(job.status.profile.request, self._rooms, nodes)
+            return profiling(job, self._entitled[job.key].tenant, request, nodes)
+        return self._training(job, nodes, self._reserved.get(job.key))
 
     def _nodes(self, job: JobView, allocation: Allocation | None = None) -> tuple[str, ...] | None:
         """The nodes that the template admits and whose GPUs leave a client as much memory as the job needs, None for

@@ -14,6 +14,7 @@ from synergy_core import model as core
 from synergy_extender.cluster.views import JobView
 from synergy_extender.leases.measured_speeds import measured_speeds
 from synergy_extender.leases.placements import Sizes, spread_speeds
+from synergy_extender.planning.entitlements import Entitlement
 from synergy_extender.planning.marks import marks_of, started_s
 from synergy_extender.planning.standing import (
     attained_gpu_seconds,
@@ -33,24 +34,31 @@ _MOST = Amounts(0, LARGEST, LARGEST)
 
 
 def training(
-    job: JobView, now: float, nodes: tuple[str, ...] | None, running: core.Allocation | None, sizes: Sizes
+    job: JobView,
+    entitled: Entitlement,
+    now: float,
+    sizes: Sizes,
+    *,
+    nodes: tuple[str, ...] | None,
+    running: core.Allocation | None,
 ) -> core.Job:
     """The job as it wants to train, or trains where `running` is given.
 
-    `nodes` are those that its template admits, None for all; `sizes` those of the cluster's nodes. Raises FieldError
-    if the spec or the books of its runs contradict themselves.
+    `entitled` is what its tenant lets it ask for; `nodes` are those that its template admits, None for all; `sizes`
+    those of the cluster's nodes. Raises FieldError if the spec or the books of its runs contradict themselves.
     """
     spec = job.spec
     marks = marks_of(job)
     cpu, memory = _bounds(job)
+    deadline = _deadline(spec.slo)
     tensors, progress = _tensors(job.status), job.status.progress or _NOTHING
     far = spread_speeds(progress.placements, spec.gpus, sizes)
     return core.Job(
         name=str(job.key),
         gpus=spec.gpus,
         arrival_s=job.created,
-        weight=spec.weight,
-        tenant=spec.tenant or job.key.namespace,
+        weight=entitled.weight,
+        tenant=entitled.tenant,
         gpu_types=tuple(spec.gpu_types),
         profiles=job.profiles,
         measured=measured_speeds(job),
@@ -76,7 +84,7 @@ def training(
         min_throughput_fraction=spec.sharing.min_throughput_fraction,
         usage=usages_of(job),
         shared=measured_beside_others(job),
-        preemptible=spec.preemption != "Never",
+        preemptible=entitled.preemptible,
         running=running,
         cpu_millis_min=cpu[0],
         cpu_millis_max=cpu[1],
@@ -84,7 +92,7 @@ def training(
         memory_bytes_max=memory[1],
         placement=spec.placement.lower(),  # type: ignore[arg-type]
         nodes=nodes,
-        deadline_s=_deadline(spec.slo),
+        deadline_s=deadline if entitled.deadline else None,
     )
 
 
@@ -149,13 +157,13 @@ def _least(job: JobView) -> Amounts:
     return whole.at_most(_MOST)
 
 
-def profiling(job: JobView, request: ProfileRequest, nodes: tuple[str, ...] | None) -> core.Job:
+def profiling(job: JobView, tenant: str, request: ProfileRequest, nodes: tuple[str, ...] | None) -> core.Job:
     """The place that the job's profile series asks for: on one node, with a fixed demand."""
     return core.Job(
         name=str(job.key),
         gpus=request.gpus,
         arrival_s=job.created,
-        tenant=job.spec.tenant or job.key.namespace,
+        tenant=tenant,
         gpu_types=(request.gpu_type,),
         purpose="profile",
         preemptible=False,
@@ -168,7 +176,7 @@ def profiling(job: JobView, request: ProfileRequest, nodes: tuple[str, ...] | No
     )
 
 
-def running_profile(job: JobView, allocation: Allocation) -> core.Job:
+def running_profile(job: JobView, tenant: str, allocation: Allocation) -> core.Job:
     """A profile series that has its place: it keeps exactly that."""
     shares = allocation.workers
     request = ProfileRequest(
@@ -177,7 +185,7 @@ def running_profile(job: JobView, allocation: Allocation) -> core.Job:
         cpu_millis=sum(share.cpu_millis for share in shares),
         memory_bytes=sum(share.memory_bytes for share in shares),
     )
-    return replace(profiling(job, request, None), running=held(job, allocation))
+    return replace(profiling(job, tenant, request, None), running=held(job, allocation))
 
 
 def held(job: JobView, allocation: Allocation, partners: tuple[str, ...] = ()) -> core.Allocation:

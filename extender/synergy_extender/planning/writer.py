@@ -194,6 +194,8 @@ def body_of(job: JobView, change: StatusChange) -> dict[str, Any]:
         status["queue"] = change.queue.to_wire()
     if change.late is not None:
         status["late"] = change.late.to_wire()
+    if change.restriction is not None:
+        status["restriction"] = change.restriction.to_wire()
     if change.estimates is not None:
         status["estimates"] = [estimate.to_wire() for estimate in change.estimates]
     if change.marks is not None:

@@ -81,6 +81,7 @@ def job(operator: Operator, speeds: dict[str, float], **more: Any) -> Object:
     }
 
 
+@pytest.mark.usefixtures("everything_allowed")
 async def test_cost_and_deadlines_decide_who_runs_where_and_everybody_hears_why(
     kube: KubeClient, operator: Operator, follow: Follow, two_types: None
 ) -> None:

@@ -27,7 +27,7 @@ from synergy_devcluster import Cluster
 from synergy_kube import KubeClient
 from synergy_kube.resources import PODS, SECRETS, TRAINING_JOBS
 
-pytestmark = [pytest.mark.integration, pytest.mark.usefixtures("pools"), pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.integration, pytest.mark.usefixtures("pools", "everything_allowed"), pytest.mark.timeout(400)]
 
 ROUND_S = 5
 NODES = ["fake-t4-018", "fake-t4-019"]

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from support.cluster import GI, NOW, allocation, cluster, job, job_object, key, node_object, share
+from support.cluster import GI, NOW, allocation, cluster, job, job_object, key, node_object, share, team_of
 from synergy_api.timestamps import format_time
 from synergy_core import model as core
 from synergy_core.config import PlanConfig, PriorityQueues
@@ -87,7 +87,7 @@ class TestPromotion:
         """A cluster in which it cannot run: another job keeps the only node."""
         held = {"allocation": allocation(share("n1", gpus=8)), "phase": "Running"}
         other = job("other", gpus=8, status=held, spec={"preemption": "Never"})
-        return cluster([node_object("n1")], [read_job(item), other])
+        return cluster([node_object("n1")], [read_job(item), other], tenancy=team_of("team", maxNeverPreemptedGPUs=8))
 
     def test_it_is_noted_with_what_the_job_had_in_all(self) -> None:
         item = self._starving()

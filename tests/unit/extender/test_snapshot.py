@@ -6,7 +6,20 @@ from typing import Any
 
 import pytest
 
-from support.cluster import GI, NOW, allocation, cluster, foreign, job, job_object, key, node_object, share, worker
+from support.cluster import (
+    GI,
+    NOW,
+    allocation,
+    cluster,
+    foreign,
+    job,
+    job_object,
+    key,
+    node_object,
+    share,
+    team_of,
+    worker,
+)
 from synergy_api.pools import node_capacities, read_pools
 from synergy_api.program import model
 from synergy_api.scheduling_policy import SchedulingPolicySpec
@@ -45,7 +58,9 @@ def test_a_queued_job_is_told_with_all_that_the_planner_reads() -> None:
     }
     service = {"attainedGPUSeconds": 30.0, "receivedSeconds": {"V100": 30.0}}
     status = {"profile": {"state": "Complete", "matrices": [MATRIX]}, "progress": {"run": 1, "steps": 7}}
-    snapshot = built(cluster([node_object("n1")], [job("j", spec=spec, status={**status, "service": service})]))
+    allowed = team_of("vision", maxWeight=2, maxNeverPreemptedGPUs=1, deadlines="Allowed")
+    one = job("j", spec=spec, status={**status, "service": service})
+    snapshot = built(cluster([node_object("n1")], [one], tenancy=allowed))
     assert snapshot.jobs == (
         core.Job(
             name="team/j",

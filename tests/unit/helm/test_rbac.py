@@ -54,6 +54,7 @@ def test_the_extender_binds_pods_and_changes_them_in_no_other_way(objects: Rende
         ("trainingjobs/status", "patch"),
         ("gpupools/status", "patch"),
         ("schedulingpolicies/status", "patch"),
+        ("tenants/status", "patch"),
         ("pods/binding", "create"),
         ("events", "create"),
         ("tokenreviews", "create"),
