@@ -28,13 +28,13 @@ from synergy_extender.web.servers import Endpoint, Servers
 from synergy_extender.web.tls import ServerTls, TlsFiles, follow
 from synergy_kube import KubeClient, heap
 from synergy_kube.client import Served
-from synergy_kube.resources import GPU_POOLS, SCHEDULING_POLICIES, TRAINING_JOBS
+from synergy_kube.resources import GPU_POOLS, SCHEDULING_POLICIES, TENANTS, TRAINING_JOBS
 from synergy_kube.served_schema import SchemaWatch
 from synergy_kube.steady_clock import SteadyClock
 
 _LOG = logging.getLogger(__name__)
 LEASE_NAME = "kube-synergy-extender"
-WRITTEN = {item: schema_of(item.kind, "status") for item in (TRAINING_JOBS, GPU_POOLS, SCHEDULING_POLICIES)}
+WRITTEN = {item: schema_of(item.kind, "status") for item in (TRAINING_JOBS, GPU_POOLS, SCHEDULING_POLICIES, TENANTS)}
 """What the extender writes of custom resources."""
 _LEAVING_SECONDS = 2.0
 """Between being not ready and closing: until then the Service may still send requests here."""
@@ -67,7 +67,7 @@ class Extender:
             placements, Binder(placements, self.cache.assumed), self.metrics, lambda: self.cache.synced
         )
         reviewer = Reviewer(client, time.monotonic)
-        leases = LeaseDesk(
+        self._leases = LeaseDesk(
             self.cache,
             FreshLook(client, self.cache),
             reviewer,
@@ -75,10 +75,11 @@ class Extender:
             self.metrics,
             rounds=lambda: self.loop.rounds,
             clock=clock,
+            writes_per_second=settings.progress_writes_per_second / settings.replicas,
         )
         desk = ApiDesk(
             self.cache,
-            leases,
+            self._leases,
             reviewer,
             self.metrics,
             rounds=lambda: self.loop.rounds,
@@ -113,6 +114,7 @@ class Extender:
                 group.create_task(self._schemas.run(), name="schemas"),
                 group.create_task(self.election.run(), name="leader election"),
                 group.create_task(self.loop.run(), name="planning"),
+                group.create_task(self._leases.run(), name="progress"),
                 group.create_task(follow(self._files, self._tls), name="certificates"),
                 group.create_task(self._settle(), name="memory"),
             ]

@@ -31,6 +31,9 @@ class Settings:
     plan_timeout_s: float = 60.0
     sharing_models: tuple[str, ...] = ()
     """GPU types of which the planner's process has a predictor that was fitted."""
+    progress_writes_per_second: float = 20.0
+    """Of the whole cluster; the replicas share them."""
+    replicas: int = 1
     leader: Timing = field(default_factory=Timing)
     priority_class: str = ""
     """What the operator gives workers whose template names none: quotas may go by it."""
@@ -60,6 +63,8 @@ def read_settings(environ: Mapping[str, str] = os.environ) -> Settings:
         ops_port=read.port("SYNERGY_OPS_PORT", 8080),
         plan_timeout_s=read.seconds("SYNERGY_PLAN_TIMEOUT_SECONDS", 60.0),
         sharing_models=read.sharing_models("SYNERGY_SHARING_MODELS"),
+        progress_writes_per_second=read.seconds("SYNERGY_PROGRESS_WRITES_PER_SECOND", 20.0, "a number above zero"),
+        replicas=read.count("SYNERGY_REPLICAS", 1),
         leader=timing,
         priority_class=read.text("SYNERGY_PRIORITY_CLASS", ""),
         log_level=read.level("SYNERGY_LOG_LEVEL", "INFO"),
@@ -80,14 +85,20 @@ class _Reader:
             raise ConfigError(f"{name} is not set: the chart sets it from the pod's own metadata")
         return value
 
-    def seconds(self, name: str, default: float) -> float:
+    def count(self, name: str, default: int) -> int:
+        text = self._environ.get(name, "") or str(default)
+        if not text.isdecimal() or not 1 <= int(text) <= 1000:
+            raise ConfigError(f"{name} is {text!r}: give a whole number from 1 to 1000")
+        return int(text)
+
+    def seconds(self, name: str, default: float, what: str = "a number of seconds above zero") -> float:
         text = self._environ.get(name, "")
         try:
             value = float(text) if text else default
         except ValueError:
             value = -1.0
         if not 0 < value < 1e6:
-            raise ConfigError(f"{name} is {text!r}: give a number of seconds above zero")
+            raise ConfigError(f"{name} is {text!r}: give {what}")
         return value
 
     def port(self, name: str, default: int) -> int:

@@ -86,6 +86,12 @@ class Metrics:
         self.clock_steps = Counter(
             f"{prefix}_clock_steps_total", "Steps of the system's clock that were followed.", registry=self.registry
         )
+        self.progress_writes = Counter(
+            f"{prefix}_progress_writes_total", "Writes of jobs' progress.", registry=self.registry
+        )
+        self.progress_waiting = Gauge(
+            f"{prefix}_progress_waiting", "Jobs whose newest report waits to be written.", registry=self.registry
+        )
         self.reports = Counter(
             f"{prefix}_reports_total",
             "Reports of workers, by the verdict they got.",

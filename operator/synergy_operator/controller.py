@@ -32,7 +32,7 @@ from synergy_operator.profile_shelf import ProfileShelf
 from synergy_operator.reconcile import reconcile
 from synergy_operator.refusal_log import RefusalLog
 from synergy_operator.twins import Asking
-from synergy_operator.views import BatchJobView, JobView, PodView, read_batch_job, read_job, read_pod
+from synergy_operator.views import BatchJobView, JobView, PodView, only_progress, read_batch_job, read_job, read_pod
 from synergy_operator.witness import Witness
 from synergy_operator.work_queue import WorkQueue
 
@@ -186,7 +186,8 @@ class Controller:
             self._job_gone(change.key, (change.old or {})["metadata"]["uid"])
         else:
             view: JobView | None = change.new.get(_VIEW)
-            if view is not None and self._jobs.keep(view):
+            before = self._jobs.get(change.key)
+            if view is not None and self._jobs.keep(view) and not only_progress(before, view):
                 self._queue.add(change.key)
         self._note_asking(change.key)
 

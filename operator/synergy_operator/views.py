@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from pydantic import ValidationError
@@ -53,6 +53,15 @@ class JobView:
     def key(self) -> tuple[str, str]:
         """(namespace, name)."""
         return self.namespace, self.name
+
+
+def only_progress(before: JobView | None, after: JobView) -> bool:
+    """Whether all that has changed is what rank 0 reports while it trains: nothing follows from that by itself. What is
+    learned from reports stands in other fields too, or is read when a run ends."""
+    if before is None or before.uid != after.uid:
+        return False
+    status = before.status.model_copy(update={"progress": after.status.progress})
+    return replace(before, resource_version=after.resource_version, status=status) == after
 
 
 @dataclass(frozen=True, slots=True)

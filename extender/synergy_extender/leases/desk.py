@@ -11,6 +11,7 @@ from synergy_extender.cluster.fresh import FreshLook
 from synergy_extender.cluster.views import JobView, Key, Member, PodView
 from synergy_extender.failures import CALL_FAILED, explain
 from synergy_extender.leases.claims import ClaimError, claims_of
+from synergy_extender.leases.progress_budget import ProgressBudget
 from synergy_extender.leases.progress_writer import ProgressWriter
 from synergy_extender.leases.reports import Report, Reported, due, progress_after
 from synergy_extender.leases.review_turns import BusyError, Lane
@@ -23,6 +24,8 @@ from synergy_kube import Conflict
 
 _LOG = logging.getLogger(__name__)
 _TRIES = 4
+_TIDY_SECONDS = 5.0
+WRITES_PER_SECOND = 20.0
 
 
 class TokenRefusedError(Exception):
@@ -50,7 +53,9 @@ class LeaseDesk:
         *,
         rounds: Callable[[], Rounds],
         clock: Callable[[], float],
+        writes_per_second: float = WRITES_PER_SECOND,
     ) -> None:
+        """`writes_per_second` is this replica's part of what the cluster bears of progress writes."""
         self._cache = cache
         self._fresh = fresh
         self._writer = writer
@@ -59,6 +64,16 @@ class LeaseDesk:
         self._rounds = rounds
         self._clock = clock
         self._writing: WeakValueDictionary[Key, asyncio.Lock] = WeakValueDictionary()
+        self.progress = ProgressBudget(self._record, writes_per_second)
+
+    async def run(self) -> None:
+        """Write progress until cancelled, and forget jobs that are gone."""
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self.progress.run())
+            while True:
+                self.progress.keep(self._cache.jobs.keys())
+                self._metrics.progress_waiting.set(len(self.progress))
+                await asyncio.sleep(_TIDY_SECONDS)
 
     async def report(self, token: str, report: Report, peer: str = "") -> Verdict:
         """Take a report that came from the address `peer`.
@@ -83,8 +98,12 @@ class LeaseDesk:
         answer = verdict(job.status, pod, self._clock(), self._rounds())
         self._metrics.reports.labels(answer.verdict).inc()
         if member.rank == 0 and service_of(job).ended_run < member.run:
-            last = report.done or answer.yield_in_s is not None
-            await self._record(job.key, Reported(member.run, report), last=last)
+            reported = Reported(member.run, report)
+            if report.done or answer.yield_in_s is not None:
+                self.progress.take(job.key, reported)
+                await self._record(job.key, reported, last=True)
+            else:
+                self.progress.offer(job.key, reported)
         return answer
 
     def _admit(self, token: str) -> Turn:
@@ -125,31 +144,35 @@ class LeaseDesk:
             raise NoWorkerError(f"TrainingJob {member.job} does not exist")
         return job
 
-    async def _record(self, key: Key, reported: Reported, *, last: bool) -> None:
-        """Write the progress if it is due. The worker's answer does not hang on its success."""
+    async def _record(self, key: Key, reported: Reported, *, last: bool = False) -> bool:
+        """Write the progress if it is due, and say whether that took a write. The worker's answer does not hang on its
+        success."""
         lock = self._writing.setdefault(key, asyncio.Lock())
         async with lock:
             try:
-                await self._write(key, reported, last=last)
+                return await self._write(key, reported, last=last)
             except CALL_FAILED as error:
                 _LOG.warning("progress of %s is not written: %s", key, explain(error))
+                return True
 
-    async def _write(self, key: Key, reported: Reported, *, last: bool) -> None:
+    async def _write(self, key: Key, reported: Reported, *, last: bool) -> bool:
         """Guarded by the resource version, so that a write that was held up cannot undo a later replica's."""
-        for _ in range(_TRIES):
+        for tried in range(_TRIES):
             job = self._cache.jobs.get(key)
             if job is None:
-                return
+                return tried > 0
             now = self._clock()
             progress = progress_after(job, reported, now, self._cache.jobs)
             if not due(job.status.progress, progress, now, last=last):
-                return
+                return tried > 0
             try:
+                self._metrics.progress_writes.inc()
                 await self._writer.apply(job, progress)
             except Conflict:
                 await self._fresh.job(key)
             else:
-                return
+                break
+        return True
 
 
 def _knows_no_such_run(job: JobView, run: int) -> bool:

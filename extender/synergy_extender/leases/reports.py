@@ -93,7 +93,8 @@ def due(before: Progress | None, after: Progress, now: float, *, last: bool) -> 
         return True
     if last:
         return (before.steps, before.checkpoint_steps) != (after.steps, after.checkpoint_steps)
-    return now - parse_time(before.updated_at) >= WRITE_SECONDS
+    # either way: what a clock that was ahead has written must not stop the writes until the time has come
+    return abs(now - parse_time(before.updated_at)) >= WRITE_SECONDS
 
 
 def repaired(job: JobView) -> Progress | None:

@@ -14,9 +14,10 @@ from synergy_api.timestamps import format_time
 from synergy_core.model import Tenant
 from synergy_core.snapshot_format import plan_document, snapshot_document
 from synergy_extender.cluster.cache import ClusterCache
+from synergy_extender.cluster.views import Key
 from synergy_extender.failures import CALL_FAILED, explain
 from synergy_extender.leases.desk import LeaseDesk, NotReadyError, NoWorkerError, TokenRefusedError
-from synergy_extender.leases.reports import Report
+from synergy_extender.leases.reports import Report, progress_after
 from synergy_extender.leases.review_turns import BusyError
 from synergy_extender.leases.tokens import Reviewer
 from synergy_extender.metrics import Metrics
@@ -87,6 +88,12 @@ def api_app(desk: ApiDesk) -> App:
     app.get("/v1/plan", responses=_REFUSALS, dependencies=[person], summary="The newest plan of this replica")(
         _plan(desk)
     )
+    app.get(
+        "/v1/progress/{namespace}/{name}",
+        responses={**_REFUSALS, 404: {"model": Problem, "description": "There is no such TrainingJob."}},
+        dependencies=[person],
+        summary="The newest progress of a job that this replica knows, which its status may not show yet",
+    )(_progress(desk))
     return LimitBody(app, _MOST_BYTES)
 
 
@@ -173,6 +180,20 @@ def _plan(desk: ApiDesk) -> Callable[..., Any]:
         return JSONResponse({**about, "plan": document})
 
     return plan
+
+
+def _progress(desk: ApiDesk) -> Callable[..., Any]:
+    async def progress(namespace: str, name: str) -> JSONResponse:
+        job = desk.cache.jobs.get(Key(namespace, name))
+        if job is None:
+            raise HTTPException(404, f"there is no TrainingJob {namespace}/{name}")
+        written, heard = job.status.progress, desk.leases.progress.newest(job.key)
+        if heard is None or (written is not None and written.run > heard.reported.run):
+            return JSONResponse({"source": "status", **(written.to_wire() if written is not None else {})})
+        newest = progress_after(job, heard.reported, desk.clock(), desk.cache.jobs)
+        return JSONResponse({"source": "report", **newest.to_wire()})
+
+    return progress
 
 
 def _peer(request: Request) -> str:

@@ -2,6 +2,7 @@
 
 import json
 import time
+from typing import Any
 
 import pytest
 
@@ -37,7 +38,7 @@ async def test_rank_0_reports_hears_to_train_on_and_its_progress_is_written(
         assert 0 < verdict["next_report_s"] <= 1.5
         assert verdict["lease_remaining_s"] <= 12
         assert verdict["cpu_millis"] == granted["workers"][0]["cpuMillis"]
-        progress = (await operator.job("run"))["status"]["progress"]
+        progress = await _progress(operator, "run")
         assert (progress["run"], progress["steps"], progress["checkpointSteps"], progress["percent"]) == (
             1,
             120,
@@ -52,6 +53,39 @@ async def test_rank_0_reports_hears_to_train_on_and_its_progress_is_written(
         await operator.allocation("run", run=2)
         old = (await api.post("/v1/lease", json=REPORT, headers=headers)).json()
         assert (old["verdict"], old["yield_in_s"]) == ("yield", 0.0)
+
+
+async def _progress(operator: Operator, name: str) -> dict[str, Any]:
+    """The job's progress once its status has it."""
+
+    async def there() -> dict[str, Any] | None:
+        found: dict[str, Any] | None = (await operator.job(name))["status"].get("progress")
+        return found
+
+    return await eventually(there, seconds=5, what=f"progress of {name}", every=0.05)
+
+
+async def test_people_see_the_newest_report_before_the_status_has_it(
+    operator: Operator, extender: Replica, kube: KubeClient, kube_scheduler: object
+) -> None:
+    await operator.submit("live")
+    granted = await operator.allocation("live", state="Granted", admitted=True)
+    (pod,) = await operator.start("live", granted)
+    await operator.bound(pod["metadata"]["name"])
+    await operator.write("live", phase="Running", service={"run": 1, "runningSince": format_time(time.time())})
+    headers = {"Authorization": f"Bearer {await operator.token(pod)}"}
+    async with extender.api() as api, allowed_to_read_jobs(kube, operator.namespace):
+        assert (await api.post("/v1/lease", json=REPORT, headers=headers)).status_code == 200
+        await _progress(operator, "live")
+        for step in (130, 140, 150):  # within two seconds: only the first was written
+            assert (await api.post("/v1/lease", json={**REPORT, "step": step}, headers=headers)).status_code == 200
+        person = {"Authorization": f"Bearer {await operator.token(None, None)}"}
+        path = f"/v1/progress/{operator.namespace}"
+        newest = (await api.get(f"{path}/live", headers=person)).json()
+        assert (newest["source"], newest["steps"]) == ("report", 150)
+        assert (await api.get(f"{path}/nobody", headers=person)).status_code == 404
+        refused = await api.get(f"{path}/live", headers=headers)
+        assert refused.status_code in (401, 403)
 
 
 async def test_only_a_worker_pods_own_token_is_taken(operator: Operator, extender: Replica) -> None:

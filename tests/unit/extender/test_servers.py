@@ -192,12 +192,17 @@ async def test_people_need_a_token_and_the_api_server_to_vouch_for_it(parts: Par
         running(Endpoint(api_app(parts.desk), 0)) as (port,),
         httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}") as client,
     ):
-        for path in ("/v1/snapshot", "/v1/plan"):
+        for path in ("/v1/snapshot", "/v1/plan", "/v1/progress/team/j"):
             assert (await client.get(path)).status_code == 401
             unreviewed = await client.get(path, headers={"Authorization": "Bearer x"})
             assert (unreviewed.status_code, "cannot review" in unreviewed.json()["detail"]) == (503, True)
         described = (await client.get("/openapi.json")).json()
-        assert set(described["paths"]) == {"/v1/lease", "/v1/snapshot", "/v1/plan"}
+        assert set(described["paths"]) == {
+            "/v1/lease",
+            "/v1/snapshot",
+            "/v1/plan",
+            "/v1/progress/{namespace}/{name}",
+        }
         assert (await client.get("/docs")).status_code == 200
 
 

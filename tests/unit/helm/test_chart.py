@@ -391,7 +391,13 @@ def test_names_do_not_depend_on_the_releases_name(render: Render, objects: Rende
 
 
 def test_all_namespaced_objects_are_in_the_releases_namespace(objects: Rendered) -> None:
-    cluster = {"ClusterRole", "ClusterRoleBinding", "PriorityClass", "SchedulingPolicy"}
+    cluster = {
+        "ClusterRole",
+        "ClusterRoleBinding",
+        "PriorityClass",
+        "ValidatingAdmissionPolicy",
+        "ValidatingAdmissionPolicyBinding",
+    }
     for (kind, _), item in objects.items():
         expected = None if kind in cluster else NAMESPACE
         assert item["metadata"].get("namespace") == expected

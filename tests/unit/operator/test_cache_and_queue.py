@@ -4,16 +4,19 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from support.operator_objects import job_manifest
 from support.waiting import eventually
 from synergy_kube import ApiError
 from synergy_operator.cache import Cache, OwnedCache
 from synergy_operator.observed import RefusedSize
 from synergy_operator.refusal_log import RefusalLog
+from synergy_operator.views import JobView, only_progress, read_job
 from synergy_operator.work_queue import TryAgain, WorkQueue
 
 
@@ -194,3 +197,20 @@ async def _stop(task: asyncio.Task[None]) -> None:
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
+
+
+def _job(**changes: Any) -> JobView:
+    manifest = job_manifest()
+    manifest["status"] = {"phase": "Running", "progress": {"run": 1, "steps": 5}, **changes.pop("status", {})}
+    manifest["metadata"] = {**manifest["metadata"], "resourceVersion": "7", **changes}
+    return read_job(manifest)
+
+
+def test_a_report_of_progress_alone_is_told_from_other_changes() -> None:
+    before = _job()
+    reported = _job(resourceVersion="8", status={"progress": {"run": 1, "steps": 6, "stepsPerSecond": 2.0}})
+    assert only_progress(before, reported)
+    assert not only_progress(None, reported)
+    assert not only_progress(before, _job(resourceVersion="8", status={"phase": "Queued"}))
+    assert not only_progress(before, _job(resourceVersion="8", generation=9))
+    assert not only_progress(before, _job(resourceVersion="8", uid="another"))
