@@ -146,7 +146,6 @@ async def test_tenants_and_everything_that_makes_them_are_the_administrator_s_al
     attacker: Attacker, victim: str, tenants: dict[str, str]
 ) -> None:
     tenant = {"apiVersion": "kube-synergy.dev/v1alpha1", "kind": "Tenant", "metadata": {"name": "mine"}, "spec": {}}
-    assert (await attacker.kubectl("get", "tenants")).code == 0, "everybody may see them"
     attempts = [
         await attacker.kubectl("create", "-f", "-", text_in=json.dumps(tenant)),
         await attacker.kubectl("patch", "tenant", tenants["victim"], "--type=merge", "-p", '{"spec": {"weight": 2}}'),
