@@ -302,6 +302,8 @@ class _Simulation:
         changed = bool(answer.preempted or answer.promoted)
         for name in answer.promoted:
             self._active[name].job.promote()
+        for entry in answer.isolated:
+            self._active[entry.job].job.enter_isolated(entry.seconds, entry.steps)
         for name in answer.preempted:
             run = self._active[name]
             self._stop(run)
