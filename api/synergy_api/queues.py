@@ -101,7 +101,7 @@ class Preemption(ApiModel):
             description="Nobody displaces a job whose run has not lasted so many times as long as a preemption of it "
             "costs: the seconds of its last save and of its last start, as measured.",
         ),
-    ] = 0.0
+    ] = 10.0
     max_checkpoint_seconds: Annotated[
         int,
         Field(

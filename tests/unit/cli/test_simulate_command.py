@@ -14,7 +14,7 @@ from synergy_simulator.metrics import Metrics
 from synergy_simulator.report.page import figures
 
 KEYS = (
-    "jobs measured avg_jct_s median_jct_s p95_jct_s p99_jct_s makespan_s avg_queue_s avg_ftf gpu_utilization "
+    "jobs measured avg_jct_s median_jct_s p95_jct_s p99_jct_s makespan_s avg_queue_s avg_ftf p95_ftf worst_ftf gpu_utilization "
     "cpu_utilization memory_utilization preemptions cost slo_violations rounds plan_mean_ms plan_p99_ms wall_s"
 )
 

@@ -60,7 +60,7 @@ def test_the_planner_gets_the_knobs_of_the_queues() -> None:
     assert (config.policy, config.queues.thresholds_gpu_s, config.queues.promote_knob) == ("2d-las", (60.0, 3600.0), 2)
     assert (config.minimum_run_s, config.preemption_payback) == (30.0, 8.0)
     usual = plan_config(policy_in_force(GOOD, PolicyInForce()), "round")
-    assert (usual.queues, usual.minimum_run_s, usual.preemption_payback) == (PriorityQueues(), 0.0, 0.0)
+    assert (usual.queues, usual.minimum_run_s, usual.preemption_payback) == (PriorityQueues(), 0.0, 10.0)
 
 
 def test_thresholds_that_do_not_ascend_are_told_by_their_field() -> None:
