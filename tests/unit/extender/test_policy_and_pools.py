@@ -125,11 +125,11 @@ def test_a_policy_by_cost_needs_the_price_of_every_gpu() -> None:
     assert (found.spec.policy, found.spec.agnostic, found.spec.round_seconds) == ("makespan", True, 40)
     assert not found.spec.placement_sensitive, "as the policy that serves says"
     assert with_prices(asked, found, capacities) == found, "the next pass too"
-    assert with_prices(asked, asked, capacities).spec.policy == "las"
+    assert with_prices(asked, asked, capacities).spec.policy == "2d-las"
     assert with_prices(before, asked, capacities) == before
     pairs = PolicyInForce(asked.spec.model_copy(update={"colocation": "gavel"}))
     stand_ins = [with_prices(pairs, one, capacities).spec for one in (before, pairs)]
-    assert [(one.policy, one.colocation) for one in stand_ins] == [("makespan", "gavel"), ("las", "auto")]
+    assert [(one.policy, one.colocation) for one in stand_ins] == [("makespan", "gavel"), ("2d-las", "auto")]
     seeing = PolicyInForce(asked.spec.model_copy(update={"policy": "makespan"}))
     told = written({"metadata": {"name": "default"}, "spec": {}}, seeing)["status"]["inForce"]
     assert told["placementSensitive"] is True
