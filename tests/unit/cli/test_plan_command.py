@@ -136,12 +136,12 @@ def test_fill_leaves_running_jobs_alone() -> None:
         (
             ["-", "--agnostic"],
             '{"nodes": [], "jobs": []}',
-            "error: --agnostic: las has no such variant; leave it out",
+            "error: --agnostic: 2d-las has no such variant; leave it out",
         ),
         (
             ["-", "--placement-sensitive"],
             '{"nodes": [], "jobs": []}',
-            "error: --placement-sensitive: las has no such variant; leave it out",
+            "error: --placement-sensitive: 2d-las has no such variant; leave it out",
         ),
         (
             ["-", "--policy", "min-cost"],
