@@ -101,7 +101,7 @@ class Preemption(ApiModel):
             description="Nobody displaces a job whose run has not lasted so many times as long as a preemption of it "
             "costs: the seconds of its last save and of its last start, as measured.",
         ),
-    ] = 0.0
+    ] = 10.0
     max_checkpoint_seconds: Annotated[
         int,
         Field(
@@ -126,6 +126,15 @@ class Marks(ApiModel):
     ] = None
     promoted_gpu_seconds: Annotated[float, Field(ge=0, description="Its attained service at that moment.")] = 0.0
     promoted_waiting_seconds: Annotated[float, Field(ge=0, description="For how long it had waited by then.")] = 0.0
+    isolated_seconds: Annotated[
+        float,
+        Field(
+            ge=0,
+            description="Under finish-time-fairness: the time that the first isolatedSteps would have taken on 1/n of "
+            "the cluster, n being the number of jobs as it was.",
+        ),
+    ] = 0.0
+    isolated_steps: Annotated[float, Field(ge=0, description="The steps that isolatedSeconds covers.")] = 0.0
     counted: Annotated[
         bool, Field(description="Its service is in the SchedulingPolicy's `status.history`; only a finished job's is.")
     ] = False

@@ -147,7 +147,7 @@ class SchedulingPolicySpec(ApiModel):
 
     model_config = ConfigDict(json_schema_extra={"x-kubernetes-validations": _SPEC_RULES})
 
-    policy: Annotated[PolicyName, Field(description="Who should run.")] = "las"
+    policy: Annotated[PolicyName, Field(description="Who should run.")] = "2d-las"
     agnostic: Annotated[
         bool,
         Field(description="Plan as if a job were equally fast on all GPU types; for policies that tell them apart."),

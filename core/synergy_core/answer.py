@@ -41,6 +41,16 @@ class Estimate:
     """The job that it was taken for the like of; empty where that is gone and the job runs by its estimate."""
 
 
+@dataclass(frozen=True, slots=True)
+class IsolatedTime:
+    """What a job's progress would have taken on 1/n of the cluster: an entry of its account (`policies.isolation`)."""
+
+    job: str
+    seconds: float
+    steps: float
+    """The steps that this covers, from the first on."""
+
+
 SharesFrom = Literal["", "cut-short", "last", "isolated"]
 """Where the allocation matrix came from that a plan follows: it is the policy's own (or the policy has none); the best
 that was found when time ran out; that of an earlier plan, with their own part for who came since; everybody's own
@@ -54,7 +64,8 @@ class Plan:
     `waiting` is in the order in which the jobs stand in line. `preempted` names running jobs whose run ends: they are
     in `waiting`, or in `allocations` with another place (a move is an end and a new start). `resized` names jobs that
     stay where they are with other CPU or memory. `promoted` names jobs whose `promoted_gpu_s` and `promoted_waiting_s`
-    are to be set to what they have now. `late` names jobs that will miss their deadlines.
+    are to be set to what they have now. `late` names jobs that will miss their deadlines. `isolated` has jobs whose
+    `isolated_s` and `isolated_steps` are to be set to these values.
     """
 
     allocations: tuple[Allocation, ...]
@@ -67,3 +78,4 @@ class Plan:
     late: tuple[Late, ...] = ()
     estimates: tuple[Estimate, ...] = ()
     shares_from: SharesFrom = ""
+    isolated: tuple[IsolatedTime, ...] = ()

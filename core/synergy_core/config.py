@@ -51,7 +51,7 @@ class PriorityQueues:
 class PlanConfig:
     """How to plan. `round` decides everything anew; `fill` only gives free capacity to waiting jobs."""
 
-    policy: str = "las"
+    policy: str = "2d-las"
     mechanism: str = "tune"
     mode: Mode = "round"
     profile_gpu_percent: int = 25
@@ -66,7 +66,7 @@ class PlanConfig:
     """Measured bandwidth of a node's link: jobs whose `model_bytes` are known go by what all-reduce takes over it."""
     minimum_run_s: float = 0.0
     """Nobody displaces a job whose run is younger than this."""
-    preemption_payback: float = 0.0
+    preemption_payback: float = 10.0
     """Nor one whose run has not lasted so many times as long as a preemption of it costs (`settling`); 0: any."""
     colocation: ColocationMode = "none"
     """Who shares a GPU (`colocation.pairing`; of `gavel`, `colocation.combinations`)."""

@@ -275,6 +275,11 @@ class Job:
     """Its `waiting_s` at that moment."""
     run_started_s: Moment | None = None
     """When its present run began, on the clock of `arrival_s`; null while it waits, or where that is not known."""
+    isolated_s: Seconds = 0.0
+    """Time that its first `isolated_steps` steps would have taken on 1/n of the cluster, n as it was (the last
+    `Plan.isolated` of this job); later steps are valued at the present n."""
+    isolated_steps: Annotated[float, Field(ge=0)] = 0.0
+    """The steps that `isolated_s` covers."""
     preemption_cost_s: Seconds = 0.0
     """Seconds in which it would hold GPUs without a step if it were preempted: to checkpoint, and to restore later."""
     received_s: Mapping[str, Seconds] = field(default_factory=dict)

@@ -100,6 +100,7 @@ def plan(snapshot: Snapshot, config: PlanConfig, memory: Memory | None = None) -
         late=late_jobs(everyone, snapshot.now, roster.best_speed, ranking.colliding),
         estimates=memory.speeds.estimates,
         shares_from=ranking.shares_from,
+        isolated=ranking.isolated,
     )
 
 

@@ -59,7 +59,8 @@ class _Simulation:
             and not several_types
             and options.colocation == "none"
         )
-        settles_late = options.minimum_run_s > 0 or options.preemption_payback > 0
+        pauses = options.preemption_overhead_s > 0 or options.storage_bytes_per_s is not None
+        settles_late = options.minimum_run_s > 0 or (options.preemption_payback > 0 and pauses)
         pairs = options.colocation == "gavel" or (
             options.colocation == "auto" and options.policy in WITH_PAIRS - {"fifo"}
         )
@@ -302,6 +303,8 @@ class _Simulation:
         changed = bool(answer.preempted or answer.promoted)
         for name in answer.promoted:
             self._active[name].job.promote()
+        for entry in answer.isolated:
+            self._active[entry.job].job.enter_isolated(entry.seconds, entry.steps)
         for name in answer.preempted:
             run = self._active[name]
             self._stop(run)

@@ -29,6 +29,8 @@ class Metrics:
     """Time in which a job held no GPU."""
     avg_ftf: float
     """JCT over what it would be with an n-th of the cluster for each of the n jobs that were there meanwhile."""
+    p95_ftf: float
+    worst_ftf: float
     gpu_utilization: float
     cpu_utilization: float
     memory_utilization: float
@@ -94,6 +96,7 @@ def metrics_of(outcome: Outcome) -> Metrics:
     jcts = np.array([row.jct_s for row in rows])
     finished = [run.finish_s for run in outcome.runs if run.finish_s is not None]
     gpus, cpus, memory = outcome.usage.utilization(outcome.first_s)
+    fairness = [fairness_of(run, outcome) for run in runs]
     plan_ms = np.array(outcome.plan_s or [0.0]) * 1000.0
     return Metrics(
         jobs=len(outcome.runs),
@@ -104,7 +107,9 @@ def metrics_of(outcome: Outcome) -> Metrics:
         p99_jct_s=float(np.percentile(jcts, 99)),
         makespan_s=max(finished) - outcome.first_s,
         avg_queue_s=_mean([row.queue_s for row in rows]),
-        avg_ftf=_mean([fairness_of(run, outcome) for run in runs]),
+        avg_ftf=_mean(fairness),
+        p95_ftf=float(np.percentile(fairness, 95)),
+        worst_ftf=max(fairness),
         gpu_utilization=gpus,
         cpu_utilization=cpus,
         memory_utilization=memory,

@@ -39,6 +39,11 @@ class LiveJob(Job):
         others = [one for one in self.shared if (one.gpu_type, one.partners) != (shared.gpu_type, shared.partners)]
         object.__setattr__(self, "shared", (*others, shared))
 
+    def enter_isolated(self, seconds: float, steps: float) -> None:
+        """Note what its steps would have taken on 1/n of the cluster."""
+        object.__setattr__(self, "isolated_s", seconds)
+        object.__setattr__(self, "isolated_steps", steps)
+
     def measure(self, gpu_type: str, steps_per_s: float) -> None:
         """Note how fast it is on a type that it has no matrix for."""
         object.__setattr__(self, "measured", {**self.measured, gpu_type: steps_per_s})

@@ -2,10 +2,15 @@
 
 from collections.abc import Iterable, Sequence
 
+import click
+
 from synergy_cli.errors import BadInputError
 from synergy_core.model import Tenant
 from synergy_core.policies.time_shares import BY_COST
+from synergy_simulator.options import Options
 from synergy_simulator.workload import Workload
+
+_NEVER_PREEMPT = frozenset({"best-effort", "fifo", "yarn-cs"})
 
 _MOST_NAMES = 10
 
@@ -52,6 +57,18 @@ def check_bandwidths(
         raise BadInputError("--link-bandwidth: no job of the trace has model_bytes; add that column")
     if profiles is None:
         raise BadInputError("--link-bandwidth: needs --profiles, which tell how many steps a second send their bytes")
+
+
+def warn_of_free_preemption(policies: Iterable[str], options: Options) -> None:
+    """Say on stderr that the simulation assumes preemption to cost nothing, where a policy could preempt."""
+    if options.preemption_overhead_s > 0 or options.storage_bytes_per_s is not None:
+        return
+    if not _NEVER_PREEMPT.issuperset(policies):
+        click.echo(
+            "warning: this simulation assumes that a preemption costs nothing; give --preemption-overhead the measured "
+            "seconds of a save and a start, or --storage-bandwidth",
+            err=True,
+        )
 
 
 def check_placements(workload: Workload, *, placement_sensitive: bool, link_bandwidth: float | None) -> None:

@@ -13,6 +13,7 @@ from synergy_cli.numbers import Seconds, Within
 from synergy_cli.queue_options import queue_options, queues_of
 from synergy_cli.sharing_options import mode_of, predictors_of
 from synergy_cli.simulation.checks import check_window
+from synergy_core.config import PlanConfig
 from synergy_core.mechanisms import MECHANISMS
 from synergy_core.model import Tenant
 from synergy_core.policies import POLICIES
@@ -88,6 +89,7 @@ def _tenant(text: str) -> Tenant:
 
 _WITHIN: dict[str, Literal["fairness", "fifo"]] = {"fairness": "fairness", "fifo": "fifo"}
 _MOST_WEIGHT = 1e6
+_PLANNER = PlanConfig()
 
 
 def input_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -162,13 +164,15 @@ def run_options(command: Callable[..., Any]) -> Callable[..., Any]:
             ),
             click.option(
                 "--minimum-run",
-                default=0.0,
+                default=_PLANNER.minimum_run_s,
+                show_default=True,
                 type=seconds,
                 help="Nobody displaces a job whose run is younger than this.",
             ),
             click.option(
                 "--preemption-payback",
-                default=0.0,
+                default=_PLANNER.preemption_payback,
+                show_default=True,
                 type=Within(min=0),
                 metavar="X",
                 help="Nor one whose run has not lasted X times as long as its preemption costs.",

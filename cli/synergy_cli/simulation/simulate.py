@@ -8,10 +8,18 @@ import click
 
 from synergy_cli.errors import BadInputError
 from synergy_cli.sharing_options import sharing_options
-from synergy_cli.simulation.checks import check_bandwidths, check_costs, check_placements, check_sharing, check_tenants
+from synergy_cli.simulation.checks import (
+    check_bandwidths,
+    check_costs,
+    check_placements,
+    check_sharing,
+    check_tenants,
+    warn_of_free_preemption,
+)
 from synergy_cli.simulation.options import input_options, options_of, run_options, workload_of
 from synergy_cli.simulation.output import check_writable, per_job_csv, progress_bar, write_whole
 from synergy_cli.text_table import text_table
+from synergy_core.config import PlanConfig
 from synergy_core.mechanisms import MECHANISMS
 from synergy_core.policies import POLICIES
 from synergy_simulator.engine import simulate
@@ -23,8 +31,10 @@ from synergy_simulator.report.summary import summarize
 
 @click.command("simulate")
 @input_options
-@click.option("--policy", default="fifo", show_default=True, help=f"One of {', '.join(sorted(POLICIES))}.")
-@click.option("--mechanism", default="tune", show_default=True, help=f"One of {', '.join(sorted(MECHANISMS))}.")
+@click.option("--policy", default=PlanConfig().policy, show_default=True, help=f"One of {', '.join(sorted(POLICIES))}.")
+@click.option(
+    "--mechanism", default=PlanConfig().mechanism, show_default=True, help=f"One of {', '.join(sorted(MECHANISMS))}."
+)
 @run_options
 @sharing_options
 @click.option("--per-job", metavar="OUT.csv", help="Write a line per job.")
@@ -74,6 +84,7 @@ def simulate_command(
         link_bandwidth=how["link_bandwidth"],
     )
     check_placements(workload, placement_sensitive=how["placement_sensitive"], link_bandwidth=how["link_bandwidth"])
+    warn_of_free_preemption([policy], options)
     with progress_bar(f"{policy} on {mechanism}", len(workload.tasks)) as bar:
         outcome = simulate(workload, options, bar)
     metrics = metrics_of(outcome)

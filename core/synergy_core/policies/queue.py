@@ -6,7 +6,7 @@ from operator import attrgetter
 from typing import Any, Protocol
 
 from synergy_core.allocation.problem import Floats, Ints
-from synergy_core.answer import SharesFrom
+from synergy_core.answer import IsolatedTime, SharesFrom
 from synergy_core.config import PriorityQueues
 from synergy_core.model import Job, Placement, Tenant
 from synergy_core.policies.solutions import Solutions
@@ -91,6 +91,8 @@ class Ranking:
     """Jobs that are to have one GPU in this round: its type, and their names."""
     shares_from: SharesFrom = ""
     """Where the allocation came from, for policies that have one."""
+    isolated: tuple[IsolatedTime, ...] = ()
+    """What progress would have taken in isolation, for the policy that measures jobs by it."""
 
 
 def ranked(queue: Queue, key: Callable[[Job], Any]) -> Ranking:

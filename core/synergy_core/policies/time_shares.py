@@ -52,7 +52,7 @@ Where the paper leaves room:
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import floor
 from operator import attrgetter
 from zlib import crc32
@@ -66,6 +66,8 @@ from synergy_core.allocation.programme import SolverError
 from synergy_core.answer import SharesFrom
 from synergy_core.model import Job, Placement
 from synergy_core.policies.entries import Entries, Ways, entries_of
+from synergy_core.policies.isolation import entries as entries_of_isolation
+from synergy_core.policies.isolation import isolated_elapsed, progress
 from synergy_core.policies.queue import Queue, Ranking
 from synergy_core.policies.shares_deadlines import Deadlines, with_deadlines
 from synergy_core.policies.shares_problem import Speeds, check_prices, problem_of
@@ -104,6 +106,9 @@ BY_COST = frozenset({"min-cost", "min-cost-slo"})
 _FOLLOWS = frozenset({"makespan"})
 """Those whose X follows what jobs have had: the less a job has got done, the more time it is given."""
 
+_KEEPS_ACCOUNT = frozenset({"finish-time-fairness"})
+"""Those that measure a job by what its progress would have taken in isolation (`isolation`)."""
+
 _GOLDEN = 0.5 * (5.0**0.5 - 1.0)
 
 
@@ -124,7 +129,10 @@ def _rank(policy: str, queue: Queue) -> Ranking:
         check_prices(queue, policy)
     if not able:
         return Ranking(tuple([job.name for job in by_arrival]), leaves_idle=policy in BY_COST)
-    found = _found(policy, queue, able, problem_of(queue, able, speeds, free))
+    problem = problem_of(queue, able, speeds, free)
+    done = progress(able, [speeds[job.name] for job in able])
+    problem = replace(problem, isolated_elapsed=isolated_elapsed(able, done, problem))
+    found = _found(policy, queue, able, problem)
     entries, order = found.entries, found.order
     given, together = _algorithm_1(found, able, free, queue, fills=queue.aware and policy not in BY_COST)
     lies = _lies(found, able, given)
@@ -143,6 +151,7 @@ def _rank(policy: str, queue: Queue) -> Ranking:
         colliding=found.colliding,
         together=together,
         shares_from=found.shares_from,
+        isolated=entries_of_isolation(able, done, problem.isolated_elapsed) if policy in _KEEPS_ACCOUNT else (),
     )
 
 

@@ -215,12 +215,15 @@ def _follow(
     usable = {capacity.name for capacity in state.capacities if capacity.schedulable}
     moving = movers(chosen, state) if result.mode == "round" else frozenset()
     promoted = frozenset(result.plan.promoted)
+    isolated = {entry.job: entry for entry in result.plan.isolated} if result.mode == "round" else {}
     for key, draft in drafts.items():
         if result.stances.get(key) != stance(draft.job, moment.now):
             continue
         place = chosen.get(str(key))
         if str(key) in promoted:
             draft.marks = marks.promoted(draft.job, moment.now)
+        if str(key) in isolated:
+            draft.marks = marks.isolated(draft.marks, isolated[str(key)])
         match standing(draft.job, moment.now):
             case Standing.HOLDING:
                 stays = place is not None and key not in moving

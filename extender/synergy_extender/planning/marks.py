@@ -1,4 +1,5 @@
-"""What the policies with queues go by from plan to plan, kept in the job's status (Tiresias, section 3.2.3).
+"""What policies go by from plan to plan, kept in the job's status: the clocks of the discretised queues (Tiresias,
+section 3.2.3), and what the job's progress would have taken in isolation (Gavel, section 4.2).
 
 All of it is absolute - a moment, and what the job had in all at that moment - and is written with the place that the
 same plan gives. So a plan whose write was lost leaves nothing behind and the next one decides the same, and what is
@@ -7,6 +8,7 @@ written a second time changes nothing.
 
 from synergy_api.queues import Marks
 from synergy_api.timestamps import format_time, parse_time
+from synergy_core.answer import IsolatedTime
 from synergy_extender.cluster.views import JobView
 from synergy_extender.planning.standing import attained_gpu_seconds, waiting_seconds
 
@@ -33,6 +35,12 @@ def started(before: Marks | None, job: JobView, now: float) -> Marks:
 def counted(job: JobView) -> Marks:
     """The marks of a finished job whose service is in the history."""
     return marks_of(job).model_copy(update={"counted": True})
+
+
+def isolated(before: Marks | None, entry: IsolatedTime) -> Marks:
+    """The marks of a job whose progress would have taken this long in isolation."""
+    account = {"isolated_seconds": round(entry.seconds, 3), "isolated_steps": entry.steps}
+    return (before or _NONE).model_copy(update=account)
 
 
 def promoted(job: JobView, now: float) -> Marks:

@@ -69,6 +69,8 @@ def training(
         started_s=started_s(job),
         promoted_gpu_s=marks.promoted_gpu_seconds,
         promoted_waiting_s=marks.promoted_waiting_seconds,
+        isolated_s=marks.isolated_seconds,
+        isolated_steps=marks.isolated_steps,
         preemption_cost_s=_preemption_cost(progress),
         skew=core.UNKNOWN_SKEW if tensors is None else tensors[0] / tensors[1],
         spread_speed=min(far.values(), default=None),

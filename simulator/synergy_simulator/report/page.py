@@ -68,6 +68,7 @@ def figures(runs: Sequence[Metrics]) -> list[tuple[str, list[str]]]:
         (f"makespan, {unit}", [f"{m.makespan_s / seconds:.2f}" for m in runs]),
         (f"average time waiting, {unit}", [f"{m.avg_queue_s / seconds:.2f}" for m in runs]),
         ("average finish-time fairness", [f"{m.avg_ftf:.2f}" for m in runs]),
+        ("worst finish-time fairness", [f"{m.worst_ftf:.2f}" for m in runs]),
         (
             "GPUs, CPUs, memory in use",
             [f"{m.gpu_utilization:.0%} / {m.cpu_utilization:.0%} / {m.memory_utilization:.0%}" for m in runs],

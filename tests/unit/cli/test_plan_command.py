@@ -32,7 +32,7 @@ def test_json_is_one_object_on_stdout_and_nothing_else(repository: Path) -> None
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert done.stderr == ""
     answer = json.loads(done.stdout)
-    assert answer["policy"] == "las"
+    assert answer["policy"] == "2d-las"
     assert answer["mechanism"] == "tune"
     assert 0 < answer["seconds"] < 5
     assert len(answer["allocations"]) == 4
@@ -136,12 +136,12 @@ def test_fill_leaves_running_jobs_alone() -> None:
         (
             ["-", "--agnostic"],
             '{"nodes": [], "jobs": []}',
-            "error: --agnostic: las has no such variant; leave it out",
+            "error: --agnostic: 2d-las has no such variant; leave it out",
         ),
         (
             ["-", "--placement-sensitive"],
             '{"nodes": [], "jobs": []}',
-            "error: --placement-sensitive: las has no such variant; leave it out",
+            "error: --placement-sensitive: 2d-las has no such variant; leave it out",
         ),
         (
             ["-", "--policy", "min-cost"],

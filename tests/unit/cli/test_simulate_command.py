@@ -14,8 +14,9 @@ from synergy_simulator.metrics import Metrics
 from synergy_simulator.report.page import figures
 
 KEYS = (
-    "jobs measured avg_jct_s median_jct_s p95_jct_s p99_jct_s makespan_s avg_queue_s avg_ftf gpu_utilization "
-    "cpu_utilization memory_utilization preemptions cost slo_violations rounds plan_mean_ms plan_p99_ms wall_s"
+    "jobs measured avg_jct_s median_jct_s p95_jct_s p99_jct_s makespan_s avg_queue_s avg_ftf p95_ftf worst_ftf "
+    "gpu_utilization cpu_utilization memory_utilization preemptions cost slo_violations rounds "
+    "plan_mean_ms plan_p99_ms wall_s"
 )
 
 
@@ -43,10 +44,18 @@ def test_json_has_the_fields_of_the_contract_and_nothing_else(inputs: Path) -> N
     assert 0 < report["gpu_utilization"] <= 1
 
 
+def test_a_simulation_says_that_it_takes_preemption_as_free(inputs: Path) -> None:
+    free = _run(inputs, "--policy", "las", "--json")
+    assert "assumes that a preemption costs nothing" in free.stderr
+    assert len(json.loads(free.stdout)), "stdout stays one object"
+    for told in (("--policy", "las", "--preemption-overhead", "90"), ("--policy", "fifo")):
+        assert "assumes" not in _run(inputs, *told).stderr
+
+
 def test_the_table_is_for_reading(inputs: Path) -> None:
     result = _run(inputs)
     assert "average JCT, min" in result.stdout
-    assert "fifo on tune" in result.stdout
+    assert "2d-las on tune" in result.stdout
 
 
 @pytest.mark.parametrize(
@@ -98,7 +107,7 @@ def test_options_change_what_they_say(inputs: Path) -> None:
         (("--measure", "4:4"), "Invalid value for '--measure': must be two counts A:B with A below B, is '4:4'"),
         (("--jobs", "0:7"), "--jobs: 0:7 goes past the 6 jobs of the trace"),
         (("--until-measured-done",), "--until-measured-done: needs --measure A:B"),
-        (("--sharing",), "--sharing: no job of the trace has a usage of the GPU; give --usage"),
+        (("--sharing", "--policy", "fifo"), "--sharing: no job of the trace has a usage of the GPU; give --usage"),
         (("--sharing", "--policy", "srtf"), "--sharing: srtf has no such variant"),
         (("--policy", "las", "--agnostic"), "--agnostic: las has no such variant"),
         (("--policy", "las", "--placement-sensitive"), "--placement-sensitive: las has no such variant"),
@@ -109,7 +118,7 @@ def test_options_change_what_they_say(inputs: Path) -> None:
         (("--unconsolidated",), "--unconsolidated: --profiles has no speeds of types that end in _unconsolidated"),
         (("--measured-types", "2", "--colocation", "auto"), "--measured-types: jobs that share a GPU need all"),
         (("--measured-types", "0"), "Invalid value for '--measured-types': 0 is not in the range x>=1"),
-        (("--tenant", "a=1"), "--tenant: fifo knows no tenants; leave it out or use --policy hierarchical"),
+        (("--tenant", "a=1"), "--tenant: 2d-las knows no tenants; leave it out or use --policy hierarchical"),
         (("--tenant", "a"), "Invalid value for '--tenant': must be NAME=WEIGHT"),
         (("--tenant", "a=-1"), "Invalid value for '--tenant': must be NAME=WEIGHT"),
         (("--tenant", "a=1:las"), "Invalid value for '--tenant': must be NAME=WEIGHT"),
@@ -224,7 +233,7 @@ def test_bad_options_of_compare_are_one_line(inputs: Path, arguments: tuple[str,
 def test_a_report_of_one_run(inputs: Path) -> None:
     out = inputs / "report.html"
     assert _run(inputs, "--report", str(out), "--json").exit_code == 0
-    assert "fifo on tune" in out.read_text()
+    assert "2d-las on tune" in out.read_text()
 
 
 def test_a_generated_trace_is_simulated_with_the_built_in_profiles(inputs: Path) -> None:
@@ -257,7 +266,7 @@ def test_the_jobs_of_tiresias_testbed_are_drawn_with_what_preempting_and_spreadi
         assert result.exit_code == 0, result.output
         return float(json.loads(result.stdout)["avg_jct_s"])
 
-    short = ("--queue-thresholds", "300")
+    short = ("--queue-thresholds", "300", "--preemption-payback", "0")
     slow_storage = average(*short, "--storage-bandwidth", "1e6")
     assert slow_storage > average(*short), "checkpoints of 27 to 548 MB take minutes at 1 MB/s"
     assert average("--pack-limit", "1") > average("--pack-limit", "0.4"), "who is slow when spread is spread"

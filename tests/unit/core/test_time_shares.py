@@ -165,15 +165,48 @@ def test_by_cost_a_faster_gpu_that_is_not_worth_its_price_stays_idle() -> None:
     assert [allocation.gpu_type for allocation in result.allocations] == ["K80"]
 
 
-def test_finish_time_fairness_goes_by_the_time_that_has_passed_whatever_was_done_in_it() -> None:
-    """With 1/n of the cluster from now on everybody's rho is 1: what a job had under other numbers of jobs is past."""
-    jobs = (_typed("far", V100=1.0, steps_total=2000, steps_done=1000), _typed("new", V100=1.0, steps_total=1000))
+def _ran_under_finish_time_fairness(jobs: tuple[Job, ...], first: int) -> list[str]:
     settings = PlanConfig(policy="finish-time-fairness", mechanism="proportional")
-    ran = [
-        plan(Snapshot(nodes=(node("v", 1, gpu_type="V100"),), jobs=jobs, now=number * ROUND_S), settings)
-        for number in range(1, 31)
-    ]
-    assert [one.allocations[0].job for one in ran].count("far") == pytest.approx(15, abs=2)
+    ran = []
+    for number in range(first, first + 30):
+        snapshot = Snapshot(nodes=(node("v", 1, gpu_type="V100"),), jobs=jobs, now=number * ROUND_S, round_s=ROUND_S)
+        ran.append(plan(snapshot, settings).allocations[0].job)
+    return ran
+
+
+def test_finish_time_fairness_makes_a_starved_job_good() -> None:
+    """All three have waited as long; one of them has had its third, one twice that, and one nothing."""
+    jobs = tuple(
+        _typed(name, V100=1.0, steps_total=10**5, steps_done=done)
+        for name, done in (("starved", 0), ("even", 12000), ("spoilt", 24000))
+    )
+    ran = _ran_under_finish_time_fairness(jobs, 100)
+    assert ran.count("starved") > ran.count("even") > ran.count("spoilt")
+
+
+def test_a_job_that_got_what_isolation_gives_has_the_share_of_max_min_fairness() -> None:
+    """Two jobs of very different age, each with the progress that 1/2 of the GPU is worth: both have half."""
+    old = _typed("old", V100=1.0, steps_total=10**6, isolated_s=36000.0, isolated_steps=9000.0, steps_done=9000)
+    ran = _ran_under_finish_time_fairness((old, _typed("new", V100=1.0, steps_total=10**6, arrival_s=36000.0)), 100)
+    assert ran.count("old") == pytest.approx(15, abs=2)
+
+
+def test_the_account_values_steps_at_the_number_of_jobs_of_the_plan_that_enters_them() -> None:
+    """100 steps cost 400 s among four; the next 50, alone on the GPU, 50 s."""
+    four = tuple(_typed(f"j{i}", V100=1.0, steps_done=100 if i == 0 else 0) for i in range(4))
+    settings = PlanConfig(policy="finish-time-fairness", mechanism="proportional")
+    nodes = (node("v", 1, gpu_type="V100"),)
+    (entry,) = plan(Snapshot(nodes=nodes, jobs=four, now=400.0), settings).isolated
+    assert (entry.job, entry.steps) == ("j0", 100.0)
+    assert entry.seconds == pytest.approx(400.0)
+    left = replace(four[0], isolated_s=entry.seconds, isolated_steps=entry.steps)
+    assert plan(Snapshot(nodes=nodes, jobs=(left,), now=500.0), settings).isolated == ()
+    further = replace(left, steps_done=150)
+    (entry,) = plan(Snapshot(nodes=nodes, jobs=(further,), now=500.0), settings).isolated
+    assert entry.steps == 150.0
+    assert entry.seconds == pytest.approx(450.0)
+    lost = replace(left, steps_done=40)  # back to an older checkpoint: what was entered stands
+    assert plan(Snapshot(nodes=nodes, jobs=(lost,), now=500.0), settings).isolated == ()
 
 
 def test_gpus_that_x_leaves_over_go_to_whoever_can_use_them() -> None:

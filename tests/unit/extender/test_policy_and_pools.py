@@ -60,7 +60,7 @@ def test_the_planner_gets_the_knobs_of_the_queues() -> None:
     assert (config.policy, config.queues.thresholds_gpu_s, config.queues.promote_knob) == ("2d-las", (60.0, 3600.0), 2)
     assert (config.minimum_run_s, config.preemption_payback) == (30.0, 8.0)
     usual = plan_config(policy_in_force(GOOD, PolicyInForce()), "round")
-    assert (usual.queues, usual.minimum_run_s, usual.preemption_payback) == (PriorityQueues(), 0.0, 0.0)
+    assert (usual.queues, usual.minimum_run_s, usual.preemption_payback) == (PriorityQueues(), 0.0, 10.0)
 
 
 def test_thresholds_that_do_not_ascend_are_told_by_their_field() -> None:
@@ -125,11 +125,11 @@ def test_a_policy_by_cost_needs_the_price_of_every_gpu() -> None:
     assert (found.spec.policy, found.spec.agnostic, found.spec.round_seconds) == ("makespan", True, 40)
     assert not found.spec.placement_sensitive, "as the policy that serves says"
     assert with_prices(asked, found, capacities) == found, "the next pass too"
-    assert with_prices(asked, asked, capacities).spec.policy == "las"
+    assert with_prices(asked, asked, capacities).spec.policy == "2d-las"
     assert with_prices(before, asked, capacities) == before
     pairs = PolicyInForce(asked.spec.model_copy(update={"colocation": "gavel"}))
     stand_ins = [with_prices(pairs, one, capacities).spec for one in (before, pairs)]
-    assert [(one.policy, one.colocation) for one in stand_ins] == [("makespan", "gavel"), ("las", "auto")]
+    assert [(one.policy, one.colocation) for one in stand_ins] == [("makespan", "gavel"), ("2d-las", "auto")]
     seeing = PolicyInForce(asked.spec.model_copy(update={"policy": "makespan"}))
     told = written({"metadata": {"name": "default"}, "spec": {}}, seeing)["status"]["inForce"]
     assert told["placementSensitive"] is True
