@@ -38,7 +38,7 @@ class Queues(ApiModel):
             "An empty list: no queues, priorities change all the time.",
             json_schema_extra={"x-kubernetes-validations": _ASCENDING},
         ),
-    ] = [3600.0]
+    ] = [3600.0, 36000.0]
     learn_thresholds: Annotated[
         bool,
         Field(

@@ -24,7 +24,7 @@ class PriorityQueues:
 
     __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 
-    thresholds_gpu_s: tuple[Annotated[float, Field(gt=0)], ...] = (3600.0,)
+    thresholds_gpu_s: tuple[Annotated[float, Field(gt=0)], ...] = (3600.0, 36000.0)
     """Attained service, GPU-seconds, at which a job falls to the next queue, ascending: K - 1 of them for K queues.
     None: priorities are not discretised."""
     promote_knob: Annotated[float, Field(gt=0)] | None = None

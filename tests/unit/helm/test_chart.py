@@ -280,7 +280,7 @@ def test_the_default_policy_is_no_object_of_the_chart_but_a_setting_of_its_job(o
     assert not [kind for kind, _ in objects if kind == "SchedulingPolicy"]
     environment = _definitions_environment(objects)
     spec = json.loads(environment["SYNERGY_DEFAULT_POLICY"])
-    assert TypeAdapter(SchedulingPolicySpec).validate_python(spec).policy == "las"
+    assert TypeAdapter(SchedulingPolicySpec).validate_python(spec).policy == "2d-las"
     assert spec == yaml.safe_load((chart / "values.yaml").read_text())["schedulingPolicy"]["spec"]
     assert definitions.read_settings(environment) == definitions.Settings(
         upgrade=True, allow_downgrade=False, policy=spec
