@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from synergy_api.names import LABEL_JOB, MANAGER_OPERATOR
 from synergy_api.quantity import format_bytes, format_cpu
+from synergy_api.reasons import Reason, say
 from synergy_api.timestamps import format_time
 from synergy_kube import ApiError, Conflict, KubeClient, NotFound
 from synergy_kube.events import Subject, post_event
@@ -54,6 +55,8 @@ from synergy_operator.work_queue import TryAgain
 
 _LOG = logging.getLogger(__name__)
 _GANG_KEY_BYTES: Final = 32
+_TOO_LARGE: Final = "request is too large"
+"""What etcd says of an object that is full, in an answer with code 500."""
 
 
 class Executor:
@@ -84,6 +87,7 @@ class Executor:
         self._refused = RefusedStarts(refusals, steady)
         self._witness = witness
         self._clock = clock
+        self._told_refused: dict[tuple[str, str], str] = {}
         self._how: Mapping[type[Action], Callable[[JobView, Any], Awaitable[None]]] = {
             ApplyStatus: self._apply_status,
             PostEvent: self._post_event,
@@ -156,6 +160,10 @@ class Executor:
         except NotFound as error:
             self._jobs.drop(job.key, job.uid)
             raise TryAgain("the job is gone") from error
+        except ApiError as error:
+            await self._tell_refused_status(job, error)
+            raise
+        self._told_refused.pop(job.key, None)
         self._jobs.keep(read_job(answer))
         allocation, service = open_allocation(job.status), action.status.service
         if allocation is not None and service is not None and service.ended_run >= allocation.run:
@@ -163,6 +171,14 @@ class Executor:
                 service.last.outcome if service.last is not None and service.last.run == allocation.run else "None"
             )
             self._run_ended(allocation.purpose, outcome)
+
+    async def _tell_refused_status(self, job: JobView, error: ApiError) -> None:
+        """What cannot stand in the job's conditions goes into an event, once until a write gets through."""
+        for_good = error.code in REFUSED or _TOO_LARGE in error.message
+        if for_good and self._told_refused.get(job.key) != job.uid:
+            self._told_refused[job.key] = job.uid
+            told = say(Reason.STATUS_REFUSED, problem=str(error))
+            await self._post_event(job, PostEvent("Warning", told.reason, told.message))
 
     async def _ensure_service(self, job: JobView, action: EnsureService) -> None:
         name, manifest = action.manifest["metadata"]["name"], action.manifest

@@ -143,7 +143,7 @@ FULL_POLICY: Manifest = {
         "roundSeconds": 20,
         "queues": {"thresholdsGPUSeconds": [3600, 36000.5], "learnThresholds": True, "promoteKnob": 4},
         "placement": {"packLimitPercent": 30, "learnPackLimit": True, "linkBytesPerSecond": 1.25e9},
-        "preemption": {"minimumRunSeconds": 60, "payback": 2.5},
+        "preemption": {"minimumRunSeconds": 60, "payback": 2.5, "maxCheckpointSeconds": 900},
         "profiling": {
             "maxGpuPercent": 100,
             "maxCpuMultiple": 2,
@@ -195,3 +195,20 @@ def changed(manifest: Manifest, path: str, value: Any) -> Manifest:
     else:
         node[last] = value
     return result
+
+
+SMALL_TENANT: Manifest = {"metadata": {"name": "small"}, "spec": {}}
+
+FULL_TENANT: Manifest = {
+    "metadata": {"name": "full"},
+    "spec": {
+        "namespaces": ["red", "green"],
+        "namespaceSelector": {
+            "matchLabels": {"team": "vision"},
+            "matchExpressions": [{"key": "stage", "operator": "In", "values": ["dev", "prod"]}],
+        },
+        "default": True,
+        "weight": 2.5,
+        "caps": {"maxWeight": 10.5, "maxNeverPreemptedGPUs": 16, "deadlines": "Allowed"},
+    },
+}

@@ -15,6 +15,7 @@ from synergy_kube.resources import (
     CUSTOM_RESOURCE_DEFINITIONS,
     GPU_POOLS,
     SCHEDULING_POLICIES,
+    TENANTS,
     THROUGHPUT_PROFILES,
     TRAINING_JOBS,
     Resource,
@@ -22,18 +23,20 @@ from synergy_kube.resources import (
 
 pytestmark = [pytest.mark.integration, pytest.mark.usefixtures("custom_resources")]
 
-BY_KIND = {item.kind: item for item in (GPU_POOLS, SCHEDULING_POLICIES, THROUGHPUT_PROFILES, TRAINING_JOBS)}
+BY_KIND = {item.kind: item for item in (GPU_POOLS, SCHEDULING_POLICIES, TENANTS, THROUGHPUT_PROFILES, TRAINING_JOBS)}
 FULL = {
     "TrainingJob": samples.FULL_JOB,
     "GPUPool": samples.FULL_POOL,
     "SchedulingPolicy": samples.FULL_POLICY,
     "ThroughputProfile": samples.FULL_PROFILE,
+    "Tenant": samples.FULL_TENANT,
 }
 SMALL = {
     "TrainingJob": samples.SMALL_JOB,
     "GPUPool": samples.SMALL_POOL,
     "SchedulingPolicy": samples.SMALL_POLICY,
     "ThroughputProfile": samples.SMALL_PROFILE,
+    "Tenant": samples.SMALL_TENANT,
 }
 
 

@@ -11,9 +11,9 @@ from synergy_api.reasons import Reason, say
 from synergy_api.training_job import RunOutcome
 from synergy_kube import ApiError, Conflict, NotFound
 from synergy_kube.resources import SERVICES, Resource
-from synergy_operator.actions import Action, CreatePod, EnsureService, UngatePod
+from synergy_operator.actions import Action, ApplyStatus, CreatePod, EnsureService, UngatePod
 from synergy_operator.cache import Cache, OwnedCache
-from synergy_operator.event_desk import EventDesk
+from synergy_operator.event_desk import EventDesk, Post
 from synergy_operator.executor import Executor
 from synergy_operator.reconcile import reconcile
 from synergy_operator.refusal_log import HELD_UP_SECONDS, RefusalLog
@@ -61,7 +61,7 @@ class Server:
 class Edge:
     """An executor in front of a server, with a clock that only the test moves."""
 
-    def __init__(self, server: Server) -> None:
+    def __init__(self, server: Server, desk: EventDesk | None = None) -> None:
         self.refusals, self.now = RefusalLog(), 0.0
         caches: dict[str, Any] = {"jobs": Cache(), "pods": OwnedCache(), "batch_jobs": OwnedCache()}
         self._executor = Executor(
@@ -69,7 +69,7 @@ class Edge:
             **caches,
             refusals=self.refusals,
             witness=Witness(),
-            events=EventDesk(asyncio.Event()),
+            events=desk or EventDesk(asyncio.Event()),
             clock=lambda: 0.0,
             steady=lambda: self.now,
         )
@@ -260,3 +260,35 @@ def test_a_run_that_was_displaced_before_it_started_does_not_wait() -> None:
     service = world.status.service
     assert service is not None
     assert (service.ended_run, service.refusals, service.retry_at) == (1, 0, None)
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (ApiError(500, "", "etcdserver: request is too large"), 1),
+        (ApiError(422, "Invalid", "status.phase: Unsupported value"), 1),
+        (ApiError(500, "", "etcdserver: leader changed"), 0),
+        (ApiError(429, "TooManyRequests", "later"), 0),
+    ],
+)
+async def test_a_status_that_is_refused_for_good_is_told_in_one_event(error: ApiError, told: int) -> None:
+    server, world = Server("apply trainingjobs", error), World()
+    desk = _Told()
+    edge = Edge(server, desk)
+    status = [action for action in world.step().todo if isinstance(action, ApplyStatus)]
+    assert status
+    for _ in range(3):
+        with pytest.raises(ApiError):
+            await edge.do(world, *status)
+    assert desk.told == [world.view.uid] * told
+
+
+class _Told(EventDesk):
+    """Notes whom events are about."""
+
+    def __init__(self) -> None:
+        super().__init__(asyncio.Event())
+        self.told: list[str] = []
+
+    def tell(self, subject: str, post: Post) -> None:
+        self.told.append(subject)
