@@ -164,7 +164,7 @@ async def test_a_deleted_policy_is_missed_in_an_event(extender: Replica, kube: K
             return next((event["message"] for event in new if event["reason"] == "PolicyMissing"), "")
 
         message = await eventually(missed, seconds=20, what="an event of the missing policy")
-        assert "plans follow the built-in one (las, tune, rounds of 300 s): create a SchedulingPolicy" in message
+        assert "plans follow the built-in one (2d-las, tune, rounds of 300 s): create a SchedulingPolicy" in message
     finally:
         await kube.create(SCHEDULING_POLICIES, {"metadata": {"name": "default"}, "spec": before})
 
