@@ -6,6 +6,7 @@ import pytest
 
 from support.operator_stage import Stage, condition
 from support.waiting import eventually
+from synergy_api.pods import is_terminal, pod_requests
 from synergy_api.timestamps import parse_time
 from synergy_devcluster.gpu_types import gpu_type
 from synergy_devcluster.node import PAUSE_IMAGE
@@ -26,6 +27,12 @@ def thief() -> dict[str, Any]:
 
 
 async def test_a_worker_that_the_kubelet_refuses_is_queued_again_and_no_failure_of_its_job(stage: Stage) -> None:
+    async def free() -> bool:
+        pods = (await stage.kube.list(PODS, field_selector=f"spec.nodeName={REAL_NODE}"))["items"]
+        holding = [pod for pod in pods if not is_terminal(pod) and pod_requests(pod).gpus]
+        return not holding
+
+    await eventually(free, seconds=60, what="the pods of earlier tests to be gone")
     await stage.kube.create(PODS, thief(), stage.namespace)
 
     async def taken() -> bool:

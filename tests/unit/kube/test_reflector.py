@@ -13,7 +13,7 @@ import pytest
 from aiohttp import web
 
 from support.waiting import eventually
-from synergy_kube import ApiError, Change, KubeClient, Reflector
+from synergy_kube import ApiError, Change, KubeClient, NotFound, Reflector
 from synergy_kube import client as client_module
 from synergy_kube.resources import NODES
 
@@ -111,7 +111,8 @@ async def test_a_version_too_old_lists_anew_and_tells_what_went_meanwhile(served
         if change.new is None and change.key[1] == "a":
             server.items = server_items_after
 
-    reflector = Reflector(client, NODES, on_change=then)
+    restarts: list[tuple[str, str]] = []
+    reflector = Reflector(client, NODES, on_change=then, on_restart=lambda *told: restarts.append(told))
     task = asyncio.create_task(reflector.run())
 
     async def settled() -> bool:
@@ -122,7 +123,7 @@ async def test_a_version_too_old_lists_anew_and_tells_what_went_meanwhile(served
     finally:
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
-    assert server.lists == 2
+    assert (server.lists, restarts) == (2, [("nodes", "expired")])
     assert [(change.key[1], change.new is not None) for change in changes] == [
         ("a", True),
         ("b", True),
@@ -256,6 +257,28 @@ async def test_a_list_without_an_end_is_given_up(
     with pytest.raises(ApiError, match="the list of nodes does not end"):
         async for _ in client.pages(NODES, most=2):
             pass
+
+
+async def test_requests_that_fail_are_told_by_code_and_a_server_that_is_away_as_unreachable(
+    served: tuple[Server, KubeClient],
+) -> None:
+    _, client = served
+    codes: list[str] = []
+    client.on_error = codes.append
+    assert (await client.list(NODES))["items"] == []
+    with pytest.raises(NotFound):
+        await client.get(NODES, "nobody")
+    await client.close()
+    away = KubeClient(aiohttp.ClientSession(), "http://127.0.0.1:1", SimpleNamespace(auth_settings=_nothing))
+    away.on_error = codes.append
+    with pytest.raises(aiohttp.ClientError):
+        await away.list(NODES)
+    await away.close()
+    assert codes == ["404", "unreachable"]
+
+
+async def _nothing() -> dict[str, Any]:
+    return {}
 
 
 async def test_a_watch_that_ends_goes_on_from_the_last_version_seen(served: tuple[Server, KubeClient]) -> None:
