@@ -64,6 +64,9 @@ class LeaseDesk:
         self._rounds = rounds
         self._clock = clock
         self._writing: WeakValueDictionary[Key, asyncio.Lock] = WeakValueDictionary()
+        self._last_of: dict[Key, tuple[str, int]] = {}
+        """By job, the run of which the last report was taken: one for each run is written outside of the budget."""
+        self._last_writes: set[asyncio.Task[bool]] = set()
         self.progress = ProgressBudget(self._record, writes_per_second)
 
     async def run(self) -> None:
@@ -72,6 +75,8 @@ class LeaseDesk:
             group.create_task(self.progress.run())
             while True:
                 self.progress.keep(self._cache.jobs.keys())
+                for key in self._last_of.keys() - self._cache.jobs.keys():
+                    del self._last_of[key]
                 self._metrics.progress_waiting.set(len(self.progress))
                 await asyncio.sleep(_TIDY_SECONDS)
 
@@ -99,9 +104,14 @@ class LeaseDesk:
         self._metrics.reports.labels(answer.verdict).inc()
         if member.rank == 0 and service_of(job).ended_run < member.run:
             reported = Reported(member.run, report)
-            if report.done or answer.yield_in_s is not None:
+            last = report.done or answer.yield_in_s is not None
+            if last and self._last_of.get(job.key) != (job.uid, member.run):
+                self._last_of[job.key] = (job.uid, member.run)
                 self.progress.take(job.key, reported)
-                await self._record(job.key, reported, last=True)
+                # the worker hears what to do before the API server has taken its report
+                task = asyncio.create_task(self._record(job.key, reported, last=True))
+                self._last_writes.add(task)
+                task.add_done_callback(self._last_writes.discard)
             else:
                 self.progress.offer(job.key, reported)
         return answer

@@ -1,6 +1,7 @@
 """How many writes of progress a cluster bears: reports wait for their turn, the newest of each job counts."""
 
 import asyncio
+import logging
 import time
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Collection
@@ -9,6 +10,7 @@ from dataclasses import dataclass
 from synergy_extender.cluster.views import Key
 from synergy_extender.leases.reports import Reported
 
+_LOG = logging.getLogger(__name__)
 LOOKED_AT_SECONDS = 60.0
 """How long a job that a person asked about stays ahead of the others."""
 _AT_ONCE = 8
@@ -98,6 +100,8 @@ class ProgressBudget:
         try:
             if not await self._write(key, reported):
                 self._turns += 1.0
+        except Exception:  # noqa: BLE001 - whatever one job's report does, the others' are written
+            _LOG.exception("the progress of %s is not written", key)
         finally:
             slots.release()
 

@@ -40,6 +40,8 @@ def verdict(status: TrainingJobStatus, pod: PodView, now: float, rounds: Rounds)
         return _leave(0.0, *_share(pod, allocation))
     remaining = max(0.0, parse_time(allocation.lease_until) - now) if allocation.lease_until is not None else 0.0
     if allocation.state == "Revoked":
+        # a lease that is longer was written by a clock that was ahead
+        remaining = min(remaining, rounds.seconds + rounds.lead_s)
         return _leave(remaining, *_share(pod, allocation), early_s=_save_seconds(status))
     next_report = next_report_s(now, rounds, decided=allocation.round > rounds.at(now), spread=_spread(pod.uid))
     return Verdict("continue", None, _rounded(remaining), next_report, *_share(pod, allocation))

@@ -73,6 +73,8 @@ class PlanResult:
     stances: Mapping[Key, Stance]
     refused: Mapping[Key, Finding] = field(default_factory=dict)
     entitled: Entitlements = field(default_factory=Entitlements)
+    left_out: Container[Key] = frozenset()
+    """Jobs that had no part in the plan because nothing can be written of them: nothing is decided of them."""
 
 
 @dataclass(frozen=True)
@@ -122,6 +124,10 @@ def decide(
             renewed = places.renew(draft.granted, moment.rounds, moment.round_index)
             if renewed is not draft.granted:
                 draft.put(Kind.STAY, renewed)
+        elif draft.allocation is not None and open_run(draft.job) is not None:
+            sooner = places.brought_back(draft.allocation, moment.now, moment.rounds)
+            if sooner is not draft.allocation:
+                draft.put(Kind.LEAVE, sooner)
     for draft in drafts.values():
         _keep_to_what_is_possible(draft)
     tell_seen(drafts.values(), state)
@@ -217,7 +223,7 @@ def _follow(
     promoted = frozenset(result.plan.promoted)
     isolated = {entry.job: entry for entry in result.plan.isolated} if result.mode == "round" else {}
     for key, draft in drafts.items():
-        if result.stances.get(key) != stance(draft.job, moment.now):
+        if key in result.left_out or result.stances.get(key) != stance(draft.job, moment.now):
             continue
         place = chosen.get(str(key))
         if str(key) in promoted:

@@ -249,7 +249,7 @@ class PlanningLoop:
         self._wall_ahead_s = ahead_s
 
     async def _plan(self, mode: Mode, index: int, now: float) -> PlanResult | None:
-        state = self._cache.state()
+        state, left_out = self._cache.state(), self._unwritten.out_of_plans()
         built = await self._compute(
             build_snapshot,
             state,
@@ -258,7 +258,7 @@ class PlanningLoop:
             round_s=self._policy.spec.round_seconds,
             reserved=self._reserved,
             tenants=tenants_of(self._policy.spec),
-            left_out=self._unwritten.out_of_plans(),
+            left_out=left_out,
         )
         signature = _signature(built, self._policy)
         if mode == "fill" and signature == self._fill_signature and now - self._filled_at < _FILL_AGAIN_S:
@@ -271,7 +271,7 @@ class PlanningLoop:
         if planned.plan.shares_from:
             self._metrics.stand_in_allocations.labels(planned.plan.shares_from).inc()
         self.last = LastPlan(planned, mode, index, now)
-        return PlanResult(planned.plan, mode, stances, built.refused, built.entitled)
+        return PlanResult(planned.plan, mode, stances, built.refused, built.entitled, left_out)
 
     def _affordable(self, changes: list[StatusChange]) -> list[StatusChange]:
         """All that matters, and so many mere changes of position as are no burden; the next pass finds the rest."""

@@ -98,6 +98,16 @@ def revoke(allocation: Allocation, until: float, reason: str) -> Allocation:
     )
 
 
+def brought_back(allocation: Allocation, now: float, rounds: Rounds) -> Allocation:
+    """A revoked run whose lease ends later than any plan would have let it was revoked by a clock that was ahead: it
+    leaves within a lead from now."""
+    if allocation.state != "Revoked" or allocation.lease_until is None:
+        return allocation
+    if parse_time(allocation.lease_until) <= now + rounds.seconds + rounds.lead_s:
+        return allocation
+    return allocation.model_copy(update={"lease_until": format_time(now + rounds.lead_s)})
+
+
 def release(allocation: Allocation) -> Allocation:
     """Holds nothing any more."""
     return allocation.model_copy(

@@ -6,7 +6,7 @@ gone; in a fill plan, whose places start now, they count as used as far as nobod
 """
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -39,6 +39,7 @@ OVERDUE_SECONDS = 60.0
 """What holds its place this long after its lease or grace has ended may never leave: plans stop counting on it."""
 
 
+_IN_PLANS = (Standing.WAITING, Standing.HOLDING, Standing.LEAVING)
 Rooms = Sequence[tuple[NodeCapacity, Amounts]]
 """Nodes that take pods now, each with what is left of it."""
 
@@ -64,16 +65,21 @@ def build_snapshot(
 ) -> BuiltSnapshot:
     """The snapshot at `now`. `reserved` are the places kept, in fill mode, for jobs that move there once they left;
     `tenants` are those that the policy names; others that jobs are of stand beside them, with a weight of 1.
-    `left_out` are waiting jobs that get no place for now, with the reason."""
+    `left_out` are jobs that plans do without for now, with the reason: those that wait get no place, and of those that
+    run the pods that are there count as used, since nobody can tell them to leave."""
     kept = reserved if reserved is not None and mode == "fill" else {}
     entitled = entitlements(state.jobs.values(), state.tenancy, now)
     wishes = _Wishes(state, now, kept, entitled)
-    out = {**entitled.waits, **(left_out or {})}
+    unwritten = left_out or {}
     jobs: list[core.Job] = []
     refused: dict[Key, Finding] = {}
     for key in sorted(state.jobs):
-        if key in out and standing(state.jobs[key], now) is Standing.WAITING:
-            refused[key] = out[key]
+        stands = standing(state.jobs[key], now)
+        if key in unwritten and stands in _IN_PLANS:
+            refused[key] = unwritten[key]
+            continue
+        if key in entitled.waits and stands is Standing.WAITING:
+            refused[key] = entitled.waits[key]
             continue
         try:
             wish = wishes.of(state.jobs[key])
@@ -82,7 +88,7 @@ def build_snapshot(
             continue
         if wish is not None:
             jobs.append(wish)
-    used = _used(state, mode, now, {job.name for job in jobs}, kept)
+    used = _used(state, mode, now, {job.name for job in jobs}, kept, unwritten)
     jobs = [job for job in jobs if job.purpose == "train" or job.running or _has_full_room(job, state, used)]
     nodes = tuple(
         _node(capacity, used.get(capacity.name, NOTHING), open_to_new=_takes_new(capacity, state, mode))
@@ -297,9 +303,15 @@ def _stays(pod: PodView, state: ClusterState, now: float) -> bool:
 
 
 def _used(
-    state: ClusterState, mode: Mode, now: float, planned: set[str], reserved: Mapping[Key, core.Allocation]
+    state: ClusterState,
+    mode: Mode,
+    now: float,
+    planned: set[str],
+    reserved: Mapping[Key, core.Allocation],
+    unwritten: Container[Key] = frozenset(),
 ) -> dict[str, Amounts]:
-    """What of each node is not the plan's to give: see the module's words."""
+    """What of each node is not the plan's to give: see the module's words. A run of which nothing can be written holds
+    what its pods hold: what its allocation says cannot be taken back."""
     used = {capacity.name: state.pods.held(capacity.name) for capacity in state.capacities}
     leaving: dict[str, Amounts] = {}
     promised: dict[str, Amounts] = {}
@@ -318,6 +330,8 @@ def _used(
             _add(promised, _on_its_way(allocation))
         else:
             _add(used, own.items())
+            if job.key in unwritten and not own:
+                continue
             _add(used, ((n, a.minus(own.get(n, NOTHING)).at_least(NOTHING)) for n, a in _shares(allocation.workers)))
     if mode == "fill":
         unpromised = {n: amounts.minus(promised.get(n, NOTHING)).at_least(NOTHING) for n, amounts in leaving.items()}

@@ -10,9 +10,11 @@ from synergy_core.model import FieldError
 from synergy_extender.cluster.views import JobView
 
 _NO_SERVICE = ServiceStatus()
-LONGEST_BACKOFF_S = 7200.0
-"""A retryAt that is further away was written by a clock that was wrong, and does not hold: the longest wait is that for
-a fence, an hour at most."""
+LONGEST_BACKOFF_S = 660.0
+LONGEST_FENCE_S = 4000.0
+"""A retryAt that is further away was written by a clock that was wrong, and does not hold: waits after failures and
+refusals are 10 min at most, after the loss of a worker the fence of an hour at most (decision 27)."""
+_LOST = ("WorkerLost", "PlaceLost", "LeaseOver")
 
 
 class Standing(StrEnum):
@@ -58,9 +60,17 @@ def standing(job: JobView, now: float) -> Standing:
     if not wishes or job.deleting or job.spec.suspend or job.status.phase in FINISHED:
         return Standing.IDLE
     retry_at = service_of(job).retry_at
-    if retry_at is not None and now < parse_time(retry_at) <= now + LONGEST_BACKOFF_S:
+    if retry_at is not None and now < parse_time(retry_at) <= now + _longest_wait_s(service_of(job)):
         return Standing.BACKING_OFF
     return Standing.WAITING
+
+
+def _longest_wait_s(service: ServiceStatus) -> float:
+    """How far away the job's retryAt can be."""
+    if service.last is not None and service.last.reason.startswith(_LOST):
+        return LONGEST_FENCE_S
+    tries = max(service.failures, service.refusals)
+    return min(LONGEST_BACKOFF_S, 60.0 + 10.0 * 2.0 ** min(tries, 10))
 
 
 def next_run(job: JobView) -> int:

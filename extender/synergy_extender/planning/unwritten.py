@@ -9,8 +9,18 @@ from synergy_kube import ApiError
 
 FIRST_WAIT_S = 5.0
 LONGEST_WAIT_S = 300.0
+LONGEST_BUSY_WAIT_S = 30.0
+"""After answers that say more of the API server than of the job (429, 5xx)."""
+_BUSY_UNTOLD = 3
+"""So many of these in a row are not told: a job can do nothing about a busy API server."""
+_TOO_LARGE = "too large"
 _WORDS = 400
 """Characters of the API server's answer that are repeated."""
+
+
+def is_busy(error: ApiError) -> bool:
+    """Whether the answer may be another one soon, whatever the job looks like."""
+    return error.code == 429 or (error.code >= 500 and _TOO_LARGE not in error.message)
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +31,8 @@ class _Refusal:
     problem: str
     told: bool
     """Whether a write that only says why the job waits is out, or was refused as well."""
+    announced: bool
+    """Whether an event has told it."""
 
 
 class Unwritten:
@@ -35,17 +47,21 @@ class Unwritten:
         self._by_key: dict[Key, _Refusal] = {}
 
     def refused(self, job: JobView, error: ApiError, *, only_told: bool) -> Finding | None:
-        """Take note. `only_told` says that the write was to say why the job waits. Returns what to tell of the job
-        where this is its first refusal in a row."""
+        """Take note. `only_told` says that the write was to say why the job waits. Returns what an event has to
+        tell of the job, once for refusals in a row."""
         before, now = self._of(job), self._clock()
         in_a_row, until = (before.in_a_row, before.until) if before is not None else (0, now)
         if until <= now or not only_told:
             in_a_row += 1
-            wait = min(LONGEST_WAIT_S, FIRST_WAIT_S * 2.0 ** min(in_a_row - 1, 16))
-            until = now + max(wait, error.retry_after_s or 0.0)
+            longest = LONGEST_BUSY_WAIT_S if is_busy(error) else LONGEST_WAIT_S
+            wait = min(longest, FIRST_WAIT_S * 2.0 ** min(in_a_row - 1, 16))
+            until = now + max(wait, min(error.retry_after_s or 0.0, LONGEST_WAIT_S))
         problem = str(error)[:_WORDS]
-        self._by_key[job.key] = _Refusal(job.uid, in_a_row, until, problem, told=only_told)
-        return say(Reason.STATUS_REFUSED, problem=problem) if before is None else None
+        known = before is not None and before.announced
+        announces = not known and (not is_busy(error) or in_a_row > _BUSY_UNTOLD)
+        told = known or announces
+        self._by_key[job.key] = _Refusal(job.uid, in_a_row, until, problem, told=only_told, announced=told)
+        return say(Reason.STATUS_REFUSED, problem=problem) if announces else None
 
     def written(self, job: JobView, *, only_told: bool) -> None:
         """A write came through; one that only says why the job waits leaves it refused."""

@@ -15,7 +15,7 @@ from synergy_extender.leader import Lead
 from synergy_extender.metrics import Metrics
 from synergy_extender.planning.changes import Kind, StatusChange
 from synergy_extender.planning.decide import stance
-from synergy_extender.planning.unwritten import Unwritten
+from synergy_extender.planning.unwritten import Unwritten, is_busy
 from synergy_kube import ApiError, Conflict, KubeClient, NotFound
 from synergy_kube.client import Object
 from synergy_kube.events import Subject, post_event
@@ -142,11 +142,12 @@ class StatusWriter:
         except TimeoutError:
             if not self._lead.leading:
                 raise LeadLostError from None
-            raise
+            # the lead was renewed meanwhile, so the API server answers: it is this job's write that takes so long
+            raise ApiError(504, "Timeout", "no answer in time") from None
 
     async def _waited(self, error: ApiError) -> bool:
         """Wait for an API server that is busy or has trouble; False where that would hold up the others too long."""
-        if error.code != 429 and error.code < 500:
+        if not is_busy(error):
             return False
         wait = max(_PAUSE_S, error.retry_after_s or 0.0)
         if asyncio.get_running_loop().time() + wait > self._patient_until:

@@ -9,7 +9,7 @@ import pytest
 from support.cluster import GI, NOW, allocation, cluster, foreign, job, key, node_object, pod_object, share, worker
 from synergy_api.allocation import Allocation
 from synergy_api.reasons import Reason, say
-from synergy_api.timestamps import format_time
+from synergy_api.timestamps import format_time, parse_time
 from synergy_core import model as core
 from synergy_core.answer import Estimate, Late, Plan, Waiting
 from synergy_core.config import Mode
@@ -19,6 +19,7 @@ from synergy_extender.ledger import AssumedBindings
 from synergy_extender.planning import decide as rules
 from synergy_extender.planning.changes import Kind, StatusChange
 from synergy_extender.planning.decide import Decision, PlanResult, decide, stance
+from synergy_extender.planning.snapshot import build_snapshot
 from synergy_extender.planning.unstarted import NOT_STARTED_SECONDS
 from synergy_extender.planning.writer import body_of
 from synergy_extender.rounds import Moment, Rounds
@@ -419,7 +420,7 @@ def test_what_is_estimated_of_a_job_is_told_as_long_as_the_plan_goes_by_it() -> 
     assert decided(told, MID_ROUND).changes == [], "without a plan the old words stand"
     gone = only(decided(told, MID_ROUND, plan(), "fill"))
     assert "estimates" not in body_of(gone.job, gone)["status"]
-    backs_off = {"phase": "Queued", "service": {"retryAt": format_time(NOW + 600)}}
+    backs_off = {"phase": "Queued", "service": {"retryAt": format_time(NOW + 60)}}
     for over in (
         job("j", status={"phase": "Succeeded", "estimates": written}),
         job("j", spec={"suspend": True}, status={"phase": "Suspended", "estimates": written}),
@@ -427,3 +428,31 @@ def test_what_is_estimated_of_a_job_is_told_as_long_as_the_plan_goes_by_it() -> 
     ):
         assert only(decided(cluster(NODES, [over]), MID_ROUND, plan(), "fill")).estimates is None
         assert only(decided(cluster(NODES, [over]), MID_ROUND)).estimates is None
+
+
+def test_a_revoked_lease_far_ahead_is_brought_back_and_an_ordinary_one_is_left() -> None:
+    def revoked(until: float) -> ClusterState:
+        return cluster(NODES, [job("j", status={"allocation": allocation(share("n1"), state="Revoked", until=until)})])
+
+    change = only(decided(revoked(MID_ROUND.now + 86_400), MID_ROUND))
+    assert change.kind is Kind.LEAVE
+    until = allocated(change).lease_until
+    assert until is not None
+    assert parse_time(until) <= MID_ROUND.now + MID_ROUND.rounds.lead_s
+    assert decided(revoked(MID_ROUND.now + MID_ROUND.rounds.lead_s), MID_ROUND).changes == []
+
+
+def test_of_a_job_that_cannot_be_written_nothing_is_decided_and_its_pods_count_as_used() -> None:
+    held = allocation(share("n1"), until=AT_PLAN.now + 5)
+    state = cluster(NODES, [job("j", status={"allocation": held})], pods=[worker("j", node="n1", gpus=1)])
+    out = {key("j"): say(Reason.STATUS_REFUSED, problem="too large")}
+    built = build_snapshot(state, mode="round", now=AT_PLAN.now, round_s=20, left_out=out)
+    assert built.snapshot.jobs == ()
+    assert next(node for node in built.snapshot.nodes if node.name == "n1").gpus_used == 1
+    stances = {k: stance(j, AT_PLAN.now) for k, j in state.jobs.items()}
+    result = PlanResult(plan(), "round", stances, built.refused, left_out=out)
+    changes = decide(state, AT_PLAN, result, AssumedBindings()).changes
+    assert [change.kind for change in changes] in ([], [Kind.STAY]), "renewed at the most, never revoked"
+    gone = cluster(NODES, [job("j", status={"allocation": held})])
+    free = build_snapshot(gone, mode="round", now=AT_PLAN.now, round_s=20, left_out=out).snapshot.nodes
+    assert all(node.gpus_used == 0 for node in free), "without pods it holds nothing"

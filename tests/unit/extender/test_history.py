@@ -107,8 +107,8 @@ def test_thresholds_are_learned_once_enough_have_finished_and_as_many_as_are_wri
     learned = history.learned_thresholds_gpu_seconds
     assert len(learned) == 2
     assert thresholds(LEARNS, history) == tuple(learned) != (60.0, 3600.0)
-    assert thresholds(Queues(), history) == (3600.0,), "not asked to learn"
-    one = updated(history, views(items), Queues(learn_thresholds=True))
+    assert thresholds(Queues(), history) == (3600.0, 36000.0), "not asked to learn"
+    one = updated(history, views(items), Queues(thresholds_gpu_seconds=[3600.0], learn_thresholds=True))
     assert one is not None
     assert len(one.learned_thresholds_gpu_seconds) == 1, "learned anew for another number of queues"
     off = updated(history, views(items), QUEUES)

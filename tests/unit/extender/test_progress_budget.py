@@ -104,3 +104,19 @@ async def test_a_small_budget_writes_too(per_second: float) -> None:
     world.report("a", 1)
     await world.until(1)
     assert world.written == [(key("a"), 1)]
+
+
+async def test_one_jobs_error_stops_no_other_jobs_writes(caplog: pytest.LogCaptureFixture) -> None:
+    world = World(1000.0)
+
+    async def write(job: Key, reported: Reported) -> bool:
+        if job.name == "bad":
+            raise ValueError("an answer that is no JSON")
+        return await world._write(job, reported)
+
+    world.budget = ProgressBudget(write, 1000.0)
+    for name in ("a", "bad", "b"):
+        world.report(name, 1)
+    await world.until(2)
+    assert {job.name for job, _ in world.written} == {"a", "b"}
+    assert "the progress of team/bad is not written" in caplog.text

@@ -17,6 +17,7 @@ from synergy_extender.planning.standing import (
 )
 
 PLACE = share("n1")
+LOST = {"run": 1, "outcome": "Evicted", "reason": "WorkerLost: run 1: worker 0 was lost"}
 REQUEST = {"state": "Waiting", "request": {"gpuType": "V100", "gpus": 1, "cpuMillis": 1000, "memoryBytes": 1}}
 
 
@@ -31,6 +32,9 @@ REQUEST = {"state": "Waiting", "request": {"gpuType": "V100", "gpus": 1, "cpuMil
         ({"phase": "Succeeded"}, {}, Standing.IDLE),
         ({"service": {"retryAt": format_time(NOW + 5)}}, {}, Standing.BACKING_OFF),
         ({"service": {"retryAt": format_time(NOW - 5)}}, {}, Standing.WAITING),
+        ({"service": {"retryAt": format_time(NOW + 3600)}}, {}, Standing.WAITING),
+        ({"service": {"retryAt": format_time(NOW + 600), "refusals": 7}}, {}, Standing.BACKING_OFF),
+        ({"service": {"retryAt": format_time(NOW + 720), "last": LOST}}, {}, Standing.BACKING_OFF),
         ({"allocation": allocation(PLACE)}, {}, Standing.HOLDING),
         ({"allocation": allocation(PLACE), "phase": "Running"}, {"suspend": True}, Standing.HOLDING),
         ({"allocation": allocation(PLACE, state="Revoked")}, {}, Standing.LEAVING),

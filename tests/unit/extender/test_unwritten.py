@@ -4,7 +4,7 @@ import pytest
 
 from support.cluster import job
 from synergy_api.reasons import Reason
-from synergy_extender.planning.unwritten import FIRST_WAIT_S, LONGEST_WAIT_S, Unwritten
+from synergy_extender.planning.unwritten import FIRST_WAIT_S, LONGEST_BUSY_WAIT_S, LONGEST_WAIT_S, Unwritten, is_busy
 from synergy_kube import ApiError
 
 LARGE = ApiError(500, "", "etcdserver: request is too large")
@@ -77,3 +77,18 @@ def test_another_job_of_the_same_name_begins_anew_and_gone_jobs_are_forgotten() 
     assert world.unwritten.may_write(job("bad", uid="another"), only_told=False)
     world.unwritten.keep([])
     assert len(world.unwritten) == 0
+
+
+def test_a_busy_api_server_is_waited_for_briefly_and_told_only_when_it_lasts() -> None:
+    world, one = World(), job("one")
+    busy = ApiError(503, "ServiceUnavailable", "the server is currently unable to handle the request")
+    told = []
+    for _ in range(8):
+        told.append(world.unwritten.refused(one, busy, only_told=False) is not None)
+        wait = world.unwritten.next_in_s
+        assert wait is not None
+        assert wait <= LONGEST_BUSY_WAIT_S
+        world.now += wait
+    assert told == [False, False, False, True, False, False, False, False]
+    assert not is_busy(LARGE)
+    assert is_busy(busy)

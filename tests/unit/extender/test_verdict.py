@@ -86,3 +86,10 @@ def test_while_the_round_is_undecided_a_report_falls_between_plan_and_boundary(
 def test_once_the_round_is_decided_reports_come_at_their_usual_pace() -> None:
     assert next_report_s(NOW + 19, ROUNDS, decided=True, spread=0.0) == 5.0
     assert next_report_s(NOW + 290, Rounds(300), decided=True, spread=0.0) == 10.0
+
+
+def test_a_revoked_lease_that_a_clock_ahead_has_written_ends_soon() -> None:
+    told = heard(allocation(share("n1"), state="Revoked", until=NOW + 86_400))
+    assert told.verdict == "yield"
+    assert told.yield_in_s is not None
+    assert told.yield_in_s <= ROUNDS.seconds + ROUNDS.lead_s
