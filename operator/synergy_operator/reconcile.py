@@ -20,7 +20,7 @@ from synergy_api.training_job import (
     TrainingJobStatus,
     WorkerStatus,
 )
-from synergy_operator import profile_run, training_run, ttl
+from synergy_operator import oversize, profile_run, training_run, ttl
 from synergy_operator.actions import Action, Actions, ApplyStatus, DeleteTrainingJob
 from synergy_operator.cleanup import leftovers
 from synergy_operator.conditions import (
@@ -84,6 +84,8 @@ def reconcile(observed: Observed, now: float) -> Actions:
     job = observed.job
     if job.deleting:
         return Actions()
+    if job.too_large:
+        return oversize.give_back(observed)
     if job.status.phase in FINISHED_PHASES:
         return _after_the_end(observed, now)
     problem = refusal(job, observed.cluster)

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+import msgspec
 from pydantic import ValidationError
 
 from synergy_api import names
@@ -30,6 +31,8 @@ ANNOTATION_REPEAT: Final = f"{names.GROUP}/repeat"
 ANNOTATION_FINGERPRINT: Final = f"{names.GROUP}/fingerprint"
 """On profile Jobs: the fingerprint of the spec that they measure."""
 
+MOST_OBJECT_BYTES: Final = 1 << 20
+"""Of a TrainingJob as JSON. The API server keeps about 1.5 MB, in which the status has to grow."""
 _DIGEST: Final = re.compile(r"sha256:[0-9a-f]{64}$")
 _LABEL_BATCH_JOB: Final = "batch.kubernetes.io/job-name"
 
@@ -48,6 +51,8 @@ class JobView:
     spec: TrainingJobSpec | None
     spec_error: str
     status: TrainingJobStatus
+    too_large: bool = False
+    """The whole object leaves hardly any room for its status."""
 
     @property
     def key(self) -> tuple[str, str]:
@@ -204,6 +209,7 @@ def read_job(item: Object) -> JobView:
         spec=spec,
         spec_error=problem,
         status=status,
+        too_large=len(msgspec.json.encode(item)) > MOST_OBJECT_BYTES,
     )
 
 

@@ -59,6 +59,15 @@ SPECS: Final[dict[Reason, Entry]] = {
         "status could not be written beside a larger template.",
         "Warning",
     ),
+    Reason.OBJECT_TOO_LARGE: Entry(
+        (Place.EVENT,),
+        "the TrainingJob has more than {limit} bytes as JSON, so that its status finds no room. Its pods are deleted, "
+        "and nothing is done for it",
+        "remove labels, annotations or other text from it",
+        "The API server keeps no object of more than about 1.5 MB. A job whose status cannot be written could never be "
+        "told to leave.",
+        "Warning",
+    ),
     Reason.NO_CONTAINER: Entry(
         _V, "spec.template.spec.containers is empty", "add the container that trains", event="Warning"
     ),

@@ -13,6 +13,7 @@ class Reason(StrEnum):
     FIELDS_OVERRIDDEN = "FieldsOverridden"
     INVALID_SPEC = "InvalidSpec"
     SPEC_TOO_LARGE = "SpecTooLarge"
+    OBJECT_TOO_LARGE = "ObjectTooLarge"
     NO_CONTAINER = "NoContainer"
     NO_IMAGE = "NoImage"
     NO_COMMAND = "NoCommand"

@@ -88,7 +88,7 @@ def build_snapshot(
             continue
         if wish is not None:
             jobs.append(wish)
-    used = _used(state, mode, now, {job.name for job in jobs}, kept, unwritten)
+    used = _used(state, mode, now, {job.name for job in jobs}, kept, unwritten=unwritten)
     jobs = [job for job in jobs if job.purpose == "train" or job.running or _has_full_room(job, state, used)]
     nodes = tuple(
         _node(capacity, used.get(capacity.name, NOTHING), open_to_new=_takes_new(capacity, state, mode))
@@ -308,7 +308,8 @@ def _used(
     now: float,
     planned: set[str],
     reserved: Mapping[Key, core.Allocation],
-    unwritten: Container[Key] = frozenset(),
+    *,
+    unwritten: Container[Key],
 ) -> dict[str, Amounts]:
     """What of each node is not the plan's to give: see the module's words. A run of which nothing can be written holds
     what its pods hold: what its allocation says cannot be taken back."""

@@ -1,0 +1,23 @@
+"""A job that has been filled up keeps no GPUs."""
+
+from support.operator_world import World
+from synergy_operator.actions import ApplyStatus, DeletePod, PostEvent
+
+
+def test_the_pods_of_a_job_whose_status_finds_no_room_go_without_a_write() -> None:
+    world = World()
+    world.settle()
+    world.grant()
+    world.run_all()
+    world.settle()
+    assert world.status.phase == "Running"
+    world.job["metadata"]["labels"] = {f"example.com/filler-{index}": "x" * 60 for index in range(12_000)}
+    todo = world.step().todo
+    assert [type(action) for action in todo] == [DeletePod, PostEvent]
+    assert world.events[-1].reason == "ObjectTooLarge"
+    assert not any(isinstance(action, ApplyStatus) for action in world.step().todo)
+    world.pods.clear()
+    assert world.step().todo == ()
+    world.job["metadata"]["labels"] = {}
+    world.settle()
+    assert world.status.phase == "Queued"
