@@ -111,7 +111,7 @@ def test_options_change_what_they_say(inputs: Path) -> None:
         (("--sharing", "--policy", "srtf"), "--sharing: srtf has no such variant"),
         (
             ("--sharing",),
-            "2d-las has no such variant; leave it out, or choose another policy, for example --policy max-min-",
+            "--sharing: 2d-las has no such variant; leave it out, or choose another policy, for example --policy max-",
         ),
         (("--policy", "las", "--agnostic"), "--agnostic: las has no such variant"),
         (("--policy", "las", "--placement-sensitive"), "--placement-sensitive: las has no such variant"),
