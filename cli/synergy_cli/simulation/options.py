@@ -309,7 +309,8 @@ def options_of(
         ("--agnostic", agnostic and mode != "gavel" and policy not in SHARES_TIME),
     ):
         if asked:
-            raise BadInputError(f"{option}: {policy} has no such variant; leave it out")
+            other = f"choose another policy, for example {policies} max-min-fairness"
+            raise BadInputError(f"{option}: {policy} has no such variant; leave it out, or {other}")
     if measured_types is not None and mode != "none":
         raise BadInputError("--measured-types: jobs that share a GPU need all their matrices; leave one of the two out")
     if tenants and policy != "hierarchical":

@@ -109,6 +109,10 @@ def test_options_change_what_they_say(inputs: Path) -> None:
         (("--until-measured-done",), "--until-measured-done: needs --measure A:B"),
         (("--sharing", "--policy", "fifo"), "--sharing: no job of the trace has a usage of the GPU; give --usage"),
         (("--sharing", "--policy", "srtf"), "--sharing: srtf has no such variant"),
+        (
+            ("--sharing",),
+            "--sharing: 2d-las has no such variant; leave it out, or choose another policy, for example --policy max-",
+        ),
         (("--policy", "las", "--agnostic"), "--agnostic: las has no such variant"),
         (("--policy", "las", "--placement-sensitive"), "--placement-sensitive: las has no such variant"),
         (

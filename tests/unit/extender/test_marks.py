@@ -5,9 +5,10 @@ from typing import Any
 import pytest
 
 from support.cluster import GI, NOW, allocation, cluster, job, job_object, key, node_object, share, team_of
+from synergy_api.queues import Marks
 from synergy_api.timestamps import format_time
 from synergy_core import model as core
-from synergy_core.config import PlanConfig, PriorityQueues
+from synergy_core.config import Mode, PlanConfig, PriorityQueues
 from synergy_core.plan import plan
 from synergy_extender.cluster.state import ClusterState
 from synergy_extender.cluster.views import JobView, read_job
@@ -146,3 +147,67 @@ def test_how_old_a_run_is_counts_from_its_workers_start(since: float | None, age
     service = {"run": 1, **({"runningSince": format_time(since), "runningGpuType": "V100"} if since else {})}
     view = job("j", status={"allocation": allocation(share("n1")), "phase": "Running", "service": service})
     assert _core(view, NOW).run_started_s == NOW - age
+
+
+class TestIsolatedTime:
+    """One V100 node of 8 GPUs that two jobs of 8 share in turns."""
+
+    SINCE = {"runningSince": format_time(NOW - 100), "runningGpuType": "V100"}
+
+    def _item(self, name: str, *, step: int = 0, held: bool = False, marks: Marks | None = None) -> dict[str, Any]:
+        run = {"allocation": allocation(share("n1", gpus=8)), "phase": "Running"} if held else {}
+        service = {"run": 1, **(self.SINCE if held else {"endedRun": 1})}
+        noted = (marks or Marks(started_at=format_time(NOW - 100))).to_wire()
+        status = {"service": service, "progress": {"steps": step}, "marks": noted, **run}
+        return job_object(name, gpus=8, status=status, spec={"steps": 10**6})
+
+    def _decided(
+        self, items: list[dict[str, Any]], now: float, *, policy: str = "finish-time-fairness", mode: Mode = "round"
+    ) -> dict[str, StatusChange]:
+        state = cluster([node_object("n1")], [read_job(item) for item in items])
+        made = plan(_snapshot(state, now), PlanConfig(policy=policy, mechanism="proportional", mode=mode))
+        stances = {k: stance(j, now) for k, j in state.jobs.items()}
+        moment = Moment(now, ROUNDS, ROUNDS.at(now) + 1)
+        decision = decide(state, moment, PlanResult(made, mode, stances), AssumedBindings())
+        return {change.job.key.name: change for change in decision.changes}
+
+    def test_what_is_written_comes_back_to_the_planner(self) -> None:
+        item = self._item("a", step=120, held=True)
+        change = self._decided([item, self._item("b")], NOW)["a"]
+        assert change.marks is not None
+        assert change.marks.isolated_steps == 120.0
+        assert change.marks.isolated_seconds > 0.0
+        assert change.marks.started_at == format_time(NOW - 100), "the other marks stay"
+        written = change.marks
+        state = cluster([node_object("n1")], [read_job(self._item("a", step=120, held=True, marks=written))])
+        (after,) = _snapshot(state, NOW).jobs
+        assert (after.isolated_s, after.isolated_steps) == (written.isolated_seconds, 120.0)
+
+    def test_it_goes_with_the_round_s_write_and_the_same_progress_is_entered_once(self) -> None:
+        """One change of each job a round: what a run's lease or its end writes anyway."""
+        item, other = self._item("a", step=120, held=True), self._item("b")
+        change = self._decided([item, other], NOW)["a"]
+        assert change.kind in {Kind.STAY, Kind.LEAVE}, "the round writes the allocation too"
+        again = self._item("a", step=120, held=True, marks=change.marks)
+        later = self._decided([again, other], NOW + 20).get("a")
+        assert later is None or later.marks == change.marks
+
+    def test_a_job_that_waits_without_progress_is_not_written_for_its_account(self) -> None:
+        item, other = self._item("a", step=120), self._item("b", held=True)
+        first = self._decided([item, other], NOW)["a"]
+        entered = self._item("a", step=120, marks=first.marks)
+        for number in range(1, 5):
+            change = self._decided([entered, other], NOW + 20 * number).get("a")
+            assert change is None or change.marks == first.marks
+
+    def test_between_rounds_nothing_is_entered(self) -> None:
+        items = [self._item("a", step=120, held=True), self._item("b")]
+        before = read_job(items[0]).status.marks
+        changes = self._decided(items, NOW, mode="fill")
+        assert "a" not in changes or changes["a"].marks == before
+
+    @pytest.mark.parametrize("policy", ["2d-las", "las", "fifo", "max-min-fairness", "makespan"])
+    def test_no_other_policy_enters_anything(self, policy: str) -> None:
+        changes = self._decided([self._item("a", step=120, held=True), self._item("b")], NOW, policy=policy)
+        assert changes, "the round is written"
+        assert all(change.marks is None or change.marks.isolated_steps == 0.0 for change in changes.values())

@@ -97,8 +97,8 @@ def test_with_pairs_it_is_at_least_as_good_as_without(seed: int, policy: str, ki
 def test_water_filling_is_pareto_efficient(seed: int, pairs: bool, plenty: bool, kinds: int | None) -> None:
     made = drawn(seed, 5, pairs=pairs, plenty=plenty, kinds=kinds)
     found = solve(made, "max-min-fairness-water-filling")
-    oracle = Oracle(made)
-    assert max(oracle.could_rise(found.x, job) for job in range(5)) <= 1e-5
+    oracle = Oracle(made)  # its solver is exact to about 1e-5: of seed 1023 it says 1.3e-5, HiGHS 4e-6
+    assert max(oracle.could_rise(found.x, job) for job in range(5)) <= 3e-5
     assert found.objective == pytest.approx(solve(made, "max-min-fairness").objective, rel=1e-7)
 
 
@@ -185,5 +185,5 @@ def test_the_efficient_optimum_is_an_optimum_and_leaves_nothing_to_be_had(
     found = solve(made, policy, efficient=True)
     assert_valid(made, found.x)
     assert found.objective == pytest.approx(solve(made, policy).objective, rel=1e-7)
-    oracle = Oracle(made)
-    assert max(oracle.could_rise(found.x, job) for job in range(5)) <= 1e-5
+    oracle = Oracle(made)  # its solver is exact to about 1e-5: of seed 1023 it says 1.3e-5, HiGHS 4e-6
+    assert max(oracle.could_rise(found.x, job) for job in range(5)) <= 3e-5
