@@ -75,7 +75,7 @@ class Controller:
         self._schemas = SchemaWatch(client, WRITTEN, "the operator")
         self._settling: asyncio.TimerHandle | None = None
         self._good_policy = SchedulingPolicySpec()
-        self._queue: WorkQueue[Key] = WorkQueue(metrics.timed(self._look_at))
+        self._queue: WorkQueue[Key] = WorkQueue(metrics.timed(self._look_at), group=lambda key: key[0])
         metrics.follow_queue(lambda: self._queue.length, lambda: self._queue.oldest_seconds)
         self._events = EventDesk(self._queue.idle)
         self._executor = Executor(

@@ -3,13 +3,13 @@
 import asyncio
 import logging
 import time
-from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Hashable
 from typing import Final, Generic, TypeVar
 
 import aiohttp
 
 from synergy_kube import ApiError
+from synergy_operator.fair_turns import FairTurns
 
 _LOG = logging.getLogger(__name__)
 _FIRST_RETRY_SECONDS: Final = 0.1
@@ -30,10 +30,17 @@ class WorkQueue(Generic[Key]):
     A key that is added while it is worked on is worked on again afterwards; waiting twice is waiting once.
     """
 
-    def __init__(self, work: Callable[[Key], Awaitable[float | None]], *, workers: int = 16) -> None:
+    def __init__(
+        self,
+        work: Callable[[Key], Awaitable[float | None]],
+        *,
+        workers: int = 16,
+        group: Callable[[Key], Hashable] = lambda key: None,
+    ) -> None:
+        """`group` is whose key it is: groups take turns."""
         self._work = work
         self._workers = workers
-        self._waiting: deque[Key] = deque()
+        self._waiting = FairTurns(group)
         self._queued: dict[Key, float] = {}
         self._running: dict[Key, float] = {}
         self._again: set[Key] = set()

@@ -14,6 +14,7 @@ from support.operator_objects import job_manifest
 from support.waiting import eventually
 from synergy_kube import ApiError
 from synergy_operator.cache import Cache, OwnedCache
+from synergy_operator.fair_turns import FairTurns
 from synergy_operator.observed import RefusedSize
 from synergy_operator.refusal_log import RefusalLog
 from synergy_operator.views import JobView, only_progress, read_job
@@ -214,3 +215,18 @@ def test_a_report_of_progress_alone_is_told_from_other_changes() -> None:
     assert not only_progress(before, _job(resourceVersion="8", status={"phase": "Queued"}))
     assert not only_progress(before, _job(resourceVersion="8", generation=9))
     assert not only_progress(before, _job(resourceVersion="8", uid="another"))
+
+
+def test_namespaces_take_turns_and_each_ones_jobs_come_in_their_order() -> None:
+    turns = FairTurns[tuple[str, str]](lambda key: key[0])
+    for index in range(100):
+        turns.append(("flood", f"j{index}"))
+    turns.append(("team", "a"))
+    turns.append(("team", "b"))
+    turns.append(("other", "c"))
+    taken = [turns.popleft() for _ in range(6)]
+    assert taken == [("flood", "j0"), ("team", "a"), ("other", "c"), ("flood", "j1"), ("team", "b"), ("flood", "j2")]
+    assert len(turns) == 97
+    assert [turns.popleft()[1] for _ in range(97)] == [f"j{index}" for index in range(3, 100)]
+    with pytest.raises(KeyError):
+        turns.popleft()

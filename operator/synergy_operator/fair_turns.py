@@ -1,0 +1,33 @@
+"""Keys that wait for a worker. Groups of keys take turns: many keys of one group do not hold up those of another."""
+
+from collections import OrderedDict, deque
+from collections.abc import Callable, Hashable
+from typing import Generic, TypeVar
+
+Key = TypeVar("Key")
+
+
+class FairTurns(Generic[Key]):
+    """A queue of keys; first in, first out within a group, one key of each group in turn."""
+
+    def __init__(self, group: Callable[[Key], Hashable]) -> None:
+        self._group = group
+        self._waiting: OrderedDict[Hashable, deque[Key]] = OrderedDict()
+        self._length = 0
+
+    def __len__(self) -> int:
+        return self._length
+
+    def append(self, key: Key) -> None:
+        """The key waits from now on."""
+        self._waiting.setdefault(self._group(key), deque()).append(key)
+        self._length += 1
+
+    def popleft(self) -> Key:
+        """The key whose turn it is. Raises KeyError where none waits."""
+        group, keys = self._waiting.popitem(last=False)
+        key = keys.popleft()
+        if keys:
+            self._waiting[group] = keys
+        self._length -= 1
+        return key
