@@ -20,7 +20,7 @@ REPORT ?=
 MINUTES ?= 5
 TIMES ?= 10
 
-.PHONY: help setup lock format lint types imports check crds images images-docker sbom unit properties coverage prerequisites integration integration-product integration-devcluster test-e2e faketime chaos chaos-outage chaos-short pairings fidelity test test-long side-by-side demo demo-kind
+.PHONY: help setup lock format lint types imports check crds images images-docker sbom unit properties coverage prerequisites integration integration-product integration-devcluster test-e2e faketime chaos chaos-outage chaos-short pairings fidelity storm test test-long side-by-side demo demo-kind
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "%-14s %s\n", $$1, $$2}'
@@ -127,7 +127,11 @@ fidelity: setup prerequisites ## is a cluster of three GPU types as fast as the 
 test: check prerequisites ## everything; from nothing on a new machine
 	$(ON_DEVCLUSTER) $(MAKE) side-by-side test-e2e
 
-test-long: properties chaos chaos-outage fidelity ## what takes too long for each change: SEED=1 FAULTS=200 JOBS=100 MINUTES=5
+# a storm of one tenant's requests, which measures what others feel of it
+storm: setup prerequisites
+	$(ON_DEVCLUSTER) $(BIN)/pytest tests/integration/hostile -m long
+
+test-long: properties storm chaos chaos-outage fidelity ## what takes too long for each change: SEED=1 FAULTS=200 JOBS=100 MINUTES=5
 
 # what waits for a cluster leaves the other core to what computes; output comes suite by suite. The end-to-end tests,
 # which measure jobs, have the machine to themselves

@@ -28,6 +28,7 @@ from synergy_job.fence import FencedError
 log = logging.getLogger("synergy_job")
 
 _DATA = re.compile(r"(\d{6})\.(\d{8})\.(\d{8})")
+_OURS = re.compile(r"(\d{6})\.(\d{8})\.\d{8}(\.json)?")
 _RUN = re.compile(r"run-(\d{6})\.(\d{8})")
 _EPOCH = re.compile(r"epoch-(\d{6})")
 _TEMPORARY = re.compile(r"tmp-(\d{6})\.(\d{8})\..*")
@@ -156,9 +157,7 @@ class Versions:
 
     def _publish(self, temporary: str, mine: tuple[int, int]) -> None:
         checksum, size = _checksum(temporary), os.path.getsize(temporary)
-        number = max((version[2] for version in self._data() if version[:2] == mine), default=0) + 1
-        data = os.path.join(self.folder, f"{mine[0]:06d}.{mine[1]:08d}.{number:08d}")
-        os.rename(temporary, data)
+        data = self._named(temporary, mine)
         told = self.temporary(mine)
         with open(told, "w", encoding="utf-8") as file:
             json.dump({"size": size, "checksum": checksum}, file)
@@ -169,6 +168,24 @@ class Versions:
         versions = self.whole()
         self._show(versions[0].path, mine)
         self._prune(versions, mine)
+
+    def _named(self, temporary: str, mine: tuple[int, int]) -> str:
+        """Give what was written the next free name of this run; nothing that has the name already is replaced."""
+        number = max((version[2] for version in self._data() if version[:2] == mine), default=0)
+        while True:
+            number += 1
+            data = os.path.join(self.folder, f"{mine[0]:06d}.{mine[1]:08d}.{number:08d}")
+            try:
+                os.link(temporary, data)
+            except FileExistsError:
+                continue
+            except FileNotFoundError:
+                raise
+            except OSError:  # a storage without hard links: one process of a run writes a path
+                os.rename(temporary, data)
+            else:
+                os.unlink(temporary)
+            return data
 
     def _show(self, newest: str, mine: tuple[int, int]) -> None:
         beside = self.temporary(mine)
@@ -184,11 +201,12 @@ class Versions:
     def _prune(self, versions: list[Version], mine: tuple[int, int]) -> None:
         kept = {os.path.basename(version.path) for version in versions[: self._keep]}
         for name in self._names():
-            match = _DATA.match(name) or _TEMPORARY.fullmatch(name) or _RUN.fullmatch(name)
-            if match is None or name.split(".json")[0] in kept:
+            data = _OURS.fullmatch(name)
+            match = data or _TEMPORARY.fullmatch(name) or _RUN.fullmatch(name)
+            if match is None or name.removesuffix(".json") in kept:
                 continue
             owner = (int(match.group(1)), int(match.group(2)))
-            finished = _DATA.match(name) is not None
+            finished = data is not None
             if owner < mine or (finished and owner == mine):
                 _remove(os.path.join(self.folder, name))
 

@@ -1,6 +1,7 @@
 """From a plan to changes of status. Pure: cluster, plan and clock in, changes out."""
 
-from collections.abc import Container, Mapping
+from collections import Counter
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -142,7 +143,7 @@ def decide(
     changes = [change for change in (draft.change() for draft in drafts.values()) if change is not None]
     wanted = (Standing.LEAVING, Standing.WAITING, Standing.HOLDING)
     return Decision(
-        sorted(changes, key=_writing_order),
+        in_turns(sorted(changes, key=_writing_order)),
         {k: place for k, place in kept.items() if k in drafts and _keeps(drafts[k], moment.now, wanted)},
     )
 
@@ -362,6 +363,17 @@ def _tell_restrictions(drafts: Mapping[Key, Draft], result: PlanResult | None) -
 
 def _keeps(draft: Draft, now: float, wanted: tuple[Standing, ...]) -> bool:
     return draft.granted is None and standing(draft.job, now) in wanted
+
+
+def in_turns(changes: Sequence[StatusChange]) -> list[StatusChange]:
+    """Of each kind the first of every namespace, then the second of every one, and so on: many changes of one namespace
+    do not hold up those of another."""
+    seen = Counter[tuple[Kind, str]]()
+    turns: list[tuple[Kind, int]] = []
+    for change in changes:
+        seen[change.kind, change.job.key.namespace] += 1
+        turns.append((change.kind, seen[change.kind, change.job.key.namespace]))
+    return [changes[index] for index in sorted(range(len(changes)), key=turns.__getitem__)]
 
 
 def _writing_order(change: StatusChange) -> tuple[int, int, Key]:

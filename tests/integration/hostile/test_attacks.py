@@ -83,6 +83,7 @@ def within_noise(alone: Sequence[float], attacked: Sequence[float]) -> bool:
     return median(attacked) <= median(alone) + 2 * ROUND_SECONDS
 
 
+@pytest.mark.long
 async def test_others_start_as_they_do_without_the_attacker(
     kube: KubeClient, attacker: Attacker, victim: str, extender: Replica
 ) -> None:

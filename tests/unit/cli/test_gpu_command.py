@@ -178,7 +178,7 @@ def test_the_search_s_curve_is_compared_with_every_cpu_count() -> None:
         import sys, time, synergy_job
         moment = time.monotonic()
         for _ in synergy_job.iterate([1]):
-            moment += 0.02 / int(sys.argv[1])
+            moment = max(moment, time.monotonic()) + 0.02 / int(sys.argv[1])
             time.sleep(max(0, moment - time.monotonic()))
     """
     words = "\n".join(line[8:] for line in script.splitlines())

@@ -14,11 +14,11 @@ from synergy_core import model as core
 from synergy_core.answer import Estimate, Late, Plan, Waiting
 from synergy_core.config import Mode
 from synergy_extender.cluster.state import ClusterState
-from synergy_extender.cluster.views import read_pod
+from synergy_extender.cluster.views import Key, read_pod
 from synergy_extender.ledger import AssumedBindings
 from synergy_extender.planning import decide as rules
 from synergy_extender.planning.changes import Kind, StatusChange
-from synergy_extender.planning.decide import Decision, PlanResult, decide, stance
+from synergy_extender.planning.decide import Decision, PlanResult, decide, in_turns, stance
 from synergy_extender.planning.snapshot import build_snapshot
 from synergy_extender.planning.unstarted import NOT_STARTED_SECONDS
 from synergy_extender.planning.writer import body_of
@@ -456,3 +456,17 @@ def test_of_a_job_that_cannot_be_written_nothing_is_decided_and_its_pods_count_a
     gone = cluster(NODES, [job("j", status={"allocation": held})])
     free = build_snapshot(gone, mode="round", now=AT_PLAN.now, round_s=20, left_out=out).snapshot.nodes
     assert all(node.gpus_used == 0 for node in free), "without pods it holds nothing"
+
+
+def test_of_each_kind_namespaces_take_turns_in_writing() -> None:
+    def change(namespace: str, name: str, kind: Kind) -> StatusChange:
+        view = replace(job(name), key=Key(namespace, name))
+        return StatusChange(view, kind, None, None)
+
+    flood = [change("flood", f"j{index}", Kind.ENTER) for index in range(3)]
+    team = [change("team", "a", Kind.ENTER), change("team", "b", Kind.QUEUE)]
+    leaves = change("flood", "gone", Kind.LEAVE)
+    ordered = in_turns([leaves, *flood, *team])
+    assert [str(one.job.key) for one in ordered] == [
+        "flood/gone", "flood/j0", "team/a", "flood/j1", "flood/j2", "team/b",
+    ]  # fmt: skip

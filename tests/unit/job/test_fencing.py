@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -281,3 +282,34 @@ def test_other_errors_of_a_claim_are_not_hidden(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr(versions_module.os, "open", broken)
     with run(2), pytest.raises(OSError, match="Input/output error"):
         checkpoint.read()
+
+
+def test_two_processes_of_one_run_lose_nothing_that_one_of_them_wrote(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checkpoint = Checkpoint(tmp_path / "model", keep=5)
+    real = os.link
+
+    def other_first(source: str, target: str, **more: Any) -> None:
+        monkeypatch.setattr(versions_module.os, "link", real)
+        checkpoint.write("other")
+        real(source, target, **more)
+
+    with run(1):
+        checkpoint.write("first")
+        monkeypatch.setattr(versions_module.os, "link", other_first)
+        checkpoint.write("mine")
+        whole = versions_module.Versions(checkpoint.path, None).whole()
+        assert [version.problem for version in whole] == ["", "", ""]
+        found = {pickle.loads(Path(version.path).read_bytes()) for version in whole}
+        assert found == {"first", "other", "mine"}
+
+
+def test_files_of_others_in_the_folder_are_left_alone(tmp_path: Path) -> None:
+    checkpoint = Checkpoint(tmp_path / "model", keep=1)
+    with run(1):
+        checkpoint.write("a")
+        foreign = tmp_path / ".model.versions" / "000001.00000001.00000001.mine"
+        foreign.write_text("not ours")
+        checkpoint.write("b")
+    assert foreign.exists()
