@@ -105,6 +105,7 @@ async def test_others_start_as_they_do_without_the_attacker(
     async with meanwhile(updates, deletions):
         attacked = await start_times(kube, victim, "attacked")
     assert rounds > 0
+    print(f"seconds to start, alone: {alone}; with the attacker: {attacked}")
     assert within_noise(alone, attacked), f"without: {alone}; with the attacker: {attacked}"
 
 
