@@ -155,7 +155,7 @@ class _Wishes:
     def _rooms(self) -> Rooms:
         """What each node has beside pods that stay, found once for all profile series that ask."""
         return [
-            (capacity, _capacity(capacity).minus(_foreign(self._state, capacity.name, self._now)))
+            (capacity, _capacity(capacity).minus(self._foreign(capacity.name)))
             for capacity in self._state.capacities
             if capacity.schedulable
         ]
@@ -220,6 +220,28 @@ class _Wishes:
             return nodes
         return tuple(sorted({*nodes, *(share.node for share in allocation.workers)}))
 
+    def _foreign(self, node: str) -> Amounts:
+        """What pods hold there that stay."""
+        total = NOTHING
+        for pod in self._state.pods.on_node(node):
+            if self._stays(pod):
+                total = total.plus(pod.requests)
+        return total
+
+    def _stays(self, pod: PodView) -> bool:
+        """Whether the pod holds its room for longer than anyone would wait, and no plan can move it."""
+        if pod.leaves_by is not None:
+            return self._now > pod.leaves_by + OVERDUE_SECONDS
+        job = None if pod.member is None else self._state.jobs.get(pod.member.job)
+        if job is None:
+            return True
+        allocation = open_run(job)
+        if allocation is None:
+            return False
+        if standing(job, self._now) is Standing.LEAVING:
+            return _overdue(allocation, self._now)
+        return allocation.purpose == "Train" and not self._entitled[job.key].preemptible
+
 
 def _admitting(state: ClusterState, job: JobView) -> tuple[str, ...] | None:
     """A template that is no pod's admits no node. The operator tells its user so; here it must not end the plan."""
@@ -277,29 +299,6 @@ def _beside_foreign(asked: int, gpus: int, capacity: NodeCapacity, room: Amounts
     share = room.memory_bytes * gpus // capacity.gpus
     held = (capacity.memory_bytes - room.memory_bytes) * gpus // capacity.gpus
     return min(asked, max(share, asked - held), room.memory_bytes)
-
-
-def _foreign(state: ClusterState, node: str, now: float) -> Amounts:
-    total = NOTHING
-    for pod in state.pods.on_node(node):
-        if _stays(pod, state, now):
-            total = total.plus(pod.requests)
-    return total
-
-
-def _stays(pod: PodView, state: ClusterState, now: float) -> bool:
-    """Whether the pod holds its room for longer than anyone would wait, and no plan can move it."""
-    if pod.leaves_by is not None:
-        return now > pod.leaves_by + OVERDUE_SECONDS
-    job = None if pod.member is None else state.jobs.get(pod.member.job)
-    if job is None:
-        return True
-    allocation = open_run(job)
-    if allocation is None:
-        return False
-    if standing(job, now) is Standing.LEAVING:
-        return _overdue(allocation, now)
-    return job.spec.preemption == "Never" and allocation.purpose == "Train"
 
 
 def _used(

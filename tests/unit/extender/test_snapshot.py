@@ -290,11 +290,17 @@ def test_a_run_that_does_not_leave_cuts_what_a_profile_series_asks_for(seconds_l
     assert [wish.cpu_millis_min for wish in built(state).jobs] == [want]
 
 
-@pytest.mark.parametrize(("preemption", "want"), [("Never", 6000), ("Signal", 12_000)])
-def test_a_profile_series_asks_for_no_more_than_jobs_leave_that_never_give_way(preemption: str, want: int) -> None:
+@pytest.mark.parametrize(
+    ("preemption", "cap", "want"), [("Never", 1, 6000), ("Never", 0, 12_000), ("Signal", 1, 12_000)]
+)
+def test_a_profile_series_asks_for_no_more_than_jobs_leave_that_never_give_way(
+    preemption: str, cap: int, want: int
+) -> None:
     """They may hold their place for weeks, and a job that is not measured does not start."""
     holds = job("old", spec={"preemption": preemption}, status={"allocation": allocation(share("n1", gpus=1))})
-    state = cluster([node_object("n1", cpu=12)], [profiling(), holds], [worker("old", node="n1", gpus=1, cpu="6")])
+    tenancy = team_of("vision", maxNeverPreemptedGPUs=cap)
+    pods = [worker("old", node="n1", gpus=1, cpu="6")]
+    state = cluster([node_object("n1", cpu=12)], [profiling(), holds], pods, tenancy=tenancy)
     assert [wish.cpu_millis_min for wish in built(state).jobs if wish.purpose == "profile"] == [want]
 
 
