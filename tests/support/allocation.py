@@ -24,6 +24,7 @@ from synergy_core.allocation.problem import (
 from synergy_core.allocation.shares import equal_share_throughput, fastest_throughput, isolated_throughput
 from synergy_core.model import Tenant
 
+_ROUNDING = 1e-7
 SECTION_4_1 = ((40.0, 10.0), (12.0, 4.0), (100.0, 50.0))
 """Steps per second on a V100 and a K80 of the three jobs of section 4.1."""
 
@@ -130,7 +131,8 @@ def assert_valid(made: Problem, x: Floats) -> None:
 class Oracle:
     """The objectives of section 4 on one problem, by the other solver."""
 
-    def __init__(self, made: Problem) -> None:
+    def __init__(self, made: Problem, time: float | Floats = 1.0) -> None:
+        """`time` is what each job has of it."""
         self.made = made
         jobs, columns = made.throughputs.shape
         x = cp.Variable((made.rows, columns), nonneg=True)
@@ -141,7 +143,7 @@ class Oracle:
         per_type = np.eye(len(made.types))[made.column_type]
         self.x = x
         self.constraints = [
-            members @ cp.sum(x, axis=1) <= 1,
+            members @ cp.sum(x, axis=1) <= time,
             (made.row_scale() @ x) @ per_type <= made.workers,
             cp.multiply(np.concatenate([made.throughputs == 0, made.pair_throughputs.max(axis=2) == 0]), x) == 0,
         ]
@@ -159,7 +161,7 @@ class Oracle:
     def best(self, objective: Any, constraints: Sequence[Any] = ()) -> float:
         """The optimum of a cvxpy objective; NaN where there is no feasible point."""
         programme = cp.Problem(objective, [*self.constraints, *constraints])
-        programme.solve(solver=cp.CLARABEL)
+        programme.solve(solver=cp.CLARABEL, tol_gap_abs=1e-11, tol_gap_rel=1e-11, tol_feas=1e-11)
         return float(programme.value) if programme.status in {"optimal", "optimal_inaccurate"} else float("nan")
 
     def max_min_fairness(self) -> float:
@@ -214,14 +216,22 @@ class Oracle:
         programme.solve(solver=cp.CLARABEL)
         return float(programme.value)
 
-    def could_rise(self, x: Floats, job: int) -> float:
-        """By what fraction a job's throughput can be raised while nobody's falls."""
-        have = effective_throughput(self.made, x)
+
+def could_rise(made: Problem, x: Floats) -> float:
+    """By what any one job's throughput can be raised while no other's falls, as a part of its fastest throughput.
+
+    The solver's tolerance is not to be had: what it left of full types and full times counts as used. A job that is
+    0.1 % slower on another type would turn each 1e-9 of it into 1e-6 of its time on the faster type, for somebody else.
+    Nor is the measure a job's own throughput, which may be 1e-4 of its fastest.
+    """
+    used, busy, have = workers_used(made, x), time_used(made, x), effective_throughput(made, x)
+    full, always = made.workers - used < _ROUNDING, 1.0 - busy < _ROUNDING
+    oracle = Oracle(replace(made, workers=np.where(full, used, made.workers)), np.where(always, busy, 1.0))
+    fastest = fastest_throughput(made)
+    most = 0.0
+    for job in range(len(have)):
         others = np.arange(len(have)) != job
-        return (
-            self.best(
-                cp.Maximize(self.throughput[job] / have[job]),
-                [cp.multiply(1 / have[others], self.throughput[others]) >= 1 - 1e-9] if others.any() else [],
-            )
-            - 1.0
-        )
+        kept = [cp.multiply(1 / have[others], oracle.throughput[others]) >= 1 - 1e-11] if others.any() else []
+        best = oracle.best(cp.Maximize(oracle.throughput[job] / fastest[job]), kept)
+        most = max(most, best - float(have[job] / fastest[job]))
+    return most

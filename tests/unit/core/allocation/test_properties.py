@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from support.allocation import Oracle, assert_valid, drawn, problem
+from support.allocation import Oracle, assert_valid, could_rise, drawn, problem
 from synergy_core.allocation import ALLOCATION_POLICIES, solve
 from synergy_core.allocation.activities import activities, helpful
 from synergy_core.allocation.policies.finish_time_fairness import finish_time_fairness
@@ -97,8 +97,7 @@ def test_with_pairs_it_is_at_least_as_good_as_without(seed: int, policy: str, ki
 def test_water_filling_is_pareto_efficient(seed: int, pairs: bool, plenty: bool, kinds: int | None) -> None:
     made = drawn(seed, 5, pairs=pairs, plenty=plenty, kinds=kinds)
     found = solve(made, "max-min-fairness-water-filling")
-    oracle = Oracle(made)  # its solver is exact to about 1e-5: of seed 1023 it says 1.3e-5, HiGHS 4e-6
-    assert max(oracle.could_rise(found.x, job) for job in range(5)) <= 3e-5
+    assert could_rise(made, found.x) <= 1e-6
     assert found.objective == pytest.approx(solve(made, "max-min-fairness").objective, rel=1e-7)
 
 
@@ -173,6 +172,8 @@ def test_the_isolated_allocation_is_an_nth_of_each_type() -> None:
 
 
 @settings(deadline=None, max_examples=10)
+@example(seed=1023, policy="makespan", kinds=None)  # a job that is 1.7 % slower on another type
+@example(seed=597, policy="makespan", kinds=2)  # a job that gets 0.01 % of its fastest throughput
 @given(
     seed=SEEDS,
     policy=st.sampled_from(["max-min-fairness", "makespan", "finish-time-fairness"]),
@@ -185,5 +186,4 @@ def test_the_efficient_optimum_is_an_optimum_and_leaves_nothing_to_be_had(
     found = solve(made, policy, efficient=True)
     assert_valid(made, found.x)
     assert found.objective == pytest.approx(solve(made, policy).objective, rel=1e-7)
-    oracle = Oracle(made)  # its solver is exact to about 1e-5: of seed 1023 it says 1.3e-5, HiGHS 4e-6
-    assert max(oracle.could_rise(found.x, job) for job in range(5)) <= 3e-5
+    assert could_rise(made, found.x) <= 1e-6
