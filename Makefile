@@ -20,7 +20,7 @@ REPORT ?=
 MINUTES ?= 5
 TIMES ?= 10
 
-.PHONY: help setup lock format lint types imports check crds images images-docker sbom unit properties coverage prerequisites integration integration-product integration-devcluster test-e2e faketime chaos chaos-outage chaos-short pairings fidelity storm test test-long side-by-side demo demo-kind
+.PHONY: help setup lock format lint types imports check crds images images-docker sbom unit properties coverage prerequisites integration integration-product integration-devcluster test-e2e faketime chaos chaos-outage chaos-short pairings fidelity storm docs test test-long side-by-side demo demo-kind
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "%-14s %s\n", $$1, $$2}'
@@ -39,6 +39,8 @@ lock: ## resolve requirements/*.txt anew from pyproject.toml (needs uv)
 	for extra in dev operator extender; do \
 	  uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header \
 	    --quiet --extra $$extra pyproject.toml -o requirements/$$extra.txt; done
+	uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header \
+	  --quiet --constraint requirements/dev.txt --extra docs pyproject.toml -o requirements/docs.txt
 	echo 'hatchling>=1.27' | uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 	  --no-emit-find-links --no-header --no-annotate --quiet - -o requirements/build.txt
 	uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header \
@@ -124,7 +126,14 @@ fidelity: setup prerequisites ## is a cluster of three GPU types as fast as the 
 	$(IMAGES) --build-only
 	$(BIN)/pytest tests/fidelity -s
 
-test: check prerequisites ## everything; from nothing on a new machine
+docs: setup .venv/.docs-installed ## the documentation site in site/, with every link checked
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
+
+.venv/.docs-installed: requirements/docs.txt .venv/.installed
+	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements/docs.txt
+	touch $@
+
+test: check docs prerequisites ## everything; from nothing on a new machine
 	$(ON_DEVCLUSTER) $(MAKE) side-by-side test-e2e
 
 # a storm of one tenant's requests, which measures what others feel of it
