@@ -10,13 +10,21 @@ from synergy_operator.observed import Observed
 from synergy_operator.views import MOST_OBJECT_BYTES
 
 
+def holds_room(observed: Observed) -> bool:
+    """Whether the job has pods or Jobs that are to be deleted."""
+    return bool(_held(observed))
+
+
 def give_back(observed: Observed) -> Actions:
     """Delete what holds room, and tell why. Nothing is written of the job until it is smaller."""
-    pods = [pod for pod in observed.pods if not pod.terminal and pod.deleting_until is None]
-    jobs = [job for job in observed.batch_jobs if not job.deleting]
-    if not pods and not jobs:
+    held = _held(observed)
+    if not held:
         return Actions()
     told = say(Reason.OBJECT_TOO_LARGE, limit=MOST_OBJECT_BYTES)
-    todo: list[Action] = [DeleteJob(job.name, job.uid) for job in jobs]
-    todo += [DeletePod(pod.name, pod.uid) for pod in pods]
-    return Actions((*todo, PostEvent("Warning", told.reason, told.message)))
+    return Actions((*held, PostEvent("Warning", told.reason, told.message)))
+
+
+def _held(observed: Observed) -> list[Action]:
+    held: list[Action] = [DeleteJob(job.name, job.uid) for job in observed.batch_jobs if not job.deleting]
+    held += [DeletePod(p.name, p.uid) for p in observed.pods if not p.terminal and p.deleting_until is None]
+    return held

@@ -84,11 +84,12 @@ def reconcile(observed: Observed, now: float) -> Actions:
     job = observed.job
     if job.deleting:
         return Actions()
-    if job.too_large:
+    finished = job.status.phase in FINISHED_PHASES
+    problem = None if finished else refusal(job, observed.cluster)
+    if job.too_large and (problem is None or oversize.holds_room(observed)):
         return oversize.give_back(observed)
-    if job.status.phase in FINISHED_PHASES:
+    if finished:
         return _after_the_end(observed, now)
-    problem = refusal(job, observed.cluster)
     if job.spec is None:
         return _unreadable(observed, problem, now)
     return _act(observed, job.spec, _decide(observed, job.spec, problem, now), now)

@@ -68,7 +68,7 @@ async def test_a_job_that_minds_to_be_spread_waits_and_says_so(
             queue: Json = (await status_of("skewed")).get("queue") or {}
             return queue if queue.get("reason") == "WouldBeSpread" else None
 
-        queue = await eventually(waits, seconds=20, what="skewed to wait for one node")
+        queue = await eventually(waits, seconds=60, what="skewed to wait for one node")
         assert "6" in queue["message"]
         await kube.merge_patch(TRAINING_JOBS, "even", {"spec": {"suspend": False}}, namespace)
         spread = await reaches(kube, namespace, "even", "Running", "Succeeded", seconds=30)

@@ -21,3 +21,11 @@ def test_the_pods_of_a_job_whose_status_finds_no_room_go_without_a_write() -> No
     world.job["metadata"]["labels"] = {}
     world.settle()
     assert world.status.phase == "Queued"
+
+
+def test_a_job_that_is_too_large_by_its_template_is_told_so() -> None:
+    """There may be room for its status: the API server says where there is not."""
+    world = World()
+    world.job["spec"]["template"]["spec"]["containers"][0]["args"] = ["x" * 1_400_000]
+    (told,) = [action.status for action in world.step().todo if isinstance(action, ApplyStatus)]
+    assert [one.reason for one in told.conditions or () if one.type == "Valid"] == ["SpecTooLarge"]
