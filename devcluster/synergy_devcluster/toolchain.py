@@ -99,6 +99,13 @@ def kubeconform_module() -> Module:
     return Module("kubeconform", version, (program,), (("main.version", f"v{version}"),))
 
 
+def vale_module() -> Module:
+    """Return the module of Vale, with which the documentation's prose is checked."""
+    version = pinned().vale
+    program = Program("vale", "github.com/errata-ai/vale/v2/cmd/vale", version)
+    return Module("vale", version, (program,), (("main.version", f"v{version}"),))
+
+
 def program_version(executable: Path, program: Program) -> str | None:
     """Run an executable's version command; return the version without ``v``, or None when it tells none."""
     try:

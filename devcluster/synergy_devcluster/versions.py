@@ -19,6 +19,7 @@ class Versions:
     kwok: str
     kind: str
     kubeconform: str
+    vale: str
 
 
 @cache
