@@ -6,6 +6,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 from chaos.api_server import STORE_LINK, UNREACHABLE
@@ -16,6 +17,7 @@ from chaos.link import Break
 from chaos.player import Player
 from chaos.stage import EXTENDERS, Stage, elsewhere
 from chaos.watchman import Watchman
+from chaos.workload import STOP_ANNOTATION, STOP_SECONDS
 from synergy_devcluster.kwok import FAIL_ANNOTATION
 from synergy_devcluster.processes import reap
 from synergy_kube import Conflict, NotFound
@@ -25,6 +27,7 @@ _LOG = logging.getLogger("chaos")
 _AT_ONCE = 5
 _API = {"api-server": "kube-apiserver", "etcd": "etcd", "default-scheduler": "kube-scheduler"}
 _READY_SECONDS = 180.0
+_NEVER_SECONDS = 86_400
 
 
 class Wreck:
@@ -60,6 +63,7 @@ class Wreck:
                 "fail": self._fail_node,
                 "delete": self._delete,
                 "crash": self._crash,
+                "slow": self._slow_checkpoint,
                 "storm": self._ill_will.storm,
                 "deny": self._ill_will.deny,
                 "fill": self._ill_will.fill_quota,
@@ -146,6 +150,9 @@ class Wreck:
                     program.resume()
 
     async def _cut(self, fault: Fault, target: str) -> None:
+        if target == "node":
+            await self._cut_node(fault)
+            return
         name = target
         if target.startswith("extender-"):
             name = await self._replica(target.removesuffix("-api")) + "-api"
@@ -180,6 +187,33 @@ class Wreck:
                 await asyncio.sleep(fault.seconds)
                 await self._annotate(node, None)
                 self._player.node_is_back(node)
+
+    async def _cut_node(self, fault: Fault) -> None:
+        """Its pods cannot go meanwhile but by force, and no kubelet tells of them: kwok is told to let them stay."""
+        nodes = sorted({pod["spec"]["nodeName"] for pod in self._player.running()})
+        if not nodes:
+            return
+        node = _choose(nodes, fault.pick)
+        async with self._lock(node):
+            with self._breaking(node, f"is cut off for {fault.seconds:.1f} s"):
+                pods = self._player.node_is_cut_off(node)
+                await self._annotate(node, "true")
+                await self._stop_seconds(pods, _NEVER_SECONDS)
+                await asyncio.sleep(fault.seconds)
+                await self._stop_seconds(pods, STOP_SECONDS)
+                await self._annotate(node, None)
+                self._player.node_rejoins(node, pods)
+
+    async def _stop_seconds(self, pods: Sequence[Mapping[str, Any]], seconds: int) -> None:
+        for pod in pods:
+            body = {"metadata": {"uid": pod["metadata"]["uid"], "annotations": {STOP_ANNOTATION: str(seconds)}}}
+            await self._insist(partial(
+                self._stage.kube.merge_patch, PODS, pod["metadata"]["name"], body, self._stage.namespace
+            ))  # fmt: skip
+
+    async def _slow_checkpoint(self, fault: Fault, _: str) -> None:
+        if job := self._player.slow_checkpoints(fault.pick, fault.seconds):
+            _LOG.info("checkpoints of %s take %.0f s", job, fault.seconds)
 
     async def _delete(self, fault: Fault, target: str) -> None:
         if target == "allocation":
