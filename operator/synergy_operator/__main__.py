@@ -8,8 +8,8 @@ import kopf
 import uvloop
 
 from synergy_kube.nesting import admit_deep_objects
-from synergy_operator.config import Environment, read_environment
-from synergy_operator.handlers import Operator
+from synergy_operator.edge.environment import Environment, read_environment
+from synergy_operator.edge.handlers import Operator
 
 
 def main() -> int:

@@ -28,7 +28,7 @@ JOB = "shared"
 FENCE_SECONDS = 10
 _MARGIN_SECONDS = 5.0
 _SHORT_MARGIN = (
-    f"import runpy, synergy_operator.fencing as fencing; fencing.MARGIN_SECONDS = {_MARGIN_SECONDS}; "
+    f"import runpy, synergy_operator.run.fencing as fencing; fencing.MARGIN_SECONDS = {_MARGIN_SECONDS}; "
     "runpy.run_module('synergy_operator', run_name='__main__')"
 )
 """The operator, for which a worker that the extender still answers is gone sooner: here none is answered."""

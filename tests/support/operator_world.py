@@ -31,15 +31,20 @@ from synergy_operator.actions import (
     ResizePod,
     UngatePod,
 )
-from synergy_operator.cluster import Cluster, read_cluster
-from synergy_operator.config import Settings
-from synergy_operator.known_profiles import KnownProfile
-from synergy_operator.observed import Observed, Refusals
-from synergy_operator.profile_shelf import judge
-from synergy_operator.reconcile import reconcile
-from synergy_operator.twins import Asking
-from synergy_operator.views import ANNOTATION_UNGATED_AT, JobView, PodView, read_batch_job, read_job, read_pod
-from synergy_operator.witness import Complaint, Witness
+from synergy_operator.edge.caches.pod_events import Witness
+from synergy_operator.edge.caches.profile_candidates import Asking
+from synergy_operator.job.reconcile import reconcile
+from synergy_operator.profile.known_profiles import judge
+from synergy_operator.views.annotations import ANNOTATION_UNGATED_AT
+from synergy_operator.views.batch_job import read_batch_job
+from synergy_operator.views.cluster import Cluster, read_cluster
+from synergy_operator.views.job import JobView, read_job
+from synergy_operator.views.known_profile import KnownProfile
+from synergy_operator.views.observed import Observed
+from synergy_operator.views.pod import PodView, read_pod
+from synergy_operator.views.pod_events import Complaint
+from synergy_operator.views.refusals import Refusals
+from synergy_operator.views.settings import Settings
 
 SETTINGS = Settings("example/profiler:1", "https://extender.example:9444", "PEM", "low")
 

@@ -3,7 +3,7 @@
 import pytest
 
 from support.operator_world import World
-from synergy_operator.events import events
+from synergy_operator.job.events import events
 
 
 def finished(code: int = 0, **spec: object) -> World:

@@ -7,9 +7,10 @@ import pytest
 
 from support.operator_world import World
 from synergy_api.timestamps import parse_time
-from synergy_operator.observed import Refusals
-from synergy_operator.views import read_pod
-from synergy_operator.witness import Complaint, Witness
+from synergy_operator.edge.caches.pod_events import Witness
+from synergy_operator.views.pod import read_pod
+from synergy_operator.views.pod_events import Complaint
+from synergy_operator.views.refusals import Refusals
 
 CLAIM = 'persistentvolumeclaim "data" not found. not found'
 PULLED = 'MountVolume.SetUp failed for volume "data": configmap "data" not found'

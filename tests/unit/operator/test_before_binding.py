@@ -3,7 +3,7 @@
 from support.operator_objects import workers_json
 from support.operator_world import World
 from synergy_operator.actions import ResizePod, UngatePod
-from synergy_operator.observed import Refusals, RefusedSize
+from synergy_operator.views.refusals import Refusals, RefusedSize
 
 
 def waiting_for_room() -> World:

@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 from support.operator_objects import job_manifest
 from support.waiting import eventually
 from synergy_kube import ApiError
-from synergy_operator.cache import Cache, OwnedCache
-from synergy_operator.fair_turns import FairTurns
-from synergy_operator.observed import RefusedSize
-from synergy_operator.refusal_log import RefusalLog
-from synergy_operator.views import JobView, only_progress, read_job
-from synergy_operator.work_queue import TryAgain, WorkQueue
+from synergy_operator.edge.caches.objects import Cache, OwnedCache
+from synergy_operator.edge.caches.refusals import RefusalLog
+from synergy_operator.edge.fair_turns import FairTurns
+from synergy_operator.edge.work_queue import TryAgain, WorkQueue
+from synergy_operator.views.job import JobView, only_progress, read_job
+from synergy_operator.views.refusals import RefusedSize
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from synergy_operator.config import read_environment
+from synergy_operator.edge.environment import read_environment
 
 COMPLETE = {"SYNERGY_PROFILER_IMAGE": "p:1", "SYNERGY_EXTENDER_URL": "https://e:9444", "SYNERGY_CA_FILE": "/ca.crt"}
 

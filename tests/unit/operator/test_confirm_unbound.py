@@ -9,14 +9,14 @@ import pytest
 from support.operator_world import World
 from synergy_kube import NotFound
 from synergy_operator.actions import Actions, ApplyStatus, ConfirmUnbound, DeletePod
-from synergy_operator.cache import Cache, OwnedCache
-from synergy_operator.event_desk import EventDesk
-from synergy_operator.executor import Executor
-from synergy_operator.reconcile import reconcile
-from synergy_operator.refusal_log import RefusalLog
-from synergy_operator.views import PodView, read_pod
-from synergy_operator.witness import Witness
-from synergy_operator.work_queue import TryAgain
+from synergy_operator.edge.caches.objects import Cache, OwnedCache
+from synergy_operator.edge.caches.pod_events import Witness
+from synergy_operator.edge.caches.refusals import RefusalLog
+from synergy_operator.edge.event_queue import EventDesk
+from synergy_operator.edge.executor import Executor
+from synergy_operator.edge.work_queue import TryAgain
+from synergy_operator.job.reconcile import reconcile
+from synergy_operator.views.pod import PodView, read_pod
 
 
 class Server:

@@ -7,7 +7,7 @@ import pytest
 from support.operator_objects import START
 from support.operator_world import World
 from synergy_api.timestamps import format_time
-from synergy_operator.reconcile import operator_part
+from synergy_operator.job.status_write import operator_part
 
 
 def job_due(seconds: float = 1000.0) -> World:

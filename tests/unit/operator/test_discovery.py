@@ -9,8 +9,8 @@ from aiohttp import web
 
 from support.watch_server import WatchServer, connected
 from synergy_kube.resources import JOBS, PODS
-from synergy_operator.config import Environment
-from synergy_operator.controller import Controller
+from synergy_operator.edge.controller import Controller
+from synergy_operator.edge.environment import Environment
 
 
 class Discovery(WatchServer):

@@ -8,7 +8,7 @@ import pytest
 import pytest_asyncio
 
 from support.waiting import eventually
-from synergy_operator.event_desk import EventDesk
+from synergy_operator.edge.event_queue import EventDesk
 
 
 def at_once() -> asyncio.Event:

@@ -8,7 +8,7 @@ import pytest
 from support.operator_objects import node
 from support.operator_world import World, two_workers
 from synergy_api.timestamps import parse_time
-from synergy_operator.fencing import MARGIN_SECONDS
+from synergy_operator.run.fencing import MARGIN_SECONDS
 
 
 def test_one_failure_ends_the_whole_gang_and_counts_once() -> None:

@@ -6,7 +6,7 @@ from support.operator_objects import node
 from support.operator_world import World
 from support.profile_world import AUTO, SIDE, TRAIN, asking, failed, give_place, granted, knee, run_point
 from synergy_api.timestamps import format_time
-from synergy_operator.observed import Refusals
+from synergy_operator.views.refusals import Refusals
 
 
 @pytest.mark.parametrize(

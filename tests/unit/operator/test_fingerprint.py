@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from synergy_api.training_job import TrainingJobSpec
-from synergy_operator.fingerprint import fingerprint
+from synergy_operator.profile.fingerprint import fingerprint
 
 
 def _mark(container: dict[str, Any] | None = None, **pod: Any) -> str:

@@ -9,7 +9,7 @@ from support.operator_world import World
 from synergy_api.leaving import leave_seconds
 from synergy_api.queues import Preemption
 from synergy_api.training_job import RunOutcome, ServiceStatus, TrainingJobSpec, TrainingJobStatus
-from synergy_operator.forgiveness import ALONE_SECONDS, HEALTHY_SECONDS
+from synergy_operator.run.forgiveness import ALONE_SECONDS, HEALTHY_SECONDS
 
 SPEC: dict[str, Any] = {"gpus": 1, "steps": 100, "template": {"spec": {"containers": [{"name": "c"}]}}}
 

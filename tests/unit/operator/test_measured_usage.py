@@ -9,9 +9,10 @@ from support.operator_objects import node
 from support.operator_world import World
 from support.profile_world import AUTO, asking, granted, knee, run_point
 from synergy_api.profile import MeasuredUsage, ProfilePoint
-from synergy_operator.profile_points import threads_of, usage_of, with_run
-from synergy_operator.profile_result import GpuUse, Measurement, read_result
-from synergy_operator.views import ContainerView, Target
+from synergy_operator.profile.points import threads_of, usage_of, with_run
+from synergy_operator.profile.result import GpuUse, Measurement, read_result
+from synergy_operator.views.batch_job import Target
+from synergy_operator.views.pod import ContainerView
 
 GIB = 1 << 30
 

@@ -6,10 +6,10 @@ import socket
 import aiohttp
 import pytest
 
-from synergy_operator.metrics import Metrics
-from synergy_operator.metrics_server import MetricsServer
-from synergy_operator.refusal_log import RefusalLog
-from synergy_operator.work_queue import TryAgain, WorkQueue
+from synergy_operator.edge.caches.refusals import RefusalLog
+from synergy_operator.edge.metrics import Metrics
+from synergy_operator.edge.metrics_server import MetricsServer
+from synergy_operator.edge.work_queue import TryAgain, WorkQueue
 
 
 def value(metrics: Metrics, name: str, **labels: str) -> float | None:

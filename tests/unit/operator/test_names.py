@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from synergy_api.names import MAX_JOB_NAME, service_name, worker_pod_name
-from synergy_operator.profile_job import profile_job_name
-from synergy_operator.views import Target
+from synergy_operator.profile.job import profile_job_name
+from synergy_operator.views.batch_job import Target
 
 LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 JOBS = st.from_regex(rf"[a-z0-9]([-a-z0-9]{{0,{MAX_JOB_NAME - 2}}}[a-z0-9])?", fullmatch=True)

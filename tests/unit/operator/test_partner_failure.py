@@ -6,8 +6,8 @@ from support.operator_world import World
 from synergy_api.allocation import Allocation
 from synergy_api.names import ANNOTATION_DEVICES
 from synergy_api.training_job import RunOutcome, ServiceStatus
-from synergy_operator.partner_failure import LEARN_SECONDS, partners_of
-from synergy_operator.views import read_pod
+from synergy_operator.run.partner_failure import LEARN_SECONDS, partners_of
+from synergy_operator.views.pod import read_pod
 
 GPU = {"asked": ["default/other"], "wrongRuns": 0}
 WORKER = {"node": "n1", "gpus": 1, "cpuMillis": 3000, "memoryBytes": 8 << 30, "devices": 1}

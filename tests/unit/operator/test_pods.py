@@ -9,10 +9,11 @@ from hypothesis import strategies as st
 from support.operator_objects import GIB, job_manifest
 from support.operator_world import SETTINGS, World
 from synergy_api.allocation import Allocation, NodeShare
-from synergy_operator.config import Settings
-from synergy_operator.gang import gang_secret, headless_service, members, split, worker_pod
-from synergy_operator.template import Place
-from synergy_operator.views import read_job, read_pod
+from synergy_operator.pods.gang import gang_secret, headless_service, members, split, worker_pod
+from synergy_operator.pods.template import Place
+from synergy_operator.views.job import read_job
+from synergy_operator.views.pod import read_pod
+from synergy_operator.views.settings import Settings
 
 TEMPLATE: dict[str, Any] = {
     "metadata": {"labels": {"team": "vision", "kube-synergy.dev/run": "9"}, "annotations": {"note": "kept"}},

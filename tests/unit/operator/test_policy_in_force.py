@@ -7,8 +7,8 @@ import pytest
 
 from support.watch_server import WatchServer, connected
 from synergy_api.scheduling_policy import SchedulingPolicySpec
-from synergy_operator.config import Environment
-from synergy_operator.controller import Controller
+from synergy_operator.edge.controller import Controller
+from synergy_operator.edge.environment import Environment
 
 GOOD: dict[str, Any] = {"spec": {"policy": "hierarchical", "tenants": [{"name": "vision", "weight": 2}]}}
 BAD: dict[str, Any] = {"spec": {"policy": "of-a-newer-version"}}

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from synergy_operator.profile_result import Measurement, Shortfall, read_result
-from synergy_operator.views import ContainerView
+from synergy_operator.profile.result import Measurement, Shortfall, read_result
+from synergy_operator.views.pod import ContainerView
 
 
 @pytest.mark.parametrize(

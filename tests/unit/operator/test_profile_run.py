@@ -10,7 +10,7 @@ from synergy_api.scheduling_policy import Profiling
 from synergy_api.throughput_profile import ThroughputProfileSpec
 from synergy_api.timestamps import format_time
 from synergy_operator.actions import CreateJob
-from synergy_operator.known_profiles import KnownProfile
+from synergy_operator.views.known_profile import KnownProfile
 
 
 def test_no_job_is_made_before_the_place_is_really_free() -> None:

@@ -7,10 +7,10 @@ import pytest
 from support.operator_objects import GIB, START, node
 from support.operator_world import World
 from synergy_api.timestamps import format_time
-from synergy_operator.known_profiles import KnownProfile, best_known, fingerprint_of_name, profile_name
-from synergy_operator.observed import Refusals
-from synergy_operator.profile_shelf import judge
-from synergy_operator.views import read_pod
+from synergy_operator.profile.known_profiles import best_known, fingerprint_of_name, judge, profile_name
+from synergy_operator.views.known_profile import KnownProfile
+from synergy_operator.views.pod import read_pod
+from synergy_operator.views.refusals import Refusals
 
 AUTO = {"mode": "Auto"}
 OLD, NEW = (f"registry.example/train@sha256:{letter * 64}" for letter in "ab")

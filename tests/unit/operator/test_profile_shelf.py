@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from synergy_operator.profile_shelf import judge, said
+from synergy_operator.profile.known_profiles import judge, said
 
 NAME = "0123456789abcdef"
 MATRIX = {"gpuType": "V100", "cpuMillis": [1000, 2000], "memoryBytes": [1], "stepsPerSecond": [[1.0], [2.0]]}

@@ -13,8 +13,8 @@ from support.operator_world import World, attained
 from synergy_api import names
 from synergy_api.reasons import Reason
 from synergy_operator.actions import ApplyStatus, CreateJob, CreatePod, UngatePod
-from synergy_operator.observed import Refusals
-from synergy_operator.reconcile import reconcile
+from synergy_operator.job.reconcile import reconcile
+from synergy_operator.views.refusals import Refusals
 
 GPUS = 2
 

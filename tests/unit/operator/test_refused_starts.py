@@ -12,13 +12,13 @@ from synergy_api.training_job import RunOutcome
 from synergy_kube import ApiError, Conflict, NotFound
 from synergy_kube.resources import SERVICES, Resource
 from synergy_operator.actions import Action, ApplyStatus, CreatePod, EnsureService, UngatePod
-from synergy_operator.cache import Cache, OwnedCache
-from synergy_operator.event_desk import EventDesk, Post
-from synergy_operator.executor import Executor
-from synergy_operator.reconcile import reconcile
-from synergy_operator.refusal_log import HELD_UP_SECONDS, RefusalLog
-from synergy_operator.witness import Witness
-from synergy_operator.work_queue import TryAgain
+from synergy_operator.edge.caches.objects import Cache, OwnedCache
+from synergy_operator.edge.caches.pod_events import Witness
+from synergy_operator.edge.caches.refusals import HELD_UP_SECONDS, RefusalLog
+from synergy_operator.edge.event_queue import EventDesk, Post
+from synergy_operator.edge.executor import Executor
+from synergy_operator.edge.work_queue import TryAgain
+from synergy_operator.job.reconcile import reconcile
 
 DENIED = ApiError(403, "Forbidden", 'admission webhook "no.example.com" denied the request: not today')
 BROKEN = ApiError(500, "InternalError", 'failed calling webhook "no.example.com": connection refused')

@@ -7,8 +7,8 @@ from support.operator_world import World
 from synergy_api.quantity import byte_count, cpu_millis
 from synergy_api.timestamps import format_time, parse_time
 from synergy_operator.actions import ResizePod
-from synergy_operator.observed import Refusals, RefusedSize
-from synergy_operator.size_limits import RETRY_SECONDS, ROOM_SECONDS
+from synergy_operator.run.size_limits import RETRY_SECONDS, ROOM_SECONDS
+from synergy_operator.views.refusals import Refusals, RefusedSize
 
 INFEASIBLE = ("PodResizePending", "Infeasible", "static CPU manager")
 IN_USE = ("PodResizeInProgress", "Error", "attempting to set pod memory limit below current usage")

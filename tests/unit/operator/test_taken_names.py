@@ -14,14 +14,14 @@ from synergy_api.training_job import ServiceStatus
 from synergy_kube import Conflict
 from synergy_kube.resources import PODS, Resource
 from synergy_operator.actions import CreateJob, CreatePod
-from synergy_operator.cache import Cache, OwnedCache
-from synergy_operator.event_desk import EventDesk
-from synergy_operator.executor import Executor
-from synergy_operator.observed import Refusals
-from synergy_operator.reconcile import reconcile
-from synergy_operator.refusal_log import RefusalLog
-from synergy_operator.witness import Witness
-from synergy_operator.work_queue import TryAgain
+from synergy_operator.edge.caches.objects import Cache, OwnedCache
+from synergy_operator.edge.caches.pod_events import Witness
+from synergy_operator.edge.caches.refusals import RefusalLog
+from synergy_operator.edge.event_queue import EventDesk
+from synergy_operator.edge.executor import Executor
+from synergy_operator.edge.work_queue import TryAgain
+from synergy_operator.job.reconcile import reconcile
+from synergy_operator.views.refusals import Refusals
 
 Creation = CreatePod | CreateJob
 

@@ -10,9 +10,9 @@ from support.operator_objects import job_manifest, node
 from support.operator_world import World
 from synergy_api.reasons import Reason
 from synergy_api.scheduling_policy import SchedulingPolicySpec
-from synergy_operator.cluster import Cluster, read_cluster
-from synergy_operator.validation import MOST_TEMPLATE_BYTES, refusal
-from synergy_operator.views import read_job
+from synergy_operator.job.validation import MOST_TEMPLATE_BYTES, refusal
+from synergy_operator.views.cluster import Cluster, read_cluster
+from synergy_operator.views.job import read_job
 
 CONTAINER: dict[str, Any] = {"name": "train", "image": "i", "command": ["c"]}
 NODES = [node("n1", gpus=4, cpu=8, gib=32), node("n2", gpus=4, cpu=8, gib=32), node("t1", kind="T4", gpus=2, cpu=4)]

@@ -1,0 +1,27 @@
+"""The jobs that ask to be measured, by fingerprint."""
+
+from synergy_operator.profile.deduplication import ask_of
+from synergy_operator.views.job import JobView
+from synergy_operator.views.metadata import Key
+from synergy_operator.views.profile_candidate import Ask
+
+
+class Asking:
+    """All jobs that ask; `by_fingerprint` is what a reconcile looks at."""
+
+    def __init__(self) -> None:
+        self._of: dict[Key, Ask] = {}
+        self.by_fingerprint: dict[str, dict[Key, Ask]] = {}
+
+    def note(self, key: Key, job: JobView | None) -> frozenset[str]:
+        """Take over what a job asks for now, None if it is gone. The fingerprints whose jobs this concerns."""
+        old, new = self._of.pop(key, None), ask_of(job) if job is not None else None
+        if old is not None:
+            same = self.by_fingerprint[old.fingerprint]
+            del same[key]
+            if not same:
+                del self.by_fingerprint[old.fingerprint]
+        if new is not None:
+            self._of[key] = new
+            self.by_fingerprint.setdefault(new.fingerprint, {})[key] = new
+        return frozenset(ask.fingerprint for ask in (old, new) if ask is not None) if old != new else frozenset()

@@ -1,0 +1,73 @@
+"""The ThroughputProfiles that jobs may use, and what is said of those that they may not: anybody may write one."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from synergy_api.names import MANAGER_OPERATOR
+from synergy_api.reasons import ENTRIES
+from synergy_api.timestamps import format_time
+from synergy_kube import Change, KubeClient, NotFound
+from synergy_kube.events import Subject, post_event
+from synergy_kube.resources import THROUGHPUT_PROFILES
+from synergy_operator.edge.work_queue import WorkQueue
+from synergy_operator.profile.known_profiles import fingerprint_of_name, judge, said
+from synergy_operator.views.known_profile import KnownProfile
+
+Object = Mapping[str, Any]
+
+
+class ProfileShelf:
+    """Follows the profiles. `on_known` is told the fingerprint of each that may be used; `known` has them by it."""
+
+    def __init__(self, client: KubeClient, clock: Callable[[], float], on_known: Callable[[str], None]) -> None:
+        self._client = client
+        self._clock = clock
+        self._on_known = on_known
+        self._items: dict[str, Object] = {}
+        self._queue: WorkQueue[str] = WorkQueue(self._say, workers=2)
+        self.known: dict[str, tuple[KnownProfile, ...]] = {}
+
+    async def run(self) -> None:
+        """Write what is to be said of the profiles, until cancelled."""
+        await self._queue.run()
+
+    def take(self, change: Change) -> None:
+        """A profile came, changed or went."""
+        name = change.key[1]
+        mark = fingerprint_of_name(name)
+        others = tuple(known for known in self.known.pop(mark, ()) if known.name != name)
+        self._items.pop(name, None)
+        if change.new is None:
+            self.known |= {mark: others} if others else {}
+            return
+        profile = judge(change.new)[0]
+        self.known[mark] = (*others, KnownProfile(name, str(change.new["metadata"]["resourceVersion"]), profile))
+        self._items[name] = change.new
+        if profile is not None:
+            self._on_known(mark)
+        self._queue.add(name)
+
+    async def _say(self, name: str) -> None:
+        item = self._items.get(name)
+        if item is None:
+            return
+        finding = judge(item)[1]
+        status = said(item, finding, self._clock())
+        if status is None:
+            return
+        body = {"status": status.to_wire()}
+        try:
+            await self._client.apply(THROUGHPUT_PROFILES, name, body, manager=MANAGER_OPERATOR, subresource="status")
+        except NotFound:
+            return
+        kind = ENTRIES[finding.reason].event
+        if kind is not None:
+            await post_event(
+                self._client,
+                Subject(THROUGHPUT_PROFILES, name, item["metadata"]["uid"]),
+                kind=kind,
+                reason=finding.reason,
+                message=finding.message,
+                component=MANAGER_OPERATOR,
+                at=format_time(float(int(self._clock()))),
+            )

@@ -1,0 +1,255 @@
+"""The edge around the reconcile: caches that follow the API server, a queue of jobs to look at, an executor.
+
+Reflectors follow the TrainingJobs and all that belongs to them: after a gap in its watch a reflector compares its copy
+with the list and also tells of the objects that went meanwhile.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Final
+
+from pydantic import ValidationError
+
+from synergy_api.crd import schema_of
+from synergy_api.names import LABEL_JOB, ROLE_WORKER
+from synergy_api.scheduling_policy import DEFAULT_POLICY_NAME, SchedulingPolicySpec
+from synergy_api.training_job import FINISHED
+from synergy_kube import Change, KubeClient, Reflector, heap
+from synergy_kube.resources import GPU_POOLS, JOBS, NODES, PODS, SCHEDULING_POLICIES, THROUGHPUT_PROFILES, TRAINING_JOBS
+from synergy_kube.served_schema import SchemaWatch
+from synergy_operator.actions import Action
+from synergy_operator.edge.caches.objects import Cache, Owned, OwnedCache
+from synergy_operator.edge.caches.pod_events import Witness
+from synergy_operator.edge.caches.profile_candidates import Asking
+from synergy_operator.edge.caches.profiles import ProfileShelf
+from synergy_operator.edge.caches.refusals import RefusalLog
+from synergy_operator.edge.environment import Environment
+from synergy_operator.edge.event_queue import EventDesk
+from synergy_operator.edge.executor import Executor
+from synergy_operator.edge.metrics import Metrics
+from synergy_operator.edge.trimming import VIEW, kept_metadata, node_facts, trim_node, trimmed
+from synergy_operator.edge.work_queue import WorkQueue
+from synergy_operator.job.reconcile import reconcile
+from synergy_operator.run.partner_failure import partners_of
+from synergy_operator.views.batch_job import BatchJobView, read_batch_job
+from synergy_operator.views.cluster import Cluster, read_cluster
+from synergy_operator.views.job import JobView, only_progress, read_job
+from synergy_operator.views.metadata import Key
+from synergy_operator.views.observed import Observed
+from synergy_operator.views.pod import PodView, read_pod
+
+_LOG = logging.getLogger(__name__)
+_SETTLE_SECONDS: Final = 0.05
+"""How long to wait for more changes of nodes and pools before the jobs are looked at anew."""
+_REPEAT_SECONDS: Final = 1.0
+"""How long to wait for the watch to show the effect of what was done, when it would otherwise be done again at once."""
+WRITTEN: Final = {
+    TRAINING_JOBS: schema_of("TrainingJob", "status"),
+    THROUGHPUT_PROFILES: schema_of("ThroughputProfile", "spec", "status"),
+}
+"""What the operator writes of custom resources."""
+
+Object = dict[str, Any]
+
+
+class Controller:
+    """Everything between the API server and the pure reconcile. `clock` gives Unix time."""
+
+    def __init__(
+        self, client: KubeClient, environment: Environment, clock: Callable[[], float], metrics: Metrics | None = None
+    ) -> None:
+        metrics = metrics or Metrics()
+        client.on_error = metrics.api_failed
+        self._environment = environment
+        self._clock = clock
+        self._jobs: Cache[JobView] = Cache()
+        self._pods: OwnedCache[PodView] = OwnedCache()
+        self._batch_jobs: OwnedCache[BatchJobView] = OwnedCache()
+        self._refusals = RefusalLog(metrics.refused)
+        self._witness = Witness()
+        self._profiles = ProfileShelf(client, clock, self._look_at_all)
+        self._asking = Asking()
+        self._client = client
+        self._cluster = Cluster()
+        self._resizable = True
+        self._done: dict[Key, tuple[Action, ...]] = {}
+        self._schemas = SchemaWatch(client, WRITTEN, "the operator")
+        self._settling: asyncio.TimerHandle | None = None
+        self._good_policy = SchedulingPolicySpec()
+        self._queue: WorkQueue[Key] = WorkQueue(metrics.timed(self._look_at), group=lambda key: key[0])
+        metrics.follow_queue(lambda: self._queue.length, lambda: self._queue.oldest_seconds)
+        self._events = EventDesk(self._queue.idle)
+        self._executor = Executor(
+            client,
+            jobs=self._jobs,
+            pods=self._pods,
+            batch_jobs=self._batch_jobs,
+            refusals=self._refusals,
+            witness=self._witness,
+            events=self._events,
+            clock=clock,
+            run_ended=metrics.run_ended,
+        )
+        follow = partial(Reflector, client, on_restart=metrics.watch_restarted)
+        ours = partial(follow, label_selector=LABEL_JOB)
+        self._nodes = follow(NODES, trim=trim_node, on_change=self._on_node)
+        self._pools = follow(GPU_POOLS, on_change=self._on_cluster)
+        self._policies = follow(SCHEDULING_POLICIES, on_change=self._on_cluster)
+        self._reflectors = (
+            self._nodes,
+            self._pools,
+            self._policies,
+            follow(TRAINING_JOBS, trim=self._trim_job, on_change=self._on_job),
+            follow(THROUGHPUT_PROFILES, on_change=self._profiles.take),
+            ours(PODS, trim=trimmed(read_pod), on_change=self._on_owned(self._pods)),
+            ours(JOBS, trim=trimmed(read_batch_job), on_change=self._on_owned(self._batch_jobs)),
+        )
+
+    async def run(self, ready: asyncio.Event) -> None:
+        """Follow the cluster and work until cancelled; `ready` is set once the caches are whole. A run whose pods are
+        not all in the cache would look as if it had lost them, so nothing is looked at before."""
+        async with asyncio.TaskGroup() as group:
+            for reflector in self._reflectors:
+                group.create_task(reflector.run())
+            for reflector in self._reflectors:
+                await reflector.synced.wait()
+            await self._discover()
+            await self._schemas.look()
+            self._settle()
+            heap.settle()
+            ready.set()
+            group.create_task(self._events.run())
+            group.create_task(self._schemas.run())
+            group.create_task(self._queue.run())
+            group.create_task(self._profiles.run())
+
+    @property
+    def stuck(self) -> bool:
+        """Work on some job does not end."""
+        return self._queue.stuck
+
+    async def _discover(self) -> None:
+        """What the API server can do: without the resize subresource (below 1.33) retuning waits for the next run."""
+        self._resizable = await self._client.serves(PODS, "resize")
+        if not self._resizable:
+            _LOG.warning("the API server cannot resize pods: a run keeps its CPU and memory to its end")
+
+    async def _look_at(self, key: Key) -> float | None:
+        job = self._jobs.get(key)
+        if job is None:
+            self._done.pop(key, None)
+            return None
+        observed = Observed(
+            job=job,
+            cluster=self._cluster,
+            settings=self._environment.settings(),
+            pods=tuple(pod for pod in self._pods.of_job(key) if pod.owner == job.uid),
+            batch_jobs=tuple(batch for batch in self._batch_jobs.of_job(key) if batch.owner == job.uid),
+            profiles=self._profiles.known,
+            asking=self._asking.by_fingerprint,
+            refusals=self._refusals.of(key),
+            testimony=self._witness.of(key),
+            resizable=self._resizable,
+            partners=tuple(
+                pod
+                for partner in sorted(partners_of(job.status.allocation))
+                for pod in self._pods.of_job(partner)
+                if pod.role == ROLE_WORKER
+            ),
+        )
+        actions = reconcile(observed, self._clock())
+        try:
+            await self._executor.carry_out(job, actions.todo)
+        finally:
+            self._note_asking(key)
+        repeated = actions.todo == self._done.get(key)
+        self._done[key] = actions.todo
+        if not actions.todo:
+            return actions.look_again_in
+        return _REPEAT_SECONDS if repeated else 0.0
+
+    def _trim_job(self, item: Object) -> Object:
+        """The view of a TrainingJob in place of its JSON. The answer to one of our own writes may have brought this
+        version already: then that view is kept, and the job is not parsed again."""
+        kept = kept_metadata(item)
+        known = self._jobs.get((kept["namespace"], kept["name"]))
+        if known is not None and (known.uid, known.resource_version) == (kept["uid"], kept["resourceVersion"]):
+            return {"metadata": kept, VIEW: known}
+        try:
+            return {"metadata": kept, VIEW: read_job(item)}
+        except (KeyError, TypeError, ValueError) as error:
+            _LOG.error("TrainingJob %s/%s is left alone: %s", kept["namespace"], kept["name"], error)
+            return {"metadata": kept}
+
+    def _on_job(self, change: Change) -> None:
+        """A TrainingJob came, changed, or went. A job that does not parse keeps the view that was read last."""
+        if change.new is None:
+            self._job_gone(change.key, (change.old or {})["metadata"]["uid"])
+        else:
+            view: JobView | None = change.new.get(VIEW)
+            before = self._jobs.get(change.key)
+            if view is not None and self._jobs.keep(view) and not only_progress(before, view):
+                self._queue.add(change.key)
+        self._note_asking(change.key)
+
+    def _job_gone(self, key: Key, uid: str) -> None:
+        self._jobs.drop(key, uid)
+        self._refusals.forget(key)
+        self._witness.forget(key)
+        self._queue.add(key)
+
+    def _on_owned(self, cache: OwnedCache[Any]) -> Callable[[Change], None]:
+        def on_change(change: Change) -> None:
+            view: Owned | None = (change.new or change.old or {}).get(VIEW)
+            if view is None:
+                return
+            if change.new is None:
+                cache.drop(change.key)
+                self._refusals.forget_pod((view.namespace, view.job), view.uid)
+                if isinstance(view, PodView):
+                    self._witness.see_off((view.namespace, view.job), view)
+            else:
+                cache.keep(view)
+            self._queue.add((view.namespace, view.job))
+
+        return on_change
+
+    def _on_node(self, change: Change) -> None:
+        if change.old is None or change.new is None or node_facts(change.old) != node_facts(change.new):
+            self._on_cluster(change)
+
+    def _on_cluster(self, _: Change) -> None:
+        if self._settling is None:
+            self._settling = asyncio.get_running_loop().call_later(_SETTLE_SECONDS, self._settle)
+
+    def _settle(self) -> None:
+        """The cluster's view anew; all jobs that are not finished are looked at if it has changed."""
+        self._settling = None
+        cluster = read_cluster(self._nodes, self._pools, self._policy())
+        if cluster != self._cluster:
+            self._cluster = cluster
+            self._look_at_all()
+
+    def _policy(self) -> SchedulingPolicySpec:
+        """As written; the defaults where there is none; where it does not parse, the last good one since the start."""
+        policy = self._policies.get("", DEFAULT_POLICY_NAME)
+        try:
+            self._good_policy = SchedulingPolicySpec.model_validate((policy or {}).get("spec") or {})
+        except ValidationError as error:
+            found = "the one before it holds" if self._good_policy != SchedulingPolicySpec() else "defaults hold"
+            _LOG.warning("SchedulingPolicy %s does not parse, %s: %s", DEFAULT_POLICY_NAME, found, error)
+        return self._good_policy
+
+    def _note_asking(self, key: Key) -> None:
+        """Whoever waits for this job's profile looks again when it asks for something else."""
+        for mark in self._asking.note(key, self._jobs.get(key)):
+            self._look_at_all(mark)
+
+    def _look_at_all(self, fingerprint: str | None = None) -> None:
+        """Look at all jobs that are not finished, or at those of one fingerprint."""
+        for job in self._jobs:
+            mark = job.status.profile.fingerprint if job.status.profile else ""
+            if job.status.phase not in FINISHED and fingerprint in (None, mark):
+                self._queue.add(job.key)

@@ -1,0 +1,50 @@
+"""What the reflectors keep of each object instead of its JSON."""
+
+import logging
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+VIEW: Final = "view"
+
+
+_LOG = logging.getLogger(__name__)
+
+Object = dict[str, Any]
+
+
+def trimmed(read: Callable[[Mapping[str, Any]], Any]) -> Callable[[Object], Object]:
+    """Keep the small view of an object instead of its JSON."""
+
+    def trim(item: Object) -> Object:
+        kept = kept_metadata(item)
+        try:
+            return {"metadata": kept, VIEW: read(item)}
+        except (KeyError, IndexError, TypeError, ValueError) as error:
+            _LOG.warning("%s/%s carries our label but is none of ours: %r", kept["namespace"], kept["name"], error)
+            return {"metadata": kept}
+
+    return trim
+
+
+def kept_metadata(item: Object) -> Object:
+    metadata = item["metadata"]
+    return {key: metadata[key] for key in ("namespace", "name", "uid", "resourceVersion")}
+
+
+def trim_node(node: Object) -> Object:
+    metadata, spec, status = node["metadata"], node.get("spec") or {}, node.get("status") or {}
+    conditions = status.get("conditions") or []
+    ready = [{"type": c["type"], "status": c.get("status")} for c in conditions if c.get("type") == "Ready"]
+    return {
+        "metadata": {
+            key: metadata[key] for key in ("name", "resourceVersion", "labels", "deletionTimestamp") if key in metadata
+        },
+        "spec": {key: spec[key] for key in ("taints", "unschedulable") if key in spec},
+        "status": {"allocatable": status.get("allocatable") or {}, "conditions": ready},
+    }
+
+
+def node_facts(node: Object) -> tuple[Any, ...]:
+    """What a trimmed node says, without its version."""
+    metadata = {key: value for key, value in node["metadata"].items() if key != "resourceVersion"}
+    return metadata, node["spec"], node["status"]

@@ -1,0 +1,23 @@
+"""The phase: one word for where a job stands, told from everything else."""
+
+from synergy_api.training_job import Phase, ProfileStatus
+from synergy_operator.run.step import Stage
+
+_TRAINING: dict[Stage, Phase] = {"Starting": "Starting", "Running": "Running", "Leaving": "Yielding"}
+
+
+def phase_in_run(stage: Stage, *, profiling: bool) -> Phase:
+    """The phase while a run is open."""
+    return "Profiling" if profiling else _TRAINING[stage]
+
+
+def phase_between_runs(*, valid: bool, suspended: bool, profile: ProfileStatus, twin: bool = False) -> Phase:
+    """The phase while no run is open: the planner looks at jobs in Queued, and at those in Profiling with a request.
+    `twin` says that an identical job is measured for this one."""
+    if suspended:
+        return "Suspended"
+    if not valid:
+        return "Pending"
+    if profile.state in ("Complete", "Skipped"):
+        return "Queued"
+    return "Profiling" if profile.request is not None or twin else "Pending"

@@ -1,0 +1,263 @@
+"""One step of an open profile run: one batch Job after another on the granted node, each for one CPU point.
+
+The points stand in the status and in the finished Jobs' pods; the next point follows from them alone, so that a series
+goes on where it was after a crash of the operator or the loss of its place.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from synergy_api.allocation import Allocation
+from synergy_api.quantity import format_cpu
+from synergy_api.reasons import Finding, Reason, say
+from synergy_api.timestamps import parse_time
+from synergy_api.training_job import ProfileStatus, RunOutcome, ServiceStatus, TrainingJobSpec
+from synergy_operator.actions import Action, CreateJob, DeleteJob
+from synergy_operator.conditions import Verdict, no
+from synergy_operator.pods.gang import split
+from synergy_operator.pods.share import too_small
+from synergy_operator.pods.template import Place
+from synergy_operator.profile.harvest import concluded, harvested, result_of
+from synergy_operator.profile.image_change import of_newest_image
+from synergy_operator.profile.job import profile_job
+from synergy_operator.profile.open_series import OpenSeries
+from synergy_operator.profile.series import (
+    Standing,
+    completed,
+    finished_series,
+    missing_types,
+    next_series,
+    points_on,
+    publication,
+    types_to_measure,
+)
+from synergy_operator.profile.setbacks import POD_SECONDS, failure_of, loss_of, stuck_start
+from synergy_operator.profile.size import ProfileSize
+from synergy_operator.profile.target import next_target
+from synergy_operator.run.end import close
+from synergy_operator.run.follow import START_SECONDS
+from synergy_operator.run.half_bound import BIND_SECONDS
+from synergy_operator.run.start_blocker import cannot_start, hindrance, questions, questions_of_job
+from synergy_operator.run.step import RunStep, decided, finding_of, reason_of, reason_text, sooner
+from synergy_operator.run.take_down import deletions_of
+from synergy_operator.views.batch_job import BatchJobView, Target
+from synergy_operator.views.observed import Observed
+
+Ending = Literal["Yielded", "Failed", "Evicted", "Profiled"]
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileStep:
+    """The run's step with the profile after it, and what the condition Profiled says: None leaves it as it was."""
+
+    run: RunStep
+    profile: ProfileStatus
+    profiled: Verdict | None
+
+
+def follow(
+    observed: Observed, spec: TrainingJobSpec, allocation: Allocation, standing: Standing, now: float, *, wanted: bool
+) -> ProfileStep:
+    """The next step of the open profile run; `standing` is the profile's before it. `wanted` is false when the job must
+    not be measured now (suspended)."""
+    series = OpenSeries(observed, spec, allocation, standing, now, wanted)
+    series = _with_new_points(series)
+    outcome = decided(series.service, series.number)
+    if outcome is not None:
+        return _take_down(series, outcome)
+    old, new = standing.profile.image_digest, series.standing.profile.image_digest
+    if old and old != new:
+        return _end(series, "Yielded", say(Reason.IMAGE_CHANGED, old=old, new=new))
+    if any(job.fingerprint != standing.profile.fingerprint for job in series.jobs):
+        return _end(series, "Yielded", say(Reason.SPEC_CHANGED, run=series.number))
+    if standing.usable or allocation.gpu_type in {matrix.gpu_type for matrix in standing.profile.matrices}:
+        return _end(series, "Profiled", _done(series))
+    return _measure(series)
+
+
+def give_up(
+    observed: Observed, spec: TrainingJobSpec, allocation: Allocation, standing: Standing, now: float
+) -> ProfileStep:
+    """The open profile run of a job that is no longer valid: it ends at once."""
+    series = OpenSeries(observed, spec, allocation, standing, now, wanted=False)
+    outcome = decided(series.service, series.number)
+    if outcome is not None:
+        return _take_down(series, outcome)
+    return _end(series, "Yielded", say(Reason.SPEC_CHANGED, run=series.number))
+
+
+def _measure(series: OpenSeries) -> ProfileStep:
+    ended = _forced_end(series)
+    if ended is not None:
+        return ended
+    if series.active or series.holding:
+        return _wait(series)
+    size, share = series.size, series.share
+    if series.standing.twin and series.standing.verdict is not None:
+        return _end(series, "Yielded", series.standing.verdict.finding)
+    if series.allocation.state != "Granted" or not series.wanted or size is None or share is None:
+        return _not_started(series)
+    target = next_target(
+        series.spec,
+        size,
+        tuple(series.standing.profile.points),
+        series.observed.cluster.profiling,
+        gpu_types=types_to_measure(series.spec, series.observed.cluster),
+        check=size.gpu_type not in series.standing.profile.unchecked,
+    )
+    if target is None:
+        return _complete(series, size)
+    (whole,) = split(share, None)
+    place = replace(whole, gpus=size.gpus, cpu_millis=target.cpu_millis, memory_bytes=size.memory_bytes)
+    return _create(series, place, target)
+
+
+def _forced_end(series: OpenSeries) -> ProfileStep | None:
+    """What ends the run before its series is done: the profile has failed, or a pod could not start or was lost."""
+    failure = failure_of(series)
+    if failure is not None:
+        return _end(_failed(series, failure), "Failed", failure)
+    stuck = stuck_start(series)
+    if stuck is not None:
+        return _end(series, "Failed", stuck)
+    lost = loss_of(series)
+    return _end(series, "Evicted", lost) if lost is not None else None
+
+
+def _create(series: OpenSeries, place: Place, target: Target) -> ProfileStep:
+    refusals = series.observed.refusals
+    if refusals.run == series.number:
+        outcome: Ending = "Failed" if refusals.invalid else "Evicted"
+        return _end(series, outcome, say(refusals.reason, run=series.number, problem=refusals.message))
+    small = too_small(series.spec.template, place.amounts)
+    if small is not None:
+        return _end(_failed(series, small), "Failed", small)
+    if not series.allocation.admitted:
+        return _step(series, no(say(Reason.WAITING_FOR_ROOM, run=series.number)))
+    attempt = sum(job.target == target for job in series.jobs)
+    settings = series.observed.settings
+    job = profile_job(
+        series.observed.job, series.spec, series.number, place, target, attempt=attempt, settings=settings
+    )
+    books = series.service.model_copy(update={"run": series.number})
+    return _step(series, _measuring(series, place.cpu_millis), books, CreateJob(series.number, job))
+
+
+def _wait(series: OpenSeries) -> ProfileStep:
+    """A Job is under way, or its pod must go before the next."""
+    lease = series.allocation.lease_until
+    until = parse_time(lease) if lease else series.now
+    if series.allocation.state != "Granted" and series.now >= until:
+        return _end(series, "Yielded", say(Reason.LEASE_OVER, run=series.number))
+    after: list[Action] = []
+    waits = [until - series.now] if series.allocation.state != "Granted" else []
+    for job in series.jobs:
+        pod = series.pod_of(job)
+        if pod is not None and not pod.terminal and result_of(job, pod) is not None:
+            after.append(DeleteJob(job.name, job.uid))  # sidecars keep the pod although the measurement is over
+    asking = [questions(pod, pod.created_at, series.observed, series.now) for pod in series.holding]
+    for pod in series.holding:
+        if not pod.node:
+            waits.append(pod.created_at + BIND_SECONDS - series.now)
+        elif cannot_start(pod, series.observed) is not None:
+            waits.append(pod.created_at + START_SECONDS - series.now)
+    for job in series.active:
+        if series.pod_of(job) is None:
+            waits.append(job.created_at + POD_SECONDS - series.now)
+            asking.append(questions_of_job(job, series.observed, series.now))
+    after += [question for asked, _ in asking for question in asked]
+    finding = _waiting(series)
+    return _step(series, finding, None, *after, look_again_in=sooner(*waits, *(wait for _, wait in asking)))
+
+
+def _not_started(series: OpenSeries) -> ProfileStep:
+    told = finding_of(series.allocation.reason) if series.allocation.state == "Revoked" else None
+    if told is not None and told.reason is Reason.PODS_NOT_STARTED:
+        return _end(series, "Evicted", told)
+    return _end(series, "Yielded", say(Reason.NOT_STARTED, run=series.number))
+
+
+def _complete(series: OpenSeries, size: ProfileSize) -> ProfileStep:
+    """The series on this GPU type is done; so is the profile if no other type is to be measured."""
+    profile = concluded(series.standing.profile, series.spec, size)
+    published = publication(series.observed, profile, series.spec, series.now)
+    if missing_types(profile, series.spec, series.observed.cluster):
+        after = next_series(profile, series.observed, series.spec)
+    else:
+        tolerance = series.observed.cluster.profiling.demand_tolerance_percent
+        after = finished_series(completed(profile, profile.matrices, series.spec.gpus, tolerance), series.spec)
+    step = _end(replace(series, standing=after), "Profiled", _done(series))
+    return replace(step, run=replace(step.run, before=(published,)))
+
+
+def _with_new_points(series: OpenSeries) -> OpenSeries:
+    """The series with what finished Jobs have measured and the status does not have yet."""
+    if series.size is None:
+        return series
+    going = decided(series.service, series.number) is not None
+    profile = of_newest_image(series.standing.profile, series.spec, series.pods, going=going)
+    profile = harvested(profile, series.spec, series.size, series.found, series.now)
+    if profile == series.standing.profile:
+        return series
+    return replace(series, standing=replace(series.standing, profile=profile))
+
+
+def _end(series: OpenSeries, outcome: Ending, finding: Finding) -> ProfileStep:
+    return _take_down(series, RunOutcome(run=series.number, outcome=outcome, reason=reason_text(finding)))
+
+
+def _take_down(series: OpenSeries, outcome: RunOutcome) -> ProfileStep:
+    running = no(reason_of(outcome))
+    profile, verdict = series.standing.profile, series.standing.verdict
+    if not series.holding and not series.active:
+        books = close(
+            series.service, series.allocation, outcome, ended=series.now, gpus=series.spec.gpus, now=series.now
+        )
+        return ProfileStep(RunStep("Closed", books, running), profile, verdict)
+    books = series.service.model_copy(update={"last": outcome})
+    jobs = tuple(DeleteJob(job.name, job.uid) for job in series.jobs if _unfinished(series, job))
+    pods, wait = deletions_of(series.holding, series.observed, series.now)
+    return ProfileStep(RunStep("Leaving", books, running, after=(*jobs, *pods), look_again_in=wait), profile, verdict)
+
+
+def _unfinished(series: OpenSeries, job: BatchJobView) -> bool:
+    """The Job still runs something. One whose pod has ended stays for its log, seen or not yet seen as finished."""
+    pod = series.pod_of(job)
+    return not job.finished and not job.deleting and (pod is None or not pod.terminal)
+
+
+def _failed(series: OpenSeries, finding: Finding) -> OpenSeries:
+    profile = series.standing.profile.model_copy(update={"state": "Failed", "request": None})
+    return replace(series, standing=Standing(profile, no(finding)))
+
+
+def _step(
+    series: OpenSeries,
+    running: Verdict,
+    books: ServiceStatus | None = None,
+    *after: Action,
+    look_again_in: float | None = None,
+) -> ProfileStep:
+    profile = series.standing.profile.model_copy(update={"state": "Measuring"})
+    step = RunStep("Starting", books or series.service, running, after=after, look_again_in=look_again_in)
+    return ProfileStep(step, profile, running)
+
+
+def _measuring(series: OpenSeries, point: int) -> Verdict:
+    facts = {"run": series.number, "cpu": format_cpu(point), "gpu_type": series.allocation.gpu_type}
+    points = len(points_on(series.standing.profile, series.allocation.gpu_type))
+    return no(say(Reason.PROFILE_MEASURING, points=points, **facts))
+
+
+def _waiting(series: OpenSeries) -> Verdict:
+    for pod in series.holding:
+        waits = hindrance(pod, series.observed)
+        if waits is not None:
+            return no(waits)
+    points = [job.point for job in series.active]
+    points += [pod.cpu_millis + pod.beside_cpu_millis for pod in series.holding]
+    return _measuring(series, points[0])
+
+
+def _done(series: OpenSeries) -> Finding:
+    return say(Reason.SERIES_ENDED, run=series.number, gpu_type=series.allocation.gpu_type)

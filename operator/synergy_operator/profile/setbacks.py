@@ -1,0 +1,86 @@
+"""What ends a profile run before its series is complete."""
+
+from typing import Final
+
+from synergy_api.quantity import format_bytes, format_cpu
+from synergy_api.reasons import Finding, Reason, say
+from synergy_operator.profile.harvest import result_of
+from synergy_operator.profile.job import ATTEMPTS
+from synergy_operator.profile.open_series import OpenSeries
+from synergy_operator.profile.result import Shortfall
+from synergy_operator.run.follow import START_SECONDS
+from synergy_operator.run.half_bound import BIND_SECONDS, hold_up
+from synergy_operator.run.start_blocker import cannot_start, hindrance, refused_pod
+from synergy_operator.views.batch_job import BatchJobView, Target
+from synergy_operator.views.pod import PodView
+from synergy_operator.views.worker_state import WorkerState, worker_state
+
+POD_SECONDS: Final = 60.0
+"""How long the pod of a profile Job may take to be made."""
+
+
+def failure_of(series: OpenSeries) -> Finding | None:
+    """Why the profile has failed: a point that came to nothing as often as it may be tried, or once where sidecars keep
+    the pod, since the proof goes with it."""
+    attempts: dict[Target, list[tuple[BatchJobView, Shortfall]]] = {}
+    for job in series.jobs:
+        result = result_of(job, series.pod_of(job))
+        if isinstance(result, Shortfall) and job.target.hit_rate is None:
+            attempts.setdefault(job.target, []).append((job, result))
+    kept = {pod.batch_job for pod in series.holding}
+    for target, shortfalls in sorted(attempts.items(), key=lambda item: (item[0].cpu_millis, item[0].repeat)):
+        if len(shortfalls) >= ATTEMPTS or any(job.name in kept for job, _ in shortfalls):
+            job, shortfall = shortfalls[-1]
+            memory = format_bytes(series.share.memory_bytes) if series.share else "its limit"
+            facts = {
+                "job": job.name,
+                "cpu": format_cpu(target.cpu_millis),
+                "problem": shortfall.problem,
+                "memory": memory,
+            }
+            return say(shortfall.reason, **facts)
+    return None
+
+
+def loss_of(series: OpenSeries) -> Finding | None:
+    """Why the place is given back before the series is done."""
+    number, now = series.number, series.now
+    # their TTL takes those that have been read away in a long series
+    read = {run.job for point in series.standing.profile.points for run in point.runs}
+    for job in series.jobs:
+        pod = series.pod_of(job)
+        if job.name in read or result_of(job, pod) is not None:
+            continue
+        if pod is None and (job.finished or job.deleting):
+            return say(Reason.WORKER_LOST, run=number, rank=0, problem=f"the pod of profile run {job.name} is gone")
+        if pod is None and (words := refused_pod(job, series.observed)):
+            return say(Reason.POD_REFUSED, run=number, problem=words)
+        if pod is None and now >= job.created_at + POD_SECONDS:
+            return say(Reason.PROFILE_POD_MISSING, run=number, job=job.name, seconds=int(POD_SECONDS))
+        if pod is not None and not pod.node and now >= pod.created_at + BIND_SECONDS:
+            return _not_bound(series, pod)
+        if pod is not None and (problem := _pod_loss(pod)):
+            return say(Reason.WORKER_LOST, run=number, rank=0, problem=problem)
+    return None
+
+
+def _not_bound(series: OpenSeries, pod: PodView) -> Finding:
+    why = hindrance(pod, series.observed)
+    if why is not None and why.reason is Reason.VOLUME_NOT_MOUNTED:
+        return why
+    facts = {"rank": 0, "seconds": int(BIND_SECONDS), "problem": hold_up(pod)}
+    return say(Reason.GANG_NOT_BOUND, run=series.number, **facts)
+
+
+def _pod_loss(pod: PodView) -> str:
+    if worker_state(pod) in (WorkerState.LOST, WorkerState.REFUSED):
+        return pod.disruption or pod.message or pod.reason or f"pod {pod.name} was deleted"
+    return ""
+
+
+def stuck_start(series: OpenSeries) -> Finding | None:
+    for pod in series.holding:
+        why = cannot_start(pod, series.observed)
+        if why is not None and series.now >= pod.created_at + START_SECONDS:
+            return why
+    return None

@@ -1,0 +1,152 @@
+"""One step of an open training run: make its pods, let them start together, keep them as planned, see how it ends.
+
+Every decision is taken from what is there, never from what happened before, except one: that the run is to end. It is
+recorded (`service.last`) before any pod is deleted, because the deletions themselves change what there is to see.
+"""
+
+from dataclasses import replace
+from typing import Final
+
+from synergy_api.allocation import Allocation
+from synergy_api.leaving import leave_seconds
+from synergy_api.reasons import Finding, Reason, say
+from synergy_api.timestamps import format_time, parse_time
+from synergy_api.training_job import RunOutcome, TrainingJobSpec
+from synergy_operator.actions import (
+    ConfirmUnbound,
+)
+from synergy_operator.conditions import RESOURCES, no, yes
+from synergy_operator.run.half_bound import half_bound, hold_up, ungated_at
+from synergy_operator.run.open_run import OpenRun
+from synergy_operator.run.outcome import natural_end, straggler_wait
+from synergy_operator.run.partner_failure import judged
+from synergy_operator.run.size_limits import next_lesson
+from synergy_operator.run.start import before_binding, end_unstarted, refused_end, start, starting
+from synergy_operator.run.start_blocker import cannot_start, hindrance, questions
+from synergy_operator.run.step import RunStep, decided, sooner
+from synergy_operator.run.take_down import EVICTED, end_run, take_down
+from synergy_operator.views.observed import Observed
+from synergy_operator.views.pod import PodView
+
+START_SECONDS: Final = 120.0
+"""How long a bound worker may be unable to start (image, volume, configuration) before the run has failed."""
+CREATE_SECONDS: Final = 900.0
+"""How long the kubelet may take to bring up a bound worker's containers (large images, volumes) before the run has
+failed."""
+
+
+def follow(observed: Observed, spec: TrainingJobSpec, allocation: Allocation, now: float, *, wanted: bool) -> RunStep:
+    """The next step of the open run. `wanted` is false when the job must not start (suspended, finished, not valid)."""
+    run = OpenRun(observed, spec, allocation, now, wanted)
+    outcome = decided(run.service, run.number)
+    if outcome is not None:
+        return take_down(run, outcome)
+    if not run.gang and not run.pods:
+        return end_run(run, "Yielded", say(Reason.NOT_STARTED, run=run.number))
+    return start(run) if run.service.run < run.number else _watch(run)
+
+
+def _watch(run: OpenRun) -> RunStep:
+    outcome = natural_end(run.number, run.gang, run.pods, run.observed.cluster, run.now)
+    if outcome is not None:
+        return _ended(run, outcome)
+    if run.allocation.state != "Granted":
+        return _leave(run)
+    if not run.wanted and all(pod.gated for pod in run.pods):
+        return end_unstarted(run)
+    gated = [pod for pod in run.pods if pod.gated]
+    refused = refused_end(run) if gated else None
+    if refused is not None:
+        return refused
+    if gated:
+        after = before_binding(run, gated)
+        return RunStep("Starting", run.service, no(starting(run)), after=after, size_limits=run.size_limits)
+    return _bring_up(run)
+
+
+def _ended(run: OpenRun, outcome: RunOutcome) -> RunStep:
+    """Beside partners on its GPU a run that failed may have been taken down by one of them: that is learned first."""
+    shared = run.allocation.shared_gpu
+    if shared is None or not (shared.asked or shared.seen):
+        return take_down(run, outcome)
+    found = judged(outcome, run.pods, run.observed.partners, run.service.last, run.now)
+    if found.wait_s is None:
+        return take_down(run, found.outcome)
+    facts = {"workers": len(run.gang), "gpu_type": run.allocation.gpu_type}
+    running = yes(say(Reason.WORKERS_RUNNING, run=run.number, **facts))
+    return RunStep("Running", run.service, running, look_again_in=found.wait_s)
+
+
+def _bring_up(run: OpenRun) -> RunStep:
+    """All gates have fallen: the gang is to be bound soon and to run eventually."""
+    taken_back, bind_wait = _not_bound(run)
+    if taken_back is not None:
+        return taken_back
+    stopped = _stopped(run)
+    asking = [questions(pod, ungated_at(pod), run.observed, run.now) for pod in run.pods]
+    start_wait = min((START_SECONDS - (run.now - ungated_at(pod)) for pod, _ in stopped), default=None)
+    slow = [pod for pod in run.pods if pod.node and pod.main.started_at is None and not pod.terminal]
+    slow_wait = min((CREATE_SECONDS - (run.now - ungated_at(pod)) for pod in slow), default=None)
+    if stopped and start_wait is not None and start_wait <= 0:
+        return end_run(run, "Failed", stopped[0][1])
+    if slow and slow_wait is not None and slow_wait <= 0:
+        problem = f"its containers are not there after {int(CREATE_SECONDS)} s, the pod's events say what they wait for"
+        return end_run(
+            run, "Failed", say(Reason.WORKER_NOT_STARTED, run=run.number, rank=slow[0].rank, problem=problem)
+        )
+    ask_wait = sooner(*(wait for _, wait in asking))
+    size_wait = next_lesson(run.size_limits, run.pods, run.now)
+    wait = sooner(bind_wait, start_wait, slow_wait, ask_wait, size_wait, straggler_wait(run.pods, run.now))
+    up = run.service.running_since is not None
+    facts = {"workers": len(run.gang), "gpu_type": run.allocation.gpu_type}
+    return RunStep(
+        "Running" if up else "Starting",
+        run.service,
+        yes(say(Reason.WORKERS_RUNNING, run=run.number, **facts)) if up else no(starting(run)),
+        after=(*run.sizes.actions, *(question for asked, _ in asking for question in asked)),
+        look_again_in=wait,
+        verdicts={RESOURCES: run.sizes.verdict},
+        size_limits=run.size_limits,
+    )
+
+
+def _not_bound(run: OpenRun) -> tuple[RunStep | None, float | None]:
+    """The end of a gang that has been partly bound for too long; else how long it may stay so. A gang that became whole
+    just now, which the watch has not brought yet, goes on."""
+    late, wait = half_bound(run.pods, run.now)
+    if wait is None or wait > 0:
+        return None, wait
+    why = hindrance(late[0], run.observed)
+    if why is None or why.reason is not Reason.VOLUME_NOT_MOUNTED:
+        waited = int(run.now - ungated_at(late[0]))
+        facts = {"rank": late[0].rank, "seconds": waited, "problem": hold_up(late[0])}
+        why = say(Reason.GANG_NOT_BOUND, run=run.number, **facts)
+    return replace(end_run(run, EVICTED, why), before=tuple(ConfirmUnbound(pod.name, pod.uid) for pod in late)), None
+
+
+def _leave(run: OpenRun) -> RunStep:
+    """The lease is not renewed: the workers leave by themselves at its end, later they are made to. A place that was
+    taken away without a word may be given to others at any moment."""
+    if run.allocation.state == "Released":
+        return end_run(run, EVICTED, say(Reason.PLACE_LOST, run=run.number))
+    if not any(pod.node for pod in run.pods):
+        return end_unstarted(run)
+    taken_back, bind_wait = _not_bound(run)  # nobody binds the rest of a gang that was told to leave
+    if taken_back is not None:
+        return taken_back
+    stopped = _stopped(run)
+    if stopped and run.service.running_since is None:  # nothing was trained that could be kept
+        return end_run(run, "Failed", stopped[0][1])
+    until = parse_time(run.allocation.lease_until) if run.allocation.lease_until else run.now
+    grace = leave_seconds(run.spec, run.observed.job.status, run.observed.cluster.max_checkpoint_seconds)
+    if run.now >= until + grace:
+        return end_run(run, "Yielded", say(Reason.LEASE_OVER, run=run.number))
+    why = run.allocation.reason or "its lease was not renewed"
+    finding = say(Reason.YIELDING, run=run.number, until=format_time(until), why=why)
+    wait = sooner(until + grace - run.now, bind_wait, straggler_wait(run.pods, run.now))
+    return RunStep("Leaving", run.service, no(finding), look_again_in=wait)
+
+
+def _stopped(run: OpenRun) -> list[tuple[PodView, Finding]]:
+    """The workers that cannot start, with the reason."""
+    return [(pod, why) for pod in run.pods if (why := cannot_start(pod, run.observed)) is not None]

@@ -1,0 +1,71 @@
+"""A worker that failed because a partner on its GPU did: an MPS server that one client brings down ends the others too.
+
+Which of them was first tells their ends, to the second. Of two that ended in one second neither is charged, unless the
+same happened to its run before.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from synergy_api.allocation import Allocation
+from synergy_api.reasons import Reason, say
+from synergy_api.training_job import RunOutcome
+from synergy_operator.run.step import reason_of, reason_text
+from synergy_operator.views.pod import PodView
+from synergy_operator.views.worker_state import WorkerState, worker_state
+
+TOGETHER_SECONDS: Final = 5.0
+"""Ends further apart than this have nothing to do with each other."""
+LEARN_SECONDS: Final = 3.0
+"""How long after a failure the end of a partner may take to be known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """The outcome of a failed run, or for how many seconds it cannot be told yet."""
+
+    outcome: RunOutcome
+    wait_s: float | None = None
+
+
+def partners_of(allocation: Allocation | None) -> frozenset[tuple[str, str]]:
+    """Namespace and name of the jobs that have the run's GPU too: those seen on it, else those asked for."""
+    shared = allocation.shared_gpu if allocation is not None else None
+    if shared is None:
+        return frozenset()
+    names = shared.asked if shared.seen is None else shared.seen
+    found = (name.partition("/") for name in names)
+    return frozenset((namespace, name) for namespace, _, name in found)
+
+
+def judged(
+    outcome: RunOutcome, pods: Iterable[PodView], partners: Iterable[PodView], last: RunOutcome | None, now: float
+) -> Judged:
+    """What becomes of a failed run of `pods` beside `partners`, the worker pods of the jobs on its GPU; `last` is how
+    the job's run before ended."""
+    failed = [pod for pod in pods if worker_state(pod) is WorkerState.FAILED and pod.main.finished_at is not None]
+    ends = [pod.main.finished_at for pod in failed if pod.main.finished_at is not None]
+    if outcome.outcome != "Failed" or not ends:
+        return Judged(outcome)
+    end, nodes = min(ends), {pod.node for pod in failed}
+    theirs = sorted(
+        (pod.main.finished_at, pod.job)
+        for pod in partners
+        if worker_state(pod) is WorkerState.FAILED
+        and pod.node in nodes
+        and pod.main.finished_at is not None
+        and abs(pod.main.finished_at - end) <= TOGETHER_SECONDS
+    )
+    if not theirs:
+        wait = end + LEARN_SECONDS - now
+        return Judged(outcome, wait) if wait > 0 else Judged(outcome)
+    first, partner = theirs[0]
+    again = last is not None and reason_of(last).reason is Reason.PARTNER_FAILED
+    if first > end or (first == end and again):
+        return Judged(outcome)
+    pod = failed[0]
+    facts = {"run": outcome.run, "rank": pod.rank, "exit_code": outcome.exit_code, "partner": partner}
+    finding = say(Reason.PARTNER_FAILED, **facts)
+    charged = {"outcome": "Evicted", "reason": reason_text(finding)}
+    return Judged(outcome.model_copy(update=charged))

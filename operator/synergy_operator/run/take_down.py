@@ -1,0 +1,107 @@
+"""The end of an open training run: its outcome is recorded, then its pods are deleted, then its books are closed."""
+
+from collections.abc import Iterable
+from typing import Final
+
+from synergy_api.reasons import Finding
+from synergy_api.timestamps import parse_time
+from synergy_api.training_job import RunOutcome
+from synergy_operator.actions import (
+    DeletePod,
+)
+from synergy_operator.conditions import no
+from synergy_operator.run.end import close, ended_at, not_before
+from synergy_operator.run.fencing import fenced_at, unseen_until, waiting_for
+from synergy_operator.run.forgiveness import forgiven, noted_failure
+from synergy_operator.run.open_run import OpenRun
+from synergy_operator.run.outcome import killed_before_its_checkpoint, outcome_at_step
+from synergy_operator.run.step import RunStep, reason_of, reason_text, sooner
+from synergy_operator.views.observed import Observed
+from synergy_operator.views.pod import PodView
+
+FORCE_SECONDS: Final = 30.0
+"""How long after its grace period a pod on a lost node is waited for."""
+
+
+ENDING_SECONDS: Final = 10.0
+"""How long a pod whose training has ended may take to end as well (sidecars go on)."""
+
+
+EVICTED: Final = "Evicted"
+
+
+def end_run(run: OpenRun, outcome: str, finding: Finding) -> RunStep:
+    found = {"run": run.number, "outcome": outcome, "reason": reason_text(finding)}
+    return take_down(run, RunOutcome.model_validate(found))
+
+
+def take_down(run: OpenRun, outcome: RunOutcome) -> RunStep:
+    """The run is to end so: close its books once no pod of it holds anything, else record it and delete those pods."""
+    outcome = _as_it_turned_out(run, outcome_at_step(outcome, (*run.pods, *run.departed)))
+    observed, fence_s = run.observed, run.observed.settings.fence_seconds
+    running = no(reason_of(outcome))
+    holding = [pod for pod in run.pods if not pod.terminal]
+    ending = [pod for pod in holding if _ends_by_itself(pod, run.now)]
+    if not holding:
+        ended = ended_at(run.pods, run.now) if run.pods else run.now
+        told = run.observed.job.status.progress
+        service = forgiven(run.service, run.number, told, ended)
+        books = close(service, run.allocation, outcome, ended=ended, gpus=run.spec.gpus, now=run.now)
+        books = noted_failure(books, outcome, told)
+        unseen = _unseen_until(run)
+        if unseen is not None:
+            books = not_before(books, unseen)
+        return RunStep("Closed", books, running, started=run.service.running_since)
+    books = run.service.model_copy(update={"last": outcome})
+    deletions, wait = deletions_of(
+        (pod for pod in holding if pod not in ending), observed, run.now, fence_seconds=fence_s
+    )
+    unfenced = waiting_for(holding, observed.cluster, fence_s, run.now)
+    running = running if unfenced is None else no(unfenced)
+    again = sooner(wait, ENDING_SECONDS if ending else None)
+    return RunStep("Leaving", books, running, after=deletions, look_again_in=again)
+
+
+def _unseen_until(run: OpenRun) -> float | None:
+    """Until when the next run must not start because a worker of this one may still train where nobody sees it."""
+    if run.service.run < run.number:
+        return None  # none of its workers ever started
+    known, settings = (*run.departed, *run.pods), run.observed.settings
+    return unseen_until(run.gang, known, run.observed.cluster, settings.fence_seconds, run.now)
+
+
+def _as_it_turned_out(run: OpenRun, outcome: RunOutcome) -> RunOutcome:
+    """Once nothing runs any more: a run that the library spoke for and that was killed without a word lost steps."""
+    progress, lease = run.observed.job.status.progress, run.allocation.lease_until
+    if progress is None or progress.run != run.number or run.spec.throughput is not None:
+        return outcome
+    if any(not pod.terminal for pod in run.pods) or run.spec.preemption != "Checkpoint" or not lease:
+        return outcome
+    return killed_before_its_checkpoint(outcome, (*run.pods, *run.departed), progress, run.now - parse_time(lease))
+
+
+def _ends_by_itself(pod: PodView, now: float) -> bool:
+    """Its training has just ended, and the pod will with it: it is left alone, so that its log can be read."""
+    ended = pod.main.finished_at
+    return ended is not None and pod.deleting_until is None and now < ended + ENDING_SECONDS
+
+
+def deletions_of(
+    pods: Iterable[PodView], observed: Observed, now: float, *, fence_seconds: float | None = None
+) -> tuple[tuple[DeletePod, ...], float | None]:
+    """What deletes the pods, and when to look again. A pod on a lost node, whose kubelet cannot confirm its end, is
+    deleted for good once its grace period is long over, and not before it is fenced where `fence_seconds` is given: it
+    may write checkpoints then."""
+    deletions: list[DeletePod] = []
+    waits: list[float] = []
+    for pod in pods:
+        if pod.deleting_until is None:
+            deletions.append(DeletePod(pod.name, pod.uid))
+        elif pod.node and observed.cluster.lost(pod.node):
+            fence = fenced_at(pod, observed.cluster, fence_seconds) if fence_seconds is not None else None
+            wait = max(pod.deleting_until + FORCE_SECONDS, fence or 0.0) - now
+            if wait <= 0:
+                deletions.append(DeletePod(pod.name, pod.uid, grace_seconds=0))
+            else:
+                waits.append(wait)
+    return tuple(deletions), sooner(*waits)

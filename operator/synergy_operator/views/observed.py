@@ -1,0 +1,47 @@
+"""All that one reconcile looks at."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from synergy_operator.views.batch_job import BatchJobView
+from synergy_operator.views.cluster import Cluster
+from synergy_operator.views.job import JobView
+from synergy_operator.views.known_profile import KnownProfile
+from synergy_operator.views.pod import PodView
+from synergy_operator.views.pod_events import Testimony
+from synergy_operator.views.profile_candidate import Ask
+from synergy_operator.views.refusals import Refusals
+from synergy_operator.views.settings import Settings
+
+
+@dataclass(frozen=True)
+class Observed:
+    """One TrainingJob with what belongs to it: `pods` and `batch_jobs` are owned by it, of any run. `profiles` are all
+    known profiles by fingerprint, `asking` the jobs that ask to be measured, this one among them, by fingerprint;
+    `resizable` is false where the API server cannot resize pods; `partners` are the worker pods of the jobs that have
+    its GPU too."""
+
+    job: JobView
+    cluster: Cluster
+    settings: Settings
+    pods: tuple[PodView, ...] = ()
+    batch_jobs: tuple[BatchJobView, ...] = ()
+    profiles: Mapping[str, tuple[KnownProfile, ...]] = field(default_factory=dict)
+    asking: Mapping[str, Mapping[tuple[str, str], Ask]] = field(default_factory=dict)
+    refusals: Refusals = field(default_factory=Refusals)
+    testimony: Testimony = field(default_factory=Testimony)
+    resizable: bool = True
+    partners: tuple[PodView, ...] = ()
+
+    def pods_of(self, run: int) -> tuple[PodView, ...]:
+        """The pods of a run, by rank."""
+        return tuple(sorted((pod for pod in self.pods if pod.run == run), key=lambda pod: (pod.rank, pod.name)))
+
+    def departed(self, run: int) -> tuple[PodView, ...]:
+        """The pods of a run that ended and are gone, as far as they were seen, by rank."""
+        gone = (pod for pod in self.testimony.departed.values() if pod.run == run)
+        return tuple(sorted(gone, key=lambda pod: (pod.rank, pod.name)))
+
+    def batch_jobs_of(self, run: int) -> tuple[BatchJobView, ...]:
+        """The profile Jobs of a run, by name."""
+        return tuple(sorted((job for job in self.batch_jobs if job.run == run), key=lambda job: job.name))
