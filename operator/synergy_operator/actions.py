@@ -28,7 +28,7 @@ class PostEvent:
 
 
 @dataclass(frozen=True, slots=True)
-class AskWhy:
+class ReadWarning:
     """The newest warning event of a pod or Job that does not get on: what it complains of is known at the next look."""
 
     kind: Literal["Pod", "Job"]
@@ -132,7 +132,7 @@ class DeleteTrainingJob:
 Action = (
     ApplyStatus
     | PostEvent
-    | AskWhy
+    | ReadWarning
     | ConfirmUnbound
     | EnsureService
     | EnsureGangKey

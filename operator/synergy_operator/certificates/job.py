@@ -27,7 +27,7 @@ Object = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Settings:
+class RenewalSettings:
     """Where the Secrets are, and what is wanted."""
 
     namespace: str
@@ -35,7 +35,7 @@ class Settings:
     lifetimes: Lifetimes
 
 
-def read_settings(environ: Mapping[str, str]) -> Settings:
+def read_settings(environ: Mapping[str, str]) -> RenewalSettings:
     """Settings from `SYNERGY_*` variables. Raises ValueError naming the variable."""
     namespace = environ.get("SYNERGY_NAMESPACE", "")
     hosts = tuple(name.strip() for name in environ.get("SYNERGY_EXTENDER_NAMES", "").split(",") if name.strip())
@@ -48,10 +48,10 @@ def read_settings(environ: Mapping[str, str]) -> Settings:
         _days(environ, "SYNERGY_OVERLAP_DAYS", defaults.overlap),
     )
     scheduler = environ.get("SYNERGY_SCHEDULER_NAME", "") or "kube-synergy-scheduler"
-    return Settings(namespace, Wanted(hosts, scheduler), lifetimes)
+    return RenewalSettings(namespace, Wanted(hosts, scheduler), lifetimes)
 
 
-async def run(kube: KubeClient, settings: Settings, now: datetime) -> list[str]:
+async def run(kube: KubeClient, settings: RenewalSettings, now: datetime) -> list[str]:
     """Look and change what must change; what was done, in words. May be stopped at any point and run again.
 
     Raises ApiError, aiohttp.ClientError or TimeoutError when the API server refuses or does not answer, and Conflict
@@ -66,7 +66,7 @@ async def run(kube: KubeClient, settings: Settings, now: datetime) -> list[str]:
     raise AssertionError("not reached")
 
 
-async def _once(kube: KubeClient, settings: Settings, now: datetime) -> list[str]:
+async def _once(kube: KubeClient, settings: RenewalSettings, now: datetime) -> list[str]:
     found = [await _secret(kube, name, settings.namespace) for name in (AUTHORITY, EXTENDER, SCHEDULER)]
     held = Secrets(*(_data(item) for item in found))
     shall = renew(held, now, settings.lifetimes, settings.wanted)

@@ -13,7 +13,7 @@ import aiohttp
 from synergy_kube import KubeClient
 from synergy_kube.errors import ApiError, NoClusterError
 from synergy_operator.definitions.job import packaged, read_settings, run
-from synergy_operator.definitions.verdict import DowngradeError
+from synergy_operator.definitions.upgrade_check import DowngradeError
 
 _LOG = logging.getLogger("definitions")
 

@@ -12,7 +12,7 @@ from synergy_api.crd import KINDS, custom_resource_definition
 from synergy_api.scheduling_policy import DEFAULT_POLICY_NAME, SchedulingPolicySpec
 from synergy_kube import Conflict, KubeClient, NotFound
 from synergy_kube.resources import CUSTOM_RESOURCE_DEFINITIONS, SCHEDULING_POLICIES
-from synergy_operator.definitions.verdict import check_upgrade, version_of
+from synergy_operator.definitions.upgrade_check import check_upgrade, version_of
 
 MANAGER: Final = "kube-synergy-definitions"
 _ESTABLISHED_TRIES: Final = 60
@@ -22,7 +22,7 @@ Object = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Settings:
+class UpgradeSettings:
     """What the Job shall do. `policy` is the spec of the default policy, None where it shall make none."""
 
     upgrade: bool = True
@@ -30,10 +30,10 @@ class Settings:
     policy: Mapping[str, Any] | None = None
 
 
-def read_settings(environ: Mapping[str, str]) -> Settings:
+def read_settings(environ: Mapping[str, str]) -> UpgradeSettings:
     """Settings from `SYNERGY_*` variables. Raises ValueError naming the variable."""
     text = environ.get("SYNERGY_DEFAULT_POLICY", "")
-    return Settings(
+    return UpgradeSettings(
         upgrade=_flag(environ, "SYNERGY_UPGRADE_DEFINITIONS", default=True),
         allow_downgrade=_flag(environ, "SYNERGY_ALLOW_DOWNGRADE", default=False),
         policy=_policy(text) if text else None,
@@ -45,7 +45,7 @@ def packaged() -> list[Object]:
     return [custom_resource_definition(kind) for kind in KINDS]
 
 
-async def run(kube: KubeClient, settings: Settings, definitions: Sequence[Object]) -> list[str]:
+async def run(kube: KubeClient, settings: UpgradeSettings, definitions: Sequence[Object]) -> list[str]:
     """Do what is to do and tell it in words. May be stopped at any point and run again.
 
     Raises DowngradeError before anything is changed if one definition would go back; ApiError, aiohttp.ClientError or

@@ -20,13 +20,13 @@ from synergy_kube import Change, KubeClient, Reflector, heap
 from synergy_kube.resources import GPU_POOLS, JOBS, NODES, PODS, SCHEDULING_POLICIES, THROUGHPUT_PROFILES, TRAINING_JOBS
 from synergy_kube.served_schema import SchemaWatch
 from synergy_operator.actions import Action
-from synergy_operator.edge.caches.objects import Cache, Owned, OwnedCache
-from synergy_operator.edge.caches.pod_events import Witness
-from synergy_operator.edge.caches.profile_candidates import Asking
-from synergy_operator.edge.caches.profiles import ProfileShelf
+from synergy_operator.edge.caches.objects import ObjectCache, Owned, OwnedCache
+from synergy_operator.edge.caches.pod_events import PodEventCache
+from synergy_operator.edge.caches.profile_candidates import ProfileCandidates
+from synergy_operator.edge.caches.profiles import ProfileCache
 from synergy_operator.edge.caches.refusals import RefusalLog
 from synergy_operator.edge.environment import Environment
-from synergy_operator.edge.event_queue import EventDesk
+from synergy_operator.edge.event_queue import EventQueue
 from synergy_operator.edge.executor import Executor
 from synergy_operator.edge.metrics import Metrics
 from synergy_operator.edge.trimming import VIEW, kept_metadata, node_facts, trim_node, trimmed
@@ -34,7 +34,7 @@ from synergy_operator.edge.work_queue import WorkQueue
 from synergy_operator.job.reconcile import reconcile
 from synergy_operator.run.partner_failure import partners_of
 from synergy_operator.views.batch_job import BatchJobView, read_batch_job
-from synergy_operator.views.cluster import Cluster, read_cluster
+from synergy_operator.views.cluster import ClusterView, read_cluster
 from synergy_operator.views.job import JobView, only_progress, read_job
 from synergy_operator.views.metadata import Key
 from synergy_operator.views.observed import Observed
@@ -64,15 +64,15 @@ class Controller:
         client.on_error = metrics.api_failed
         self._environment = environment
         self._clock = clock
-        self._jobs: Cache[JobView] = Cache()
+        self._jobs: ObjectCache[JobView] = ObjectCache()
         self._pods: OwnedCache[PodView] = OwnedCache()
         self._batch_jobs: OwnedCache[BatchJobView] = OwnedCache()
         self._refusals = RefusalLog(metrics.refused)
-        self._witness = Witness()
-        self._profiles = ProfileShelf(client, clock, self._look_at_all)
-        self._asking = Asking()
+        self._pod_events = PodEventCache()
+        self._profiles = ProfileCache(client, clock, self._look_at_all)
+        self._candidates = ProfileCandidates()
         self._client = client
-        self._cluster = Cluster()
+        self._cluster = ClusterView()
         self._resizable = True
         self._done: dict[Key, tuple[Action, ...]] = {}
         self._schemas = SchemaWatch(client, WRITTEN, "the operator")
@@ -80,14 +80,14 @@ class Controller:
         self._good_policy = SchedulingPolicySpec()
         self._queue: WorkQueue[Key] = WorkQueue(metrics.timed(self._look_at), group=lambda key: key[0])
         metrics.follow_queue(lambda: self._queue.length, lambda: self._queue.oldest_seconds)
-        self._events = EventDesk(self._queue.idle)
+        self._events = EventQueue(self._queue.idle)
         self._executor = Executor(
             client,
             jobs=self._jobs,
             pods=self._pods,
             batch_jobs=self._batch_jobs,
             refusals=self._refusals,
-            witness=self._witness,
+            pod_events=self._pod_events,
             events=self._events,
             clock=clock,
             run_ended=metrics.run_ended,
@@ -102,7 +102,7 @@ class Controller:
             self._pools,
             self._policies,
             follow(TRAINING_JOBS, trim=self._trim_job, on_change=self._on_job),
-            follow(THROUGHPUT_PROFILES, on_change=self._profiles.take),
+            follow(THROUGHPUT_PROFILES, on_change=self._profiles.update),
             ours(PODS, trim=trimmed(read_pod), on_change=self._on_owned(self._pods)),
             ours(JOBS, trim=trimmed(read_batch_job), on_change=self._on_owned(self._batch_jobs)),
         )
@@ -148,9 +148,9 @@ class Controller:
             pods=tuple(pod for pod in self._pods.of_job(key) if pod.owner == job.uid),
             batch_jobs=tuple(batch for batch in self._batch_jobs.of_job(key) if batch.owner == job.uid),
             profiles=self._profiles.known,
-            asking=self._asking.by_fingerprint,
+            candidates=self._candidates.by_fingerprint,
             refusals=self._refusals.of(key),
-            testimony=self._witness.of(key),
+            pod_events=self._pod_events.of(key),
             resizable=self._resizable,
             partners=tuple(
                 pod
@@ -163,7 +163,7 @@ class Controller:
         try:
             await self._executor.carry_out(job, actions.todo)
         finally:
-            self._note_asking(key)
+            self._update_candidates(key)
         repeated = actions.todo == self._done.get(key)
         self._done[key] = actions.todo
         if not actions.todo:
@@ -192,12 +192,12 @@ class Controller:
             before = self._jobs.get(change.key)
             if view is not None and self._jobs.keep(view) and not only_progress(before, view):
                 self._queue.add(change.key)
-        self._note_asking(change.key)
+        self._update_candidates(change.key)
 
     def _job_gone(self, key: Key, uid: str) -> None:
         self._jobs.drop(key, uid)
         self._refusals.forget(key)
-        self._witness.forget(key)
+        self._pod_events.forget(key)
         self._queue.add(key)
 
     def _on_owned(self, cache: OwnedCache[Any]) -> Callable[[Change], None]:
@@ -209,7 +209,7 @@ class Controller:
                 cache.drop(change.key)
                 self._refusals.forget_pod((view.namespace, view.job), view.uid)
                 if isinstance(view, PodView):
-                    self._witness.see_off((view.namespace, view.job), view)
+                    self._pod_events.pod_deleted((view.namespace, view.job), view)
             else:
                 cache.keep(view)
             self._queue.add((view.namespace, view.job))
@@ -242,9 +242,9 @@ class Controller:
             _LOG.warning("SchedulingPolicy %s does not parse, %s: %s", DEFAULT_POLICY_NAME, found, error)
         return self._good_policy
 
-    def _note_asking(self, key: Key) -> None:
+    def _update_candidates(self, key: Key) -> None:
         """Whoever waits for this job's profile looks again when it asks for something else."""
-        for mark in self._asking.note(key, self._jobs.get(key)):
+        for mark in self._candidates.update(key, self._jobs.get(key)):
             self._look_at_all(mark)
 
     def _look_at_all(self, fingerprint: str | None = None) -> None:

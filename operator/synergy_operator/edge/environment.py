@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from synergy_operator.views.settings import FENCE_SECONDS, Settings
+from synergy_operator.views.settings import FENCE_SECONDS, WorkerSettings
 
 LEAST_FENCE_SECONDS: Final = 10
 MOST_FENCE_SECONDS: Final = 3600
@@ -23,14 +23,14 @@ class Environment:
     health_port: int = 8080
     fence_seconds: int = FENCE_SECONDS
     metrics_port: int = 8081
-    _cached: tuple[float, Settings] | None = field(default=None, repr=False)
+    _cached: tuple[float, WorkerSettings] | None = field(default=None, repr=False)
 
-    def settings(self) -> Settings:
+    def settings(self) -> WorkerSettings:
         """The settings now. Raises OSError if the CA's file cannot be read."""
         changed = self.ca_file.stat().st_mtime
         if self._cached is None or self._cached[0] != changed:
             pem = self.ca_file.read_text(encoding="ascii")
-            found = Settings(self.profiler_image, self.extender_url, pem, self.priority_class, self.fence_seconds)
+            found = WorkerSettings(self.profiler_image, self.extender_url, pem, self.priority_class, self.fence_seconds)
             self._cached = (changed, found)
         return self._cached[1]
 

@@ -16,7 +16,7 @@ _PATIENCE_SECONDS: Final = 5.0
 Post = Callable[[], Awaitable[None]]
 
 
-class EventDesk:
+class EventQueue:
     """Calls what it was given, later: once there is no other work (`idle`), or after a few seconds. What concerns one
     subject is posted in the order in which it was told."""
 
@@ -24,7 +24,7 @@ class EventDesk:
         self._idle = idle
         self._lanes: list[asyncio.Queue[tuple[float, Post]]] = [asyncio.Queue(_MOST_WAITING) for _ in range(_LANES)]
 
-    def tell(self, subject: str, post: Post) -> None:
+    def add(self, subject: str, post: Post) -> None:
         """Have it posted. Where too many wait already it is logged and lost, as every event may be."""
         try:
             self._lanes[hash(subject) % _LANES].put_nowait((asyncio.get_running_loop().time(), post))
@@ -39,9 +39,9 @@ class EventDesk:
 
     async def _serve(self, lane: "asyncio.Queue[tuple[float, Post]]") -> None:
         while True:
-            told_at, post = await lane.get()
+            added_at, post = await lane.get()
             try:
-                async with asyncio.timeout_at(told_at + _PATIENCE_SECONDS):
+                async with asyncio.timeout_at(added_at + _PATIENCE_SECONDS):
                     await self._idle.wait()
             except TimeoutError:
                 pass

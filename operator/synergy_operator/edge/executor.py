@@ -18,7 +18,6 @@ from synergy_kube.resources import EVENTS, SECRETS, SERVICES, THROUGHPUT_PROFILE
 from synergy_operator.actions import (
     Action,
     ApplyStatus,
-    AskWhy,
     ConfirmUnbound,
     CreateJob,
     CreatePod,
@@ -29,13 +28,14 @@ from synergy_operator.actions import (
     EnsureService,
     PostEvent,
     PublishProfile,
+    ReadWarning,
     ResizePod,
     UngatePod,
 )
-from synergy_operator.edge.caches.objects import Cache, OwnedCache
-from synergy_operator.edge.caches.pod_events import Witness
+from synergy_operator.edge.caches.objects import ObjectCache, OwnedCache
+from synergy_operator.edge.caches.pod_events import PodEventCache
 from synergy_operator.edge.caches.refusals import RefusalLog
-from synergy_operator.edge.event_queue import EventDesk
+from synergy_operator.edge.event_queue import EventQueue
 from synergy_operator.edge.pod_writer import PodWriter
 from synergy_operator.edge.refused_starts import REFUSED, NameTakenError, RefusedStarts
 from synergy_operator.edge.work_queue import TryAgain
@@ -45,7 +45,7 @@ from synergy_operator.run.allocation import open_allocation
 from synergy_operator.views.batch_job import BatchJobView
 from synergy_operator.views.job import JobView, read_job
 from synergy_operator.views.pod import PodView
-from synergy_operator.views.pod_events import Complaint
+from synergy_operator.views.pod_events import PodWarning
 
 _LOG = logging.getLogger(__name__)
 _GANG_KEY_BYTES: Final = 32
@@ -60,12 +60,12 @@ class Executor:
         self,
         client: KubeClient,
         *,
-        jobs: Cache[JobView],
+        jobs: ObjectCache[JobView],
         pods: OwnedCache[PodView],
         batch_jobs: OwnedCache[BatchJobView],
         refusals: RefusalLog,
-        witness: Witness,
-        events: EventDesk,
+        pod_events: PodEventCache,
+        events: EventQueue,
         clock: Callable[[], float],
         steady: Callable[[], float] = time.monotonic,
         run_ended: Callable[[str, str], None] | None = None,
@@ -79,13 +79,13 @@ class Executor:
         self._pod_writer = PodWriter(
             client, pods=pods, batch_jobs=batch_jobs, refusals=refusals, refused=self._refused, clock=clock
         )
-        self._witness = witness
+        self._pod_events = pod_events
         self._clock = clock
         self._told_refused: dict[tuple[str, str], str] = {}
         self._how: Mapping[type[Action], Callable[[JobView, Any], Awaitable[None]]] = {
             ApplyStatus: self._apply_status,
             PostEvent: self._post_event,
-            AskWhy: self._ask_why,
+            ReadWarning: self._read_warning,
             ConfirmUnbound: self._pod_writer.confirm_unbound,
             EnsureService: self._ensure_service,
             EnsureGangKey: self._ensure_gang_key,
@@ -108,7 +108,7 @@ class Executor:
             results = await asyncio.gather(*(do(job, action) for action in todo), return_exceptions=True)
             for action, result in zip(todo, results, strict=True):
                 if isinstance(result, BaseException):
-                    self._refused.take(job, action, result)
+                    self._refused.record(job, action, result)
                     raise result
 
     async def _post_event(self, job: JobView, action: PostEvent) -> None:
@@ -123,15 +123,15 @@ class Executor:
             component=MANAGER_OPERATOR,
             at=format_time(float(int(self._clock()))),
         )
-        self._events.tell(job.uid, post)
+        self._events.add(job.uid, post)
 
-    async def _ask_why(self, job: JobView, action: AskWhy) -> None:
+    async def _read_warning(self, job: JobView, action: ReadWarning) -> None:
         fields = {"involvedObject.kind": action.kind, "involvedObject.uid": action.uid, "type": "Warning"}
         selector = ",".join(f"{field}={value}" for field, value in fields.items())
         items = (await self._client.list(EVENTS, job.namespace, field_selector=selector))["items"]
         newest: Mapping[str, Any] = max(items, key=_last_seen, default={})
-        told = Complaint(str(newest.get("reason") or ""), str(newest.get("message") or ""), self._clock())
-        self._witness.hear(job.key, action.uid, told)
+        told = PodWarning(str(newest.get("reason") or ""), str(newest.get("message") or ""), self._clock())
+        self._pod_events.record(job.key, action.uid, told)
 
     async def _apply_status(self, job: JobView, action: ApplyStatus) -> None:
         body = {"metadata": {"resourceVersion": job.resource_version}, "status": action.status.to_wire()}

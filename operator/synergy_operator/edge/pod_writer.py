@@ -27,7 +27,7 @@ from synergy_operator.views.annotations import ANNOTATION_UNGATED_AT
 from synergy_operator.views.batch_job import BatchJobView, read_batch_job
 from synergy_operator.views.job import JobView
 from synergy_operator.views.pod import PodView, read_pod
-from synergy_operator.views.refusals import RefusedSize
+from synergy_operator.views.refusals import RefusedResize
 
 _LOG = logging.getLogger(__name__)
 
@@ -112,7 +112,7 @@ class PodWriter:
             if error.code not in (*REFUSED, 404) and not for_good:
                 raise
             invalid = error.code in INVALID
-            size = RefusedSize(action.cpu_millis, action.memory_bytes, error.message, self._clock(), invalid)
+            size = RefusedResize(action.cpu_millis, action.memory_bytes, error.message, self._clock(), invalid)
             self._refusals.refuse_resize(job.key, action.uid, size)
             _LOG.warning("%s/%s: resize refused: %s", job.namespace, action.name, error)
 

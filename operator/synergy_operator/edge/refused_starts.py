@@ -7,7 +7,7 @@ from typing import Final
 from synergy_api.reasons import Reason
 from synergy_kube import ApiError
 from synergy_operator.actions import Action, CreateJob, CreatePod, EnsureGangKey, EnsureService, UngatePod
-from synergy_operator.edge.caches.refusals import HELD_UP_SECONDS, RefusalLog
+from synergy_operator.edge.caches.refusals import TRANSIENT_ERROR_SECONDS, RefusalLog
 from synergy_operator.edge.work_queue import TryAgain
 from synergy_operator.run.allocation import open_allocation
 from synergy_operator.views.job import JobView
@@ -34,9 +34,9 @@ class RefusedStarts:
 
     def __init__(self, refusals: RefusalLog, steady: Callable[[], float] = time.monotonic) -> None:
         self._refusals = refusals
-        self._steady = steady
+        self._monotonic = steady
 
-    def take(self, job: JobView, action: Action, error: BaseException) -> None:
+    def record(self, job: JobView, action: Action, error: BaseException) -> None:
         """Record a refusal; raises TryAgain so that the next reconcile gives the run back. Raises nothing where the
         error is none of a run's start, or may pass: the caller then raises it as it came."""
         reason, allocation = _REASONS.get(type(action)), open_allocation(job.status)
@@ -50,11 +50,11 @@ class RefusedStarts:
             invalid = reason is Reason.POD_REFUSED and error.code in INVALID
             self._refuse(job, run, reason, error.message, invalid=invalid)
         if isinstance(error, ApiError | TryAgain) and self.for_good(job, run):
-            self._refuse(job, run, reason, f"{error}, for {HELD_UP_SECONDS:g} s")
+            self._refuse(job, run, reason, f"{error}, for {TRANSIENT_ERROR_SECONDS:g} s")
 
     def for_good(self, job: JobView, run: int) -> bool:
         """Take note of an error that may pass; true once such errors have gone on for too long."""
-        return self._refusals.held_up(job.key, run, self._steady()) >= HELD_UP_SECONDS
+        return self._refusals.note_transient_error(job.key, run, self._monotonic()) >= TRANSIENT_ERROR_SECONDS
 
     def _refuse(self, job: JobView, run: int, reason: Reason, words: str, *, invalid: bool = False) -> None:
         self._refusals.refuse_run(job.key, run, words, invalid=invalid, reason=reason)

@@ -9,7 +9,7 @@ from typing import Final, Generic, TypeVar
 import aiohttp
 
 from synergy_kube import ApiError
-from synergy_operator.edge.fair_turns import FairTurns
+from synergy_operator.edge.fair_queue import FairQueue
 
 _LOG = logging.getLogger(__name__)
 _FIRST_RETRY_SECONDS: Final = 0.1
@@ -40,7 +40,7 @@ class WorkQueue(Generic[Key]):
         """`group` is whose key it is: groups take turns."""
         self._work = work
         self._workers = workers
-        self._waiting = FairTurns(group)
+        self._waiting = FairQueue(group)
         self._queued: dict[Key, float] = {}
         self._running: dict[Key, float] = {}
         self._again: set[Key] = set()

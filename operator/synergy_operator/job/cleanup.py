@@ -8,8 +8,8 @@ from synergy_api.names import ROLE_PROFILE
 from synergy_api.reasons import Reason
 from synergy_api.training_job import ServiceStatus
 from synergy_operator.actions import Action, DeleteJob
-from synergy_operator.run.step import reason_of, sooner
-from synergy_operator.run.take_down import deletions_of
+from synergy_operator.run.step import earliest, reason_of
+from synergy_operator.run.take_down import pod_deletions
 from synergy_operator.views.observed import Observed
 from synergy_operator.views.pod import PodView
 
@@ -27,10 +27,10 @@ def leftovers(
         for job in observed.batch_jobs
         if job.run <= over and not job.finished and not job.deleting and job.name not in ended
     )
-    pods, wait = deletions_of(
+    pods, wait = pod_deletions(
         (pod for pod in observed.pods if pod.run <= over and not _stays(pod, kept)), observed, now
     )
-    return (*jobs, *pods), sooner(wait)
+    return (*jobs, *pods), earliest(wait)
 
 
 def _kept_run(service: ServiceStatus) -> int | None:

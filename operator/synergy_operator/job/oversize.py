@@ -10,7 +10,7 @@ from synergy_operator.views.job import MOST_OBJECT_BYTES
 from synergy_operator.views.observed import Observed
 
 
-def give_back(observed: Observed) -> Actions:
+def release(observed: Observed) -> Actions:
     """Delete what holds room, and tell why. Nothing is written of the job until it is smaller."""
     pods = [pod for pod in observed.pods if not pod.terminal and pod.deleting_until is None]
     jobs = [job for job in observed.batch_jobs if not job.deleting]

@@ -11,7 +11,7 @@ def phase_in_run(stage: Stage, *, profiling: bool) -> Phase:
     return "Profiling" if profiling else _TRAINING[stage]
 
 
-def phase_between_runs(*, valid: bool, suspended: bool, profile: ProfileStatus, twin: bool = False) -> Phase:
+def phase_between_runs(*, valid: bool, suspended: bool, profile: ProfileStatus, deferred: bool = False) -> Phase:
     """The phase while no run is open: the planner looks at jobs in Queued, and at those in Profiling with a request.
     `twin` says that an identical job is measured for this one."""
     if suspended:
@@ -20,4 +20,4 @@ def phase_between_runs(*, valid: bool, suspended: bool, profile: ProfileStatus, 
         return "Pending"
     if profile.state in ("Complete", "Skipped"):
         return "Queued"
-    return "Profiling" if profile.request is not None or twin else "Pending"
+    return "Profiling" if profile.request is not None or deferred else "Pending"

@@ -40,14 +40,14 @@ from synergy_operator.job.estimated_speeds import still_said as still_estimated
 from synergy_operator.job.phases import phase_between_runs, phase_in_run
 from synergy_operator.job.status_write import operator_part, shown_workers, status_actions, write_delay
 from synergy_operator.job.suspension import with_suspension
-from synergy_operator.job.validation import accepted, refusal
+from synergy_operator.job.validation import accepted, validation_error
 from synergy_operator.profile import follow as profile_run
 from synergy_operator.profile.fingerprint import fingerprint
-from synergy_operator.profile.image_change import noted, outdated
-from synergy_operator.profile.series import Standing, standing
+from synergy_operator.profile.image_change import outdated, with_seen_digest
+from synergy_operator.profile.series import ProfileState, profile_state
 from synergy_operator.run import follow as training_run
 from synergy_operator.run.allocation import open_allocation
-from synergy_operator.run.step import RunStep, reason_of, sooner
+from synergy_operator.run.step import RunStep, earliest, reason_of
 from synergy_operator.views.observed import Observed
 
 _NEVER: Final = frozenset(
@@ -82,10 +82,10 @@ def reconcile(observed: Observed, now: float) -> Actions:
     if job.deleting:
         return Actions()
     if job.too_large:
-        return oversize.give_back(observed)
+        return oversize.release(observed)
     if job.status.phase in FINISHED_PHASES:
         return _after_the_end(observed, now)
-    problem = refusal(job, observed.cluster)
+    problem = validation_error(job, observed.cluster)
     if job.spec is None:
         return _unreadable(observed, problem, now)
     return _act(observed, job.spec, _decide(observed, job.spec, problem, now), now)
@@ -93,55 +93,55 @@ def reconcile(observed: Observed, now: float) -> Actions:
 
 def _decide(observed: Observed, spec: TrainingJobSpec, problem: Finding | None, now: float) -> _Next:
     status = observed.job.status
-    held = Standing(status.profile or ProfileStatus(state="Waiting"), None)
-    stands = standing(observed, spec) if problem is None else held
+    held = ProfileState(status.profile or ProfileStatus(state="Waiting"), None)
+    state = profile_state(observed, spec) if problem is None else held
     allocation = open_allocation(status)
     service = status.service or ServiceStatus()
     wanted = problem is None and not spec.suspend
     if allocation is None:
-        return _between_runs(spec, problem, stands, service, queue=status.queue)
+        return _between_runs(spec, problem, state, service, queue=status.queue)
     if allocation.purpose == "Profile":
         if problem is None:
-            measured = profile_run.follow(observed, spec, allocation, stands, now, wanted=wanted)
+            measured = profile_run.follow(observed, spec, allocation, state, now, wanted=wanted)
         else:
-            measured = profile_run.give_up(observed, spec, allocation, stands, now)
-        step, stands = measured.run, Standing(measured.profile, measured.profiled)
+            measured = profile_run.give_up(observed, spec, allocation, state, now)
+        step, state = measured.run, ProfileState(measured.profile, measured.profiled)
     else:
-        step = training_run.follow(observed, spec, allocation, now, wanted=wanted and stands.usable)
+        step = training_run.follow(observed, spec, allocation, now, wanted=wanted and state.usable)
         if step.stage != "Closed" and service.run == allocation.run:
             # what is running goes on as it was planned, whatever the spec or the image say by now
-            stands = _still_held(observed, spec, held)
+            state = _still_held(observed, spec, held)
     if step.stage == "Closed":
-        return _between_runs(spec, problem, stands, step.service, queue=status.queue, step=step)
+        return _between_runs(spec, problem, state, step.service, queue=status.queue, step=step)
     phase = phase_in_run(step.stage, profiling=allocation.purpose == "Profile")
-    return _Next(phase, stands.profile, stands.verdict, step.running, step.service, step, problem=problem)
+    return _Next(phase, state.profile, state.verdict, step.running, step.service, step, problem=problem)
 
 
-def _still_held(observed: Observed, spec: TrainingJobSpec, held: Standing) -> Standing:
+def _still_held(observed: Observed, spec: TrainingJobSpec, held: ProfileState) -> ProfileState:
     if held.profile.fingerprint != fingerprint(spec):
         return held
-    profile = noted(observed, spec, held.profile)
+    profile = with_seen_digest(observed, spec, held.profile)
     changed = outdated(profile)
-    return Standing(profile, yes(changed) if changed is not None else None)
+    return ProfileState(profile, yes(changed) if changed is not None else None)
 
 
 def _between_runs(
     spec: TrainingJobSpec,
     problem: Finding | None,
-    stands: Standing,
+    state: ProfileState,
     service: ServiceStatus,
     *,
     queue: QueueStatus | None,
     step: RunStep | None = None,
 ) -> _Next:
-    end = _end(spec, stands.profile, service)
+    end = _end(spec, state.profile, service)
     if end is not None:
         running = no(say(Reason.FINISHED))
-        return _Next(end.phase, stands.profile, stands.verdict, running, service, step, end, problem)
+        return _Next(end.phase, state.profile, state.verdict, running, service, step, end, problem)
     valid = problem is None
-    phase = phase_between_runs(valid=valid, suspended=spec.suspend, profile=stands.profile, twin=stands.twin)
+    phase = phase_between_runs(valid=valid, suspended=spec.suspend, profile=state.profile, deferred=state.deferred)
     running = no(_waiting(phase, service, queue))
-    return _Next(phase, stands.profile, stands.verdict, running, service, step, None, problem)
+    return _Next(phase, state.profile, state.verdict, running, service, step, None, problem)
 
 
 def _end(spec: TrainingJobSpec, profile: ProfileStatus, service: ServiceStatus) -> _End | None:
@@ -209,7 +209,7 @@ def _act(observed: Observed, spec: TrainingJobSpec, following: _Next, now: float
     after = step.after if step is not None else ()
     late = write_delay(job.status, status, observed, now)
     written = () if late is not None or (step is not None and step.unwritten) else status_actions(job.status, status)
-    wait = sooner(
+    wait = earliest(
         step.look_again_in if step is not None else None,
         tidy_wait,
         late,
@@ -233,7 +233,7 @@ def _after_the_end(observed: Observed, now: float) -> Actions:
         update={"service": service, "workers": shown_workers(observed, service, None)}
     )
     tidy, wait = leftovers(observed, service, None, now)
-    return Actions((*status_actions(job.status, status), *tidy), sooner(left, wait))
+    return Actions((*status_actions(job.status, status), *tidy), earliest(left, wait))
 
 
 def _unreadable(observed: Observed, problem: Finding | None, now: float) -> Actions:

@@ -16,9 +16,9 @@ from synergy_api.training_job import Restriction, TrainingJobSpec
 from synergy_operator.job.overridden import overridden
 from synergy_operator.job.template_check import template_problem
 from synergy_operator.pods.share import too_small
-from synergy_operator.pods.throughput import regex_problem
-from synergy_operator.profile.curve import falling
-from synergy_operator.views.cluster import Cluster
+from synergy_operator.pods.throughput import regex_error
+from synergy_operator.profile.curve import first_decrease
+from synergy_operator.views.cluster import ClusterView
 from synergy_operator.views.job import JobView
 
 Nodes = tuple[NodeCapacity, ...]
@@ -31,7 +31,7 @@ LEAST_MEMORY_BYTES: Final = 16 << 20
 """A container runtime refuses to start a container with less than some MiB."""
 
 
-def refusal(job: JobView, cluster: Cluster) -> Finding | None:
+def validation_error(job: JobView, cluster: ClusterView) -> Finding | None:
     """Why the job cannot be planned; None if it can."""
     if job.spec is None:
         return say(Reason.INVALID_SPEC, problem=job.spec_error)
@@ -41,7 +41,7 @@ def refusal(job: JobView, cluster: Cluster) -> Finding | None:
         partial(_template, spec),
         partial(_throughput, spec),
         partial(_sidecars, spec),
-        partial(falling, "spec.profile.matrices", spec.profile.matrices),
+        partial(first_decrease, "spec.profile.matrices", spec.profile.matrices),
         partial(_types, spec, cluster),
         partial(_worker, spec, cluster),
         partial(_gpus, spec, cluster),
@@ -53,7 +53,7 @@ def refusal(job: JobView, cluster: Cluster) -> Finding | None:
     return next((finding for check in checks if (finding := check()) is not None), None)
 
 
-def accepted(spec: TrainingJobSpec, cluster: Cluster, restriction: Restriction | None = None) -> Finding:
+def accepted(spec: TrainingJobSpec, cluster: ClusterView, restriction: Restriction | None = None) -> Finding:
     """What is said of a job that can be planned. `restriction` is what the extender says that the job's tenant may not
     ask for; after it comes that the policy does not name the tenant, then what of its template is not used."""
     if restriction is not None and restriction.reason in _RESTRICTIONS:
@@ -86,7 +86,7 @@ def _template(spec: TrainingJobSpec) -> Finding | None:
 
 
 def _throughput(spec: TrainingJobSpec) -> Finding | None:
-    problem = regex_problem(spec)
+    problem = regex_error(spec)
     return say(Reason.INVALID_SPEC, problem=problem) if problem else None
 
 
@@ -120,7 +120,7 @@ def _quantities(node: Any) -> None:
         _quantities(list(node.values()))
 
 
-def _types(spec: TrainingJobSpec, cluster: Cluster) -> Finding | None:
+def _types(spec: TrainingJobSpec, cluster: ClusterView) -> Finding | None:
     if not cluster.by_type:
         return say(Reason.NO_GPU_NODES)
     if not cluster.allowed_types(spec.gpu_types):
@@ -128,7 +128,7 @@ def _types(spec: TrainingJobSpec, cluster: Cluster) -> Finding | None:
     return None
 
 
-def _worker(spec: TrainingJobSpec, cluster: Cluster) -> Finding | None:
+def _worker(spec: TrainingJobSpec, cluster: ClusterView) -> Finding | None:
     if spec.gpus_per_worker is None:
         return None
     kind, most = _largest(spec, cluster, lambda nodes: max(node.gpus for node in nodes))
@@ -137,7 +137,7 @@ def _worker(spec: TrainingJobSpec, cluster: Cluster) -> Finding | None:
     return say(Reason.WORKER_TOO_LARGE, wanted=spec.gpus_per_worker, most=most, gpu_type=kind)
 
 
-def _gpus(spec: TrainingJobSpec, cluster: Cluster) -> Finding | None:
+def _gpus(spec: TrainingJobSpec, cluster: ClusterView) -> Finding | None:
     """All GPUs of a job are of one type; with `gpusPerWorker` a node holds whole workers only."""
     size = spec.gpus_per_worker or 1
     on_one_node = spec.placement == "Consolidate"
@@ -162,7 +162,7 @@ def _maxima(spec: TrainingJobSpec) -> Finding | None:
     return say(Reason.INVALID_SPEC, problem=problem)
 
 
-def _minima(spec: TrainingJobSpec, cluster: Cluster) -> Finding | None:
+def _minima(spec: TrainingJobSpec, cluster: ClusterView) -> Finding | None:
     least = spec.resources.min
     if least.cpu is not None:
         kind, most = _largest(spec, cluster, lambda nodes: sum(node.cpu_millis for node in nodes))
@@ -176,7 +176,7 @@ def _minima(spec: TrainingJobSpec, cluster: Cluster) -> Finding | None:
     return None
 
 
-def _room_beside_training(spec: TrainingJobSpec, cluster: Cluster) -> Finding | None:
+def _room_beside_training(spec: TrainingJobSpec, cluster: ClusterView) -> Finding | None:
     """Some node must leave the first container something of a worker's proportional share, and have room for each init
     container in it."""
     share, finding = Amounts(), None
@@ -192,7 +192,7 @@ def _room_beside_training(spec: TrainingJobSpec, cluster: Cluster) -> Finding | 
     return finding
 
 
-def _matrix_for_some_type(spec: TrainingJobSpec, cluster: Cluster) -> Finding | None:
+def _matrix_for_some_type(spec: TrainingJobSpec, cluster: ClusterView) -> Finding | None:
     """On a type without a matrix a job gets its proportional share; without any matrix that counts it is a mistake."""
     if spec.profile.mode != "Provided":
         return None
@@ -202,11 +202,11 @@ def _matrix_for_some_type(spec: TrainingJobSpec, cluster: Cluster) -> Finding | 
     return say(Reason.MATRIX_MISSING, present=", ".join(present))
 
 
-def _allowed(spec: TrainingJobSpec, cluster: Cluster) -> dict[str, Nodes]:
+def _allowed(spec: TrainingJobSpec, cluster: ClusterView) -> dict[str, Nodes]:
     return {kind: cluster.by_type[kind] for kind in cluster.allowed_types(spec.gpu_types)}
 
 
-def _largest(spec: TrainingJobSpec, cluster: Cluster, measure: Callable[[Nodes], int]) -> tuple[str, int]:
+def _largest(spec: TrainingJobSpec, cluster: ClusterView, measure: Callable[[Nodes], int]) -> tuple[str, int]:
     """The allowed type with the greatest measure, the first name among equals."""
     amounts = {kind: measure(nodes) for kind, nodes in _allowed(spec, cluster).items()}
     kind = min(amounts, key=lambda name: (-amounts[name], name))

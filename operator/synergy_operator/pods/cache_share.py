@@ -2,16 +2,16 @@
 
 from synergy_api.quantity import byte_count
 from synergy_api.training_job import TrainingJobSpec
-from synergy_operator.pods.template import Place, first_container_share
+from synergy_operator.pods.template import PodShare, first_container_amounts
 from synergy_operator.views.job import JobView
 
 
-def cache_environment(job: JobView, spec: TrainingJobSpec, place: Place) -> dict[str, str]:
+def cache_environment(job: JobView, spec: TrainingJobSpec, place: PodShare) -> dict[str, str]:
     """The variables that tell the library; none where nobody knows what the job itself needs."""
     own = working_set(job, spec, place.gpus)
     if own is None:
         return {}
-    memory = first_container_share(spec.template, place).memory_bytes
+    memory = first_container_amounts(spec.template, place).memory_bytes
     return {
         "SYNERGY_CACHE_BYTES": str(max(0, memory - own)),
         "SYNERGY_MEMORY_BYTES": str(place.memory_bytes),

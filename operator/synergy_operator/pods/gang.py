@@ -9,10 +9,10 @@ from synergy_api.allocation import Allocation, NodeShare
 from synergy_api.training_job import TrainingJobSpec
 from synergy_operator.actions import Manifest
 from synergy_operator.pods.cache_share import cache_environment
-from synergy_operator.pods.template import Additions, Place, owner_reference, pod_metadata, pod_spec
-from synergy_operator.pods.throughput import following
+from synergy_operator.pods.template import Additions, PodShare, owner_reference, pod_metadata, pod_spec
+from synergy_operator.pods.throughput import report_command
 from synergy_operator.views.job import JobView
-from synergy_operator.views.settings import Settings
+from synergy_operator.views.settings import WorkerSettings
 
 MASTER_PORT: Final = 29500
 PEER_PORT: Final = 29499
@@ -25,36 +25,36 @@ GANG_KEY: Final = "gang-key"
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class GangWorker:
     """One rank of a gang: its pod's name and place."""
 
     rank: int
     name: str
-    place: Place
+    place: PodShare
 
 
-def members(job: str, allocation: Allocation, gpus_per_worker: int | None) -> tuple[Member, ...]:
+def gang_workers(job: str, allocation: Allocation, gpus_per_worker: int | None) -> tuple[GangWorker, ...]:
     """The gang of an allocation. Ranks go by node name, so that a later allocation of the same run that differs only
     in CPU and memory gives every rank the same node."""
     places = [
         place
         for share in sorted(allocation.workers, key=lambda share: share.node)
-        for place in split(share, gpus_per_worker)
+        for place in split_share(share, gpus_per_worker)
     ]
     return tuple(
-        Member(rank, names.worker_pod_name(job, allocation.run, rank), place) for rank, place in enumerate(places)
+        GangWorker(rank, names.worker_pod_name(job, allocation.run, rank), place) for rank, place in enumerate(places)
     )
 
 
-def split(share: NodeShare, gpus_per_worker: int | None) -> tuple[Place, ...]:
+def split_share(share: NodeShare, gpus_per_worker: int | None) -> tuple[PodShare, ...]:
     """One node's share as pods of at most `gpus_per_worker` GPUs; CPU and memory in proportion to GPUs, in whole
     numbers that add up to the share exactly."""
     size = gpus_per_worker or share.gpus
-    places: list[Place] = []
+    places: list[PodShare] = []
     for first in range(0, share.gpus, size):
         last = min(first + size, share.gpus)
         places.append(
-            Place(
+            PodShare(
                 share.node,
                 last - first,
                 share.cpu_millis * last // share.gpus - share.cpu_millis * first // share.gpus,
@@ -67,7 +67,7 @@ def split(share: NodeShare, gpus_per_worker: int | None) -> tuple[Place, ...]:
 
 
 def worker_pod(
-    job: JobView, spec: TrainingJobSpec, run: int, member: Member, *, size: int, settings: Settings
+    job: JobView, spec: TrainingJobSpec, run: int, member: GangWorker, *, size: int, settings: WorkerSettings
 ) -> Manifest:
     """The pod of one rank of `size`, gated until its place is free."""
     labels = {
@@ -80,7 +80,7 @@ def worker_pod(
         env=_environment(job, spec, run, member, size=size, settings=settings),
         volumes=[_token_volume(names.gang_secret_name(job.name, job.uid) if has_gang(spec) else "")],
         mounts=[{"name": _TOKEN_VOLUME, "mountPath": _TOKEN_FOLDER, "readOnly": True}],
-        command=following(spec, member.rank),
+        command=report_command(spec, member.rank),
         fields={
             "hostname": member.name,
             "subdomain": names.service_name(job.name),
@@ -163,13 +163,13 @@ def identity(job: JobView, spec: TrainingJobSpec, run: int) -> dict[str, str]:
     }
 
 
-def by_rank(gang: Iterable[Member]) -> dict[int, Member]:
+def by_rank(gang: Iterable[GangWorker]) -> dict[int, GangWorker]:
     """The members by rank."""
     return {member.rank: member for member in gang}
 
 
 def _environment(
-    job: JobView, spec: TrainingJobSpec, run: int, member: Member, *, size: int, settings: Settings
+    job: JobView, spec: TrainingJobSpec, run: int, member: GangWorker, *, size: int, settings: WorkerSettings
 ) -> dict[str, str]:
     address = names.master_address(job.name, job.namespace, run)
     return {

@@ -10,7 +10,7 @@ from synergy_api.pods import Amounts, sidecar_requests
 from synergy_api.pools import WORKER_TOLERATIONS
 from synergy_api.quantity import format_bytes, format_cpu
 from synergy_operator.views.job import JobView
-from synergy_operator.views.settings import Settings
+from synergy_operator.views.settings import WorkerSettings
 
 LIBRARY_PATH: Final = "/opt/kube-synergy/lib"
 """Where training finds the library and the harness; the profiler image carries them at the same path."""
@@ -27,7 +27,7 @@ Object = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class PodShare:
     """What one pod, all its containers together, gets of a node: GPUs, milli-CPU, bytes."""
 
     node: str
@@ -69,12 +69,12 @@ def owner_reference(job: JobView) -> Object:
     }
 
 
-def first_container_share(template: Mapping[str, Any], place: Place) -> Amounts:
+def first_container_amounts(template: Mapping[str, Any], place: PodShare) -> Amounts:
     """What is left of the pod's place for the container that trains."""
     return place.amounts.minus(sidecar_requests(template["spec"])._replace(gpus=0))
 
 
-def pod_metadata(template: Mapping[str, Any], labels: Mapping[str, str], place: Place) -> Object:
+def pod_metadata(template: Mapping[str, Any], labels: Mapping[str, str], place: PodShare) -> Object:
     """Labels and annotations of the template, with ours. Names of ours that the template gives are not used: a pod is
     read by them, and one that says something else would be nobody's."""
     given = template.get("metadata") or {}
@@ -89,7 +89,7 @@ def _not_ours(given: Mapping[str, str] | None) -> dict[str, str]:
     return {name: value for name, value in (given or {}).items() if not name.startswith(f"{names.GROUP}/")}
 
 
-def pod_spec(template: Mapping[str, Any], place: Place, settings: Settings, additions: Additions) -> Object:
+def pod_spec(template: Mapping[str, Any], place: PodShare, settings: WorkerSettings, additions: Additions) -> Object:
     """The pod spec: the template's, pinned to the place, with the library in reach of the first container."""
     spec: Object = copy.deepcopy(template["spec"])
     spec["schedulerName"] = names.SCHEDULER_NAME
@@ -102,7 +102,7 @@ def pod_spec(template: Mapping[str, Any], place: Place, settings: Settings, addi
     spec["volumes"] = [*(spec.get("volumes") or []), _library_volume(), *map(dict, additions.volumes)]
     spec["initContainers"] = [_copy_library(settings), *(spec.get("initContainers") or [])]
     devices = {place.resource: str(place.devices or place.gpus)}
-    _train_in(spec["containers"][0], first_container_share(template, place), devices, additions)
+    _train_in(spec["containers"][0], first_container_amounts(template, place), devices, additions)
     spec.update(additions.fields)
     return spec
 
@@ -164,7 +164,7 @@ def _library_volume() -> Object:
     return {"name": _LIBRARY_VOLUME, "emptyDir": {"sizeLimit": "64Mi"}}
 
 
-def _copy_library(settings: Settings) -> Object:
+def _copy_library(settings: WorkerSettings) -> Object:
     amounts = {"cpu": "50m", "memory": "32Mi"}
     return {
         "name": "kube-synergy-lib",

@@ -14,21 +14,21 @@ _WIDE_RANGE_END: Final = re.compile(r"-(?:[^\x00-\x7f]|\\[uUN])")
 1,024 characters none took more than 0.05 s."""
 
 
-def regex_words(spec: TrainingJobSpec) -> list[str]:
+def regex_option(spec: TrainingJobSpec) -> list[str]:
     """The option that gives the harness the regular expression; nothing where the job has none. Kubernetes expands
     `$(NAME)` in commands, hence the doubled dollars."""
     return [] if spec.throughput is None else ["--throughput-regex=" + spec.throughput.regex.replace("$", "$$")]
 
 
-def following(spec: TrainingJobSpec, rank: int) -> list[str]:
+def report_command(spec: TrainingJobSpec, rank: int) -> list[str]:
     """What trains in place of the bare command on rank 0, so that steps are reported; nothing on other ranks, and where
     the expression does not say how many steps the job has done over all its runs."""
     if spec.throughput is None or rank > 0 or "step" not in re.compile(spec.throughput.regex).groupindex:
         return []
-    return ["python3", "-m", "synergy_profiler.follow", *regex_words(spec), "--"]
+    return ["python3", "-m", "synergy_profiler.follow", *regex_option(spec), "--"]
 
 
-def regex_problem(spec: TrainingJobSpec) -> str:
+def regex_error(spec: TrainingJobSpec) -> str:
     """What is wrong with the expression; empty if nothing is."""
     if spec.throughput is None:
         return ""

@@ -124,7 +124,7 @@ def memory_of(hit_rate: float, spec: TrainingJobSpec, size: ProfileSize, points:
     return max(1, process + round(hit_rate * spec.dataset.bytes)) if spec.dataset else size.memory_bytes
 
 
-def falling(field: str, matrices: Iterable[SensitivityMatrix]) -> Finding | None:
+def first_decrease(field: str, matrices: Iterable[SensitivityMatrix]) -> Finding | None:
     """Where one of the matrices that `field` holds falls as CPU or memory grows."""
     for index, matrix in enumerate(matrices):
         rows = matrix.steps_per_second

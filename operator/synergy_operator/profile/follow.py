@@ -14,15 +14,16 @@ from synergy_api.timestamps import parse_time
 from synergy_api.training_job import ProfileStatus, RunOutcome, ServiceStatus, TrainingJobSpec
 from synergy_operator.actions import Action, CreateJob, DeleteJob
 from synergy_operator.conditions import Verdict, no
-from synergy_operator.pods.gang import split
+from synergy_operator.pods.gang import split_share
 from synergy_operator.pods.share import too_small
-from synergy_operator.pods.template import Place
-from synergy_operator.profile.harvest import concluded, harvested, result_of
+from synergy_operator.pods.template import PodShare
+from synergy_operator.profile.failures import POD_SECONDS, failure_of, loss_of, stuck_start
+from synergy_operator.profile.harvest import concluded, result_of, with_results
 from synergy_operator.profile.image_change import of_newest_image
 from synergy_operator.profile.job import profile_job
 from synergy_operator.profile.open_series import OpenSeries
 from synergy_operator.profile.series import (
-    Standing,
+    ProfileState,
     completed,
     finished_series,
     missing_types,
@@ -31,15 +32,14 @@ from synergy_operator.profile.series import (
     publication,
     types_to_measure,
 )
-from synergy_operator.profile.setbacks import POD_SECONDS, failure_of, loss_of, stuck_start
 from synergy_operator.profile.size import ProfileSize
 from synergy_operator.profile.target import next_target
 from synergy_operator.run.end import close
 from synergy_operator.run.follow import START_SECONDS
 from synergy_operator.run.half_bound import BIND_SECONDS
-from synergy_operator.run.start_blocker import cannot_start, hindrance, questions, questions_of_job
-from synergy_operator.run.step import RunStep, decided, finding_of, reason_of, reason_text, sooner
-from synergy_operator.run.take_down import deletions_of
+from synergy_operator.run.start_blocker import cannot_start, start_blocker, warning_reads, warning_reads_of_job
+from synergy_operator.run.step import RunStep, earliest, finding_of, reason_of, reason_text, recorded_outcome
+from synergy_operator.run.take_down import pod_deletions
 from synergy_operator.views.batch_job import BatchJobView, Target
 from synergy_operator.views.observed import Observed
 
@@ -56,31 +56,37 @@ class ProfileStep:
 
 
 def follow(
-    observed: Observed, spec: TrainingJobSpec, allocation: Allocation, standing: Standing, now: float, *, wanted: bool
+    observed: Observed,
+    spec: TrainingJobSpec,
+    allocation: Allocation,
+    profile_state: ProfileState,
+    now: float,
+    *,
+    wanted: bool,
 ) -> ProfileStep:
     """The next step of the open profile run; `standing` is the profile's before it. `wanted` is false when the job must
     not be measured now (suspended)."""
-    series = OpenSeries(observed, spec, allocation, standing, now, wanted)
+    series = OpenSeries(observed, spec, allocation, profile_state, now, wanted)
     series = _with_new_points(series)
-    outcome = decided(series.service, series.number)
+    outcome = recorded_outcome(series.service, series.number)
     if outcome is not None:
         return _take_down(series, outcome)
-    old, new = standing.profile.image_digest, series.standing.profile.image_digest
+    old, new = profile_state.profile.image_digest, series.profile_state.profile.image_digest
     if old and old != new:
         return _end(series, "Yielded", say(Reason.IMAGE_CHANGED, old=old, new=new))
-    if any(job.fingerprint != standing.profile.fingerprint for job in series.jobs):
+    if any(job.fingerprint != profile_state.profile.fingerprint for job in series.jobs):
         return _end(series, "Yielded", say(Reason.SPEC_CHANGED, run=series.number))
-    if standing.usable or allocation.gpu_type in {matrix.gpu_type for matrix in standing.profile.matrices}:
+    if profile_state.usable or allocation.gpu_type in {matrix.gpu_type for matrix in profile_state.profile.matrices}:
         return _end(series, "Profiled", _done(series))
     return _measure(series)
 
 
 def give_up(
-    observed: Observed, spec: TrainingJobSpec, allocation: Allocation, standing: Standing, now: float
+    observed: Observed, spec: TrainingJobSpec, allocation: Allocation, profile_state: ProfileState, now: float
 ) -> ProfileStep:
     """The open profile run of a job that is no longer valid: it ends at once."""
-    series = OpenSeries(observed, spec, allocation, standing, now, wanted=False)
-    outcome = decided(series.service, series.number)
+    series = OpenSeries(observed, spec, allocation, profile_state, now, wanted=False)
+    outcome = recorded_outcome(series.service, series.number)
     if outcome is not None:
         return _take_down(series, outcome)
     return _end(series, "Yielded", say(Reason.SPEC_CHANGED, run=series.number))
@@ -93,21 +99,21 @@ def _measure(series: OpenSeries) -> ProfileStep:
     if series.active or series.holding:
         return _wait(series)
     size, share = series.size, series.share
-    if series.standing.twin and series.standing.verdict is not None:
-        return _end(series, "Yielded", series.standing.verdict.finding)
+    if series.profile_state.deferred and series.profile_state.verdict is not None:
+        return _end(series, "Yielded", series.profile_state.verdict.finding)
     if series.allocation.state != "Granted" or not series.wanted or size is None or share is None:
         return _not_started(series)
     target = next_target(
         series.spec,
         size,
-        tuple(series.standing.profile.points),
+        tuple(series.profile_state.profile.points),
         series.observed.cluster.profiling,
         gpu_types=types_to_measure(series.spec, series.observed.cluster),
-        check=size.gpu_type not in series.standing.profile.unchecked,
+        check=size.gpu_type not in series.profile_state.profile.unchecked,
     )
     if target is None:
         return _complete(series, size)
-    (whole,) = split(share, None)
+    (whole,) = split_share(share, None)
     place = replace(whole, gpus=size.gpus, cpu_millis=target.cpu_millis, memory_bytes=size.memory_bytes)
     return _create(series, place, target)
 
@@ -124,7 +130,7 @@ def _forced_end(series: OpenSeries) -> ProfileStep | None:
     return _end(series, "Evicted", lost) if lost is not None else None
 
 
-def _create(series: OpenSeries, place: Place, target: Target) -> ProfileStep:
+def _create(series: OpenSeries, place: PodShare, target: Target) -> ProfileStep:
     refusals = series.observed.refusals
     if refusals.run == series.number:
         outcome: Ending = "Failed" if refusals.invalid else "Evicted"
@@ -155,7 +161,7 @@ def _wait(series: OpenSeries) -> ProfileStep:
         pod = series.pod_of(job)
         if pod is not None and not pod.terminal and result_of(job, pod) is not None:
             after.append(DeleteJob(job.name, job.uid))  # sidecars keep the pod although the measurement is over
-    asking = [questions(pod, pod.created_at, series.observed, series.now) for pod in series.holding]
+    reads = [warning_reads(pod, pod.created_at, series.observed, series.now) for pod in series.holding]
     for pod in series.holding:
         if not pod.node:
             waits.append(pod.created_at + BIND_SECONDS - series.now)
@@ -164,10 +170,10 @@ def _wait(series: OpenSeries) -> ProfileStep:
     for job in series.active:
         if series.pod_of(job) is None:
             waits.append(job.created_at + POD_SECONDS - series.now)
-            asking.append(questions_of_job(job, series.observed, series.now))
-    after += [question for asked, _ in asking for question in asked]
+            reads.append(warning_reads_of_job(job, series.observed, series.now))
+    after += [read for found, _ in reads for read in found]
     finding = _waiting(series)
-    return _step(series, finding, None, *after, look_again_in=sooner(*waits, *(wait for _, wait in asking)))
+    return _step(series, finding, None, *after, look_again_in=earliest(*waits, *(wait for _, wait in reads)))
 
 
 def _not_started(series: OpenSeries) -> ProfileStep:
@@ -179,14 +185,14 @@ def _not_started(series: OpenSeries) -> ProfileStep:
 
 def _complete(series: OpenSeries, size: ProfileSize) -> ProfileStep:
     """The series on this GPU type is done; so is the profile if no other type is to be measured."""
-    profile = concluded(series.standing.profile, series.spec, size)
+    profile = concluded(series.profile_state.profile, series.spec, size)
     published = publication(series.observed, profile, series.spec, series.now)
     if missing_types(profile, series.spec, series.observed.cluster):
         after = next_series(profile, series.observed, series.spec)
     else:
         tolerance = series.observed.cluster.profiling.demand_tolerance_percent
         after = finished_series(completed(profile, profile.matrices, series.spec.gpus, tolerance), series.spec)
-    step = _end(replace(series, standing=after), "Profiled", _done(series))
+    step = _end(replace(series, profile_state=after), "Profiled", _done(series))
     return replace(step, run=replace(step.run, before=(published,)))
 
 
@@ -194,12 +200,12 @@ def _with_new_points(series: OpenSeries) -> OpenSeries:
     """The series with what finished Jobs have measured and the status does not have yet."""
     if series.size is None:
         return series
-    going = decided(series.service, series.number) is not None
-    profile = of_newest_image(series.standing.profile, series.spec, series.pods, going=going)
-    profile = harvested(profile, series.spec, series.size, series.found, series.now)
-    if profile == series.standing.profile:
+    going = recorded_outcome(series.service, series.number) is not None
+    profile = of_newest_image(series.profile_state.profile, series.spec, series.pods, going=going)
+    profile = with_results(profile, series.spec, series.size, series.found, series.now)
+    if profile == series.profile_state.profile:
         return series
-    return replace(series, standing=replace(series.standing, profile=profile))
+    return replace(series, profile_state=replace(series.profile_state, profile=profile))
 
 
 def _end(series: OpenSeries, outcome: Ending, finding: Finding) -> ProfileStep:
@@ -208,7 +214,7 @@ def _end(series: OpenSeries, outcome: Ending, finding: Finding) -> ProfileStep:
 
 def _take_down(series: OpenSeries, outcome: RunOutcome) -> ProfileStep:
     running = no(reason_of(outcome))
-    profile, verdict = series.standing.profile, series.standing.verdict
+    profile, verdict = series.profile_state.profile, series.profile_state.verdict
     if not series.holding and not series.active:
         books = close(
             series.service, series.allocation, outcome, ended=series.now, gpus=series.spec.gpus, now=series.now
@@ -216,7 +222,7 @@ def _take_down(series: OpenSeries, outcome: RunOutcome) -> ProfileStep:
         return ProfileStep(RunStep("Closed", books, running), profile, verdict)
     books = series.service.model_copy(update={"last": outcome})
     jobs = tuple(DeleteJob(job.name, job.uid) for job in series.jobs if _unfinished(series, job))
-    pods, wait = deletions_of(series.holding, series.observed, series.now)
+    pods, wait = pod_deletions(series.holding, series.observed, series.now)
     return ProfileStep(RunStep("Leaving", books, running, after=(*jobs, *pods), look_again_in=wait), profile, verdict)
 
 
@@ -227,8 +233,8 @@ def _unfinished(series: OpenSeries, job: BatchJobView) -> bool:
 
 
 def _failed(series: OpenSeries, finding: Finding) -> OpenSeries:
-    profile = series.standing.profile.model_copy(update={"state": "Failed", "request": None})
-    return replace(series, standing=Standing(profile, no(finding)))
+    profile = series.profile_state.profile.model_copy(update={"state": "Failed", "request": None})
+    return replace(series, profile_state=ProfileState(profile, no(finding)))
 
 
 def _step(
@@ -238,20 +244,20 @@ def _step(
     *after: Action,
     look_again_in: float | None = None,
 ) -> ProfileStep:
-    profile = series.standing.profile.model_copy(update={"state": "Measuring"})
+    profile = series.profile_state.profile.model_copy(update={"state": "Measuring"})
     step = RunStep("Starting", books or series.service, running, after=after, look_again_in=look_again_in)
     return ProfileStep(step, profile, running)
 
 
 def _measuring(series: OpenSeries, point: int) -> Verdict:
     facts = {"run": series.number, "cpu": format_cpu(point), "gpu_type": series.allocation.gpu_type}
-    points = len(points_on(series.standing.profile, series.allocation.gpu_type))
+    points = len(points_on(series.profile_state.profile, series.allocation.gpu_type))
     return no(say(Reason.PROFILE_MEASURING, points=points, **facts))
 
 
 def _waiting(series: OpenSeries) -> Verdict:
     for pod in series.holding:
-        waits = hindrance(pod, series.observed)
+        waits = start_blocker(pod, series.observed)
         if waits is not None:
             return no(waits)
     points = [job.point for job in series.active]

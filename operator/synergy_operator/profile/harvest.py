@@ -27,7 +27,7 @@ def result_of(job: BatchJobView, pod: PodView | None) -> Measurement | Shortfall
     return None
 
 
-def harvested(
+def with_results(
     profile: ProfileStatus,
     spec: TrainingJobSpec,
     size: ProfileSize,

@@ -14,7 +14,7 @@ from synergy_operator.views.observed import Observed
 from synergy_operator.views.pod import PodView
 
 
-def noted(observed: Observed, spec: TrainingJobSpec, profile: ProfileStatus) -> ProfileStatus:
+def with_seen_digest(observed: Observed, spec: TrainingJobSpec, profile: ProfileStatus) -> ProfileStatus:
     """A complete profile with the digest that the open run's workers show."""
     allocation = open_allocation(observed.job.status)
     if allocation is None or allocation.purpose != "Train" or profile.state != "Complete" or not _may_change(spec):

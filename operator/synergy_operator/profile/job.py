@@ -7,8 +7,8 @@ from synergy_api import names
 from synergy_api.training_job import TrainingJobSpec
 from synergy_operator.actions import Manifest
 from synergy_operator.pods.gang import identity, rendezvous
-from synergy_operator.pods.template import Additions, Place, owner_reference, pod_metadata, pod_spec
-from synergy_operator.pods.throughput import regex_words
+from synergy_operator.pods.template import Additions, PodShare, owner_reference, pod_metadata, pod_spec
+from synergy_operator.pods.throughput import regex_option
 from synergy_operator.profile.fingerprint import fingerprint
 from synergy_operator.views.annotations import (
     ANNOTATION_FINGERPRINT,
@@ -20,7 +20,7 @@ from synergy_operator.views.annotations import (
 )
 from synergy_operator.views.batch_job import Target
 from synergy_operator.views.job import JobView
-from synergy_operator.views.settings import Settings
+from synergy_operator.views.settings import WorkerSettings
 
 ATTEMPTS: Final = 2
 """How often a point is tried before the profile has failed."""
@@ -53,11 +53,11 @@ def profile_job(
     job: JobView,
     spec: TrainingJobSpec,
     run: int,
-    place: Place,
+    place: PodShare,
     target: Target,
     *,
     attempt: int,
-    settings: Settings,
+    settings: WorkerSettings,
 ) -> Manifest:
     """The Job of one run of a point: one pod, pinned to the granted node, with the point's CPU and the series' full
     memory. Less memory is no smaller limit but a hit rate that the library keeps to."""
@@ -76,7 +76,7 @@ def profile_job(
     words = [word for option, value in options.items() for word in (option, str(value))]
     additions = Additions(
         env={**rendezvous("127.0.0.1", 0, 1, place.gpus), **identity(job, spec, run), **_reads(target)},
-        command=["python3", "-m", "synergy_profiler", *words, *regex_words(spec), "--"],
+        command=["python3", "-m", "synergy_profiler", *words, *regex_option(spec), "--"],
     )
     metadata = pod_metadata(spec.template, labels, place)
     metadata["annotations"][ANNOTATION_JOB_UID] = job.uid

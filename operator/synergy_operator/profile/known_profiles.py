@@ -9,7 +9,7 @@ from synergy_api.reasons import Finding, Reason, say
 from synergy_api.throughput_profile import ThroughputProfileSpec, ThroughputProfileStatus
 from synergy_api.training_job import TrainingJobSpec
 from synergy_operator.conditions import VALID, find, no, write, yes
-from synergy_operator.profile.curve import falling
+from synergy_operator.profile.curve import first_decrease
 from synergy_operator.views.known_profile import KnownProfile
 from synergy_operator.views.metadata import Object
 
@@ -38,7 +38,7 @@ def best_known(known: Iterable[KnownProfile], digest: str) -> ThroughputProfileS
     return max(fitting, key=lambda s: (bool(digest and s.image_digest), s.measured_at, s.image_digest), default=None)
 
 
-def judge(item: Object) -> tuple[ThroughputProfileSpec | None, Finding]:
+def check_profile(item: Object) -> tuple[ThroughputProfileSpec | None, Finding]:
     """The profile if jobs may use it, and what is said of it."""
     name = str(item["metadata"]["name"])
     try:
@@ -50,11 +50,11 @@ def judge(item: Object) -> tuple[ThroughputProfileSpec | None, Finding]:
     wanted = profile_name(profile.fingerprint, profile.image_digest)
     if name != wanted:
         return None, say(Reason.FINGERPRINT_DIFFERS, name=wanted)
-    falls = falling("spec.matrices", profile.matrices)
+    falls = first_decrease("spec.matrices", profile.matrices)
     return (None, falls) if falls is not None else (profile, say(Reason.PROFILE_USED))
 
 
-def said(item: Object, finding: Finding, now: float) -> ThroughputProfileStatus | None:
+def profile_status(item: Object, finding: Finding, now: float) -> ThroughputProfileStatus | None:
     """The profile's status; None where it says so already."""
     try:
         old = ThroughputProfileStatus.model_validate(item.get("status") or {}).conditions

@@ -7,7 +7,7 @@ from synergy_api.allocation import Allocation, NodeShare
 from synergy_api.training_job import ServiceStatus, TrainingJobSpec
 from synergy_operator.profile.harvest import result_of
 from synergy_operator.profile.series import (
-    Standing,
+    ProfileState,
 )
 from synergy_operator.profile.size import ProfileSize, profile_size
 from synergy_operator.views.batch_job import BatchJobView
@@ -20,7 +20,7 @@ class OpenSeries:
     observed: Observed
     spec: TrainingJobSpec
     allocation: Allocation
-    standing: Standing
+    profile_state: ProfileState
     now: float
     wanted: bool
 

@@ -12,24 +12,24 @@ from synergy_api.training_job import ProfileStatus, TrainingJobSpec
 from synergy_operator.actions import PublishProfile
 from synergy_operator.conditions import Verdict, no, yes
 from synergy_operator.profile.curve import job_demand
-from synergy_operator.profile.deduplication import ahead_of
+from synergy_operator.profile.deduplication import candidates_before
 from synergy_operator.profile.fingerprint import fingerprint
-from synergy_operator.profile.image_change import noted, outdated
+from synergy_operator.profile.image_change import outdated, with_seen_digest
 from synergy_operator.profile.known_profiles import best_known, profile_name
 from synergy_operator.profile.points import TOO_UNCERTAIN, Points, is_cpu_point
 from synergy_operator.profile.size import ProfileSize, profile_size
-from synergy_operator.views.cluster import Cluster
+from synergy_operator.views.cluster import ClusterView
 from synergy_operator.views.observed import Observed
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class ProfileState:
     """The profile as it shall stand in the status, and what the condition Profiled says of it. None leaves the
     condition as it was. `twin` is set while an identical job is measured instead."""
 
     profile: ProfileStatus
     verdict: Verdict | None
-    twin: bool = False
+    deferred: bool = False
 
     @property
     def usable(self) -> bool:
@@ -37,24 +37,24 @@ class Standing:
         return self.profile.state in ("Complete", "Skipped")
 
 
-def standing(observed: Observed, spec: TrainingJobSpec) -> Standing:
+def profile_state(observed: Observed, spec: TrainingJobSpec) -> ProfileState:
     """The profile's standing while no profile run is open, or before a look at the open one. `spec` is valid."""
     mark = fingerprint(spec)
     old = observed.job.status.profile
     if spec.profile.mode == "Skip":
-        return Standing(ProfileStatus(state="Skipped", fingerprint=mark), yes(say(Reason.PROFILE_SKIPPED)))
+        return ProfileState(ProfileStatus(state="Skipped", fingerprint=mark), yes(say(Reason.PROFILE_SKIPPED)))
     if old is None or old.fingerprint != mark:
         old = ProfileStatus(state="Waiting", fingerprint=mark)
     if spec.profile.mode == "Provided":
         complete = old if old.state == "Complete" else _provided(old, observed, spec)
-        return Standing(complete, yes(say(Reason.PROFILE_PROVIDED)))
-    old = noted(observed, spec, old)
+        return ProfileState(complete, yes(say(Reason.PROFILE_PROVIDED)))
+    old = with_seen_digest(observed, spec, old)
     if outdated(old) is not None:
         old = ProfileStatus(state="Waiting", fingerprint=mark, image_digest=old.running_digest)
     if old.state == "Complete":
         return finished_series(old, spec)
     if old.state == "Failed":
-        return Standing(old, None)
+        return ProfileState(old, None)
     return _to_measure(old, observed, spec)
 
 
@@ -77,7 +77,7 @@ def completed(
     )
 
 
-def missing_types(profile: ProfileStatus, spec: TrainingJobSpec, cluster: Cluster) -> tuple[str, ...]:
+def missing_types(profile: ProfileStatus, spec: TrainingJobSpec, cluster: ClusterView) -> tuple[str, ...]:
     """Allowed GPU types that are to be measured and have no matrix yet, whose nodes take pods now, in order of name.
 
     Where not all are to be measured, which ones hangs on the job's fingerprint: so that other jobs are measured on what
@@ -94,13 +94,13 @@ def missing_types(profile: ProfileStatus, spec: TrainingJobSpec, cluster: Cluste
     return tuple(sorted(in_turn[: max(0, most - len(have.intersection(kinds)))]))
 
 
-def types_to_measure(spec: TrainingJobSpec, cluster: Cluster) -> int:
+def types_to_measure(spec: TrainingJobSpec, cluster: ClusterView) -> int:
     """On how many GPU types the job is measured in all."""
     kinds, most = len(cluster.allowed_types(spec.gpu_types)), cluster.profiling.max_gpu_types
     return kinds if most is None else min(kinds, most)
 
 
-def size_on(gpu_type: str, spec: TrainingJobSpec, cluster: Cluster) -> ProfileSize:
+def size_on(gpu_type: str, spec: TrainingJobSpec, cluster: ClusterView) -> ProfileSize:
     """The profile pod on a type of `missing_types`."""
     nodes = tuple(node for node in cluster.by_type[gpu_type] if node.schedulable)
     return profile_size(spec, nodes, cluster.profiling)
@@ -130,17 +130,17 @@ def publication(observed: Observed, profile: ProfileStatus, spec: TrainingJobSpe
     return PublishProfile(name, published.to_wire(), old.version if old else "")
 
 
-def finished_series(profile: ProfileStatus, spec: TrainingJobSpec) -> Standing:
+def finished_series(profile: ProfileStatus, spec: TrainingJobSpec) -> ProfileState:
     """The standing of a profile that is complete, measured by the job itself or by an identical one."""
     doubt = _doubt(profile) or _understated(profile, spec)
     if doubt is not None:
-        return Standing(profile, yes(doubt))
+        return ProfileState(profile, yes(doubt))
     if not profile.points:
         name = profile_name(profile.fingerprint, profile.image_digest)
-        return Standing(profile, yes(say(Reason.PROFILE_KNOWN, name=name)))
+        return ProfileState(profile, yes(say(Reason.PROFILE_KNOWN, name=name)))
     kinds = ", ".join(sorted({point.gpu_type for point in profile.points}))
     points = sum(is_cpu_point(point) for point in profile.points)
-    return Standing(profile, yes(say(Reason.PROFILE_MEASURED, points=points, gpu_types=kinds)))
+    return ProfileState(profile, yes(say(Reason.PROFILE_MEASURED, points=points, gpu_types=kinds)))
 
 
 def _doubt(profile: ProfileStatus) -> Finding | None:
@@ -169,7 +169,7 @@ def _understated(profile: ProfileStatus, spec: TrainingJobSpec) -> Finding | Non
     return None
 
 
-def _to_measure(old: ProfileStatus, observed: Observed, spec: TrainingJobSpec) -> Standing:
+def _to_measure(old: ProfileStatus, observed: Observed, spec: TrainingJobSpec) -> ProfileState:
     cluster = observed.cluster
     profile = _with_known(old, best_known(observed.profiles.get(old.fingerprint, ()), old.image_digest))
     if missing_types(profile, spec, cluster):
@@ -179,24 +179,24 @@ def _to_measure(old: ProfileStatus, observed: Observed, spec: TrainingJobSpec) -
         return finished_series(completed(profile, profile.matrices, spec.gpus, tolerance), spec)
     wanted = ", ".join(cluster.allowed_types(spec.gpu_types))
     waiting = profile.model_copy(update={"state": "Waiting", "request": None})
-    return Standing(waiting, no(say(Reason.NO_NODE_TO_PROFILE, wanted=wanted)))
+    return ProfileState(waiting, no(say(Reason.NO_NODE_TO_PROFILE, wanted=wanted)))
 
 
-def next_series(profile: ProfileStatus, observed: Observed, spec: TrainingJobSpec) -> Standing:
+def next_series(profile: ProfileStatus, observed: Observed, spec: TrainingJobSpec) -> ProfileState:
     """The standing of a profile of which types are missing: it asks for a place on the first that no identical job is
     going to measure, or waits for that job."""
     missing = missing_types(profile, spec, observed.cluster)
-    twins = ahead_of(observed.job, observed.asking.get(profile.fingerprint, {}))
-    own = [kind for kind in missing if not any(twin.measures(kind) for twin in twins)]
+    earlier = candidates_before(observed.job, observed.candidates.get(profile.fingerprint, {}))
+    own = [kind for kind in missing if not any(other.measures(kind) for other in earlier)]
     if own:
-        return asking(profile, own[0], spec, observed.cluster)
-    namespace, name = twins[0].key
+        return with_request(profile, own[0], spec, observed.cluster)
+    namespace, name = earlier[0].key
     waiting = profile.model_copy(update={"state": "Waiting", "request": None})
     shown = name if namespace == observed.job.namespace else "of another namespace"  # whose jobs are nobody's business
-    return Standing(waiting, no(say(Reason.PROFILE_SHARED, job=shown)), twin=True)
+    return ProfileState(waiting, no(say(Reason.PROFILE_SHARED, job=shown)), deferred=True)
 
 
-def asking(profile: ProfileStatus, gpu_type: str, spec: TrainingJobSpec, cluster: Cluster) -> Standing:
+def with_request(profile: ProfileStatus, gpu_type: str, spec: TrainingJobSpec, cluster: ClusterView) -> ProfileState:
     """The standing of a profile that waits for a place on `gpu_type`."""
     size = size_on(gpu_type, spec, cluster)
     request = ProfileRequest(
@@ -204,7 +204,7 @@ def asking(profile: ProfileStatus, gpu_type: str, spec: TrainingJobSpec, cluster
     )
     points = len(points_on(profile, gpu_type))
     finding = say(Reason.PROFILE_WAITING, gpus=size.gpus, gpu_type=gpu_type, points=points)
-    return Standing(profile.model_copy(update={"state": "Waiting", "request": request}), no(finding))
+    return ProfileState(profile.model_copy(update={"state": "Waiting", "request": request}), no(finding))
 
 
 def points_on(profile: ProfileStatus, gpu_type: str) -> Points:

@@ -9,8 +9,8 @@ from typing import Final
 
 from synergy_api.reasons import Finding, Reason, say
 from synergy_api.timestamps import format_time
-from synergy_operator.pods.gang import Member
-from synergy_operator.views.cluster import Cluster
+from synergy_operator.pods.gang import GangWorker
+from synergy_operator.views.cluster import ClusterView
 from synergy_operator.views.pod import PodView
 
 MARGIN_SECONDS: Final = 120.0
@@ -18,7 +18,7 @@ MARGIN_SECONDS: Final = 120.0
 and a checkpoint may be on its way to the disk."""
 
 
-def fenced_at(pod: PodView, cluster: Cluster, fence_seconds: float) -> float | None:
+def fenced_at(pod: PodView, cluster: ClusterView, fence_seconds: float) -> float | None:
     """When (Unix seconds) a worker pod that was told to go is fenced; None where it is already, since its node is dead
     or still reports the pod's end itself."""
     if pod.deleting_until is None or not pod.node or not cluster.lost(pod.node) or cluster.dead(pod.node):
@@ -26,7 +26,7 @@ def fenced_at(pod: PodView, cluster: Cluster, fence_seconds: float) -> float | N
     return pod.deleting_until + fence_seconds + MARGIN_SECONDS
 
 
-def waiting_for(pods: Iterable[PodView], cluster: Cluster, fence_seconds: float, now: float) -> Finding | None:
+def waiting_for(pods: Iterable[PodView], cluster: ClusterView, fence_seconds: float, now: float) -> Finding | None:
     """What the job is told while the run's end waits for a fence; None where it does not."""
     waits = [(at, pod) for pod in pods if (at := fenced_at(pod, cluster, fence_seconds)) is not None and at > now]
     if not waits:
@@ -36,7 +36,7 @@ def waiting_for(pods: Iterable[PodView], cluster: Cluster, fence_seconds: float,
 
 
 def unseen_until(
-    gang: Iterable[Member], known: Iterable[PodView], cluster: Cluster, fence_seconds: float, now: float
+    gang: Iterable[GangWorker], known: Iterable[PodView], cluster: ClusterView, fence_seconds: float, now: float
 ) -> float | None:
     """Until when the next run must not start because a pod of this one has vanished from a node that does not report,
     as after a forced deletion by somebody else; None where every worker's end is known or fenced.

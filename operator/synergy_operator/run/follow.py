@@ -16,14 +16,14 @@ from synergy_operator.actions import (
     ConfirmUnbound,
 )
 from synergy_operator.conditions import RESOURCES, no, yes
-from synergy_operator.run.half_bound import half_bound, hold_up, ungated_at
+from synergy_operator.run.half_bound import half_bound, unbound_reason, ungated_at
 from synergy_operator.run.open_run import OpenRun
 from synergy_operator.run.outcome import natural_end, straggler_wait
-from synergy_operator.run.partner_failure import judged
-from synergy_operator.run.size_limits import next_lesson
+from synergy_operator.run.partner_failure import attribute_failure
+from synergy_operator.run.size_limits import next_bounds_change
 from synergy_operator.run.start import before_binding, end_unstarted, refused_end, start, starting
-from synergy_operator.run.start_blocker import cannot_start, hindrance, questions
-from synergy_operator.run.step import RunStep, decided, sooner
+from synergy_operator.run.start_blocker import cannot_start, start_blocker, warning_reads
+from synergy_operator.run.step import RunStep, earliest, recorded_outcome
 from synergy_operator.run.take_down import EVICTED, end_run, take_down
 from synergy_operator.views.observed import Observed
 from synergy_operator.views.pod import PodView
@@ -38,7 +38,7 @@ failed."""
 def follow(observed: Observed, spec: TrainingJobSpec, allocation: Allocation, now: float, *, wanted: bool) -> RunStep:
     """The next step of the open run. `wanted` is false when the job must not start (suspended, finished, not valid)."""
     run = OpenRun(observed, spec, allocation, now, wanted)
-    outcome = decided(run.service, run.number)
+    outcome = recorded_outcome(run.service, run.number)
     if outcome is not None:
         return take_down(run, outcome)
     if not run.gang and not run.pods:
@@ -69,7 +69,7 @@ def _ended(run: OpenRun, outcome: RunOutcome) -> RunStep:
     shared = run.allocation.shared_gpu
     if shared is None or not (shared.asked or shared.seen):
         return take_down(run, outcome)
-    found = judged(outcome, run.pods, run.observed.partners, run.service.last, run.now)
+    found = attribute_failure(outcome, run.pods, run.observed.partners, run.service.last, run.now)
     if found.wait_s is None:
         return take_down(run, found.outcome)
     facts = {"workers": len(run.gang), "gpu_type": run.allocation.gpu_type}
@@ -83,7 +83,7 @@ def _bring_up(run: OpenRun) -> RunStep:
     if taken_back is not None:
         return taken_back
     stopped = _stopped(run)
-    asking = [questions(pod, ungated_at(pod), run.observed, run.now) for pod in run.pods]
+    reads = [warning_reads(pod, ungated_at(pod), run.observed, run.now) for pod in run.pods]
     start_wait = min((START_SECONDS - (run.now - ungated_at(pod)) for pod, _ in stopped), default=None)
     slow = [pod for pod in run.pods if pod.node and pod.main.started_at is None and not pod.terminal]
     slow_wait = min((CREATE_SECONDS - (run.now - ungated_at(pod)) for pod in slow), default=None)
@@ -94,16 +94,16 @@ def _bring_up(run: OpenRun) -> RunStep:
         return end_run(
             run, "Failed", say(Reason.WORKER_NOT_STARTED, run=run.number, rank=slow[0].rank, problem=problem)
         )
-    ask_wait = sooner(*(wait for _, wait in asking))
-    size_wait = next_lesson(run.size_limits, run.pods, run.now)
-    wait = sooner(bind_wait, start_wait, slow_wait, ask_wait, size_wait, straggler_wait(run.pods, run.now))
+    ask_wait = earliest(*(wait for _, wait in reads))
+    size_wait = next_bounds_change(run.size_limits, run.pods, run.now)
+    wait = earliest(bind_wait, start_wait, slow_wait, ask_wait, size_wait, straggler_wait(run.pods, run.now))
     up = run.service.running_since is not None
     facts = {"workers": len(run.gang), "gpu_type": run.allocation.gpu_type}
     return RunStep(
         "Running" if up else "Starting",
         run.service,
         yes(say(Reason.WORKERS_RUNNING, run=run.number, **facts)) if up else no(starting(run)),
-        after=(*run.sizes.actions, *(question for asked, _ in asking for question in asked)),
+        after=(*run.sizes.actions, *(read for found, _ in reads for read in found)),
         look_again_in=wait,
         verdicts={RESOURCES: run.sizes.verdict},
         size_limits=run.size_limits,
@@ -116,10 +116,10 @@ def _not_bound(run: OpenRun) -> tuple[RunStep | None, float | None]:
     late, wait = half_bound(run.pods, run.now)
     if wait is None or wait > 0:
         return None, wait
-    why = hindrance(late[0], run.observed)
+    why = start_blocker(late[0], run.observed)
     if why is None or why.reason is not Reason.VOLUME_NOT_MOUNTED:
         waited = int(run.now - ungated_at(late[0]))
-        facts = {"rank": late[0].rank, "seconds": waited, "problem": hold_up(late[0])}
+        facts = {"rank": late[0].rank, "seconds": waited, "problem": unbound_reason(late[0])}
         why = say(Reason.GANG_NOT_BOUND, run=run.number, **facts)
     return replace(end_run(run, EVICTED, why), before=tuple(ConfirmUnbound(pod.name, pod.uid) for pod in late)), None
 
@@ -143,7 +143,7 @@ def _leave(run: OpenRun) -> RunStep:
         return end_run(run, "Yielded", say(Reason.LEASE_OVER, run=run.number))
     why = run.allocation.reason or "its lease was not renewed"
     finding = say(Reason.YIELDING, run=run.number, until=format_time(until), why=why)
-    wait = sooner(until + grace - run.now, bind_wait, straggler_wait(run.pods, run.now))
+    wait = earliest(until + grace - run.now, bind_wait, straggler_wait(run.pods, run.now))
     return RunStep("Leaving", run.service, no(finding), look_again_in=wait)
 
 

@@ -30,7 +30,7 @@ def half_bound(pods: Iterable[PodView], now: float) -> tuple[list[PodView], floa
     return late, since + (BIND_SECONDS if seen else UNSEEN_SECONDS) - now
 
 
-def hold_up(pod: PodView) -> str:
+def unbound_reason(pod: PodView) -> str:
     """What keeps an unbound worker from its node, as far as it shows."""
     if pod.unschedulable:
         return pod.unschedulable

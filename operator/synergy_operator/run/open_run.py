@@ -7,10 +7,10 @@ from synergy_api.allocation import Allocation
 from synergy_api.sizes import SizeLimits
 from synergy_api.timestamps import format_time
 from synergy_api.training_job import ServiceStatus, TrainingJobSpec
-from synergy_operator.pods.gang import Member, members
+from synergy_operator.pods.gang import GangWorker, gang_workers
 from synergy_operator.run.end import started_at
 from synergy_operator.run.resize import Resizing, resizes
-from synergy_operator.run.size_limits import learn
+from synergy_operator.run.size_limits import bounds_of
 from synergy_operator.views.observed import Observed
 from synergy_operator.views.pod import PodView
 
@@ -32,17 +32,17 @@ class OpenRun:
         return self.observed.pods_of(self.number)
 
     @cached_property
-    def departed(self) -> tuple[PodView, ...]:
-        return self.observed.departed(self.number)
+    def deleted_pods(self) -> tuple[PodView, ...]:
+        return self.observed.deleted_pods(self.number)
 
     @cached_property
-    def gang(self) -> tuple[Member, ...]:
-        return members(self.observed.job.name, self.allocation, self.spec.gpus_per_worker)
+    def gang(self) -> tuple[GangWorker, ...]:
+        return gang_workers(self.observed.job.name, self.allocation, self.spec.gpus_per_worker)
 
     @cached_property
     def size_limits(self) -> SizeLimits | None:
         """What its workers can be resized to."""
-        return learn(self.observed, self.gang, self.pods, self.now, run=self.number, gpus=self.spec.gpus)
+        return bounds_of(self.observed, self.gang, self.pods, self.now, run=self.number, gpus=self.spec.gpus)
 
     @cached_property
     def sizes(self) -> Resizing:

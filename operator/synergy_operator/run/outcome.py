@@ -9,9 +9,9 @@ from synergy_api.progress import Progress
 from synergy_api.quantity import format_bytes
 from synergy_api.reasons import Finding, Reason, say
 from synergy_api.training_job import RunOutcome
-from synergy_operator.pods.gang import Member
+from synergy_operator.pods.gang import GangWorker
 from synergy_operator.run.step import reason_of, reason_text
-from synergy_operator.views.cluster import Cluster
+from synergy_operator.views.cluster import ClusterView
 from synergy_operator.views.pod import PodView
 from synergy_operator.views.worker_state import WorkerState, worker_state
 
@@ -24,7 +24,7 @@ _NEVER_RAN: Final = ("StartError", "ContainerCannotRun")
 
 
 def natural_end(
-    run: int, gang: Iterable[Member], pods: Iterable[PodView], cluster: Cluster, now: float
+    run: int, gang: Iterable[GangWorker], pods: Iterable[PodView], cluster: ClusterView, now: float
 ) -> RunOutcome | None:
     """The outcome of a run whose pods nobody of ours has told to go; None while it goes on.
 
@@ -58,7 +58,7 @@ def straggler_wait(pods: Iterable[PodView], now: float) -> float | None:
     return None if first is None else max(0.0, first + STRAGGLER_SECONDS - now)
 
 
-def outcome_at_step(outcome: RunOutcome, pods: Iterable[PodView]) -> RunOutcome:
+def with_reported_step(outcome: RunOutcome, pods: Iterable[PodView]) -> RunOutcome:
     """The outcome with the step that rank 0 left at, once its pod says so."""
     if outcome.step is not None:
         return outcome
@@ -69,7 +69,7 @@ def outcome_at_step(outcome: RunOutcome, pods: Iterable[PodView]) -> RunOutcome:
     return outcome.model_copy(update={"step": step, "save_seconds": _save_seconds(first)})
 
 
-def killed_before_its_checkpoint(
+def killed_before_checkpoint(
     outcome: RunOutcome, pods: Iterable[PodView], progress: Progress, seconds: float
 ) -> RunOutcome:
     """The outcome of a run that was stopped after its lease: where a worker with the library was killed and had not
@@ -112,7 +112,7 @@ def _left(run: int, found: Mapping[int, PodView], states: Mapping[int, WorkerSta
 
 
 def _lost_with_node(
-    run: int, found: Mapping[int, PodView], states: Mapping[int, WorkerState], cluster: Cluster
+    run: int, found: Mapping[int, PodView], states: Mapping[int, WorkerState], cluster: ClusterView
 ) -> RunOutcome | None:
     for rank, pod in sorted(found.items()):
         if states[rank] is not WorkerState.FAILED and pod.node and cluster.lost(pod.node):

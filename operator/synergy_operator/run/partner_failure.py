@@ -22,7 +22,7 @@ LEARN_SECONDS: Final = 3.0
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class FailureAttribution:
     """The outcome of a failed run, or for how many seconds it cannot be told yet."""
 
     outcome: RunOutcome
@@ -39,15 +39,15 @@ def partners_of(allocation: Allocation | None) -> frozenset[tuple[str, str]]:
     return frozenset((namespace, name) for namespace, _, name in found)
 
 
-def judged(
+def attribute_failure(
     outcome: RunOutcome, pods: Iterable[PodView], partners: Iterable[PodView], last: RunOutcome | None, now: float
-) -> Judged:
+) -> FailureAttribution:
     """What becomes of a failed run of `pods` beside `partners`, the worker pods of the jobs on its GPU; `last` is how
     the job's run before ended."""
     failed = [pod for pod in pods if worker_state(pod) is WorkerState.FAILED and pod.main.finished_at is not None]
     ends = [pod.main.finished_at for pod in failed if pod.main.finished_at is not None]
     if outcome.outcome != "Failed" or not ends:
-        return Judged(outcome)
+        return FailureAttribution(outcome)
     end, nodes = min(ends), {pod.node for pod in failed}
     theirs = sorted(
         (pod.main.finished_at, pod.job)
@@ -59,13 +59,13 @@ def judged(
     )
     if not theirs:
         wait = end + LEARN_SECONDS - now
-        return Judged(outcome, wait) if wait > 0 else Judged(outcome)
+        return FailureAttribution(outcome, wait) if wait > 0 else FailureAttribution(outcome)
     first, partner = theirs[0]
     again = last is not None and reason_of(last).reason is Reason.PARTNER_FAILED
     if first > end or (first == end and again):
-        return Judged(outcome)
+        return FailureAttribution(outcome)
     pod = failed[0]
     facts = {"run": outcome.run, "rank": pod.rank, "exit_code": outcome.exit_code, "partner": partner}
     finding = say(Reason.PARTNER_FAILED, **facts)
     charged = {"outcome": "Evicted", "reason": reason_text(finding)}
-    return Judged(outcome.model_copy(update=charged))
+    return FailureAttribution(outcome.model_copy(update=charged))

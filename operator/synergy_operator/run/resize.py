@@ -14,7 +14,7 @@ from synergy_api.reasons import Finding, Reason, say
 from synergy_api.sizes import SizeLimits
 from synergy_operator.actions import ResizePod
 from synergy_operator.conditions import Verdict, no, yes
-from synergy_operator.pods.gang import Member, by_rank
+from synergy_operator.pods.gang import GangWorker, by_rank
 from synergy_operator.run.step import finding_of
 from synergy_operator.views.pod import PodView
 
@@ -27,17 +27,17 @@ class Resizing:
     verdict: Verdict
 
 
-def resizes(gang: Iterable[Member], pods: Iterable[PodView], limits: SizeLimits | None, gpus: int) -> Resizing:
+def resizes(gang: Iterable[GangWorker], pods: Iterable[PodView], limits: SizeLimits | None, gpus: int) -> Resizing:
     """What brings the pods to the sizes of their places, within what is known to be possible; `gpus` are the job's."""
     places = by_rank(gang)
     held = [pod for pod in pods if pod.rank in places and not pod.terminal and not pod.deleting]
-    wishes = [_wish(places[pod.rank], pod, limits, gpus) for pod in sorted(held, key=lambda pod: pod.rank)]
+    wishes = [_wanted_resize(places[pod.rank], pod, limits, gpus) for pod in sorted(held, key=lambda pod: pod.rank)]
     actions = tuple(wish for wish in wishes if wish is not None)
-    as_planned = all(_wish(places[pod.rank], pod, None, gpus) is None for pod in held)
+    as_planned = all(_wanted_resize(places[pod.rank], pod, None, gpus) is None for pod in held)
     return Resizing(actions, _verdict(held, limits, actions, as_planned=as_planned) or yes(_as_planned(held)))
 
 
-def _wish(member: Member, pod: PodView, limits: SizeLimits | None, gpus: int) -> ResizePod | None:
+def _wanted_resize(member: GangWorker, pod: PodView, limits: SizeLimits | None, gpus: int) -> ResizePod | None:
     place = member.place.amounts
     if limits is not None:
         place = _within(place, limits.clamp(place, gpus), pod)

@@ -15,11 +15,11 @@ from synergy_api.quantity import format_bytes, format_cpu
 from synergy_api.reasons import Finding, Reason, say
 from synergy_api.sizes import SizeLimits
 from synergy_api.timestamps import format_time, parse_time
-from synergy_operator.pods.gang import Member
+from synergy_operator.pods.gang import GangWorker
 from synergy_operator.run.step import reason_text
 from synergy_operator.views.observed import Observed
 from synergy_operator.views.pod import PodView
-from synergy_operator.views.refusals import RefusedSize
+from synergy_operator.views.refusals import RefusedResize
 
 RETRY_SECONDS: Final = 900.0
 """How long what was refused is not asked for again: not every round, but a quota may have been raised since."""
@@ -28,8 +28,8 @@ ROOM_SECONDS: Final = 30.0
 kubelet tries again every 10 to 15 s."""
 
 
-def learn(
-    observed: Observed, gang: Iterable[Member], pods: Iterable[PodView], now: float, *, run: int, gpus: int
+def bounds_of(
+    observed: Observed, gang: Iterable[GangWorker], pods: Iterable[PodView], now: float, *, run: int, gpus: int
 ) -> SizeLimits | None:
     """The bounds for the open run: those that hold still, tightened by what was refused since. `gpus` are the job's."""
     held = [pod for pod in pods if not pod.terminal and not pod.deleting and pod.gpus > 0]
@@ -39,12 +39,12 @@ def learn(
     before = observed.job.status.size_limits
     if before is None or before.run != run or before.until is None or parse_time(before.until) <= now:
         before = SizeLimits(run=run)
-    lessons = (_lesson(pod, observed.refusals.resizes.get(pod.uid), now) for pod in held)
+    lessons = (_refused_change(pod, observed.refusals.resizes.get(pod.uid), now) for pod in held)
     limits = reduce(lambda known, lesson: _tightened(known, lesson, gpus), (x for x in lessons if x), before)
     return limits if limits.until is not None else None
 
 
-def next_lesson(limits: SizeLimits | None, pods: Iterable[PodView], now: float) -> float | None:
+def next_bounds_change(limits: SizeLimits | None, pods: Iterable[PodView], now: float) -> float | None:
     """In how many seconds bounds end or begin, if nothing else happens; None for never."""
     ends = [parse_time(limits.until)] if limits is not None and limits.until is not None else []
     begins = [in_use for pod in pods if (in_use := _in_use_at(pod, now)) > now]
@@ -58,7 +58,7 @@ def _in_use_at(pod: PodView, now: float) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class _Lesson:
+class _RefusedChange:
     """A worker was refused `asked`: from what it has it cannot grow (`most`), or not shrink (`least`), in these
     dimensions. Amounts are of its whole pod."""
 
@@ -70,7 +70,7 @@ class _Lesson:
     finding: Finding
 
 
-def _lesson(pod: PodView, refused: RefusedSize | None, now: float) -> _Lesson | None:
+def _refused_change(pod: PodView, refused: RefusedResize | None, now: float) -> _RefusedChange | None:
     asked, has = (
         Amounts(0, pod.cpu_millis, pod.memory_bytes),
         Amounts(0, pod.resize.cpu_millis, pod.resize.memory_bytes),
@@ -86,16 +86,16 @@ def _lesson(pod: PodView, refused: RefusedSize | None, now: float) -> _Lesson | 
         reason, problem, memory_first = Reason.MEMORY_IN_USE, pod.resize.problem, True
     else:
         return None
-    most, least = _blame(asked, has, memory_first=memory_first)
+    most, least = _refused_dimensions(asked, has, memory_first=memory_first)
     if not most and not least:
         return None
     facts = {"cpu": format_cpu(asked.cpu_millis), "memory": format_bytes(asked.memory_bytes), "problem": problem}
     finding = say(reason, rank=pod.rank, minutes=int(RETRY_SECONDS // 60), **facts)
     beside = Amounts(pod.gpus, pod.beside_cpu_millis, pod.beside_memory_bytes)
-    return _Lesson(asked.plus(beside), has.plus(beside), most, least, until, finding)
+    return _RefusedChange(asked.plus(beside), has.plus(beside), most, least, until, finding)
 
 
-def _blame(asked: Amounts, has: Amounts, *, memory_first: bool) -> tuple[frozenset[str], frozenset[str]]:
+def _refused_dimensions(asked: Amounts, has: Amounts, *, memory_first: bool) -> tuple[frozenset[str], frozenset[str]]:
     """In which dimensions the worker can have no more, and in which no less. With `memory_first` it is the memory that
     cannot shrink, where it should."""
     fields = ("cpu_millis", "memory_bytes")
@@ -106,7 +106,7 @@ def _blame(asked: Amounts, has: Amounts, *, memory_first: bool) -> tuple[frozens
     return (grows, frozenset()) if grows else (frozenset(), shrinks)
 
 
-def _tightened(limits: SizeLimits, lesson: _Lesson, gpus: int) -> SizeLimits:
+def _tightened(limits: SizeLimits, lesson: _RefusedChange, gpus: int) -> SizeLimits:
     """The bounds with one more lesson, unless they say it already: it is heard again at every look."""
     if limits.clamp(lesson.asked, gpus) != lesson.asked:
         return limits

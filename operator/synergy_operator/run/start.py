@@ -15,7 +15,7 @@ from synergy_operator.conditions import no
 from synergy_operator.pods.gang import gang_secret, has_gang, headless_service, worker_pod
 from synergy_operator.pods.share import too_small
 from synergy_operator.run.open_run import OpenRun
-from synergy_operator.run.start_blocker import hindrance
+from synergy_operator.run.start_blocker import start_blocker
 from synergy_operator.run.step import RunStep, finding_of
 from synergy_operator.run.take_down import EVICTED, end_run
 from synergy_operator.views.pod import PodView
@@ -82,7 +82,7 @@ def starting(run: OpenRun) -> Finding:
     if not run.allocation.admitted:
         return say(Reason.WAITING_FOR_ROOM, run=run.number)
     for pod in run.pods:
-        waits = hindrance(pod, run.observed)
+        waits = start_blocker(pod, run.observed)
         if waits is not None:
             return waits
     running = sum(worker_state(pod) is WorkerState.RUNNING for pod in run.pods)

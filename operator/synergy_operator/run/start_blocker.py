@@ -3,15 +3,15 @@
 from typing import Final
 
 from synergy_api.reasons import Finding, Reason, say
-from synergy_operator.actions import AskWhy
+from synergy_operator.actions import ReadWarning
 from synergy_operator.views.batch_job import BatchJobView
 from synergy_operator.views.observed import Observed
 from synergy_operator.views.pod import PodView
-from synergy_operator.views.pod_events import Complaint
+from synergy_operator.views.pod_events import PodWarning
 
 QUIET_SECONDS: Final = 10.0
 """How long a bound pod's containers may stay away, or a profile Job's pod, before its events are asked for."""
-ASK_AGAIN_SECONDS: Final = 20.0
+READ_AGAIN_SECONDS: Final = 20.0
 
 _IMAGE: Final = frozenset(
     {
@@ -34,9 +34,9 @@ _NOT_MADE: Final = "FailedCreate"
 """The Job controller's word for a pod that the API server refused."""
 
 
-def hindrance(pod: PodView, observed: Observed) -> Finding | None:
+def start_blocker(pod: PodView, observed: Observed) -> Finding | None:
     """Why the pod does not start; None while nothing is known to be wrong with it."""
-    told = _complaint(pod, observed)
+    told = _warning(pod, observed)
     problem = pod.stuck or pod.unschedulable or (f"{told.word}: {told.text}" if told is not None else "")
     facts = {"run": pod.run, "rank": max(pod.rank, 0), "problem": problem, "pod": pod.name}
     word = pod.stuck.partition(":")[0] or (told.word if told is not None else "")
@@ -52,41 +52,47 @@ def hindrance(pod: PodView, observed: Observed) -> Finding | None:
 def cannot_start(pod: PodView, observed: Observed) -> Finding | None:
     """Why the bound pod will not start if nobody changes anything; None where it may well start later, as with a volume
     that another node has yet to let go."""
-    told = _complaint(pod, observed)
+    told = _warning(pod, observed)
     no_mount = told is not None and told.word in _MOUNT and not told.text.startswith(_ATTACHING)
-    return hindrance(pod, observed) if pod.node and (pod.stuck or no_mount) else None
+    return start_blocker(pod, observed) if pod.node and (pod.stuck or no_mount) else None
 
 
-def questions(pod: PodView, since: float, observed: Observed, now: float) -> tuple[tuple[AskWhy, ...], float | None]:
+def warning_reads(
+    pod: PodView, since: float, observed: Observed, now: float
+) -> tuple[tuple[ReadWarning, ...], float | None]:
     """Whether to ask why a bound pod's containers are not there, and when to look again (seconds). `since` is when the
     pod could begin to start."""
-    if not _silent(pod):
+    if not _unexplained(pod):
         return (), None
-    return _ask(AskWhy("Pod", pod.name, pod.uid), since, observed, now)
+    return _ask(ReadWarning("Pod", pod.name, pod.uid), since, observed, now)
 
 
-def questions_of_job(job: BatchJobView, observed: Observed, now: float) -> tuple[tuple[AskWhy, ...], float | None]:
+def warning_reads_of_job(
+    job: BatchJobView, observed: Observed, now: float
+) -> tuple[tuple[ReadWarning, ...], float | None]:
     """Whether to ask why a profile Job has no pod, and when to look again (seconds)."""
-    return _ask(AskWhy("Job", job.name, job.uid), job.created_at, observed, now)
+    return _ask(ReadWarning("Job", job.name, job.uid), job.created_at, observed, now)
 
 
-def refused_pod(job: BatchJobView, observed: Observed) -> str:
+def refused_pod_message(job: BatchJobView, observed: Observed) -> str:
     """In the API server's words, why a profile Job's pod is not made; empty where that is not known."""
-    told = observed.testimony.complaints.get(job.uid)
+    told = observed.pod_events.warnings.get(job.uid)
     return told.text if told is not None and told.word == _NOT_MADE else ""
 
 
-def _silent(pod: PodView) -> bool:
+def _unexplained(pod: PodView) -> bool:
     """Its containers are not there, and the pod itself does not say why."""
     return bool(pod.node) and not pod.terminal and not pod.deleting and pod.main.started_at is None and not pod.stuck
 
 
-def _complaint(pod: PodView, observed: Observed) -> Complaint | None:
-    told = observed.testimony.complaints.get(pod.uid)
-    return told if told is not None and told.word and _silent(pod) else None
+def _warning(pod: PodView, observed: Observed) -> PodWarning | None:
+    told = observed.pod_events.warnings.get(pod.uid)
+    return told if told is not None and told.word and _unexplained(pod) else None
 
 
-def _ask(question: AskWhy, since: float, observed: Observed, now: float) -> tuple[tuple[AskWhy, ...], float | None]:
-    told = observed.testimony.complaints.get(question.uid)
-    wait = since + QUIET_SECONDS - now if told is None else told.heard_at + ASK_AGAIN_SECONDS - now
+def _ask(
+    question: ReadWarning, since: float, observed: Observed, now: float
+) -> tuple[tuple[ReadWarning, ...], float | None]:
+    told = observed.pod_events.warnings.get(question.uid)
+    wait = since + QUIET_SECONDS - now if told is None else told.read_at + READ_AGAIN_SECONDS - now
     return ((question,), None) if wait <= 0 else ((), wait)

@@ -31,7 +31,7 @@ class RunStep:
     size_limits: SizeLimits | None = None
 
 
-def decided(service: ServiceStatus, run: int) -> RunOutcome | None:
+def recorded_outcome(service: ServiceStatus, run: int) -> RunOutcome | None:
     """How the open run is to end, once that is recorded: it is taken down until it holds nothing."""
     return service.last if service.last is not None and service.last.run == run else None
 
@@ -53,7 +53,7 @@ def finding_of(text: str) -> Finding | None:
     return Finding(Reason(word), message) if word in Reason.__members__.values() else None
 
 
-def sooner(*moments: float | None) -> float | None:
+def earliest(*moments: float | None) -> float | None:
     """The earliest of several waits, in seconds."""
     given = [moment for moment in moments if moment is not None]
     return min(given) if given else None

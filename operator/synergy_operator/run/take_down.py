@@ -14,8 +14,8 @@ from synergy_operator.run.end import close, ended_at, not_before
 from synergy_operator.run.fencing import fenced_at, unseen_until, waiting_for
 from synergy_operator.run.forgiveness import forgiven, noted_failure
 from synergy_operator.run.open_run import OpenRun
-from synergy_operator.run.outcome import killed_before_its_checkpoint, outcome_at_step
-from synergy_operator.run.step import RunStep, reason_of, reason_text, sooner
+from synergy_operator.run.outcome import killed_before_checkpoint, with_reported_step
+from synergy_operator.run.step import RunStep, earliest, reason_of, reason_text
 from synergy_operator.views.observed import Observed
 from synergy_operator.views.pod import PodView
 
@@ -37,7 +37,7 @@ def end_run(run: OpenRun, outcome: str, finding: Finding) -> RunStep:
 
 def take_down(run: OpenRun, outcome: RunOutcome) -> RunStep:
     """The run is to end so: close its books once no pod of it holds anything, else record it and delete those pods."""
-    outcome = _as_it_turned_out(run, outcome_at_step(outcome, (*run.pods, *run.departed)))
+    outcome = _final_outcome(run, with_reported_step(outcome, (*run.pods, *run.deleted_pods)))
     observed, fence_s = run.observed, run.observed.settings.fence_seconds
     running = no(reason_of(outcome))
     holding = [pod for pod in run.pods if not pod.terminal]
@@ -53,12 +53,12 @@ def take_down(run: OpenRun, outcome: RunOutcome) -> RunStep:
             books = not_before(books, unseen)
         return RunStep("Closed", books, running, started=run.service.running_since)
     books = run.service.model_copy(update={"last": outcome})
-    deletions, wait = deletions_of(
+    deletions, wait = pod_deletions(
         (pod for pod in holding if pod not in ending), observed, run.now, fence_seconds=fence_s
     )
     unfenced = waiting_for(holding, observed.cluster, fence_s, run.now)
     running = running if unfenced is None else no(unfenced)
-    again = sooner(wait, ENDING_SECONDS if ending else None)
+    again = earliest(wait, ENDING_SECONDS if ending else None)
     return RunStep("Leaving", books, running, after=deletions, look_again_in=again)
 
 
@@ -66,18 +66,18 @@ def _unseen_until(run: OpenRun) -> float | None:
     """Until when the next run must not start because a worker of this one may still train where nobody sees it."""
     if run.service.run < run.number:
         return None  # none of its workers ever started
-    known, settings = (*run.departed, *run.pods), run.observed.settings
+    known, settings = (*run.deleted_pods, *run.pods), run.observed.settings
     return unseen_until(run.gang, known, run.observed.cluster, settings.fence_seconds, run.now)
 
 
-def _as_it_turned_out(run: OpenRun, outcome: RunOutcome) -> RunOutcome:
+def _final_outcome(run: OpenRun, outcome: RunOutcome) -> RunOutcome:
     """Once nothing runs any more: a run that the library spoke for and that was killed without a word lost steps."""
     progress, lease = run.observed.job.status.progress, run.allocation.lease_until
     if progress is None or progress.run != run.number or run.spec.throughput is not None:
         return outcome
     if any(not pod.terminal for pod in run.pods) or run.spec.preemption != "Checkpoint" or not lease:
         return outcome
-    return killed_before_its_checkpoint(outcome, (*run.pods, *run.departed), progress, run.now - parse_time(lease))
+    return killed_before_checkpoint(outcome, (*run.pods, *run.deleted_pods), progress, run.now - parse_time(lease))
 
 
 def _ends_by_itself(pod: PodView, now: float) -> bool:
@@ -86,7 +86,7 @@ def _ends_by_itself(pod: PodView, now: float) -> bool:
     return ended is not None and pod.deleting_until is None and now < ended + ENDING_SECONDS
 
 
-def deletions_of(
+def pod_deletions(
     pods: Iterable[PodView], observed: Observed, now: float, *, fence_seconds: float | None = None
 ) -> tuple[tuple[DeletePod, ...], float | None]:
     """What deletes the pods, and when to look again. A pod on a lost node, whose kubelet cannot confirm its end, is
@@ -104,4 +104,4 @@ def deletions_of(
                 deletions.append(DeletePod(pod.name, pod.uid, grace_seconds=0))
             else:
                 waits.append(wait)
-    return tuple(deletions), sooner(*waits)
+    return tuple(deletions), earliest(*waits)

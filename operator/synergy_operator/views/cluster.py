@@ -12,7 +12,7 @@ from synergy_api.scheduling_policy import Profiling, SchedulingPolicySpec
 
 
 @dataclass(frozen=True)
-class Cluster:
+class ClusterView:
     """`nodes` have GPUs of a known type. `unready` names all nodes that are there but do not report as ready;
     `names` all nodes that are there."""
 
@@ -55,11 +55,11 @@ def _is_out_of_service(node: Object) -> bool:
     return any(taint.get("key") == _OUT_OF_SERVICE for taint in taints)
 
 
-def read_cluster(nodes: Iterable[Object], pools: Iterable[Object], policy: SchedulingPolicySpec) -> Cluster:
+def read_cluster(nodes: Iterable[Object], pools: Iterable[Object], policy: SchedulingPolicySpec) -> ClusterView:
     """The cluster from Node and GPUPool objects; pools that do not parse are left to the extender to report."""
     listed = list(nodes)
     found = node_capacities(listed, read_pools(pools)[0])
-    return Cluster(
+    return ClusterView(
         nodes=tuple(node for node in found if node.gpu_type and node.gpus > 0),
         unready=frozenset(str(node["metadata"]["name"]) for node in listed if not is_ready(node)),
         names=frozenset(str(node["metadata"]["name"]) for node in listed),

@@ -4,14 +4,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from synergy_operator.views.batch_job import BatchJobView
-from synergy_operator.views.cluster import Cluster
+from synergy_operator.views.cluster import ClusterView
 from synergy_operator.views.job import JobView
 from synergy_operator.views.known_profile import KnownProfile
 from synergy_operator.views.pod import PodView
-from synergy_operator.views.pod_events import Testimony
-from synergy_operator.views.profile_candidate import Ask
+from synergy_operator.views.pod_events import PodEvents
+from synergy_operator.views.profile_candidate import ProfileCandidate
 from synergy_operator.views.refusals import Refusals
-from synergy_operator.views.settings import Settings
+from synergy_operator.views.settings import WorkerSettings
 
 
 @dataclass(frozen=True)
@@ -22,14 +22,14 @@ class Observed:
     its GPU too."""
 
     job: JobView
-    cluster: Cluster
-    settings: Settings
+    cluster: ClusterView
+    settings: WorkerSettings
     pods: tuple[PodView, ...] = ()
     batch_jobs: tuple[BatchJobView, ...] = ()
     profiles: Mapping[str, tuple[KnownProfile, ...]] = field(default_factory=dict)
-    asking: Mapping[str, Mapping[tuple[str, str], Ask]] = field(default_factory=dict)
+    candidates: Mapping[str, Mapping[tuple[str, str], ProfileCandidate]] = field(default_factory=dict)
     refusals: Refusals = field(default_factory=Refusals)
-    testimony: Testimony = field(default_factory=Testimony)
+    pod_events: PodEvents = field(default_factory=PodEvents)
     resizable: bool = True
     partners: tuple[PodView, ...] = ()
 
@@ -37,9 +37,9 @@ class Observed:
         """The pods of a run, by rank."""
         return tuple(sorted((pod for pod in self.pods if pod.run == run), key=lambda pod: (pod.rank, pod.name)))
 
-    def departed(self, run: int) -> tuple[PodView, ...]:
+    def deleted_pods(self, run: int) -> tuple[PodView, ...]:
         """The pods of a run that ended and are gone, as far as they were seen, by rank."""
-        gone = (pod for pod in self.testimony.departed.values() if pod.run == run)
+        gone = (pod for pod in self.pod_events.deleted_pods.values() if pod.run == run)
         return tuple(sorted(gone, key=lambda pod: (pod.rank, pod.name)))
 
     def batch_jobs_of(self, run: int) -> tuple[BatchJobView, ...]:

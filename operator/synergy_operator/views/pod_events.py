@@ -7,18 +7,18 @@ from synergy_operator.views.pod import PodView
 
 
 @dataclass(frozen=True, slots=True)
-class Complaint:
+class PodWarning:
     """The newest warning event of an object: `word` and `text` are empty where it has none. `heard_at` is Unix time."""
 
     word: str
     text: str
-    heard_at: float
+    read_at: float
 
 
 @dataclass(frozen=True, slots=True)
-class Testimony:
+class PodEvents:
     """Of one job: `complaints` by the uid of the pod or Job they are about, `departed` the pods of its newest run that
     ended and are gone, by name."""
 
-    complaints: Mapping[str, Complaint] = field(default_factory=dict)
-    departed: Mapping[str, PodView] = field(default_factory=dict)
+    warnings: Mapping[str, PodWarning] = field(default_factory=dict)
+    deleted_pods: Mapping[str, PodView] = field(default_factory=dict)

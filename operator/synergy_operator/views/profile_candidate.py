@@ -6,7 +6,7 @@ from synergy_operator.views.metadata import Key
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
+class ProfileCandidate:
     """A job that asks for a place to be measured, or has one. `gpu_types` are those it may use, empty means any; of two
     identical jobs the one with the lower `rank` is measured."""
 

@@ -7,7 +7,7 @@ from synergy_api.reasons import Reason
 
 
 @dataclass(frozen=True, slots=True)
-class RefusedSize:
+class RefusedResize:
     """A size that the API server refused to give a worker's first container, with its words and when (Unix time).
     `invalid` says that no such change can be made to a pod, whatever the amounts."""
 
@@ -29,4 +29,4 @@ class Refusals:
     message: str = ""
     invalid: bool = False
     reason: Reason = Reason.POD_REFUSED
-    resizes: Mapping[str, RefusedSize] = field(default_factory=dict)
+    resizes: Mapping[str, RefusedResize] = field(default_factory=dict)

@@ -7,7 +7,7 @@ FENCE_SECONDS: Final = 600
 
 
 @dataclass(frozen=True)
-class Settings:
+class WorkerSettings:
     """What a worker pod is given beside its template. `ca_cert` is PEM; `priority_class` empty means the cluster's
     default; `fence_seconds` is how long a worker may train on without an answer of the extender."""
 

@@ -30,7 +30,7 @@ class Named(Protocol):
 View = TypeVar("View", bound=Named)
 
 
-class Cache(Generic[View]):
+class ObjectCache(Generic[View]):
     """Objects of one kind by namespace and name."""
 
     def __init__(self) -> None:
@@ -78,7 +78,7 @@ class Owned(Named, Protocol):
 OwnedView = TypeVar("OwnedView", bound=Owned)
 
 
-class OwnedCache(Cache[OwnedView]):
+class OwnedCache(ObjectCache[OwnedView]):
     """Objects that belong to TrainingJobs, found by their job as well."""
 
     def __init__(self) -> None:

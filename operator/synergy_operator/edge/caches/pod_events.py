@@ -8,39 +8,39 @@ from dataclasses import replace
 
 from synergy_operator.views.metadata import Key
 from synergy_operator.views.pod import PodView
-from synergy_operator.views.pod_events import Complaint, Testimony
+from synergy_operator.views.pod_events import PodEvents, PodWarning
 
 
-class Witness:
+class PodEventCache:
     """The testimony of every job."""
 
     def __init__(self) -> None:
-        self._by_job: dict[Key, Testimony] = {}
+        self._by_job: dict[Key, PodEvents] = {}
 
-    def of(self, job: Key) -> Testimony:
+    def of(self, job: Key) -> PodEvents:
         """What is known of a job."""
-        return self._by_job.get(job, Testimony())
+        return self._by_job.get(job, PodEvents())
 
-    def hear(self, job: Key, uid: str, complaint: Complaint) -> None:
+    def record(self, job: Key, uid: str, warning: PodWarning) -> None:
         """An object of the job has this to complain of."""
         old = self.of(job)
-        self._by_job[job] = replace(old, complaints={**old.complaints, uid: complaint})
+        self._by_job[job] = replace(old, warnings={**old.warnings, uid: warning})
 
-    def see_off(self, job: Key, pod: PodView) -> None:
+    def pod_deleted(self, job: Key, pod: PodView) -> None:
         """A pod of the job is gone: its complaints are moot, how it ended is not."""
         old = self.of(job)
-        complaints = {uid: complaint for uid, complaint in old.complaints.items() if uid != pod.uid}
-        departed = {name: other for name, other in old.departed.items() if other.run >= pod.run}
-        if pod.main.exit_code is not None and all(other.run <= pod.run for other in departed.values()):
-            departed[pod.name] = pod
-        self._keep(job, Testimony(complaints, departed))
+        warnings = {uid: warning for uid, warning in old.warnings.items() if uid != pod.uid}
+        deleted_pods = {name: other for name, other in old.deleted_pods.items() if other.run >= pod.run}
+        if pod.main.exit_code is not None and all(other.run <= pod.run for other in deleted_pods.values()):
+            deleted_pods[pod.name] = pod
+        self._keep(job, PodEvents(warnings, deleted_pods))
 
     def forget(self, job: Key) -> None:
         """The job is gone."""
         self._by_job.pop(job, None)
 
-    def _keep(self, job: Key, testimony: Testimony) -> None:
-        if testimony.complaints or testimony.departed:
-            self._by_job[job] = testimony
+    def _keep(self, job: Key, pod_events: PodEvents) -> None:
+        if pod_events.warnings or pod_events.deleted_pods:
+            self._by_job[job] = pod_events
         else:
             self._by_job.pop(job, None)

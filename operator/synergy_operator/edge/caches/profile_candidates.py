@@ -1,21 +1,21 @@
 """The jobs that ask to be measured, by fingerprint."""
 
-from synergy_operator.profile.deduplication import ask_of
+from synergy_operator.profile.deduplication import candidate_of
 from synergy_operator.views.job import JobView
 from synergy_operator.views.metadata import Key
-from synergy_operator.views.profile_candidate import Ask
+from synergy_operator.views.profile_candidate import ProfileCandidate
 
 
-class Asking:
+class ProfileCandidates:
     """All jobs that ask; `by_fingerprint` is what a reconcile looks at."""
 
     def __init__(self) -> None:
-        self._of: dict[Key, Ask] = {}
-        self.by_fingerprint: dict[str, dict[Key, Ask]] = {}
+        self._of: dict[Key, ProfileCandidate] = {}
+        self.by_fingerprint: dict[str, dict[Key, ProfileCandidate]] = {}
 
-    def note(self, key: Key, job: JobView | None) -> frozenset[str]:
+    def update(self, key: Key, job: JobView | None) -> frozenset[str]:
         """Take over what a job asks for now, None if it is gone. The fingerprints whose jobs this concerns."""
-        old, new = self._of.pop(key, None), ask_of(job) if job is not None else None
+        old, new = self._of.pop(key, None), candidate_of(job) if job is not None else None
         if old is not None:
             same = self.by_fingerprint[old.fingerprint]
             del same[key]

@@ -10,13 +10,13 @@ from synergy_kube import Change, KubeClient, NotFound
 from synergy_kube.events import Subject, post_event
 from synergy_kube.resources import THROUGHPUT_PROFILES
 from synergy_operator.edge.work_queue import WorkQueue
-from synergy_operator.profile.known_profiles import fingerprint_of_name, judge, said
+from synergy_operator.profile.known_profiles import check_profile, fingerprint_of_name, profile_status
 from synergy_operator.views.known_profile import KnownProfile
 
 Object = Mapping[str, Any]
 
 
-class ProfileShelf:
+class ProfileCache:
     """Follows the profiles. `on_known` is told the fingerprint of each that may be used; `known` has them by it."""
 
     def __init__(self, client: KubeClient, clock: Callable[[], float], on_known: Callable[[str], None]) -> None:
@@ -24,14 +24,14 @@ class ProfileShelf:
         self._clock = clock
         self._on_known = on_known
         self._items: dict[str, Object] = {}
-        self._queue: WorkQueue[str] = WorkQueue(self._say, workers=2)
+        self._queue: WorkQueue[str] = WorkQueue(self._write_status, workers=2)
         self.known: dict[str, tuple[KnownProfile, ...]] = {}
 
     async def run(self) -> None:
         """Write what is to be said of the profiles, until cancelled."""
         await self._queue.run()
 
-    def take(self, change: Change) -> None:
+    def update(self, change: Change) -> None:
         """A profile came, changed or went."""
         name = change.key[1]
         mark = fingerprint_of_name(name)
@@ -40,19 +40,19 @@ class ProfileShelf:
         if change.new is None:
             self.known |= {mark: others} if others else {}
             return
-        profile = judge(change.new)[0]
+        profile = check_profile(change.new)[0]
         self.known[mark] = (*others, KnownProfile(name, str(change.new["metadata"]["resourceVersion"]), profile))
         self._items[name] = change.new
         if profile is not None:
             self._on_known(mark)
         self._queue.add(name)
 
-    async def _say(self, name: str) -> None:
+    async def _write_status(self, name: str) -> None:
         item = self._items.get(name)
         if item is None:
             return
-        finding = judge(item)[1]
-        status = said(item, finding, self._clock())
+        finding = check_profile(item)[1]
+        status = profile_status(item, finding, self._clock())
         if status is None:
             return
         body = {"status": status.to_wire()}

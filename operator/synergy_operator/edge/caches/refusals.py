@@ -6,9 +6,9 @@ from typing import Final
 
 from synergy_api.reasons import Reason
 from synergy_operator.views.metadata import Key
-from synergy_operator.views.refusals import Refusals, RefusedSize
+from synergy_operator.views.refusals import Refusals, RefusedResize
 
-HELD_UP_SECONDS: Final = 60.0
+TRANSIENT_ERROR_SECONDS: Final = 60.0
 """How long the API server may fail to take what a run needs before the run counts as refused."""
 _FORGET_SECONDS: Final = 90.0
 """After a trouble-free stretch of this length the next trouble is a new one. A failed reconcile is repeated after 30 s
@@ -45,7 +45,7 @@ class RefusalLog:
         self._troubles.pop(job, None)
         self._count(reason.value)
 
-    def held_up(self, job: Key, run: int, now: float) -> float:
+    def note_transient_error(self, job: Key, run: int, now: float) -> float:
         """Take note that the API server failed to take something that the run needs, which may pass. Returns for how
         many seconds this has gone on. `now` is in seconds of a monotonic clock."""
         known = self._troubles.get(job)
@@ -54,7 +54,7 @@ class RefusalLog:
         self._troubles[job] = replace(known, last=now)
         return now - known.since
 
-    def refuse_resize(self, job: Key, pod_uid: str, size: RefusedSize) -> None:
+    def refuse_resize(self, job: Key, pod_uid: str, size: RefusedResize) -> None:
         """A pod cannot have a size."""
         old = self.of(job)
         self._count(Reason.RESIZE_REFUSED.value)

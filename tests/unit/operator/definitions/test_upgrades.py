@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from synergy_api.names import ANNOTATION_VERSION, PRODUCT_VERSION
-from synergy_operator.definitions.job import Settings, packaged, read_settings
-from synergy_operator.definitions.verdict import DowngradeError, check_upgrade, version_of
+from synergy_operator.definitions.job import UpgradeSettings, packaged, read_settings
+from synergy_operator.definitions.upgrade_check import DowngradeError, check_upgrade, version_of
 
 NUMBERS = st.lists(st.integers(0, 20), min_size=1, max_size=3)
 
@@ -59,4 +59,4 @@ def test_a_setting_that_is_wrong_is_named(name: str, value: str) -> None:
 
 
 def test_without_settings_definitions_are_upgraded_and_no_policy_is_made() -> None:
-    assert read_settings({}) == Settings(upgrade=True, allow_downgrade=False, policy=None)
+    assert read_settings({}) == UpgradeSettings(upgrade=True, allow_downgrade=False, policy=None)

@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 from support.operator_objects import job_manifest
 from support.waiting import eventually
 from synergy_kube import ApiError
-from synergy_operator.edge.caches.objects import Cache, OwnedCache
+from synergy_operator.edge.caches.objects import ObjectCache, OwnedCache
 from synergy_operator.edge.caches.refusals import RefusalLog
-from synergy_operator.edge.fair_turns import FairTurns
+from synergy_operator.edge.fair_queue import FairQueue
 from synergy_operator.edge.work_queue import TryAgain, WorkQueue
 from synergy_operator.views.job import JobView, only_progress, read_job
-from synergy_operator.views.refusals import RefusedSize
+from synergy_operator.views.refusals import RefusedResize
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Thing:
 
 
 def test_the_newer_copy_is_kept_whoever_brings_it() -> None:
-    cache: Cache[Thing] = Cache()
+    cache: ObjectCache[Thing] = ObjectCache()
     assert cache.keep(Thing("a", "1", "10"))
     assert not cache.keep(Thing("a", "1", "9"))
     assert not cache.keep(Thing("a", "1", "10"))
@@ -45,7 +45,7 @@ def test_the_newer_copy_is_kept_whoever_brings_it() -> None:
 
 
 def test_a_late_answer_does_not_bring_back_what_is_gone() -> None:
-    cache: Cache[Thing] = Cache()
+    cache: ObjectCache[Thing] = ObjectCache()
     cache.keep(Thing("a", "1", "10"))
     cache.drop(("team", "a"))
     assert not cache.keep(Thing("a", "1", "11"))
@@ -53,7 +53,7 @@ def test_a_late_answer_does_not_bring_back_what_is_gone() -> None:
 
 
 def test_only_the_object_that_is_meant_is_dropped() -> None:
-    cache: Cache[Thing] = Cache()
+    cache: ObjectCache[Thing] = ObjectCache()
     cache.keep(Thing("a", "2", "10"))
     assert cache.drop(("team", "a"), "1") is None
     assert cache.get(("team", "a")) is not None
@@ -61,7 +61,7 @@ def test_only_the_object_that_is_meant_is_dropped() -> None:
 
 
 def test_versions_that_are_no_numbers_are_taken_as_they_come() -> None:
-    cache: Cache[Thing] = Cache()
+    cache: ObjectCache[Thing] = ObjectCache()
     assert cache.keep(Thing("a", "1", "x"))
     assert cache.keep(Thing("a", "1", "w"))
     assert not cache.keep(Thing("a", "1", "w"))
@@ -87,7 +87,7 @@ def test_refusals_are_kept_by_job_until_pod_or_job_is_gone() -> None:
     log = RefusalLog()
     key = ("team", "job")
     log.refuse_run(key, 3, "quota", invalid=False)
-    size = RefusedSize(1, 2, "no room", at=3.0)
+    size = RefusedResize(1, 2, "no room", at=3.0)
     log.refuse_resize(key, "uid", size)
     assert (log.of(key).run, log.of(key).message, dict(log.of(key).resizes)) == (3, "quota", {"uid": size})
     log.forget_pod(key, "uid")
@@ -218,7 +218,7 @@ def test_a_report_of_progress_alone_is_told_from_other_changes() -> None:
 
 
 def test_namespaces_take_turns_and_each_ones_jobs_come_in_their_order() -> None:
-    turns = FairTurns[tuple[str, str]](lambda key: key[0])
+    turns = FairQueue[tuple[str, str]](lambda key: key[0])
     for index in range(100):
         turns.append(("flood", f"j{index}"))
     turns.append(("team", "a"))

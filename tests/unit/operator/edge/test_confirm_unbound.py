@@ -9,10 +9,10 @@ import pytest
 from support.operator_world import World
 from synergy_kube import NotFound
 from synergy_operator.actions import Actions, ApplyStatus, ConfirmUnbound, DeletePod
-from synergy_operator.edge.caches.objects import Cache, OwnedCache
-from synergy_operator.edge.caches.pod_events import Witness
+from synergy_operator.edge.caches.objects import ObjectCache, OwnedCache
+from synergy_operator.edge.caches.pod_events import PodEventCache
 from synergy_operator.edge.caches.refusals import RefusalLog
-from synergy_operator.edge.event_queue import EventDesk
+from synergy_operator.edge.event_queue import EventQueue
 from synergy_operator.edge.executor import Executor
 from synergy_operator.edge.work_queue import TryAgain
 from synergy_operator.job.reconcile import reconcile
@@ -44,8 +44,8 @@ def too_late() -> tuple[World, Actions]:
 
 
 def executor(server: Server, pods: OwnedCache[PodView]) -> Executor:
-    parts = SimpleNamespace(refusals=RefusalLog(), witness=Witness(), events=EventDesk(asyncio.Event()))
-    return Executor(server, jobs=Cache(), pods=pods, batch_jobs=OwnedCache(), clock=lambda: 0.0, **vars(parts))
+    parts = SimpleNamespace(refusals=RefusalLog(), pod_events=PodEventCache(), events=EventQueue(asyncio.Event()))
+    return Executor(server, jobs=ObjectCache(), pods=pods, batch_jobs=OwnedCache(), clock=lambda: 0.0, **vars(parts))
 
 
 def test_it_is_asked_before_anything_is_written_or_deleted() -> None:

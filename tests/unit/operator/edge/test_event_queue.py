@@ -8,7 +8,7 @@ import pytest
 import pytest_asyncio
 
 from support.waiting import eventually
-from synergy_operator.edge.event_queue import EventDesk
+from synergy_operator.edge.event_queue import EventQueue
 
 
 def at_once() -> asyncio.Event:
@@ -19,8 +19,8 @@ def at_once() -> asyncio.Event:
 
 
 @pytest_asyncio.fixture
-async def desk() -> AsyncIterator[EventDesk]:
-    made = EventDesk(at_once())
+async def queue() -> AsyncIterator[EventQueue]:
+    made = EventQueue(at_once())
     task = asyncio.create_task(made.run())
     yield made
     task.cancel()
@@ -35,12 +35,12 @@ def noting(posted: list[str], text: str, seconds: float = 0.0) -> Callable[[], A
     return post
 
 
-async def test_of_one_subject_the_first_is_posted_first_and_of_another_meanwhile(desk: EventDesk) -> None:
+async def test_of_one_subject_the_first_is_posted_first_and_of_another_meanwhile(queue: EventQueue) -> None:
     posted: list[str] = []
-    desk.tell("a", noting(posted, "slow", 0.3))
-    desk.tell("a", noting(posted, "next"))
+    queue.add("a", noting(posted, "slow", 0.3))
+    queue.add("a", noting(posted, "next"))
     for index in range(20):
-        desk.tell(f"other-{index}", noting(posted, f"other-{index}"))
+        queue.add(f"other-{index}", noting(posted, f"other-{index}"))
 
     async def all_there() -> bool:
         return len(posted) == 22
@@ -50,14 +50,14 @@ async def test_of_one_subject_the_first_is_posted_first_and_of_another_meanwhile
     assert posted.index("slow") > 0, "others do not wait for a slow one"
 
 
-async def test_one_that_fails_does_not_stop_the_next(desk: EventDesk, caplog: pytest.LogCaptureFixture) -> None:
+async def test_one_that_fails_does_not_stop_the_next(queue: EventQueue, caplog: pytest.LogCaptureFixture) -> None:
     posted: list[str] = []
 
     async def fails() -> None:
         raise RuntimeError("no such thing")
 
-    desk.tell("a", fails)
-    desk.tell("a", noting(posted, "next"))
+    queue.add("a", fails)
+    queue.add("a", noting(posted, "next"))
 
     async def there() -> bool:
         return posted == ["next"]
@@ -68,9 +68,9 @@ async def test_one_that_fails_does_not_stop_the_next(desk: EventDesk, caplog: py
 
 async def test_other_work_comes_first() -> None:
     idle, posted = asyncio.Event(), list[str]()
-    desk = EventDesk(idle)
-    desk.tell("a", noting(posted, "told"))
-    task = asyncio.create_task(desk.run())
+    queue = EventQueue(idle)
+    queue.add("a", noting(posted, "told"))
+    task = asyncio.create_task(queue.run())
     await asyncio.sleep(0.05)
     assert posted == []
     idle.set()
@@ -84,8 +84,8 @@ async def test_other_work_comes_first() -> None:
 
 
 async def test_too_many_are_lost_and_logged(caplog: pytest.LogCaptureFixture) -> None:
-    desk, posted = EventDesk(at_once()), list[str]()
+    queue, posted = EventQueue(at_once()), list[str]()
     with caplog.at_level(logging.WARNING):
         for index in range(2501):
-            desk.tell("a", noting(posted, str(index)))
+            queue.add("a", noting(posted, str(index)))
     assert [record.getMessage() for record in caplog.records] == ["a: an event is not posted, too many are waiting"]

@@ -12,10 +12,10 @@ from synergy_api.training_job import RunOutcome
 from synergy_kube import ApiError, Conflict, NotFound
 from synergy_kube.resources import SERVICES, Resource
 from synergy_operator.actions import Action, ApplyStatus, CreatePod, EnsureService, UngatePod
-from synergy_operator.edge.caches.objects import Cache, OwnedCache
-from synergy_operator.edge.caches.pod_events import Witness
-from synergy_operator.edge.caches.refusals import HELD_UP_SECONDS, RefusalLog
-from synergy_operator.edge.event_queue import EventDesk, Post
+from synergy_operator.edge.caches.objects import ObjectCache, OwnedCache
+from synergy_operator.edge.caches.pod_events import PodEventCache
+from synergy_operator.edge.caches.refusals import TRANSIENT_ERROR_SECONDS, RefusalLog
+from synergy_operator.edge.event_queue import EventQueue, Post
 from synergy_operator.edge.executor import Executor
 from synergy_operator.edge.work_queue import TryAgain
 from synergy_operator.job.reconcile import reconcile
@@ -61,15 +61,15 @@ class Server:
 class Edge:
     """An executor in front of a server, with a clock that only the test moves."""
 
-    def __init__(self, server: Server, desk: EventDesk | None = None) -> None:
+    def __init__(self, server: Server, queue: EventQueue | None = None) -> None:
         self.refusals, self.now = RefusalLog(), 0.0
-        caches: dict[str, Any] = {"jobs": Cache(), "pods": OwnedCache(), "batch_jobs": OwnedCache()}
+        caches: dict[str, Any] = {"jobs": ObjectCache(), "pods": OwnedCache(), "batch_jobs": OwnedCache()}
         self._executor = Executor(
             server,  # type: ignore[arg-type]  # the methods that these tests need
             **caches,
             refusals=self.refusals,
-            witness=Witness(),
-            events=desk or EventDesk(asyncio.Event()),
+            pod_events=PodEventCache(),
+            events=queue or EventQueue(asyncio.Event()),
             clock=lambda: 0.0,
             steady=lambda: self.now,
         )
@@ -148,7 +148,7 @@ async def test_an_error_that_may_pass_is_tried_again_and_gives_the_run_back_afte
 ) -> None:
     world = begin()
     edge = Edge(Server(request_, error))
-    while edge.now < HELD_UP_SECONDS:
+    while edge.now < TRANSIENT_ERROR_SECONDS:
         with pytest.raises(ApiError):
             await edge.do(world, *actions_of(world, kind))
         edge.now += 20.0
@@ -273,22 +273,22 @@ def test_a_run_that_was_displaced_before_it_started_does_not_wait() -> None:
 )
 async def test_a_status_that_is_refused_for_good_is_told_in_one_event(error: ApiError, told: int) -> None:
     server, world = Server("apply trainingjobs", error), World()
-    desk = _Told()
-    edge = Edge(server, desk)
+    queue = _Told()
+    edge = Edge(server, queue)
     status = [action for action in world.step().todo if isinstance(action, ApplyStatus)]
     assert status
     for _ in range(3):
         with pytest.raises(ApiError):
             await edge.do(world, *status)
-    assert desk.told == [world.view.uid] * told
+    assert queue.told == [world.view.uid] * told
 
 
-class _Told(EventDesk):
+class _Told(EventQueue):
     """Notes whom events are about."""
 
     def __init__(self) -> None:
         super().__init__(asyncio.Event())
         self.told: list[str] = []
 
-    def tell(self, subject: str, post: Post) -> None:
+    def add(self, subject: str, post: Post) -> None:
         self.told.append(subject)

@@ -14,10 +14,10 @@ from synergy_api.training_job import ServiceStatus
 from synergy_kube import Conflict
 from synergy_kube.resources import PODS, Resource
 from synergy_operator.actions import CreateJob, CreatePod
-from synergy_operator.edge.caches.objects import Cache, OwnedCache
-from synergy_operator.edge.caches.pod_events import Witness
+from synergy_operator.edge.caches.objects import ObjectCache, OwnedCache
+from synergy_operator.edge.caches.pod_events import PodEventCache
 from synergy_operator.edge.caches.refusals import RefusalLog
-from synergy_operator.edge.event_queue import EventDesk
+from synergy_operator.edge.event_queue import EventQueue
 from synergy_operator.edge.executor import Executor
 from synergy_operator.edge.work_queue import TryAgain
 from synergy_operator.job.reconcile import reconcile
@@ -44,8 +44,8 @@ class Desk:
 
     def __init__(self, server: Server) -> None:
         self.refusals, self.pods, self.batch_jobs = RefusalLog(), OwnedCache[Any](), OwnedCache[Any]()
-        parts = SimpleNamespace(refusals=self.refusals, witness=Witness(), events=EventDesk(asyncio.Event()))
-        kept = SimpleNamespace(jobs=Cache(), pods=self.pods, batch_jobs=self.batch_jobs)
+        parts = SimpleNamespace(refusals=self.refusals, pod_events=PodEventCache(), events=EventQueue(asyncio.Event()))
+        kept = SimpleNamespace(jobs=ObjectCache(), pods=self.pods, batch_jobs=self.batch_jobs)
         self.executor = Executor(server, clock=lambda: 0.0, **vars(kept), **vars(parts))
 
     def known(self, world: World) -> list[str]:

@@ -10,8 +10,8 @@ from support.operator_objects import job_manifest, node
 from support.operator_world import World
 from synergy_api.reasons import Reason
 from synergy_api.scheduling_policy import SchedulingPolicySpec
-from synergy_operator.job.validation import MOST_TEMPLATE_BYTES, refusal
-from synergy_operator.views.cluster import Cluster, read_cluster
+from synergy_operator.job.validation import MOST_TEMPLATE_BYTES, validation_error
+from synergy_operator.views.cluster import ClusterView, read_cluster
 from synergy_operator.views.job import read_job
 
 CONTAINER: dict[str, Any] = {"name": "train", "image": "i", "command": ["c"]}
@@ -219,15 +219,15 @@ CASES: dict[str, tuple[dict[str, Any], str, str]] = {
 
 
 @pytest.fixture(scope="module")
-def cluster() -> Cluster:
+def cluster() -> ClusterView:
     """Two V100 nodes of four GPUs, a T4 node of two."""
     return read_cluster(NODES, [], SchedulingPolicySpec())
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_a_bad_job_is_told_what_to_change(case: str, cluster: Cluster) -> None:
+def test_a_bad_job_is_told_what_to_change(case: str, cluster: ClusterView) -> None:
     spec, reason, words = CASES[case]
-    found = refusal(read_job(job_manifest(**spec)), cluster)
+    found = validation_error(read_job(job_manifest(**spec)), cluster)
     assert found is not None
     assert found.reason.value == reason
     assert words in found.message
@@ -246,12 +246,12 @@ def test_a_bad_job_is_told_what_to_change(case: str, cluster: Cluster) -> None:
         {"throughput": {"regex": "(?i)" + "[\0-\U0010ffff]" * 8}},
     ],
 )
-def test_what_fits_passes(spec: dict[str, Any], cluster: Cluster) -> None:
-    assert refusal(read_job(job_manifest(**spec)), cluster) is None
+def test_what_fits_passes(spec: dict[str, Any], cluster: ClusterView) -> None:
+    assert validation_error(read_job(job_manifest(**spec)), cluster) is None
 
 
 def test_without_gpu_nodes_every_job_waits_for_some() -> None:
-    found = refusal(read_job(job_manifest()), read_cluster([], [], SchedulingPolicySpec()))
+    found = validation_error(read_job(job_manifest()), read_cluster([], [], SchedulingPolicySpec()))
     assert found is not None
     assert found.reason is Reason.NO_GPU_NODES
 
@@ -297,7 +297,7 @@ def test_a_template_above_the_limit_is_refused_with_its_size_and_the_limit(besid
     spec = with_containers({**CONTAINER, "args": [""]})
     bare = len(msgspec.json.encode(spec["template"]))
     spec["template"]["spec"]["containers"][0]["args"] = ["x" * (MOST_TEMPLATE_BYTES - bare + beside)]
-    found = refusal(read_job(job_manifest(**spec)), read_cluster(NODES, [], SchedulingPolicySpec()))
+    found = validation_error(read_job(job_manifest(**spec)), read_cluster(NODES, [], SchedulingPolicySpec()))
     assert (found is not None and found.reason is Reason.SPEC_TOO_LARGE) is refused
     if found is not None:
         assert f"{MOST_TEMPLATE_BYTES + beside} bytes" in found.message

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from support.operator_objects import GIB, job_manifest
 from support.operator_world import SETTINGS, World
 from synergy_api.allocation import Allocation, NodeShare
-from synergy_operator.pods.gang import gang_secret, headless_service, members, split, worker_pod
-from synergy_operator.pods.template import Place
+from synergy_operator.pods.gang import gang_secret, gang_workers, headless_service, split_share, worker_pod
+from synergy_operator.pods.template import PodShare
 from synergy_operator.views.job import read_job
 from synergy_operator.views.pod import read_pod
-from synergy_operator.views.settings import Settings
+from synergy_operator.views.settings import WorkerSettings
 
 TEMPLATE: dict[str, Any] = {
     "metadata": {"labels": {"team": "vision", "kube-synergy.dev/run": "9"}, "annotations": {"note": "kept"}},
@@ -54,12 +54,12 @@ TEMPLATE: dict[str, Any] = {
 }
 
 
-def made(template: dict[str, Any] = TEMPLATE, settings: Settings = SETTINGS, **spec: Any) -> dict[str, Any]:
+def made(template: dict[str, Any] = TEMPLATE, settings: WorkerSettings = SETTINGS, **spec: Any) -> dict[str, Any]:
     """Worker 1 of 2 of run 7, with 2 GPUs, 4 CPUs and 16 GiB on node n1."""
     job = read_job(job_manifest(gpus=4, gpusPerWorker=2, template=template, **spec))
     assert job.spec is not None
     share = NodeShare(node="n1", gpus=4, cpu_millis=8000, memory_bytes=32 * GIB)
-    gang = members("job", Allocation(run=7, state="Granted", workers=[share]), 2)
+    gang = gang_workers("job", Allocation(run=7, state="Granted", workers=[share]), 2)
     return dict(worker_pod(job, job.spec, 7, gang[1], size=2, settings=settings))
 
 
@@ -105,7 +105,9 @@ def test_what_the_user_says_of_priority_and_tolerations_stays() -> None:
     plain = made({"spec": {"containers": [{"name": "a", "image": "i", "command": ["c"]}]}})["spec"]
     assert plain["priorityClassName"] == "low"
     assert [t.get("tolerationSeconds") for t in plain["tolerations"]] == [None, 60, 60]
-    none = made({"spec": {"containers": [{"name": "a", "image": "i", "command": ["c"]}]}}, Settings("p", "u", "c"))
+    none = made(
+        {"spec": {"containers": [{"name": "a", "image": "i", "command": ["c"]}]}}, WorkerSettings("p", "u", "c")
+    )
     assert "priorityClassName" not in none["spec"]
 
 
@@ -156,7 +158,7 @@ def test_a_job_whose_steps_are_printed_is_followed_on_rank_0_alone() -> None:
     job = read_job(job_manifest(gpus=4, gpusPerWorker=2, template=TEMPLATE, throughput={"regex": regex}))
     assert job.spec is not None
     share = NodeShare(node="n1", gpus=4, cpu_millis=8000, memory_bytes=32 * GIB)
-    gang = members("job", Allocation(run=7, state="Granted", workers=[share]), 2)
+    gang = gang_workers("job", Allocation(run=7, state="Granted", workers=[share]), 2)
     pods = [worker_pod(job, job.spec, 7, member, size=2, settings=SETTINGS) for member in gang]
     first, second = (pod["spec"]["containers"][0]["command"] for pod in pods)
     option = r"--throughput-regex=step (?P<step>\d+) of $$(COUNT)$$"  # as Kubernetes writes a dollar
@@ -206,7 +208,7 @@ def test_a_single_pod_has_a_gang_where_it_has_several_gpus(gpus: int, sources: i
     job = read_job(job_manifest(gpus=gpus, template=TEMPLATE))
     assert job.spec is not None
     share = NodeShare(node="n1", gpus=gpus, cpu_millis=8000, memory_bytes=32 * GIB)
-    (alone,) = members("job", Allocation(run=7, state="Granted", workers=[share]), None)
+    (alone,) = gang_workers("job", Allocation(run=7, state="Granted", workers=[share]), None)
     pod = worker_pod(job, job.spec, 7, alone, size=1, settings=SETTINGS)
     assert len(pod["spec"]["volumes"][-1]["projected"]["sources"]) == sources
     assert ("SYNERGY_GANG_KEY_FILE" in env_of(pod)) == (sources == 2)
@@ -228,15 +230,15 @@ def test_the_service_names_workers_that_are_not_ready_yet() -> None:
 
 def test_ranks_go_by_node_whatever_the_plan_s_order() -> None:
     shares = [NodeShare(node=name, gpus=2, cpu_millis=10, memory_bytes=10) for name in ("b", "a")]
-    forth = members("job", Allocation(run=1, state="Granted", workers=shares), 1)
-    back = members("job", Allocation(run=1, state="Granted", workers=shares[::-1]), 1)
+    forth = gang_workers("job", Allocation(run=1, state="Granted", workers=shares), 1)
+    back = gang_workers("job", Allocation(run=1, state="Granted", workers=shares[::-1]), 1)
     assert forth == back
     assert [member.place.node for member in forth] == ["a", "a", "b", "b"]
 
 
 def test_without_a_worker_size_a_node_has_one_worker() -> None:
     share = NodeShare(node="a", gpus=3, cpu_millis=7, memory_bytes=11)
-    assert split(share, None) == (Place("a", 3, 7, 11),)
+    assert split_share(share, None) == (PodShare("a", 3, 7, 11),)
 
 
 @given(
@@ -246,7 +248,7 @@ def test_without_a_worker_size_a_node_has_one_worker() -> None:
     memory=st.integers(1, 1 << 42),
 )
 def test_a_share_is_split_without_loss_and_in_proportion(gpus: int, size: int, cpu: int, memory: int) -> None:
-    places = split(NodeShare(node="a", gpus=gpus, cpu_millis=cpu, memory_bytes=memory), size)
+    places = split_share(NodeShare(node="a", gpus=gpus, cpu_millis=cpu, memory_bytes=memory), size)
     assert sum(place.gpus for place in places) == gpus
     assert sum(place.cpu_millis for place in places) == cpu
     assert sum(place.memory_bytes for place in places) == memory

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from synergy_operator.profile.known_profiles import judge, said
+from synergy_operator.profile.known_profiles import check_profile, profile_status
 
 NAME = "0123456789abcdef"
 MATRIX = {"gpuType": "V100", "cpuMillis": [1000, 2000], "memoryBytes": [1], "stepsPerSecond": [[1.0], [2.0]]}
@@ -35,25 +35,25 @@ def profile(name: str = NAME, matrix: dict[str, Any] | None = None, **spec: Any)
     ],
 )
 def test_a_profile_that_cannot_be_is_not_used_and_says_why(item: dict[str, Any], reason: str, words: str) -> None:
-    known, finding = judge(item)
+    known, finding = check_profile(item)
     assert known is None
     assert finding.reason == reason
     assert words in finding.message
-    status = said(item, finding, 0.0)
+    status = profile_status(item, finding, 0.0)
     assert status is not None
     (condition,) = status.conditions
     assert (condition.type, condition.status, condition.reason) == ("Valid", "False", reason)
-    assert said({**item, "status": status.to_wire()}, finding, 9.0) is None
+    assert profile_status({**item, "status": status.to_wire()}, finding, 9.0) is None
 
 
 def test_a_good_profile_is_used_and_one_put_right_says_when() -> None:
     bad, good = profile(name="another"), profile()
-    known, finding = judge(good)
+    known, finding = check_profile(good)
     assert known is not None
     assert known.fingerprint == NAME
-    before = said(bad, judge(bad)[1], 0.0)
+    before = profile_status(bad, check_profile(bad)[1], 0.0)
     assert before is not None
-    after = said({**good, "status": before.to_wire()}, finding, 60.0)
+    after = profile_status({**good, "status": before.to_wire()}, finding, 60.0)
     assert after is not None
     (condition,) = after.conditions
     assert (condition.status, condition.reason) == ("True", "Used")
@@ -62,6 +62,6 @@ def test_a_good_profile_is_used_and_one_put_right_says_when() -> None:
 
 def test_a_status_that_somebody_spoilt_is_written_anew() -> None:
     item = profile()
-    status = said({**item, "status": {"conditions": [{"type": "Valid"}]}}, judge(item)[1], 0.0)
+    status = profile_status({**item, "status": {"conditions": [{"type": "Valid"}]}}, check_profile(item)[1], 0.0)
     assert status is not None
     assert status.conditions[0].reason == "Used"

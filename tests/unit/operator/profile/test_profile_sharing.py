@@ -7,7 +7,7 @@ import pytest
 from support.operator_objects import GIB, START, node
 from support.operator_world import World
 from synergy_api.timestamps import format_time
-from synergy_operator.profile.known_profiles import best_known, fingerprint_of_name, judge, profile_name
+from synergy_operator.profile.known_profiles import best_known, check_profile, fingerprint_of_name, profile_name
 from synergy_operator.views.known_profile import KnownProfile
 from synergy_operator.views.pod import read_pod
 from synergy_operator.views.refusals import Refusals
@@ -26,7 +26,7 @@ def twins(**spec: object) -> tuple[World, World]:
     """Two identical jobs of one cluster, the first a little older."""
     first, second = alone("first", **spec), alone("second", **spec)
     first.job["metadata"]["creationTimestamp"] = format_time(START - 90)
-    second.profiles, second.asking = first.profiles, first.asking
+    second.profiles, second.candidates = first.profiles, first.candidates
     return first, second
 
 
@@ -127,12 +127,12 @@ def test_of_two_that_are_being_measured_the_younger_gives_its_place_back_after_i
     first, second = twins()
     second.settle()
     first.settle()
-    second.asking = type(second.asking)()  # it has not seen the other
+    second.candidates = type(second.candidates)()  # it has not seen the other
     second.settle()
     give_place(second)
     give_place(first)
-    second.asking = first.asking
-    second.asking.note(second.view.key, second.view)
+    second.candidates = first.candidates
+    second.candidates.update(second.view.key, second.view)
     second.settle()
     assert len(second.jobs) == 1
     run_point(second)
@@ -165,7 +165,7 @@ def test_when_the_one_that_is_measured_goes_the_other_takes_over(end: str) -> No
         first.edit(lambda spec: spec.update(suspend=True))
         first.settle()
     else:
-        second.asking.note(first.view.key, None)
+        second.candidates.update(first.view.key, None)
     second.settle()
     assert request(second) == "V100"
     measure(second)
@@ -195,7 +195,7 @@ def test_nobody_waits_for_a_job_that_something_of_its_own_keeps_from_being_measu
 def test_identical_jobs_on_different_types_are_measured_side_by_side_and_share_it_all() -> None:
     nodes = [node("n1"), node("t1", kind="T4")]
     first, second = alone("first", nodes=nodes, gpuTypes=["T4"]), alone("second", nodes=nodes)
-    second.profiles, second.asking = first.profiles, first.asking
+    second.profiles, second.candidates = first.profiles, first.candidates
     first.settle()
     second.settle()
     assert (request(first), request(second)) == ("T4", "V100")
@@ -324,7 +324,7 @@ def known(mark: str, digest: str, measured_at: float) -> dict[str, object]:
 
 def test_of_several_profiles_the_image_s_own_is_taken_and_without_one_the_newest() -> None:
     cases = ((OLD_DIGEST, 1), (NEW_DIGEST, 2), ("", 3))
-    old, new, any_image = (judge(known("f" * 8, digest, at))[0] for digest, at in cases)
+    old, new, any_image = (check_profile(known("f" * 8, digest, at))[0] for digest, at in cases)
     assert old is not None
     assert new is not None
     assert any_image is not None
@@ -353,7 +353,7 @@ def test_a_profile_that_nobody_may_use_is_written_over() -> None:
 def test_a_profile_that_is_not_named_after_what_it_holds_is_not_used(name: str) -> None:
     item = known("f" * 8, OLD_DIGEST, 1)
     item["metadata"] = {"name": name, "resourceVersion": "1"}
-    used, finding = judge(item)
+    used, finding = check_profile(item)
     assert used is None
     assert "ffffffff-aaaaaaaaaaaa" in finding.message
 

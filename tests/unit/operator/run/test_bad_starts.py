@@ -7,9 +7,9 @@ import pytest
 
 from support.operator_world import World
 from synergy_api.timestamps import parse_time
-from synergy_operator.edge.caches.pod_events import Witness
+from synergy_operator.edge.caches.pod_events import PodEventCache
 from synergy_operator.views.pod import read_pod
-from synergy_operator.views.pod_events import Complaint
+from synergy_operator.views.pod_events import PodWarning
 from synergy_operator.views.refusals import Refusals
 
 CLAIM = 'persistentvolumeclaim "data" not found. not found'
@@ -40,7 +40,7 @@ def test_a_volume_that_does_not_mount_is_told_in_the_kubelets_words_and_fails_th
     assert world.settle().look_again_in == pytest.approx(5.0), "that the gate has fallen is shown then"
     world.wait(5)
     assert world.settle().look_again_in == pytest.approx(5.0)
-    world.complaints["job-1-0"] = ("FailedMount", PULLED)
+    world.warnings["job-1-0"] = ("FailedMount", PULLED)
     world.wait(5)
     assert world.settle().look_again_in == pytest.approx(20.0)
     assert world.reason("Running") == "VolumeNotMounted"
@@ -60,7 +60,7 @@ def test_a_volume_that_does_not_mount_is_told_in_the_kubelets_words_and_fails_th
 
 def test_a_volume_that_another_node_must_let_go_first_is_waited_for() -> None:
     world = bound()
-    world.complaints["job-1-0"] = ("FailedMount", "Unable to attach or mount volumes: timed out waiting")
+    world.warnings["job-1-0"] = ("FailedMount", "Unable to attach or mount volumes: timed out waiting")
     world.wait(130)
     world.settle()
     assert world.status.phase == "Starting"
@@ -78,7 +78,7 @@ def test_a_pod_that_merely_pulls_its_image_has_no_problem() -> None:
 
 def test_a_sandbox_that_cannot_be_made_is_told_too() -> None:
     world = bound()
-    world.complaints["job-1-0"] = ("FailedCreatePodSandBox", "network not ready")
+    world.warnings["job-1-0"] = ("FailedCreatePodSandBox", "network not ready")
     world.wait(10)
     world.settle()
     assert world.reason("Running") == "WorkerWaiting"
@@ -145,7 +145,7 @@ def test_a_profile_job_whose_pod_is_refused_gives_its_place_back_at_once_with_th
     world.grant(("n1", 1, 12000, 8), purpose="Profile")
     world.settle()
     world.pods.clear()
-    world.complaints["job-1-12000"] = ("FailedCreate", 'pods "x" is forbidden: maximum cpu usage per Container is 1')
+    world.warnings["job-1-12000"] = ("FailedCreate", 'pods "x" is forbidden: maximum cpu usage per Container is 1')
     world.wait(10)
     world.settle()
     assert world.reason("Running") == "PodRefused"
@@ -263,12 +263,12 @@ def test_a_checkpoint_function_that_raises_is_named_whichever_rank_it_was() -> N
 def test_what_was_heard_of_a_job_is_forgotten_with_it() -> None:
     world = bound()
     pod = read_pod(world.pods["job-1-0"])
-    witness, key = Witness(), ("team", "job")
-    witness.hear(key, pod.uid, Complaint("FailedMount", "x", 1.0))
-    witness.see_off(key, pod)
-    assert witness.of(key) == Witness().of(key), "it said nothing of how it ended"
+    pod_events, key = PodEventCache(), ("team", "job")
+    pod_events.record(key, pod.uid, PodWarning("FailedMount", "x", 1.0))
+    pod_events.pod_deleted(key, pod)
+    assert pod_events.of(key) == PodEventCache().of(key), "it said nothing of how it ended"
     world.exit("job-1-0", 3)
-    witness.see_off(key, read_pod(world.pods["job-1-0"]))
-    assert list(witness.of(key).departed) == ["job-1-0"]
-    witness.forget(key)
-    assert witness.of(key) == Witness().of(key)
+    pod_events.pod_deleted(key, read_pod(world.pods["job-1-0"]))
+    assert list(pod_events.of(key).deleted_pods) == ["job-1-0"]
+    pod_events.forget(key)
+    assert pod_events.of(key) == PodEventCache().of(key)

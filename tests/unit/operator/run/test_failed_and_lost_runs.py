@@ -363,7 +363,7 @@ def test_a_volume_that_never_attaches_does_not_keep_the_gpus_for_ever() -> None:
     world.grant()
     world.settle()
     world.bind()
-    world.complaints["job-1-0"] = ("FailedAttachVolume", "Multi-Attach error for volume data")
+    world.warnings["job-1-0"] = ("FailedAttachVolume", "Multi-Attach error for volume data")
     world.wait(899)
     world.settle()
     assert world.reason("Running") == "VolumeNotMounted"

@@ -8,7 +8,7 @@ from synergy_api.quantity import byte_count, cpu_millis
 from synergy_api.timestamps import format_time, parse_time
 from synergy_operator.actions import ResizePod
 from synergy_operator.run.size_limits import RETRY_SECONDS, ROOM_SECONDS
-from synergy_operator.views.refusals import Refusals, RefusedSize
+from synergy_operator.views.refusals import Refusals, RefusedResize
 
 INFEASIBLE = ("PodResizePending", "Infeasible", "static CPU manager")
 IN_USE = ("PodResizeInProgress", "Error", "attempting to set pod memory limit below current usage")
@@ -68,7 +68,7 @@ def bounds(world: World) -> dict[str, int]:
 
 def refuse(world: World, pod: str, cpu: int, gib: int, message: str, *, invalid: bool = False) -> None:
     """The API server refuses a size."""
-    refused = RefusedSize(cpu, gib * GIB, message, world.now, invalid)
+    refused = RefusedResize(cpu, gib * GIB, message, world.now, invalid)
     world.refusals = Refusals(resizes={**world.refusals.resizes, f"uid-{pod}": refused})
 
 

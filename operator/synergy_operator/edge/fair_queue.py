@@ -7,7 +7,7 @@ from typing import Generic, TypeVar
 Key = TypeVar("Key")
 
 
-class FairTurns(Generic[Key]):
+class FairQueue(Generic[Key]):
     """A queue of keys; first in, first out within a group, one key of each group in turn."""
 
     def __init__(self, group: Callable[[Key], Hashable]) -> None:

@@ -9,8 +9,8 @@ from synergy_operator.profile.job import ATTEMPTS
 from synergy_operator.profile.open_series import OpenSeries
 from synergy_operator.profile.result import Shortfall
 from synergy_operator.run.follow import START_SECONDS
-from synergy_operator.run.half_bound import BIND_SECONDS, hold_up
-from synergy_operator.run.start_blocker import cannot_start, hindrance, refused_pod
+from synergy_operator.run.half_bound import BIND_SECONDS, unbound_reason
+from synergy_operator.run.start_blocker import cannot_start, refused_pod_message, start_blocker
 from synergy_operator.views.batch_job import BatchJobView, Target
 from synergy_operator.views.pod import PodView
 from synergy_operator.views.worker_state import WorkerState, worker_state
@@ -46,14 +46,14 @@ def loss_of(series: OpenSeries) -> Finding | None:
     """Why the place is given back before the series is done."""
     number, now = series.number, series.now
     # their TTL takes those that have been read away in a long series
-    read = {run.job for point in series.standing.profile.points for run in point.runs}
+    read = {run.job for point in series.profile_state.profile.points for run in point.runs}
     for job in series.jobs:
         pod = series.pod_of(job)
         if job.name in read or result_of(job, pod) is not None:
             continue
         if pod is None and (job.finished or job.deleting):
             return say(Reason.WORKER_LOST, run=number, rank=0, problem=f"the pod of profile run {job.name} is gone")
-        if pod is None and (words := refused_pod(job, series.observed)):
+        if pod is None and (words := refused_pod_message(job, series.observed)):
             return say(Reason.POD_REFUSED, run=number, problem=words)
         if pod is None and now >= job.created_at + POD_SECONDS:
             return say(Reason.PROFILE_POD_MISSING, run=number, job=job.name, seconds=int(POD_SECONDS))
@@ -65,10 +65,10 @@ def loss_of(series: OpenSeries) -> Finding | None:
 
 
 def _not_bound(series: OpenSeries, pod: PodView) -> Finding:
-    why = hindrance(pod, series.observed)
+    why = start_blocker(pod, series.observed)
     if why is not None and why.reason is Reason.VOLUME_NOT_MOUNTED:
         return why
-    facts = {"rank": 0, "seconds": int(BIND_SECONDS), "problem": hold_up(pod)}
+    facts = {"rank": 0, "seconds": int(BIND_SECONDS), "problem": unbound_reason(pod)}
     return say(Reason.GANG_NOT_BOUND, run=series.number, **facts)
 
 
