@@ -81,7 +81,7 @@ class Executor:
         )
         self._pod_events = pod_events
         self._clock = clock
-        self._told_refused: dict[tuple[str, str], str] = {}
+        self._reported_refused: dict[tuple[str, str], str] = {}
         self._how: Mapping[type[Action], Callable[[JobView, Any], Awaitable[None]]] = {
             ApplyStatus: self._apply_status,
             PostEvent: self._post_event,
@@ -130,8 +130,8 @@ class Executor:
         selector = ",".join(f"{field}={value}" for field, value in fields.items())
         items = (await self._client.list(EVENTS, job.namespace, field_selector=selector))["items"]
         newest: Mapping[str, Any] = max(items, key=_last_seen, default={})
-        told = PodWarning(str(newest.get("reason") or ""), str(newest.get("message") or ""), self._clock())
-        self._pod_events.record(job.key, action.uid, told)
+        warning = PodWarning(str(newest.get("reason") or ""), str(newest.get("message") or ""), self._clock())
+        self._pod_events.record(job.key, action.uid, warning)
 
     async def _apply_status(self, job: JobView, action: ApplyStatus) -> None:
         body = {"metadata": {"resourceVersion": job.resource_version}, "status": action.status.to_wire()}
@@ -145,9 +145,9 @@ class Executor:
             self._jobs.drop(job.key, job.uid)
             raise TryAgain("the job is gone") from error
         except ApiError as error:
-            await self._tell_refused_status(job, error)
+            await self._report_refused_status(job, error)
             raise
-        self._told_refused.pop(job.key, None)
+        self._reported_refused.pop(job.key, None)
         self._jobs.keep(read_job(answer))
         allocation, service = open_allocation(job.status), action.status.service
         if allocation is not None and service is not None and service.ended_run >= allocation.run:
@@ -156,13 +156,13 @@ class Executor:
             )
             self._run_ended(allocation.purpose, outcome)
 
-    async def _tell_refused_status(self, job: JobView, error: ApiError) -> None:
+    async def _report_refused_status(self, job: JobView, error: ApiError) -> None:
         """What cannot stand in the job's conditions goes into an event, once until a write gets through."""
         for_good = error.code in REFUSED or _TOO_LARGE in error.message
-        if for_good and self._told_refused.get(job.key) != job.uid:
-            self._told_refused[job.key] = job.uid
-            told = say(Reason.STATUS_REFUSED, problem=str(error))
-            await self._post_event(job, PostEvent("Warning", told.reason, told.message))
+        if for_good and self._reported_refused.get(job.key) != job.uid:
+            self._reported_refused[job.key] = job.uid
+            finding = say(Reason.STATUS_REFUSED, problem=str(error))
+            await self._post_event(job, PostEvent("Warning", finding.reason, finding.message))
 
     async def _ensure_service(self, job: JobView, action: EnsureService) -> None:
         name, manifest = action.manifest["metadata"]["name"], action.manifest

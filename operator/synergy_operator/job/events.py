@@ -42,11 +42,11 @@ def _of_runs(old: TrainingJobStatus, new: TrainingJobStatus) -> Iterator[Finding
 
 def _of_conditions(old: TrainingJobStatus, new: TrainingJobStatus) -> Iterator[Finding]:
     last = old.service.last if old.service else None
-    told = reason_of(last).reason if last is not None else None  # by the event of the run's end
+    posted = reason_of(last).reason if last is not None else None  # by the event of the run's end
     for kind in ORDER:
         before, after = find(old.conditions, kind), find(new.conditions, kind)
         if after is None or (before is not None and before.reason == after.reason):
             continue
         reason = Reason(after.reason)
-        if reason is not told and (reason is not Reason.AS_PLANNED or before is not None):  # as planned it begins
+        if reason is not posted and (reason is not Reason.AS_PLANNED or before is not None):  # as planned it begins
             yield Finding(reason, after.message)

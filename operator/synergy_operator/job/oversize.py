@@ -16,7 +16,7 @@ def release(observed: Observed) -> Actions:
     jobs = [job for job in observed.batch_jobs if not job.deleting]
     if not pods and not jobs:
         return Actions()
-    told = say(Reason.OBJECT_TOO_LARGE, limit=MOST_OBJECT_BYTES)
+    finding = say(Reason.OBJECT_TOO_LARGE, limit=MOST_OBJECT_BYTES)
     todo: list[Action] = [DeleteJob(job.name, job.uid) for job in jobs]
     todo += [DeletePod(pod.name, pod.uid) for pod in pods]
-    return Actions((*todo, PostEvent("Warning", told.reason, told.message)))
+    return Actions((*todo, PostEvent("Warning", finding.reason, finding.message)))

@@ -1,4 +1,4 @@
-"""How much of a worker's memory its data cache may take: what the plan gives beyond the job's own working set."""
+"""The share of a worker's memory that its data cache may use: what the plan gives beyond the job's own working set."""
 
 from synergy_api.quantity import byte_count
 from synergy_api.training_job import TrainingJobSpec
@@ -6,22 +6,25 @@ from synergy_operator.pods.template import PodShare, first_container_amounts
 from synergy_operator.views.job import JobView
 
 
-def cache_environment(job: JobView, spec: TrainingJobSpec, place: PodShare) -> dict[str, str]:
-    """The variables that tell the library; none where nobody knows what the job itself needs."""
-    own = working_set(job, spec, place.gpus)
+def cache_environment(job: JobView, spec: TrainingJobSpec, share: PodShare) -> dict[str, str]:
+    """Environment variables that tell the library its cache size. Empty if the job's own need is unknown."""
+    own = working_set(job, spec, share.gpus)
     if own is None:
         return {}
-    memory = first_container_amounts(spec.template, place).memory_bytes
+    memory = first_container_amounts(spec.template, share).memory_bytes
     return {
         "SYNERGY_CACHE_BYTES": str(max(0, memory - own)),
-        "SYNERGY_MEMORY_BYTES": str(place.memory_bytes),
+        "SYNERGY_MEMORY_BYTES": str(share.memory_bytes),
         "SYNERGY_CONTAINER_BYTES": str(memory),
     }
 
 
 def working_set(job: JobView, spec: TrainingJobSpec, gpus: int) -> int | None:
-    """Bytes that a pod's processes need beside the cache, by its part of the job's GPUs: as measured, which is where a
-    measured memory axis begins, else what the user says that the job needs at the least."""
+    """Memory in bytes that a pod's processes need without the cache, in proportion to its GPUs.
+
+    Taken from the measured profile, whose memory axis begins there, or from `spec.resources.min`. None if neither is
+    known.
+    """
     profile, allocation = job.status.profile, job.status.allocation
     if profile is not None and allocation is not None and spec.profile.mode not in ("Provided", "Skip"):
         for matrix in profile.matrices:

@@ -1,4 +1,4 @@
-"""The worker pods of a run: how the plan's shares of nodes become ranks, and what each rank finds around it."""
+"""The worker pods of a run: the plan's node shares become ranks, and each rank gets its pod."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -21,39 +21,41 @@ _TOKEN_VOLUME: Final = "kube-synergy-token"  # noqa: S105 - a volume's name, not
 _TOKEN_FOLDER: Final = "/var/run/secrets/kube-synergy"  # noqa: S105 - a path, not a secret
 _TOKEN_SECONDS: Final = 3600
 GANG_KEY: Final = "gang-key"
-"""The key's name in its Secret, and its file beside the token."""
+"""Key in the gang's Secret, and name of its file in the pod."""
 
 
 @dataclass(frozen=True, slots=True)
 class GangWorker:
-    """One rank of a gang: its pod's name and place."""
+    """One rank of a gang: the name of its pod and its share of a node."""
 
     rank: int
     name: str
-    place: PodShare
+    share: PodShare
 
 
 def gang_workers(job: str, allocation: Allocation, gpus_per_worker: int | None) -> tuple[GangWorker, ...]:
-    """The gang of an allocation. Ranks go by node name, so that a later allocation of the same run that differs only
-    in CPU and memory gives every rank the same node."""
-    places = [
-        place
-        for share in sorted(allocation.workers, key=lambda share: share.node)
-        for place in split_share(share, gpus_per_worker)
-    ]
+    """The gang of an allocation, by rank.
+
+    Ranks follow the node names. A later allocation of the same run that differs only in CPU and memory therefore gives
+    every rank the same node.
+    """
+    nodes = sorted(allocation.workers, key=lambda share: share.node)
+    shares = [share for node in nodes for share in split_share(node, gpus_per_worker)]
     return tuple(
-        GangWorker(rank, names.worker_pod_name(job, allocation.run, rank), place) for rank, place in enumerate(places)
+        GangWorker(rank, names.worker_pod_name(job, allocation.run, rank), share) for rank, share in enumerate(shares)
     )
 
 
 def split_share(share: NodeShare, gpus_per_worker: int | None) -> tuple[PodShare, ...]:
-    """One node's share as pods of at most `gpus_per_worker` GPUs; CPU and memory in proportion to GPUs, in whole
-    numbers that add up to the share exactly."""
+    """One node's share, split into pods of at most `gpus_per_worker` GPUs.
+
+    CPU and memory are split in proportion to GPUs, in whole numbers that add up to the share exactly.
+    """
     size = gpus_per_worker or share.gpus
-    places: list[PodShare] = []
+    pod_shares: list[PodShare] = []
     for first in range(0, share.gpus, size):
         last = min(first + size, share.gpus)
-        places.append(
+        pod_shares.append(
             PodShare(
                 share.node,
                 last - first,
@@ -63,43 +65,44 @@ def split_share(share: NodeShare, gpus_per_worker: int | None) -> tuple[PodShare
                 share.resource or names.RESOURCE_GPU,
             )
         )
-    return tuple(places)
+    return tuple(pod_shares)
 
 
 def worker_pod(
-    job: JobView, spec: TrainingJobSpec, run: int, member: GangWorker, *, size: int, settings: WorkerSettings
+    job: JobView, spec: TrainingJobSpec, run: int, worker: GangWorker, *, size: int, settings: WorkerSettings
 ) -> Manifest:
-    """The pod of one rank of `size`, gated until its place is free."""
+    """The manifest of one worker of a gang of `size`, with the scheduling gate that holds it until its resources are
+    free."""
     labels = {
         names.LABEL_JOB: job.name,
         names.LABEL_RUN: str(run),
-        names.LABEL_RANK: str(member.rank),
+        names.LABEL_RANK: str(worker.rank),
         names.LABEL_ROLE: names.ROLE_WORKER,
     }
     additions = Additions(
-        env=_environment(job, spec, run, member, size=size, settings=settings),
+        env=_environment(job, spec, run, worker, size=size, settings=settings),
         volumes=[_token_volume(names.gang_secret_name(job.name, job.uid) if has_gang(spec) else "")],
         mounts=[{"name": _TOKEN_VOLUME, "mountPath": _TOKEN_FOLDER, "readOnly": True}],
-        command=report_command(spec, member.rank),
+        command=report_command(spec, worker.rank),
         fields={
-            "hostname": member.name,
+            "hostname": worker.name,
             "subdomain": names.service_name(job.name),
             "schedulingGates": [*(spec.template["spec"].get("schedulingGates") or []), {"name": names.GATE}],
         },
     )
     return {
         "metadata": {
-            **pod_metadata(spec.template, labels, member.place),
-            "name": member.name,
+            **pod_metadata(spec.template, labels, worker.share),
+            "name": worker.name,
             "namespace": job.namespace,
             "ownerReferences": [owner_reference(job)],
         },
-        "spec": pod_spec(spec.template, member.place, settings, additions),
+        "spec": pod_spec(spec.template, worker.share, settings, additions),
     }
 
 
 def headless_service(job: JobView) -> Manifest:
-    """The headless Service that gives the workers names; peers must resolve before they are ready."""
+    """The headless Service that gives the workers their names. Peers must resolve before they are ready."""
     ports = {"rendezvous": MASTER_PORT, "peer": PEER_PORT}
     return {
         "metadata": {
@@ -118,12 +121,13 @@ def headless_service(job: JobView) -> Manifest:
 
 
 def has_gang(spec: TrainingJobSpec) -> bool:
-    """Whether a job may run as several processes: one for each GPU under torchrun, be it in a single pod."""
+    """True if a job may run as several processes. Under torchrun that is one process for each GPU, even in a single
+    pod."""
     return spec.gpus > 1
 
 
 def gang_secret(job: JobView) -> Manifest:
-    """The Secret of a job's gangs, without its key. It goes with the job."""
+    """The Secret of a job's gangs, without its key. It is deleted with the job."""
     return {
         "metadata": {
             "name": names.gang_secret_name(job.name, job.uid),
@@ -137,7 +141,7 @@ def gang_secret(job: JobView) -> Manifest:
 
 
 def rendezvous(address: str, rank: int, size: int, gpus: int) -> dict[str, str]:
-    """Where the ranks meet, plainly and as torchrun reads it."""
+    """Environment variables of the rendezvous, in plain form and as torchrun reads them."""
     port = str(MASTER_PORT)
     return {
         "WORLD_SIZE": str(size),
@@ -153,7 +157,7 @@ def rendezvous(address: str, rank: int, size: int, gpus: int) -> dict[str, str]:
 
 
 def identity(job: JobView, spec: TrainingJobSpec, run: int) -> dict[str, str]:
-    """Which job and run a pod belongs to, and how many steps the job has."""
+    """Environment variables that name the job and the run of a pod, and the number of steps of the job."""
     return {
         "SYNERGY_JOB": job.name,
         "SYNERGY_NAMESPACE": job.namespace,
@@ -163,17 +167,17 @@ def identity(job: JobView, spec: TrainingJobSpec, run: int) -> dict[str, str]:
     }
 
 
-def by_rank(gang: Iterable[GangWorker]) -> dict[int, GangWorker]:
-    """The members by rank."""
-    return {member.rank: member for member in gang}
+def workers_by_rank(gang: Iterable[GangWorker]) -> dict[int, GangWorker]:
+    """The workers of a gang by rank."""
+    return {worker.rank: worker for worker in gang}
 
 
 def _environment(
-    job: JobView, spec: TrainingJobSpec, run: int, member: GangWorker, *, size: int, settings: WorkerSettings
+    job: JobView, spec: TrainingJobSpec, run: int, worker: GangWorker, *, size: int, settings: WorkerSettings
 ) -> dict[str, str]:
     address = names.master_address(job.name, job.namespace, run)
     return {
-        **rendezvous(address, member.rank, size, member.place.gpus),
+        **rendezvous(address, worker.rank, size, worker.share.gpus),
         **identity(job, spec, run),
         "SYNERGY_EXTENDER_URL": settings.extender_url,
         "SYNERGY_TOKEN_FILE": f"{_TOKEN_FOLDER}/token",
@@ -181,12 +185,12 @@ def _environment(
         "SYNERGY_PEER_PORT": str(PEER_PORT),
         **({"SYNERGY_GANG_KEY_FILE": f"{_TOKEN_FOLDER}/{GANG_KEY}"} if has_gang(spec) else {}),
         "SYNERGY_FENCE_SECONDS": str(settings.fence_seconds),
-        **cache_environment(job, spec, member.place),
+        **cache_environment(job, spec, worker.share),
     }
 
 
 def _token_volume(gang_secret: str) -> Mapping[str, Any]:
-    """The pod's token, and the gang's key where there is a gang."""
+    """The volume with the pod's token, and with the gang's key if `gang_secret` is not empty."""
     token = {"audience": names.TOKEN_AUDIENCE, "expirationSeconds": _TOKEN_SECONDS, "path": "token"}
     sources: list[Mapping[str, Any]] = [{"serviceAccountToken": token}]
     if gang_secret:

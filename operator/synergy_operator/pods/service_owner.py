@@ -1,4 +1,4 @@
-"""Whose headless Service has the name that a job's workers need. Pure."""
+"""The owner of the headless Service whose name a job's workers need."""
 
 from collections.abc import Mapping
 from enum import StrEnum, auto
@@ -12,20 +12,20 @@ Object = Mapping[str, Any]
 
 
 class Holder(StrEnum):
-    """Who holds the Service's name."""
+    """Who owns the Service of that name."""
 
     OURS = auto()
-    """This job, with all that it needs."""
+    """This job, and the Service is as it must be."""
     OUTDATED = auto()
-    """This job, but the Service differs from what it needs."""
+    """This job, but the Service differs from what the job needs."""
     EARLIER = auto()
-    """This job or a deleted one of the same name; the garbage collector is about to remove the Service."""
+    """A deleted job of the same name, or a Service in deletion: the garbage collector is about to remove it."""
     FOREIGN = auto()
-    """Somebody else. Nothing of ours may touch it."""
+    """Somebody else. The operator never changes such a Service."""
 
 
 def holder(found: Object, wanted: Manifest, job: JobView) -> Holder:
-    """Who holds the Service `found`, which has the name of `wanted`, the Service that `job` needs."""
+    """The owner of the Service `found`, which has the name of `wanted`, the Service that `job` needs."""
     metadata = found["metadata"]
     owner: Object = next((o for o in metadata.get("ownerReferences") or [] if o.get("controller")), {})
     if (owner.get("kind"), owner.get("name")) != ("TrainingJob", job.name):

@@ -1,4 +1,4 @@
-"""Whether a pod's share of a node is enough for all its containers."""
+"""The check that a pod's share of a node is enough for all of its containers."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -9,7 +9,7 @@ from synergy_api.reasons import Finding, Reason, say
 
 
 def too_small(template: Mapping[str, Any], share: Amounts) -> Finding | None:
-    """Why the share of one worker pod is too small for the template's containers; None where it is enough."""
+    """Why one worker pod's share is too small for the template's containers; None if it is enough."""
     pod = template["spec"]
     beside = sidecar_requests(pod)
     facts = {"share_cpu": format_cpu(share.cpu_millis), "share_memory": format_bytes(share.memory_bytes)}

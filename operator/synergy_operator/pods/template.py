@@ -1,4 +1,4 @@
-"""From the user's pod template to the pods that kube-synergy makes of it, for training and for measuring alike."""
+"""Pods for training and for measuring, made from the user's pod template."""
 
 import copy
 from collections.abc import Mapping, Sequence
@@ -13,7 +13,7 @@ from synergy_operator.views.job import JobView
 from synergy_operator.views.settings import WorkerSettings
 
 LIBRARY_PATH: Final = "/opt/kube-synergy/lib"
-"""Where training finds the library and the harness; the profiler image carries them at the same path."""
+"""Where training finds the library and the harness. The profiler image has them at the same path."""
 _LIBRARY_VOLUME: Final = "kube-synergy-lib"
 _COPY_PATH: Final = "/kube-synergy-lib"
 _USER_PYTHONPATH: Final = "SYNERGY_USER_PYTHONPATH"
@@ -28,27 +28,30 @@ Object = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class PodShare:
-    """What one pod, all its containers together, gets of a node: GPUs, milli-CPU, bytes."""
+    """What one pod, with all of its containers, gets of a node: GPUs, CPU in milli-CPU, memory in bytes."""
 
     node: str
     gpus: int
     cpu_millis: int
     memory_bytes: int
     devices: int | None = None
-    """Where GPUs are shared: how many of the device plugin's devices."""
+    """Number of the device plugin's devices, if GPUs are shared."""
     resource: str = names.RESOURCE_GPU
-    """What the node calls its GPUs or devices."""
+    """The node's resource name for its GPUs or devices."""
 
     @property
     def amounts(self) -> Amounts:
-        """All of it together."""
+        """GPUs, CPU and memory of the share."""
         return Amounts(self.gpus, self.cpu_millis, self.memory_bytes)
 
 
 @dataclass(frozen=True, slots=True)
 class Additions:
-    """What a pod gets beyond library and place: variables of the first container, volumes with where it sees them,
-    and a command to run instead of its own."""
+    """What a pod gets beyond the library and its share.
+
+    `env` is for the first container. `mounts` are where that container sees `volumes`. `command` comes before its own.
+    `fields` replace fields of the pod spec.
+    """
 
     env: Mapping[str, str]
     volumes: Sequence[Mapping[str, Any]] = ()
@@ -58,7 +61,7 @@ class Additions:
 
 
 def owner_reference(job: JobView) -> Object:
-    """Deleting the TrainingJob deletes what carries this."""
+    """The owner reference to the TrainingJob. The garbage collector deletes what carries it with the job."""
     return {
         "apiVersion": names.API_VERSION,
         "kind": "TrainingJob",
@@ -69,19 +72,22 @@ def owner_reference(job: JobView) -> Object:
     }
 
 
-def first_container_amounts(template: Mapping[str, Any], place: PodShare) -> Amounts:
-    """What is left of the pod's place for the container that trains."""
-    return place.amounts.minus(sidecar_requests(template["spec"])._replace(gpus=0))
+def first_container_amounts(template: Mapping[str, Any], share: PodShare) -> Amounts:
+    """What the pod's share leaves for the first container, the one that trains."""
+    return share.amounts.minus(sidecar_requests(template["spec"])._replace(gpus=0))
 
 
-def pod_metadata(template: Mapping[str, Any], labels: Mapping[str, str], place: PodShare) -> Object:
-    """Labels and annotations of the template, with ours. Names of ours that the template gives are not used: a pod is
-    read by them, and one that says something else would be nobody's."""
+def pod_metadata(template: Mapping[str, Any], labels: Mapping[str, str], share: PodShare) -> Object:
+    """Labels and annotations of the template, with the operator's own.
+
+    Keys of the operator's group are dropped from the template. The operator identifies pods by them, so a wrong value
+    would hide the pod from it.
+    """
     given = template.get("metadata") or {}
-    devices = {names.ANNOTATION_DEVICES: str(place.devices)} if place.devices else {}
+    devices = {names.ANNOTATION_DEVICES: str(share.devices)} if share.devices else {}
     return {
         "labels": {**_not_ours(given.get("labels")), **labels},
-        "annotations": {**_not_ours(given.get("annotations")), names.ANNOTATION_PLANNED_NODE: place.node, **devices},
+        "annotations": {**_not_ours(given.get("annotations")), names.ANNOTATION_PLANNED_NODE: share.node, **devices},
     }
 
 
@@ -89,20 +95,20 @@ def _not_ours(given: Mapping[str, str] | None) -> dict[str, str]:
     return {name: value for name, value in (given or {}).items() if not name.startswith(f"{names.GROUP}/")}
 
 
-def pod_spec(template: Mapping[str, Any], place: PodShare, settings: WorkerSettings, additions: Additions) -> Object:
-    """The pod spec: the template's, pinned to the place, with the library in reach of the first container."""
+def pod_spec(template: Mapping[str, Any], share: PodShare, settings: WorkerSettings, additions: Additions) -> Object:
+    """The template's pod spec, pinned to the share's node, with the library mounted into the first container."""
     spec: Object = copy.deepcopy(template["spec"])
     spec["schedulerName"] = names.SCHEDULER_NAME
     spec["restartPolicy"] = "Never"
-    spec.pop("resources", None)  # pod-level requests would stand in place of the plan's
+    spec.pop("resources", None)  # pod-level requests would override the plan's
     if settings.priority_class and not spec.get("priorityClassName"):
         spec["priorityClassName"] = settings.priority_class
     spec["tolerations"] = [*(spec.get("tolerations") or []), *map(dict, WORKER_TOLERATIONS), *_lost_node(spec)]
-    spec["affinity"] = _pinned(spec.get("affinity") or {}, place.node)
+    spec["affinity"] = _pinned(spec.get("affinity") or {}, share.node)
     spec["volumes"] = [*(spec.get("volumes") or []), _library_volume(), *map(dict, additions.volumes)]
     spec["initContainers"] = [_copy_library(settings), *(spec.get("initContainers") or [])]
-    devices = {place.resource: str(place.devices or place.gpus)}
-    _train_in(spec["containers"][0], first_container_amounts(template, place), devices, additions)
+    devices = {share.resource: str(share.devices or share.gpus)}
+    _train_in(spec["containers"][0], first_container_amounts(template, share), devices, additions)
     spec.update(additions.fields)
     return spec
 
@@ -115,7 +121,7 @@ def _train_in(container: Object, share: Amounts, devices: Mapping[str, str], add
         "requests": {**_without_gpus(own.get("requests")), **amounts},
         "limits": {**_without_gpus(own.get("limits")), **amounts},
     }
-    # A resize must never restart what trains, whatever the template says.
+    # A resize must never restart the training container, whatever the template says.
     container["resizePolicy"] = [{"resourceName": name, "restartPolicy": "NotRequired"} for name in ("cpu", "memory")]
     container["env"] = _environment(container.get("env") or [], additions.env)
     library = {"name": _LIBRARY_VOLUME, "mountPath": LIBRARY_PATH, "readOnly": True}
@@ -125,12 +131,13 @@ def _train_in(container: Object, share: Amounts, devices: Mapping[str, str], add
 
 
 def _without_gpus(amounts: Mapping[str, Any] | None) -> Object:
-    """What the template asks for beside GPUs: what those are called is the node's to say."""
+    """The template's amounts of everything but GPUs. The node determines the name of its GPU resource."""
     return {name: amount for name, amount in (amounts or {}).items() if name not in names.GPU_RESOURCES}
 
 
 def _environment(given: Sequence[Mapping[str, Any]], ours: Mapping[str, str]) -> list[Object]:
-    """Ours first, so that the template's variables can refer to them; the template's PYTHONPATH stays behind ours."""
+    """The operator's variables first, so that the template's can refer to them. PYTHONPATH keeps the template's value
+    at the end."""
     kept = [dict(entry) for entry in given if entry["name"] not in ours]
     path = LIBRARY_PATH
     for entry in kept:
@@ -142,7 +149,7 @@ def _environment(given: Sequence[Mapping[str, Any]], ours: Mapping[str, str]) ->
 
 
 def _pinned(affinity: Mapping[str, Any], node: str) -> Object:
-    """The template's affinity, narrowed to one node. Terms are alternatives, so each gets the node."""
+    """The template's affinity, narrowed to one node. Node selector terms are alternatives, so each gets the node."""
     pin = {"key": "metadata.name", "operator": "In", "values": [node]}
     pinned = copy.deepcopy(dict(affinity))
     pinned["nodeAffinity"] = of_nodes = pinned.get("nodeAffinity") or {}
@@ -155,7 +162,10 @@ def _pinned(affinity: Mapping[str, Any], node: str) -> Object:
 
 
 def _lost_node(spec: Mapping[str, Any]) -> list[Object]:
-    """A lost node's pods are given up after a minute instead of the cluster's five, unless the template says when."""
+    """Tolerations that give up a lost node's pods after one minute instead of the cluster's five.
+
+    A toleration in the template takes precedence.
+    """
     named = {toleration.get("key") for toleration in spec.get("tolerations") or []}
     return [dict(toleration) for toleration in _LOST_NODE_TOLERATIONS if toleration["key"] not in named]
 

@@ -131,9 +131,9 @@ def first_decrease(field: str, matrices: Iterable[SensitivityMatrix]) -> Finding
         columns = [list(column) for column in zip(*rows, strict=True)]
         for lines, axis in ((columns, "CPU"), (rows, "memory")):
             for number, line in enumerate(lines):
-                for place, (before, after) in enumerate(pairwise(line), start=1):
+                for position, (before, after) in enumerate(pairwise(line), start=1):
                     if after < before:
-                        row, column = (place, number) if axis == "CPU" else (number, place)
+                        row, column = (position, number) if axis == "CPU" else (number, position)
                         facts = {"row": row, "column": column, "before": before, "after": after}
                         return say(Reason.MATRIX_FALLS, field=field, index=index, axis=axis, **facts)
     return None

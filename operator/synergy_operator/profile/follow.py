@@ -34,7 +34,7 @@ from synergy_operator.profile.series import (
 )
 from synergy_operator.profile.size import ProfileSize
 from synergy_operator.profile.target import next_target
-from synergy_operator.run.end import close
+from synergy_operator.run.end import close_run
 from synergy_operator.run.follow import START_SECONDS
 from synergy_operator.run.half_bound import BIND_SECONDS
 from synergy_operator.run.start_blocker import cannot_start, start_blocker, warning_reads, warning_reads_of_job
@@ -114,8 +114,8 @@ def _measure(series: OpenSeries) -> ProfileStep:
     if target is None:
         return _complete(series, size)
     (whole,) = split_share(share, None)
-    place = replace(whole, gpus=size.gpus, cpu_millis=target.cpu_millis, memory_bytes=size.memory_bytes)
-    return _create(series, place, target)
+    pod_share = replace(whole, gpus=size.gpus, cpu_millis=target.cpu_millis, memory_bytes=size.memory_bytes)
+    return _create(series, pod_share, target)
 
 
 def _forced_end(series: OpenSeries) -> ProfileStep | None:
@@ -130,12 +130,12 @@ def _forced_end(series: OpenSeries) -> ProfileStep | None:
     return _end(series, "Evicted", lost) if lost is not None else None
 
 
-def _create(series: OpenSeries, place: PodShare, target: Target) -> ProfileStep:
+def _create(series: OpenSeries, pod_share: PodShare, target: Target) -> ProfileStep:
     refusals = series.observed.refusals
     if refusals.run == series.number:
         outcome: Ending = "Failed" if refusals.invalid else "Evicted"
         return _end(series, outcome, say(refusals.reason, run=series.number, problem=refusals.message))
-    small = too_small(series.spec.template, place.amounts)
+    small = too_small(series.spec.template, pod_share.amounts)
     if small is not None:
         return _end(_failed(series, small), "Failed", small)
     if not series.allocation.admitted:
@@ -143,10 +143,10 @@ def _create(series: OpenSeries, place: PodShare, target: Target) -> ProfileStep:
     attempt = sum(job.target == target for job in series.jobs)
     settings = series.observed.settings
     job = profile_job(
-        series.observed.job, series.spec, series.number, place, target, attempt=attempt, settings=settings
+        series.observed.job, series.spec, series.number, pod_share, target, attempt=attempt, settings=settings
     )
-    books = series.service.model_copy(update={"run": series.number})
-    return _step(series, _measuring(series, place.cpu_millis), books, CreateJob(series.number, job))
+    accounting = series.service.model_copy(update={"run": series.number})
+    return _step(series, _measuring(series, pod_share.cpu_millis), accounting, CreateJob(series.number, job))
 
 
 def _wait(series: OpenSeries) -> ProfileStep:
@@ -177,9 +177,9 @@ def _wait(series: OpenSeries) -> ProfileStep:
 
 
 def _not_started(series: OpenSeries) -> ProfileStep:
-    told = finding_of(series.allocation.reason) if series.allocation.state == "Revoked" else None
-    if told is not None and told.reason is Reason.PODS_NOT_STARTED:
-        return _end(series, "Evicted", told)
+    finding = finding_of(series.allocation.reason) if series.allocation.state == "Revoked" else None
+    if finding is not None and finding.reason is Reason.PODS_NOT_STARTED:
+        return _end(series, "Evicted", finding)
     return _end(series, "Yielded", say(Reason.NOT_STARTED, run=series.number))
 
 
@@ -216,14 +216,16 @@ def _take_down(series: OpenSeries, outcome: RunOutcome) -> ProfileStep:
     running = no(reason_of(outcome))
     profile, verdict = series.profile_state.profile, series.profile_state.verdict
     if not series.holding and not series.active:
-        books = close(
+        accounting = close_run(
             series.service, series.allocation, outcome, ended=series.now, gpus=series.spec.gpus, now=series.now
         )
-        return ProfileStep(RunStep("Closed", books, running), profile, verdict)
-    books = series.service.model_copy(update={"last": outcome})
+        return ProfileStep(RunStep("Closed", accounting, running), profile, verdict)
+    accounting = series.service.model_copy(update={"last": outcome})
     jobs = tuple(DeleteJob(job.name, job.uid) for job in series.jobs if _unfinished(series, job))
     pods, wait = pod_deletions(series.holding, series.observed, series.now)
-    return ProfileStep(RunStep("Leaving", books, running, after=(*jobs, *pods), look_again_in=wait), profile, verdict)
+    return ProfileStep(
+        RunStep("Leaving", accounting, running, after=(*jobs, *pods), look_again_in=wait), profile, verdict
+    )
 
 
 def _unfinished(series: OpenSeries, job: BatchJobView) -> bool:
@@ -240,12 +242,12 @@ def _failed(series: OpenSeries, finding: Finding) -> OpenSeries:
 def _step(
     series: OpenSeries,
     running: Verdict,
-    books: ServiceStatus | None = None,
+    accounting: ServiceStatus | None = None,
     *after: Action,
     look_again_in: float | None = None,
 ) -> ProfileStep:
     profile = series.profile_state.profile.model_copy(update={"state": "Measuring"})
-    step = RunStep("Starting", books or series.service, running, after=after, look_again_in=look_again_in)
+    step = RunStep("Starting", accounting or series.service, running, after=after, look_again_in=look_again_in)
     return ProfileStep(step, profile, running)
 
 

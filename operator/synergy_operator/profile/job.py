@@ -53,7 +53,7 @@ def profile_job(
     job: JobView,
     spec: TrainingJobSpec,
     run: int,
-    place: PodShare,
+    share: PodShare,
     target: Target,
     *,
     attempt: int,
@@ -75,10 +75,10 @@ def profile_job(
     }
     words = [word for option, value in options.items() for word in (option, str(value))]
     additions = Additions(
-        env={**rendezvous("127.0.0.1", 0, 1, place.gpus), **identity(job, spec, run), **_reads(target)},
+        env={**rendezvous("127.0.0.1", 0, 1, share.gpus), **identity(job, spec, run), **_reads(target)},
         command=["python3", "-m", "synergy_profiler", *words, *regex_option(spec), "--"],
     )
-    metadata = pod_metadata(spec.template, labels, place)
+    metadata = pod_metadata(spec.template, labels, share)
     metadata["annotations"][ANNOTATION_JOB_UID] = job.uid
     return {
         "metadata": {
@@ -94,7 +94,7 @@ def profile_job(
             "ttlSecondsAfterFinished": _KEEP_SECONDS,
             "template": {
                 "metadata": metadata,
-                "spec": pod_spec(spec.template, place, settings, additions),
+                "spec": pod_spec(spec.template, share, settings, additions),
             },
         },
     }

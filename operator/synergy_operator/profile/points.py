@@ -137,7 +137,7 @@ def assessed(
     runs = {cpu: found for cpu, found in cpu_runs(points, size.gpu_type).items() if cpu in curve}
     known = estimates(runs)
     spread = run_to_run(runs)
-    told: list[ProfilePoint] = []
+    assessed_points: list[ProfilePoint] = []
     pairs: list[tuple[float, float]] = []
     for point in points:
         update: dict[str, float] = {}
@@ -153,7 +153,7 @@ def assessed(
                 predicted = steps_per_s(curve[point.cpu_millis], memory, model)
                 update = {"predicted_steps_per_second": _rounded(predicted), "memory_bytes": max(1, memory)}
                 pairs.append((predicted, point.steps_per_second))
-        told.append(point.model_copy(update=update))
+        assessed_points.append(point.model_copy(update=update))
     uncertainty = max(estimate.uncertainty for estimate in known.values())
     error = model_error(pairs)
     confidence = ProfileConfidence(
@@ -166,7 +166,7 @@ def assessed(
         memory_points=len(pairs),
         storage_bytes_per_second=None if model is None else max(1, round(model.storage_bytes_per_s)),
     )
-    return tuple(told), confidence
+    return tuple(assessed_points), confidence
 
 
 def _level(doubt: float) -> Literal["High", "Fair", "Low"]:

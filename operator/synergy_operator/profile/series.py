@@ -161,10 +161,10 @@ def _doubt(profile: ProfileStatus) -> Finding | None:
 def _understated(profile: ProfileStatus, spec: TrainingJobSpec) -> Finding | None:
     """A job that took more GPU memory than its spec tells of: on a shared GPU it would fail, or its partners."""
     measured = {usage.gpu_type: usage.memory_bytes for usage in profile.usage}
-    for told in spec.sharing.usage:
-        took = measured.get(told.gpu_type, 0)
-        if took > byte_count(told.memory):
-            facts = {"gpu_type": told.gpu_type, "told": told.memory, "measured": f"{-(-took // (1 << 20))}Mi"}
+    for stated in spec.sharing.usage:
+        took = measured.get(stated.gpu_type, 0)
+        if took > byte_count(stated.memory):
+            facts = {"gpu_type": stated.gpu_type, "told": stated.memory, "measured": f"{-(-took // (1 << 20))}Mi"}
             return say(Reason.USAGE_UNDERSTATED, **facts)
     return None
 

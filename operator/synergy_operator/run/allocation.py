@@ -1,12 +1,14 @@
-"""The allocation of the run that is open: what the extender granted, or what the operator last saw of it."""
+"""The allocation of the open run."""
 
 from synergy_api.allocation import Allocation, NodeShare
 from synergy_api.training_job import ServiceStatus, TrainingJobStatus
 
 
 def open_allocation(status: TrainingJobStatus) -> Allocation | None:
-    """The allocation whose run has not been closed. A run that began and has no allocation any more comes before all
-    others: its books are to be closed first."""
+    """The allocation of the run that is not closed yet; None if there is none.
+
+    A run that began and has lost its allocation comes first: the operator must close its accounting.
+    """
     service = status.service or ServiceStatus()
     allocation = status.allocation
     if service.run > service.ended_run and (allocation is None or allocation.run != service.run):
@@ -15,8 +17,10 @@ def open_allocation(status: TrainingJobStatus) -> Allocation | None:
 
 
 def lost_place(status: TrainingJobStatus, service: ServiceStatus) -> Allocation:
-    """An allocation of the newest run that holds nothing any more. Its shares are those of the workers as the operator
-    last saw them, so that a worker that is missing is still missed."""
+    """A stand-in for the allocation of the newest run, which somebody deleted.
+
+    It is Released. Its shares are those of the workers in the status, so a missing worker still counts as missing.
+    """
     shares: dict[str, NodeShare] = {}
     for worker in status.workers:
         held = shares.get(worker.node)

@@ -1,7 +1,7 @@
-"""The books of a run that has ended: attained service, counts, and when the job may run again.
+"""Accounting at the end of a run: attained service, counts, and the earliest time of the next run.
 
-A run is closed in one status write, which is refused if the job has changed since: either all of it counts or none, so
-that no crash between two writes loses service or counts it twice.
+One status write closes a run. The API server refuses it if the job has changed since. A crash therefore neither loses
+service nor counts it twice.
 """
 
 from collections.abc import Iterable
@@ -28,23 +28,28 @@ _REFUSED: Final = frozenset(
 
 
 def started_at(pods: Iterable[PodView], workers: int) -> float | None:
-    """When the last of all workers started; None while one has not. From the pods, so that it is the same whoever looks
-    and whenever."""
+    """When the last of all workers started, in Unix seconds; None while a worker has not.
+
+    It is derived from the pods, so it does not depend on when the operator looks.
+    """
     starts = [pod.main.started_at for pod in pods]
     started = [start for start in starts if start is not None]
     return max(started) if started and len(started) == len(starts) >= workers else None
 
 
 def ended_at(pods: Iterable[PodView], now: float) -> float:
-    """When the last worker ended, `now` where one of them took that knowledge with it."""
+    """When the last worker ended, in Unix seconds; `now` if the end of one is unknown."""
     ends = [pod.main.finished_at for pod in pods]
     return max((end for end in ends if end is not None), default=now) if None not in ends else now
 
 
-def close(
+def close_run(
     service: ServiceStatus, allocation: Allocation, outcome: RunOutcome, *, ended: float, gpus: int, now: float
 ) -> ServiceStatus:
-    """The books after the run: `ended` is when its last worker stopped (Unix seconds), `gpus` what the job held."""
+    """The accounting after the run.
+
+    `ended` is when its last worker stopped (Unix seconds). `gpus` is the number of GPUs that the job held.
+    """
     run = allocation.run
     seconds, received, spread = 0.0, dict(service.received_seconds), dict(service.spread_seconds)
     ran = service.running_since is not None
@@ -75,15 +80,18 @@ def close(
     )
 
 
-def not_before(books: ServiceStatus, moment: float) -> ServiceStatus:
-    """The same, with no run before `moment` (Unix seconds)."""
-    if books.retry_at is not None and parse_time(books.retry_at) >= moment:
-        return books
-    return books.model_copy(update={"retry_at": format_time(moment)})
+def not_before(accounting: ServiceStatus, moment: float) -> ServiceStatus:
+    """The accounting with no further run before `moment` (Unix seconds)."""
+    if accounting.retry_at is not None and parse_time(accounting.retry_at) >= moment:
+        return accounting
+    return accounting.model_copy(update={"retry_at": format_time(moment)})
 
 
 def _refusals(service: ServiceStatus, outcome: RunOutcome, ran: bool) -> int:
-    """Refused again by what no plan sees, such as a quota: each such run holds GPUs for nothing for a while."""
+    """The number of consecutive refused runs.
+
+    A run is refused by something that no plan sees, such as a quota. Each such run holds GPUs in vain for a while.
+    """
     if outcome.outcome == "Evicted" and reason_of(outcome).reason in _REFUSED:
         return service.refusals + 1
     return service.refusals if outcome.outcome in ("Evicted", "Yielded") and not ran else 0
@@ -110,20 +118,20 @@ _EVICTED_SECONDS: Final = 10.0
 
 
 def backoff_seconds(failures: int) -> float:
-    """Wait after the given number of failed runs (at least 1): 10 s, doubled by each, 5 min at the most."""
+    """Delay after the given number of failed runs (at least 1): 10 s, doubled each time, 5 min at most."""
     return min(_MOST_SECONDS, _doubled(failures))
 
 
 def refused_seconds(refusals: int) -> float:
-    """Wait after the given number of refused runs in a row (at least 1): 10 s, doubled by each, 10 min at the most.
+    """Delay after the given number of consecutive refused runs (at least 1): 10 s, doubled each time, 10 min at most.
 
-    A job that attains no service is first under LAS and displaces others for each try. Tries must become rare.
+    A job without attained service is first under LAS, and each try displaces other jobs. Tries must become rare.
     """
     return min(_MOST_REFUSED_SECONDS, _doubled(refusals))
 
 
 def evicted_seconds() -> float:
-    """Wait after a run that was lost through no fault of its own: long enough for the ledger to learn what happened."""
+    """Delay after a run that was lost through no fault of its own. In this time the extender learns what happened."""
     return _EVICTED_SECONDS
 
 

@@ -1,7 +1,8 @@
-"""When a worker that nobody can see has surely stopped writing checkpoints (docs/decisions/0027-fencing.md).
+"""When a worker that cannot be observed has certainly stopped writing checkpoints (docs/decisions/0027-fencing.md).
 
-A pod on a node that does not report may train on. Its run is fenced once the node is dead for certain, or once the
-library's own fence has passed since the pod was told to go: from then on the extender tells the run to leave.
+A pod on a node that does not report may continue to train. Its run is fenced when the node is certainly dead. It is
+also fenced when the library's own fence has passed since the pod's deletion, because the extender revokes the run from
+then on.
 """
 
 from collections.abc import Iterable
@@ -14,20 +15,25 @@ from synergy_operator.views.cluster import ClusterView
 from synergy_operator.views.pod import PodView
 
 MARGIN_SECONDS: Final = 120.0
-"""Beyond the library's fence: an extender that has just lost the API server lets workers go on for a minute at most,
-and a checkpoint may be on its way to the disk."""
+"""Time in addition to the library's fence.
+
+An extender that has just lost the API server lets workers continue for a minute at most. A checkpoint may also be on
+its way to the disk.
+"""
 
 
 def fenced_at(pod: PodView, cluster: ClusterView, fence_seconds: float) -> float | None:
-    """When (Unix seconds) a worker pod that was told to go is fenced; None where it is already, since its node is dead
-    or still reports the pod's end itself."""
+    """When a deleted worker pod is fenced, in Unix seconds.
+
+    None if no fence is needed: the pod is not deleted, its node is dead, or its node still reports the pod's end.
+    """
     if pod.deleting_until is None or not pod.node or not cluster.lost(pod.node) or cluster.dead(pod.node):
         return None
     return pod.deleting_until + fence_seconds + MARGIN_SECONDS
 
 
 def waiting_for(pods: Iterable[PodView], cluster: ClusterView, fence_seconds: float, now: float) -> Finding | None:
-    """What the job is told while the run's end waits for a fence; None where it does not."""
+    """The finding to show while the run's end waits for a fence; None if it does not wait."""
     waits = [(at, pod) for pod in pods if (at := fenced_at(pod, cluster, fence_seconds)) is not None and at > now]
     if not waits:
         return None
@@ -38,14 +44,14 @@ def waiting_for(pods: Iterable[PodView], cluster: ClusterView, fence_seconds: fl
 def unseen_until(
     gang: Iterable[GangWorker], known: Iterable[PodView], cluster: ClusterView, fence_seconds: float, now: float
 ) -> float | None:
-    """Until when the next run must not start because a pod of this one has vanished from a node that does not report,
-    as after a forced deletion by somebody else; None where every worker's end is known or fenced.
+    """The earliest start of the next run (Unix seconds) if a worker of this one may still train unseen; None otherwise.
 
-    `known` are the pods that are there or were seen to go.
+    That is the case for a pod that vanished from a node that does not report, for example by a forced deletion. `known`
+    are the pods that exist or were seen to end.
     """
     seen = {pod.rank: pod for pod in known}
-    for member in gang:
-        node, pod = member.place.node, seen.get(member.rank)
+    for worker in gang:
+        node, pod = worker.share.node, seen.get(worker.rank)
         if not cluster.lost(node) or cluster.dead(node):
             continue
         if pod is not None and (pod.terminal or pod.main.finished_at is not None or not pod.node):

@@ -1,7 +1,7 @@
-"""One step of an open training run: make its pods, let them start together, keep them as planned, see how it ends.
+"""One step of an open training run: create its pods, start them together, keep them as planned, and detect its end.
 
-Every decision is taken from what is there, never from what happened before, except one: that the run is to end. It is
-recorded (`service.last`) before any pod is deleted, because the deletions themselves change what there is to see.
+Every decision follows from the current state, with one exception: the decision to end the run. It is recorded in
+`service.last` before any pod is deleted, because the deletions change what the next reconcile sees.
 """
 
 from dataclasses import replace
@@ -29,14 +29,13 @@ from synergy_operator.views.observed import Observed
 from synergy_operator.views.pod import PodView
 
 START_SECONDS: Final = 120.0
-"""How long a bound worker may be unable to start (image, volume, configuration) before the run has failed."""
+"""How long a bound worker may be unable to start (image, volume, configuration) before the run fails."""
 CREATE_SECONDS: Final = 900.0
-"""How long the kubelet may take to bring up a bound worker's containers (large images, volumes) before the run has
-failed."""
+"""How long the kubelet may take to create a bound worker's containers (large images, volumes) before the run fails."""
 
 
 def follow(observed: Observed, spec: TrainingJobSpec, allocation: Allocation, now: float, *, wanted: bool) -> RunStep:
-    """The next step of the open run. `wanted` is false when the job must not start (suspended, finished, not valid)."""
+    """The next step of the open run. `wanted` is false if the job must not start: suspended, finished or not valid."""
     run = OpenRun(observed, spec, allocation, now, wanted)
     outcome = recorded_outcome(run.service, run.number)
     if outcome is not None:
@@ -51,7 +50,7 @@ def _watch(run: OpenRun) -> RunStep:
     if outcome is not None:
         return _ended(run, outcome)
     if run.allocation.state != "Granted":
-        return _leave(run)
+        return _revoked(run)
     if not run.wanted and all(pod.gated for pod in run.pods):
         return end_unstarted(run)
     gated = [pod for pod in run.pods if pod.gated]
@@ -65,7 +64,7 @@ def _watch(run: OpenRun) -> RunStep:
 
 
 def _ended(run: OpenRun, outcome: RunOutcome) -> RunStep:
-    """Beside partners on its GPU a run that failed may have been taken down by one of them: that is learned first."""
+    """The next step after an outcome. A failure beside partners on a shared GPU is attributed first."""
     shared = run.allocation.shared_gpu
     if shared is None or not (shared.asked or shared.seen):
         return take_down(run, outcome)
@@ -78,25 +77,25 @@ def _ended(run: OpenRun, outcome: RunOutcome) -> RunStep:
 
 
 def _bring_up(run: OpenRun) -> RunStep:
-    """All gates have fallen: the gang is to be bound soon and to run eventually."""
-    taken_back, bind_wait = _not_bound(run)
-    if taken_back is not None:
-        return taken_back
-    stopped = _stopped(run)
+    """The next step once all gates are removed: the gang is bound and starts."""
+    ended, bind_wait = _not_bound(run)
+    if ended is not None:
+        return ended
+    blocked = _blocked(run)
     reads = [warning_reads(pod, ungated_at(pod), run.observed, run.now) for pod in run.pods]
-    start_wait = min((START_SECONDS - (run.now - ungated_at(pod)) for pod, _ in stopped), default=None)
+    start_wait = min((START_SECONDS - (run.now - ungated_at(pod)) for pod, _ in blocked), default=None)
     slow = [pod for pod in run.pods if pod.node and pod.main.started_at is None and not pod.terminal]
     slow_wait = min((CREATE_SECONDS - (run.now - ungated_at(pod)) for pod in slow), default=None)
-    if stopped and start_wait is not None and start_wait <= 0:
-        return end_run(run, "Failed", stopped[0][1])
+    if blocked and start_wait is not None and start_wait <= 0:
+        return end_run(run, "Failed", blocked[0][1])
     if slow and slow_wait is not None and slow_wait <= 0:
         problem = f"its containers are not there after {int(CREATE_SECONDS)} s, the pod's events say what they wait for"
         return end_run(
             run, "Failed", say(Reason.WORKER_NOT_STARTED, run=run.number, rank=slow[0].rank, problem=problem)
         )
-    ask_wait = earliest(*(wait for _, wait in reads))
+    read_wait = earliest(*(wait for _, wait in reads))
     size_wait = next_bounds_change(run.size_limits, run.pods, run.now)
-    wait = earliest(bind_wait, start_wait, slow_wait, ask_wait, size_wait, straggler_wait(run.pods, run.now))
+    wait = earliest(bind_wait, start_wait, slow_wait, read_wait, size_wait, straggler_wait(run.pods, run.now))
     up = run.service.running_since is not None
     facts = {"workers": len(run.gang), "gpu_type": run.allocation.gpu_type}
     return RunStep(
@@ -111,8 +110,10 @@ def _bring_up(run: OpenRun) -> RunStep:
 
 
 def _not_bound(run: OpenRun) -> tuple[RunStep | None, float | None]:
-    """The end of a gang that has been partly bound for too long; else how long it may stay so. A gang that became whole
-    just now, which the watch has not brought yet, goes on."""
+    """The end of a gang that has been partly bound for too long, or the seconds that it has left.
+
+    The pods are confirmed to be unbound first, because the watch may be late.
+    """
     late, wait = half_bound(run.pods, run.now)
     if wait is None or wait > 0:
         return None, wait
@@ -124,19 +125,22 @@ def _not_bound(run: OpenRun) -> tuple[RunStep | None, float | None]:
     return replace(end_run(run, EVICTED, why), before=tuple(ConfirmUnbound(pod.name, pod.uid) for pod in late)), None
 
 
-def _leave(run: OpenRun) -> RunStep:
-    """The lease is not renewed: the workers leave by themselves at its end, later they are made to. A place that was
-    taken away without a word may be given to others at any moment."""
+def _revoked(run: OpenRun) -> RunStep:
+    """The next step of a run whose lease is not renewed.
+
+    The workers leave by themselves at the end of the lease, and are deleted some time later. An allocation that
+    somebody removed ends the run at once, because its resources may be given to others at any moment.
+    """
     if run.allocation.state == "Released":
         return end_run(run, EVICTED, say(Reason.PLACE_LOST, run=run.number))
     if not any(pod.node for pod in run.pods):
         return end_unstarted(run)
-    taken_back, bind_wait = _not_bound(run)  # nobody binds the rest of a gang that was told to leave
-    if taken_back is not None:
-        return taken_back
-    stopped = _stopped(run)
-    if stopped and run.service.running_since is None:  # nothing was trained that could be kept
-        return end_run(run, "Failed", stopped[0][1])
+    ended, bind_wait = _not_bound(run)  # the rest of a revoked gang is never bound
+    if ended is not None:
+        return ended
+    blocked = _blocked(run)
+    if blocked and run.service.running_since is None:  # there is no progress to save
+        return end_run(run, "Failed", blocked[0][1])
     until = parse_time(run.allocation.lease_until) if run.allocation.lease_until else run.now
     grace = leave_seconds(run.spec, run.observed.job.status, run.observed.cluster.max_checkpoint_seconds)
     if run.now >= until + grace:
@@ -147,6 +151,6 @@ def _leave(run: OpenRun) -> RunStep:
     return RunStep("Leaving", run.service, no(finding), look_again_in=wait)
 
 
-def _stopped(run: OpenRun) -> list[tuple[PodView, Finding]]:
+def _blocked(run: OpenRun) -> list[tuple[PodView, Finding]]:
     """The workers that cannot start, with the reason."""
     return [(pod, why) for pod in run.pods if (why := cannot_start(pod, run.observed)) is not None]

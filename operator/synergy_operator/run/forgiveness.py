@@ -1,4 +1,4 @@
-"""Failures that no longer count against backoffLimit, because the job has trained on well since. Pure."""
+"""Failures that no longer count against backoffLimit, because the job has trained successfully since."""
 
 from typing import Final
 
@@ -7,16 +7,16 @@ from synergy_api.timestamps import parse_time
 from synergy_api.training_job import RunOutcome, ServiceStatus
 
 HEALTHY_SECONDS: Final = 600.0
-"""A run that ends sooner forgives nothing: a job that fails again and again must fail for good."""
+"""A shorter run forgives nothing. A job that fails again and again must fail for good."""
 ALONE_SECONDS: Final = 3600.0
-"""How long a run must train to forgive earlier failures if nothing says that its checkpoint advanced."""
+"""How long a run must train to forgive earlier failures if no report shows that its checkpoint advanced."""
 
 
 def forgiven(service: ServiceStatus, run: int, progress: Progress | None, ended: float) -> ServiceStatus:
-    """The books of a run that ended at `ended` (Unix time), all earlier failures forgiven if it was healthy.
+    """The accounting of a run that ended at `ended` (Unix seconds). A healthy run forgives all earlier failures.
 
-    A run is healthy if it trained for ten minutes and its newest checkpoint is beyond that of the last failure. Of a
-    job that reports no checkpoints an hour counts instead.
+    A run is healthy if it trained for ten minutes and its newest checkpoint is beyond that of the last failure. For a
+    job that reports no checkpoints, one hour of training counts instead.
     """
     if not service.counted_failures or service.running_since is None:
         return service
@@ -28,8 +28,8 @@ def forgiven(service: ServiceStatus, run: int, progress: Progress | None, ended:
     return service.model_copy(update={"forgiven": service.failures, "failed_at_step": None})
 
 
-def noted_failure(books: ServiceStatus, outcome: RunOutcome, progress: Progress | None) -> ServiceStatus:
-    """The books of a closed run with the checkpoint that it failed at, if it failed."""
+def noted_failure(accounting: ServiceStatus, outcome: RunOutcome, progress: Progress | None) -> ServiceStatus:
+    """The accounting of a closed run, with the checkpoint at which it failed, if it failed."""
     if outcome.outcome != "Failed":
-        return books
-    return books.model_copy(update={"failed_at_step": progress.checkpoint_steps if progress is not None else 0})
+        return accounting
+    return accounting.model_copy(update={"failed_at_step": progress.checkpoint_steps if progress is not None else 0})

@@ -1,4 +1,4 @@
-"""A gang of which kube-scheduler has bound a part: how long the others may take."""
+"""Gangs of which kube-scheduler has bound only a part: how long the other workers may take."""
 
 from collections.abc import Iterable
 from typing import Final
@@ -6,18 +6,21 @@ from typing import Final
 from synergy_operator.views.pod import PodView
 
 BIND_SECONDS: Final = 30.0
-"""How long a gang may be partly bound, and how long after its gates fell a worker may find no room."""
+"""How long a gang may be partly bound, and how long an ungated worker may be unschedulable."""
 UNSEEN_SECONDS: Final = 120.0
-"""How long after its gates fell a gang may be looked at by no scheduler: while none runs no other job could start in
-its place, but some pods (a resource claim that does not exist) no scheduler ever looks at."""
+"""How long a gang may wait for a scheduler to look at it after its gates were removed.
+
+Without a running scheduler no other job could start instead. But some pods are never looked at, for example those with
+a resource claim that does not exist.
+"""
 
 
 def half_bound(pods: Iterable[PodView], now: float) -> tuple[list[PodView], float | None]:
-    """The workers that keep the gang from being whole, and the seconds that are left for them.
+    """The workers that keep the gang from being whole, and the seconds that they have left.
 
-    Time counts from the first binding, so that a gang that a kube-scheduler was late for is not taken back in the midst
-    of being bound. A worker with somebody else's scheduling gate cannot be bound. A gang of which nobody is bound and
-    nobody was found without room waits longer: no scheduler has come to it.
+    - The time counts from the first binding. A gang that kube-scheduler comes to late is not evicted while it is bound.
+    - A worker with another scheduling gate than the operator's cannot be bound.
+    - A gang without a bound or unschedulable worker waits longer, because no scheduler has looked at it yet.
     """
     listed = list(pods)
     bound = [pod for pod in listed if pod.node]
@@ -31,7 +34,7 @@ def half_bound(pods: Iterable[PodView], now: float) -> tuple[list[PodView], floa
 
 
 def unbound_reason(pod: PodView) -> str:
-    """What keeps an unbound worker from its node, as far as it shows."""
+    """Why an unbound worker has no node, as far as its pod shows it."""
     if pod.unschedulable:
         return pod.unschedulable
     if pod.gates:
@@ -40,7 +43,7 @@ def unbound_reason(pod: PodView) -> str:
 
 
 def ungated_at(pod: PodView) -> float:
-    """When the pod's gate fell, as far as that is known."""
+    """When the operator removed the pod's gate, or the pod's creation if that is unknown."""
     return pod.ungated_at if pod.ungated_at is not None else pod.created_at
 
 

@@ -1,4 +1,4 @@
-"""An open training run with what one look at it shows."""
+"""An open training run, with what one reconcile sees of it."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,6 +17,8 @@ from synergy_operator.views.pod import PodView
 
 @dataclass(frozen=True)
 class OpenRun:
+    """The open run. `wanted` is false if the job must not start."""
+
     observed: Observed
     spec: TrainingJobSpec
     allocation: Allocation
@@ -25,38 +27,42 @@ class OpenRun:
 
     @property
     def number(self) -> int:
+        """The number of the run."""
         return self.allocation.run
 
     @cached_property
     def pods(self) -> tuple[PodView, ...]:
+        """Its pods, by rank."""
         return self.observed.pods_of(self.number)
 
     @cached_property
     def deleted_pods(self) -> tuple[PodView, ...]:
+        """Its pods that ended and no longer exist, by rank."""
         return self.observed.deleted_pods(self.number)
 
     @cached_property
     def gang(self) -> tuple[GangWorker, ...]:
+        """The workers that its allocation plans."""
         return gang_workers(self.observed.job.name, self.allocation, self.spec.gpus_per_worker)
 
     @cached_property
     def size_limits(self) -> SizeLimits | None:
-        """What its workers can be resized to."""
+        """The sizes that its workers can be resized to."""
         return bounds_of(self.observed, self.gang, self.pods, self.now, run=self.number, gpus=self.spec.gpus)
 
     @cached_property
     def sizes(self) -> Resizing:
-        """What brings its workers to the planned sizes."""
+        """The resizes that its workers need."""
         return resizes(self.gang, self.pods, self.size_limits, self.spec.gpus)
 
     @cached_property
     def service(self) -> ServiceStatus:
-        """The books, with the run's start once its workers show it."""
-        books = self.observed.job.status.service or ServiceStatus()
-        if books.running_since is not None or books.run != self.number:
-            return books
+        """Its accounting, with the start time as soon as the pods show it."""
+        accounting = self.observed.job.status.service or ServiceStatus()
+        if accounting.running_since is not None or accounting.run != self.number:
+            return accounting
         since = started_at(self.pods, len(self.gang))
         if since is None:
-            return books
+            return accounting
         update = {"running_since": format_time(since), "running_gpu_type": self.allocation.gpu_type}
-        return books.model_copy(update=update)
+        return accounting.model_copy(update=update)

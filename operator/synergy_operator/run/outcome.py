@@ -1,4 +1,4 @@
-"""How a training run ends, told from its pods: by itself, through a failure, or because something was lost."""
+"""The outcome of a training run, derived from its pods."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -16,24 +16,24 @@ from synergy_operator.views.pod import PodView
 from synergy_operator.views.worker_state import WorkerState, worker_state
 
 STRAGGLER_SECONDS: Final = 30.0
-"""How long the others of a gang may take to leave once one has left."""
+"""How long the rest of a gang may take to leave after the first worker has left."""
 
 _KILLED: Final = 137
-"""Exit code of a process that SIGKILL ended, as after a grace period."""
+"""Exit code of a process that SIGKILL ended, for example after its grace period."""
 _NEVER_RAN: Final = ("StartError", "ContainerCannotRun")
 
 
 def natural_end(
     run: int, gang: Iterable[GangWorker], pods: Iterable[PodView], cluster: ClusterView, now: float
 ) -> RunOutcome | None:
-    """The outcome of a run whose pods nobody of ours has told to go; None while it goes on.
+    """The outcome of a run whose pods the operator has not deleted; None while it continues.
 
-    A worker's own failure counts before the loss of another, unless that other's node is lost: then the failure is most
-    likely what its peers make of the loss.
+    A worker's own failure takes precedence over the loss of another worker. The exception is a lost node: then the
+    failure is most likely a consequence of the loss.
     """
     found = {pod.rank: pod for pod in pods}
     states = {rank: worker_state(pod) for rank, pod in found.items()}
-    missing = [member.rank for member in gang if member.rank not in found]
+    missing = [worker.rank for worker in gang if worker.rank not in found]
     failed = _first(states, WorkerState.FAILED)
     blamed = [rank for rank, pod in sorted(found.items()) if states[rank] is WorkerState.FAILED and _checkpoint(pod)]
     if failed is not None:
@@ -52,14 +52,14 @@ def natural_end(
 
 
 def straggler_wait(pods: Iterable[PodView], now: float) -> float | None:
-    """Seconds until those that have not left are told to; None if none has left yet."""
+    """Seconds until the workers that have not left are deleted; None if no worker has left yet."""
     ends = [pod.main.finished_at for pod in pods if worker_state(pod) is WorkerState.YIELDED]
     first = min((end for end in ends if end is not None), default=None)
     return None if first is None else max(0.0, first + STRAGGLER_SECONDS - now)
 
 
 def with_reported_step(outcome: RunOutcome, pods: Iterable[PodView]) -> RunOutcome:
-    """The outcome with the step that rank 0 left at, once its pod says so."""
+    """The outcome with the step at which rank 0 left, once its pod reports it."""
     if outcome.step is not None:
         return outcome
     first = next((pod for pod in pods if pod.rank == 0), None)
@@ -72,10 +72,11 @@ def with_reported_step(outcome: RunOutcome, pods: Iterable[PodView]) -> RunOutco
 def killed_before_checkpoint(
     outcome: RunOutcome, pods: Iterable[PodView], progress: Progress, seconds: float
 ) -> RunOutcome:
-    """The outcome of a run that was stopped after its lease: where a worker with the library was killed and had not
-    said that its checkpoint is written, the run has lost steps. It has not failed: the scheduler ended it.
+    """The outcome of a run that was stopped after its lease.
 
-    `seconds` is how long it had. The outcome has it as `save_seconds`, so that the next run gets more time.
+    If a worker with the library was killed before it reported a written checkpoint, the run has lost steps. It has not
+    failed, because the scheduler ended it. `seconds` is the time that it had. The outcome records it as `save_seconds`,
+    and the next run gets more time.
     """
     late = reason_of(outcome).reason is Reason.LEASE_OVER
     if not late or not any(pod.main.exit_code == _KILLED and not _message(pod) for pod in pods):
@@ -133,15 +134,17 @@ def _failed(run: int, pod: PodView) -> RunOutcome:
         facts: dict[str, object] = {"function": function[0], "problem": function[1], "pod": pod.name}
         finding = say(Reason.CHECKPOINT_FAILED, run=run, rank=pod.rank, **facts)
     else:
-        told = pod.message or pod.reason or (main.reason if main.reason != "Error" else "")  # the pod's: its deadline
-        problem = f" ({told})" if told else ""
+        message = (
+            pod.message or pod.reason or (main.reason if main.reason != "Error" else "")
+        )  # the pod's: its deadline
+        problem = f" ({message})" if message else ""
         facts = {"exit_code": main.exit_code, "problem": problem, "pod": pod.name}
         finding = say(Reason.WORKER_FAILED, run=run, rank=pod.rank, **facts)
     return _outcome(run, "Failed", finding, main.exit_code)
 
 
 def _checkpoint(pod: PodView) -> tuple[str, str] | None:
-    """Which checkpoint function raised in the worker, and what, as the library says in the termination message."""
+    """The checkpoint function that raised in the worker, and its error, from the library's termination message."""
     message = _message(pod)
     if message.get("outcome") != "failed" or not message.get("function"):
         return None
@@ -149,7 +152,7 @@ def _checkpoint(pod: PodView) -> tuple[str, str] | None:
 
 
 def _message(pod: PodView) -> Mapping[str, Any]:
-    """The library's termination message; empty where there is none."""
+    """The library's termination message; empty if there is none."""
     try:
         message = json.loads(pod.main.message or "null")
     except ValueError:

@@ -1,7 +1,7 @@
-"""A worker that failed because a partner on its GPU did: an MPS server that one client brings down ends the others too.
+"""Failures that a partner on the same GPU caused: an MPS server that one client brings down ends the others too.
 
-Which of them was first tells their ends, to the second. Of two that ended in one second neither is charged, unless the
-same happened to its run before.
+The workers' end times, in whole seconds, show which one was first. If two end in the same second, neither is charged,
+unless the same happened to the job's previous run.
 """
 
 from collections.abc import Iterable
@@ -16,21 +16,22 @@ from synergy_operator.views.pod import PodView
 from synergy_operator.views.worker_state import WorkerState, worker_state
 
 TOGETHER_SECONDS: Final = 5.0
-"""Ends further apart than this have nothing to do with each other."""
+"""Ends that are further apart are unrelated."""
 LEARN_SECONDS: Final = 3.0
-"""How long after a failure the end of a partner may take to be known."""
+"""How long the end of a partner may take to become known after a failure."""
 
 
 @dataclass(frozen=True, slots=True)
 class FailureAttribution:
-    """The outcome of a failed run, or for how many seconds it cannot be told yet."""
+    """The outcome of a failed run. `wait_s` is set while the operator has to wait for the partners' ends, in
+    seconds."""
 
     outcome: RunOutcome
     wait_s: float | None = None
 
 
 def partners_of(allocation: Allocation | None) -> frozenset[tuple[str, str]]:
-    """Namespace and name of the jobs that have the run's GPU too: those seen on it, else those asked for."""
+    """Namespace and name of the jobs that share the run's GPU: those observed on it, otherwise those requested."""
     shared = allocation.shared_gpu if allocation is not None else None
     if shared is None:
         return frozenset()
@@ -42,8 +43,10 @@ def partners_of(allocation: Allocation | None) -> frozenset[tuple[str, str]]:
 def attribute_failure(
     outcome: RunOutcome, pods: Iterable[PodView], partners: Iterable[PodView], last: RunOutcome | None, now: float
 ) -> FailureAttribution:
-    """What becomes of a failed run of `pods` beside `partners`, the worker pods of the jobs on its GPU; `last` is how
-    the job's run before ended."""
+    """The outcome of a failed run with the partners taken into account.
+
+    `partners` are the worker pods of the jobs on its GPU. `last` is the outcome of the job's previous run.
+    """
     failed = [pod for pod in pods if worker_state(pod) is WorkerState.FAILED and pod.main.finished_at is not None]
     ends = [pod.main.finished_at for pod in failed if pod.main.finished_at is not None]
     if outcome.outcome != "Failed" or not ends:

@@ -1,8 +1,8 @@
-"""What refused resizes teach: bounds for the plan, recorded in `status.sizeLimits`.
+"""Bounds for the plan that follow from refused resizes, recorded in `status.sizeLimits`.
 
-A resize is refused by the API server (a quota), by the kubelet for good (Infeasible), or by the kubelet because the
-memory is in use and stays so. Where something was to grow, growth is what was refused; else shrinking was. The bounds
-are of the whole gang, since a gang trains as fast as its slowest worker: what its others got already, they give back.
+The API server refuses a resize (quota), the kubelet refuses it for good (Infeasible), or the kubelet cannot free memory
+that stays in use. If the resize was to grow a resource, growth was refused, otherwise shrinking. The bounds hold for
+the whole gang, since a gang trains as fast as its slowest worker. The other workers give back what they got already.
 """
 
 from collections.abc import Iterable
@@ -22,19 +22,21 @@ from synergy_operator.views.pod import PodView
 from synergy_operator.views.refusals import RefusedResize
 
 RETRY_SECONDS: Final = 900.0
-"""How long what was refused is not asked for again: not every round, but a quota may have been raised since."""
+"""How long a refused resize is not requested again. This is not every round, but a quota may have been raised since."""
 ROOM_SECONDS: Final = 30.0
-"""How long a job may take to make room in its memory: it hears of the plan at its next report, within 10 s, and the
-kubelet tries again every 10 to 15 s."""
+"""How long a job may take to free memory.
+
+It learns of the plan with its next report, within 10 s. The kubelet tries again every 10 to 15 s.
+"""
 
 
 def bounds_of(
     observed: Observed, gang: Iterable[GangWorker], pods: Iterable[PodView], now: float, *, run: int, gpus: int
 ) -> SizeLimits | None:
-    """The bounds for the open run: those that hold still, tightened by what was refused since. `gpus` are the job's."""
+    """The bounds for the open run: those that still hold, tightened by refusals since. `gpus` are the job's."""
     held = [pod for pod in pods if not pod.terminal and not pod.deleting and pod.gpus > 0]
     if not observed.resizable:
-        whole = {member.rank for member in gang} == {pod.rank for pod in held}
+        whole = {worker.rank for worker in gang} == {pod.rank for pod in held}
         return _as_they_are(run, held) if held and whole else None
     before = observed.job.status.size_limits
     if before is None or before.run != run or before.until is None or parse_time(before.until) <= now:
@@ -45,22 +47,25 @@ def bounds_of(
 
 
 def next_bounds_change(limits: SizeLimits | None, pods: Iterable[PodView], now: float) -> float | None:
-    """In how many seconds bounds end or begin, if nothing else happens; None for never."""
+    """Seconds until bounds begin or end if nothing else happens; None for never."""
     ends = [parse_time(limits.until)] if limits is not None and limits.until is not None else []
     begins = [in_use for pod in pods if (in_use := _in_use_at(pod, now)) > now]
     return min((moment - now for moment in (*ends, *begins)), default=None)
 
 
 def _in_use_at(pod: PodView, now: float) -> float:
-    """When a pod has had its time to make room in its memory; 0 where nothing is asked of it."""
-    asked = pod.resize.hitch == "Error" and pod.memory_bytes < pod.resize.memory_bytes
+    """When a pod's time to free memory ends, in Unix seconds; 0 if no smaller memory was requested."""
+    asked = pod.resize.reason == "Error" and pod.memory_bytes < pod.resize.memory_bytes
     return (pod.resize.since or now) + ROOM_SECONDS if asked else 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class _RefusedChange:
-    """A worker was refused `asked`: from what it has it cannot grow (`most`), or not shrink (`least`), in these
-    dimensions. Amounts are of its whole pod."""
+    """A worker was refused the size `asked`.
+
+    It cannot grow in the dimensions `most`, and cannot shrink in the dimensions `least`, beyond what it has. Amounts
+    are those of its whole pod.
+    """
 
     asked: Amounts
     has: Amounts
@@ -80,10 +85,10 @@ def _refused_change(pod: PodView, refused: RefusedResize | None, now: float) -> 
         asked, has = Amounts(0, refused.cpu_millis, refused.memory_bytes), asked
         until, memory_first = refused.at + RETRY_SECONDS, refused.invalid
         reason, problem = Reason.RESIZE_REFUSED, refused.message
-    elif pod.resize.hitch == "Infeasible":
-        reason, problem = Reason.RESIZE_INFEASIBLE, pod.resize.problem
+    elif pod.resize.reason == "Infeasible":
+        reason, problem = Reason.RESIZE_INFEASIBLE, pod.resize.message
     elif 0 < _in_use_at(pod, now) <= now:
-        reason, problem, memory_first = Reason.MEMORY_IN_USE, pod.resize.problem, True
+        reason, problem, memory_first = Reason.MEMORY_IN_USE, pod.resize.message, True
     else:
         return None
     most, least = _refused_dimensions(asked, has, memory_first=memory_first)
@@ -96,8 +101,10 @@ def _refused_change(pod: PodView, refused: RefusedResize | None, now: float) -> 
 
 
 def _refused_dimensions(asked: Amounts, has: Amounts, *, memory_first: bool) -> tuple[frozenset[str], frozenset[str]]:
-    """In which dimensions the worker can have no more, and in which no less. With `memory_first` it is the memory that
-    cannot shrink, where it should."""
+    """The dimensions in which the worker cannot grow, and those in which it cannot shrink.
+
+    With `memory_first` a shrinking of memory was refused, if there was one.
+    """
     fields = ("cpu_millis", "memory_bytes")
     grows = frozenset(name for name in fields if getattr(asked, name) > getattr(has, name))
     shrinks = frozenset(name for name in fields if getattr(asked, name) < getattr(has, name))
@@ -107,7 +114,8 @@ def _refused_dimensions(asked: Amounts, has: Amounts, *, memory_first: bool) -> 
 
 
 def _tightened(limits: SizeLimits, lesson: _RefusedChange, gpus: int) -> SizeLimits:
-    """The bounds with one more lesson, unless they say it already: it is heard again at every look."""
+    """The bounds with one more refused change, unless they imply it already. Each reconcile sees the same refusals
+    again."""
     if limits.clamp(lesson.asked, gpus) != lesson.asked:
         return limits
     part = lesson.has.gpus
@@ -126,7 +134,7 @@ _BOUNDS: Final = ("min_cpu_millis", "max_cpu_millis", "min_memory_bytes", "max_m
 
 
 def _as_they_are(run: int, pods: Iterable[PodView]) -> SizeLimits:
-    """Where nothing can be resized a run keeps what its pods were made with."""
+    """The bounds if pods cannot be resized: a run keeps the sizes that its pods were created with."""
     total = Amounts()
     for pod in pods:
         total = total.plus(Amounts(pod.gpus, pod.cpu_millis, pod.memory_bytes))

@@ -1,4 +1,4 @@
-"""The start of a training run: its pods are created, and ungated once their places are free."""
+"""The start of a training run: create its pods, and remove their gates once their resources are free."""
 
 from collections.abc import Iterable
 
@@ -23,6 +23,7 @@ from synergy_operator.views.worker_state import WorkerState, worker_state
 
 
 def start(run: OpenRun) -> RunStep:
+    """The next step of a run whose pods are not all created."""
     if run.allocation.state != "Granted" or not run.wanted:
         return end_unstarted(run)
     refused = refused_end(run)
@@ -34,12 +35,12 @@ def start(run: OpenRun) -> RunStep:
     if any(pod.run < run.number and not pod.terminal for pod in run.observed.pods):
         return RunStep("Starting", run.service, no(say(Reason.WAITING_FOR_ROOM, run=run.number)))
     names = {pod.name for pod in run.pods}
-    missing = [member for member in run.gang if member.name not in names]
+    missing = [worker for worker in run.gang if worker.name not in names]
     if not missing:
         return RunStep("Starting", run.service.model_copy(update={"run": run.number}), no(starting(run)))
     job, size = run.observed.job, len(run.gang)
     pods = (
-        worker_pod(job, run.spec, run.number, member, size=size, settings=run.observed.settings) for member in missing
+        worker_pod(job, run.spec, run.number, worker, size=size, settings=run.observed.settings) for worker in missing
     )
     key = (EnsureGangKey(gang_secret(job)),) if has_gang(run.spec) else ()
     before: tuple[Action, ...] = (
@@ -51,13 +52,17 @@ def start(run: OpenRun) -> RunStep:
 
 
 def before_binding(run: OpenRun, gated: Iterable[PodView]) -> tuple[Action, ...]:
-    """The gates fall once the place is free and every worker asks for what the plan gives it now: a place that is not
-    free yet may be retuned, and a worker of the old size could find no room."""
+    """What to do while gates hold the pods: first resizes, then removal of the gates once the extender has admitted the
+    run.
+
+    The plan may still change the sizes of an allocation that is not admitted. A worker of an outdated size might not
+    fit.
+    """
     return run.sizes.actions or (tuple(_ungate(pod, run.now) for pod in gated) if run.allocation.admitted else ())
 
 
 def refused_end(run: OpenRun) -> RunStep | None:
-    """The end of a run that the API server refused to let start."""
+    """The end of a run that the API server refused to let start; None if it did not."""
     refusals = run.observed.refusals
     if refusals.run != run.number:
         return None
@@ -66,25 +71,26 @@ def refused_end(run: OpenRun) -> RunStep | None:
 
 
 def end_unstarted(run: OpenRun) -> RunStep:
-    """The end of a run of which no pod was bound. Where the extender revoked it for that, the next try waits."""
-    told = finding_of(run.allocation.reason) if run.allocation.state == "Revoked" else None
-    if told is not None and told.reason is Reason.PODS_NOT_STARTED:
-        return end_run(run, EVICTED, told)
+    """The end of a run without any bound pod. If the extender revoked it for that, the next try is delayed."""
+    finding = finding_of(run.allocation.reason) if run.allocation.state == "Revoked" else None
+    if finding is not None and finding.reason is Reason.PODS_NOT_STARTED:
+        return end_run(run, EVICTED, finding)
     return end_run(run, "Yielded", say(Reason.NOT_STARTED, run=run.number))
 
 
 def _too_small(run: OpenRun) -> Finding | None:
-    found = (too_small(run.spec.template, member.place.amounts) for member in run.gang)
+    found = (too_small(run.spec.template, worker.share.amounts) for worker in run.gang)
     return next((finding for finding in found if finding is not None), None)
 
 
 def starting(run: OpenRun) -> Finding:
+    """The finding of a run that has not started to train."""
     if not run.allocation.admitted:
         return say(Reason.WAITING_FOR_ROOM, run=run.number)
     for pod in run.pods:
-        waits = start_blocker(pod, run.observed)
-        if waits is not None:
-            return waits
+        blocker = start_blocker(pod, run.observed)
+        if blocker is not None:
+            return blocker
     running = sum(worker_state(pod) is WorkerState.RUNNING for pod in run.pods)
     return say(Reason.WORKERS_STARTING, run=run.number, running=running, workers=len(run.gang))
 

@@ -1,4 +1,4 @@
-"""What following an open run for one step comes to."""
+"""The result of following an open run by one step."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -15,9 +15,12 @@ Stage = Literal["Starting", "Running", "Leaving", "Closed"]
 
 @dataclass(frozen=True, slots=True)
 class RunStep:
-    """`before` is done before the status is written, `after` once it is: what can be found again by looking comes
-    before, what rests on a recorded decision comes after. With `unwritten` there is nothing to write before the next
-    look, which comes at once. `look_again_in` is in seconds; `started` is when the closed run had begun to run."""
+    """What changes in the status, and what is done before and after it is written.
+
+    - `before` has actions whose result can be observed again. `after` has actions that rest on a recorded decision.
+    - With `unwritten` there is nothing to write before the next reconcile, which follows at once.
+    - `look_again_in` is in seconds. `started` is when the closed run had begun to train.
+    """
 
     stage: Stage
     service: ServiceStatus
@@ -32,28 +35,28 @@ class RunStep:
 
 
 def recorded_outcome(service: ServiceStatus, run: int) -> RunOutcome | None:
-    """How the open run is to end, once that is recorded: it is taken down until it holds nothing."""
+    """The recorded outcome of the open run; None while it is undecided. A run with an outcome is taken down."""
     return service.last if service.last is not None and service.last.run == run else None
 
 
 def reason_text(finding: Finding) -> str:
-    """A finding as it stands in `service.last.reason`."""
+    """A finding as `service.last.reason` stores it."""
     return f"{finding.reason.value}: {finding.message}"
 
 
 def reason_of(outcome: RunOutcome) -> Finding:
-    """The finding that `reason_text` wrote; words of another version's list are passed on as they are."""
+    """The finding that `reason_text` stored. Reasons that this version does not know are passed on unchanged."""
     found = finding_of(outcome.reason)
     return found or say(Reason.RUN_ENDED, run=outcome.run, problem=outcome.reason or outcome.outcome)
 
 
 def finding_of(text: str) -> Finding | None:
-    """The finding that `reason_text` wrote; None for words of another version's list."""
+    """The finding that `reason_text` stored; None for a reason that this version does not know."""
     word, _, message = text.partition(": ")
     return Finding(Reason(word), message) if word in Reason.__members__.values() else None
 
 
 def earliest(*moments: float | None) -> float | None:
-    """The earliest of several waits, in seconds."""
+    """The shortest of several waits, in seconds; None if there is none."""
     given = [moment for moment in moments if moment is not None]
     return min(given) if given else None

@@ -1,4 +1,4 @@
-"""The end of an open training run: its outcome is recorded, then its pods are deleted, then its books are closed."""
+"""The end of an open training run: record its outcome, delete its pods, close its accounting."""
 
 from collections.abc import Iterable
 from typing import Final
@@ -10,7 +10,7 @@ from synergy_operator.actions import (
     DeletePod,
 )
 from synergy_operator.conditions import no
-from synergy_operator.run.end import close, ended_at, not_before
+from synergy_operator.run.end import close_run, ended_at, not_before
 from synergy_operator.run.fencing import fenced_at, unseen_until, waiting_for
 from synergy_operator.run.forgiveness import forgiven, noted_failure
 from synergy_operator.run.open_run import OpenRun
@@ -20,23 +20,28 @@ from synergy_operator.views.observed import Observed
 from synergy_operator.views.pod import PodView
 
 FORCE_SECONDS: Final = 30.0
-"""How long after its grace period a pod on a lost node is waited for."""
+"""How long the operator waits for a pod on a lost node after the pod's grace period."""
 
 
 ENDING_SECONDS: Final = 10.0
-"""How long a pod whose training has ended may take to end as well (sidecars go on)."""
+"""How long a pod may take to end after its training has ended. Sidecars may continue."""
 
 
 EVICTED: Final = "Evicted"
 
 
 def end_run(run: OpenRun, outcome: str, finding: Finding) -> RunStep:
+    """The first step of the end of a run, for this reason."""
     found = {"run": run.number, "outcome": outcome, "reason": reason_text(finding)}
     return take_down(run, RunOutcome.model_validate(found))
 
 
 def take_down(run: OpenRun, outcome: RunOutcome) -> RunStep:
-    """The run is to end so: close its books once no pod of it holds anything, else record it and delete those pods."""
+    """The next step towards the end of a run with this outcome.
+
+    The accounting is closed once no pod of the run holds resources. Until then the outcome is recorded and the pods are
+    deleted.
+    """
     outcome = _final_outcome(run, with_reported_step(outcome, (*run.pods, *run.deleted_pods)))
     observed, fence_s = run.observed, run.observed.settings.fence_seconds
     running = no(reason_of(outcome))
@@ -44,26 +49,26 @@ def take_down(run: OpenRun, outcome: RunOutcome) -> RunStep:
     ending = [pod for pod in holding if _ends_by_itself(pod, run.now)]
     if not holding:
         ended = ended_at(run.pods, run.now) if run.pods else run.now
-        told = run.observed.job.status.progress
-        service = forgiven(run.service, run.number, told, ended)
-        books = close(service, run.allocation, outcome, ended=ended, gpus=run.spec.gpus, now=run.now)
-        books = noted_failure(books, outcome, told)
+        progress = run.observed.job.status.progress
+        service = forgiven(run.service, run.number, progress, ended)
+        accounting = close_run(service, run.allocation, outcome, ended=ended, gpus=run.spec.gpus, now=run.now)
+        accounting = noted_failure(accounting, outcome, progress)
         unseen = _unseen_until(run)
         if unseen is not None:
-            books = not_before(books, unseen)
-        return RunStep("Closed", books, running, started=run.service.running_since)
-    books = run.service.model_copy(update={"last": outcome})
+            accounting = not_before(accounting, unseen)
+        return RunStep("Closed", accounting, running, started=run.service.running_since)
+    accounting = run.service.model_copy(update={"last": outcome})
     deletions, wait = pod_deletions(
         (pod for pod in holding if pod not in ending), observed, run.now, fence_seconds=fence_s
     )
     unfenced = waiting_for(holding, observed.cluster, fence_s, run.now)
     running = running if unfenced is None else no(unfenced)
     again = earliest(wait, ENDING_SECONDS if ending else None)
-    return RunStep("Leaving", books, running, after=deletions, look_again_in=again)
+    return RunStep("Leaving", accounting, running, after=deletions, look_again_in=again)
 
 
 def _unseen_until(run: OpenRun) -> float | None:
-    """Until when the next run must not start because a worker of this one may still train where nobody sees it."""
+    """The earliest start of the next run if a worker of this one may still train unseen; None otherwise."""
     if run.service.run < run.number:
         return None  # none of its workers ever started
     known, settings = (*run.deleted_pods, *run.pods), run.observed.settings
@@ -71,7 +76,7 @@ def _unseen_until(run: OpenRun) -> float | None:
 
 
 def _final_outcome(run: OpenRun, outcome: RunOutcome) -> RunOutcome:
-    """Once nothing runs any more: a run that the library spoke for and that was killed without a word lost steps."""
+    """The outcome once no pod runs: a job with the library that was killed before its checkpoint has lost steps."""
     progress, lease = run.observed.job.status.progress, run.allocation.lease_until
     if progress is None or progress.run != run.number or run.spec.throughput is not None:
         return outcome
@@ -81,7 +86,7 @@ def _final_outcome(run: OpenRun, outcome: RunOutcome) -> RunOutcome:
 
 
 def _ends_by_itself(pod: PodView, now: float) -> bool:
-    """Its training has just ended, and the pod will with it: it is left alone, so that its log can be read."""
+    """The pod's training has just ended, and so will the pod. It is not deleted, which keeps its log readable."""
     ended = pod.main.finished_at
     return ended is not None and pod.deleting_until is None and now < ended + ENDING_SECONDS
 
@@ -89,9 +94,11 @@ def _ends_by_itself(pod: PodView, now: float) -> bool:
 def pod_deletions(
     pods: Iterable[PodView], observed: Observed, now: float, *, fence_seconds: float | None = None
 ) -> tuple[tuple[DeletePod, ...], float | None]:
-    """What deletes the pods, and when to look again. A pod on a lost node, whose kubelet cannot confirm its end, is
-    deleted for good once its grace period is long over, and not before it is fenced where `fence_seconds` is given: it
-    may write checkpoints then."""
+    """The deletions of these pods, and the seconds until the next look.
+
+    A pod on a lost node, whose kubelet cannot confirm its end, is deleted for good some time after its grace period.
+    With `fence_seconds` it must also be fenced, because it may still write checkpoints.
+    """
     deletions: list[DeletePod] = []
     waits: list[float] = []
     for pod in pods:

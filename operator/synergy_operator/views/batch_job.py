@@ -1,4 +1,4 @@
-"""Batch Jobs of profile runs as the operator reads them."""
+"""The batch/v1 Jobs of profile runs, as the operator reads them."""
 
 from dataclasses import dataclass
 
@@ -16,8 +16,11 @@ from synergy_operator.views.metadata import Object, controller_uid, number_of
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What one profile run measures: the CPU, all data in memory; with `hit_rate` that fraction of it, the rest read
-    from storage, at most at `storage_bytes_per_s`. `repeat` counts the runs of the same point before."""
+    """One run of a profile point.
+
+    All data is in memory unless `hit_rate` is set. With `hit_rate`, that fraction counts as cached and the rest is read
+    from storage, at `storage_bytes_per_s` at most. `repeat` is the number of earlier runs of the same point.
+    """
 
     cpu_millis: int
     hit_rate: float | None = None
@@ -46,17 +49,17 @@ class BatchJobView:
 
     @property
     def point(self) -> int:
-        """Its CPU in milli-CPU; -1 where it does not say."""
+        """CPU of the point in milli-CPU; -1 if the Job does not name it."""
         return self.target.cpu_millis
 
     @property
     def finished(self) -> bool:
-        """It runs no more pods."""
+        """The Job starts no more pods."""
         return self.complete or bool(self.failed_reason)
 
 
 def read_batch_job(item: Object) -> BatchJobView:
-    """A batch/v1 Job with our label from its JSON."""
+    """The view of a batch/v1 Job that has the operator's label."""
     metadata, status = item["metadata"], item.get("status") or {}
     labels, annotations = metadata.get("labels") or {}, metadata.get("annotations") or {}
     true = {c["type"]: c for c in status.get("conditions") or [] if c.get("status") == "True"}

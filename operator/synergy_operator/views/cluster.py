@@ -1,4 +1,4 @@
-"""The cluster as validation and profile series see it: GPU types, their nodes, what the policy says to jobs."""
+"""The cluster, as validation and profile series see it: GPU types, their nodes, and settings of the policy."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -13,37 +13,40 @@ from synergy_api.scheduling_policy import Profiling, SchedulingPolicySpec
 
 @dataclass(frozen=True)
 class ClusterView:
-    """`nodes` have GPUs of a known type. `unready` names all nodes that are there but do not report as ready;
-    `names` all nodes that are there."""
+    """GPU nodes, node health and policy settings that jobs depend on.
+
+    `nodes` are the nodes with GPUs of a known type. `names` are the names of all nodes, `unready` those of all nodes
+    that do not report Ready.
+    """
 
     nodes: tuple[NodeCapacity, ...] = ()
     unready: frozenset[str] = frozenset()
     names: frozenset[str] = frozenset()
     profiling: Profiling = field(default_factory=Profiling)
     out_of_service: frozenset[str] = frozenset()
-    """Nodes of which an administrator says that nothing runs there (taint node.kubernetes.io/out-of-service)."""
+    """Nodes on which, as an administrator states by the taint node.kubernetes.io/out-of-service, nothing runs."""
     max_checkpoint_seconds: int = Preemption().max_checkpoint_seconds
-    """How long a job may take for its checkpoint after its lease, at the most."""
+    """The longest time that a job may take for its checkpoint after its lease ends."""
     tenants: tuple[str, ...] = ()
-    """Those that the policy names; none where it does not go by tenants."""
+    """The tenants that the policy names; empty for policies without tenants."""
 
     @cached_property
     def by_type(self) -> Mapping[str, tuple[NodeCapacity, ...]]:
-        """The nodes of each GPU type, types and nodes in order of name."""
+        """The nodes of each GPU type. Types and nodes are sorted by name."""
         kinds = sorted({node.gpu_type for node in self.nodes})
         return {kind: tuple(node for node in self.nodes if node.gpu_type == kind) for kind in kinds}
 
     def allowed_types(self, wanted: Iterable[str]) -> tuple[str, ...]:
-        """The types that are there and that a job with these `spec.gpuTypes` may use; empty means any."""
+        """The GPU types of the cluster that a job with these `spec.gpuTypes` may use. An empty `wanted` allows all."""
         allowed = frozenset(wanted)
         return tuple(kind for kind in self.by_type if not allowed or kind in allowed)
 
     def lost(self, node: str) -> bool:
-        """The node is gone or does not report: what runs there cannot be seen to end."""
+        """The node does not exist or does not report Ready, so the operator cannot see how its pods end."""
         return node not in self.names or node in self.unready
 
     def dead(self, node: str) -> bool:
-        """Nothing runs on the node for certain: its Node object is gone, or it is out of service."""
+        """Certainly nothing runs on the node: its Node object is gone, or it is out of service."""
         return node not in self.names or node in self.out_of_service
 
 

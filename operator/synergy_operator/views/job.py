@@ -1,4 +1,4 @@
-"""TrainingJobs as the operator reads them."""
+"""TrainingJobs, as the operator reads them."""
 
 from dataclasses import dataclass, replace
 from typing import Final
@@ -11,12 +11,12 @@ from synergy_api.training_job import TrainingJobSpec, TrainingJobStatus
 from synergy_operator.views.metadata import Object
 
 MOST_OBJECT_BYTES: Final = 1 << 20
-"""Of a TrainingJob as JSON. The API server keeps about 1.5 MB, in which the status has to grow."""
+"""Limit for a TrainingJob as JSON. The API server stores about 1.5 MB, and the status needs room to grow."""
 
 
 @dataclass(frozen=True, slots=True)
 class JobView:
-    """A TrainingJob. `spec` is None when it does not parse; `spec_error` then names the field."""
+    """A TrainingJob. If the spec does not parse, `spec` is None and `spec_error` names the field."""
 
     namespace: str
     name: str
@@ -29,7 +29,7 @@ class JobView:
     spec_error: str
     status: TrainingJobStatus
     too_large: bool = False
-    """The whole object leaves hardly any room for its status."""
+    """The object is so large that its status may no longer fit."""
 
     @property
     def key(self) -> tuple[str, str]:
@@ -38,8 +38,11 @@ class JobView:
 
 
 def only_progress(before: JobView | None, after: JobView) -> bool:
-    """Whether all that has changed is what rank 0 reports while it trains: nothing follows from that by itself. What is
-    learned from reports stands in other fields too, or is read when a run ends."""
+    """True if nothing changed but the progress that rank 0 reports.
+
+    No decision follows from progress alone. What the operator learns from reports stands in other fields too, or is
+    read when a run ends.
+    """
     if before is None or before.uid != after.uid:
         return False
     status = before.status.model_copy(update={"progress": after.status.progress})
@@ -47,9 +50,9 @@ def only_progress(before: JobView | None, after: JobView) -> bool:
 
 
 def read_job(item: Object) -> JobView:
-    """A TrainingJob from its JSON.
+    """The view of a TrainingJob.
 
-    Raises ValueError if the status does not parse: only the operator and the extender write it.
+    Raises ValueError if the status does not parse. Only the operator and the extender write it.
     """
     metadata = item["metadata"]
     spec, problem = _read_spec(item.get("spec") or {})

@@ -1,4 +1,4 @@
-"""ThroughputProfiles as the operator reads them."""
+"""ThroughputProfiles, as the operator reads them."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,10 @@ from synergy_api.throughput_profile import ThroughputProfileSpec
 
 @dataclass(frozen=True, slots=True)
 class KnownProfile:
-    """A ThroughputProfile at one version. `spec` is None where no job may use it: then it only has its name."""
+    """A ThroughputProfile at one version.
+
+    `spec` is None if no job may use the profile. It still occupies its name.
+    """
 
     name: str
     version: str

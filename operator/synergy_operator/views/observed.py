@@ -1,4 +1,4 @@
-"""All that one reconcile looks at."""
+"""Everything that one reconcile reads."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -16,10 +16,14 @@ from synergy_operator.views.settings import WorkerSettings
 
 @dataclass(frozen=True)
 class Observed:
-    """One TrainingJob with what belongs to it: `pods` and `batch_jobs` are owned by it, of any run. `profiles` are all
-    known profiles by fingerprint, `asking` the jobs that ask to be measured, this one among them, by fingerprint;
-    `resizable` is false where the API server cannot resize pods; `partners` are the worker pods of the jobs that have
-    its GPU too."""
+    """One TrainingJob with all objects and facts that its reconcile depends on.
+
+    - `pods` and `batch_jobs` are those that the job owns, of any run.
+    - `profiles` are all known profiles, by fingerprint.
+    - `candidates` are the jobs that ask to be measured, by fingerprint. The job itself may be among them.
+    - `resizable` is false if the API server cannot resize pods.
+    - `partners` are the worker pods of the jobs that share its GPU.
+    """
 
     job: JobView
     cluster: ClusterView
@@ -38,8 +42,9 @@ class Observed:
         return tuple(sorted((pod for pod in self.pods if pod.run == run), key=lambda pod: (pod.rank, pod.name)))
 
     def deleted_pods(self, run: int) -> tuple[PodView, ...]:
-        """The pods of a run that ended and are gone, as far as they were seen, by rank."""
-        gone = (pod for pod in self.pod_events.deleted_pods.values() if pod.run == run)
+        """The pods of a run that ended and no longer exist, by rank. Pods whose end the operator did not see are
+        missing."""
+        gone = (pod for pod in self.pod_events.deleted.values() if pod.run == run)
         return tuple(sorted(gone, key=lambda pod: (pod.rank, pod.name)))
 
     def batch_jobs_of(self, run: int) -> tuple[BatchJobView, ...]:

@@ -1,4 +1,4 @@
-"""Pods of TrainingJobs as the operator reads them."""
+"""Pods of TrainingJobs, as the operator reads them."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -18,7 +18,7 @@ _LABEL_BATCH_JOB: Final = "batch.kubernetes.io/job-name"
 
 @dataclass(frozen=True, slots=True)
 class ContainerView:
-    """The state of a pod's first container: what waits says why, what ended says how."""
+    """The state of a pod's first container: why it waits, since when it runs, or how it ended."""
 
     waiting_reason: str = ""
     waiting_message: str = ""
@@ -30,17 +30,19 @@ class ContainerView:
 
     @property
     def running(self) -> bool:
-        """Started and not ended."""
+        """The container has started and has not ended."""
         return self.started_at is not None and self.exit_code is None
 
 
 @dataclass(frozen=True, slots=True)
 class PodView:
-    """A pod of a TrainingJob. `run` and `rank` are -1 where the label is no number; `owner` is the TrainingJob's uid.
+    """A pod of a TrainingJob.
 
-    `cpu_millis` and `memory_bytes` are what the first container, `container`, requests, `beside_*` what the others do.
-    `image_digest` is of the first container's image, `resize` is what that really has. `stuck` says why a container
-    cannot start, `init_failure` which init container failed; both are empty where all is well.
+    - `run` and `rank` are -1 if the label is not a number. `owner` is the TrainingJob's uid.
+    - `cpu_millis` and `memory_bytes` are the requests of the first container, named `container`. `beside_*` are those
+      of the other containers.
+    - `image_digest` belongs to the first container's image. `resize` is what that container really has.
+    - `stuck` says why a container cannot start, `init_failure` which init container failed. Both are empty otherwise.
     """
 
     namespace: str
@@ -79,22 +81,22 @@ class PodView:
 
     @property
     def terminal(self) -> bool:
-        """All containers have ended for good: the pod holds nothing any more."""
+        """All containers have ended for good: the pod holds no resources."""
         return self.phase in TERMINAL_PHASES
 
     @property
     def deleting(self) -> bool:
-        """Somebody deleted it; its containers may still run."""
+        """The pod has been deleted. Its containers may still run."""
         return self.deleting_until is not None
 
     @property
     def gated(self) -> bool:
-        """It carries our gate still."""
+        """The pod still has the operator's scheduling gate."""
         return names.GATE in self.gates
 
 
 def read_pod(item: Object) -> PodView:
-    """A pod with our label from its JSON."""
+    """The view of a pod that has the operator's label."""
     metadata, spec, status = item["metadata"], item["spec"], item.get("status") or {}
     labels, annotations = metadata.get("labels") or {}, metadata.get("annotations") or {}
     first = spec["containers"][0]
@@ -139,7 +141,7 @@ def read_pod(item: Object) -> PodView:
 
 
 def _image_digest(name: str, statuses: Sequence[Object]) -> str:
-    """The digest that the runtime knows the container's image by, empty where it does not say."""
+    """The digest by which the container runtime knows the image; empty if it reports none."""
     image = next((str(item.get("imageID") or "") for item in statuses if item["name"] == name), "")
     found = _DIGEST.search(image)
     return found[0] if found else ""
@@ -150,7 +152,7 @@ def _container(name: str, statuses: Sequence[Object]) -> ContainerView:
     if "terminated" in state:
         ended = state["terminated"]
         return ContainerView(
-            started_at=time_of(ended.get("startedAt")) or None,  # a container that never started has the epoch here
+            started_at=time_of(ended.get("startedAt")) or None,  # the epoch if the container never started
             finished_at=time_of(ended.get("finishedAt")),
             exit_code=ended.get("exitCode", 0),
             reason=ended.get("reason") or "",

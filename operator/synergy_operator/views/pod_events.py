@@ -1,4 +1,4 @@
-"""What the caches know of a job's pods and profile Jobs beyond the objects themselves."""
+"""What the operator knows of a job's pods and profile Jobs beyond the objects themselves."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -8,17 +8,23 @@ from synergy_operator.views.pod import PodView
 
 @dataclass(frozen=True, slots=True)
 class PodWarning:
-    """The newest warning event of an object: `word` and `text` are empty where it has none. `heard_at` is Unix time."""
+    """The newest warning event of an object.
 
-    word: str
-    text: str
+    `reason` and `message` are empty if it has none. `read_at` is the Unix time of the read.
+    """
+
+    reason: str
+    message: str
     read_at: float
 
 
 @dataclass(frozen=True, slots=True)
 class PodEvents:
-    """Of one job: `complaints` by the uid of the pod or Job they are about, `departed` the pods of its newest run that
-    ended and are gone, by name."""
+    """Warnings and ended pods of one job.
+
+    `warnings` has the newest warning event by the uid of its pod or Job. `deleted` has the pods of the newest run that
+    ended and no longer exist, by name.
+    """
 
     warnings: Mapping[str, PodWarning] = field(default_factory=dict)
-    deleted_pods: Mapping[str, PodView] = field(default_factory=dict)
+    deleted: Mapping[str, PodView] = field(default_factory=dict)

@@ -7,8 +7,11 @@ from synergy_operator.views.metadata import Key
 
 @dataclass(frozen=True, slots=True)
 class ProfileCandidate:
-    """A job that asks for a place to be measured, or has one. `gpu_types` are those it may use, empty means any; of two
-    identical jobs the one with the lower `rank` is measured."""
+    """A job that asks for GPUs to be measured, or has them.
+
+    `gpu_types` are those that it may use; empty means any. Of identical jobs, the one with the lowest `rank` is
+    measured.
+    """
 
     key: Key
     fingerprint: str
@@ -16,5 +19,5 @@ class ProfileCandidate:
     rank: tuple[bool, bool, float, Key]
 
     def measures(self, gpu_type: str) -> bool:
-        """Whether it is going to measure a type that has no matrix yet."""
+        """The job is going to measure this GPU type, which has no matrix yet."""
         return not self.gpu_types or gpu_type in self.gpu_types

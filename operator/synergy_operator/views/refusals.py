@@ -8,8 +8,10 @@ from synergy_api.reasons import Reason
 
 @dataclass(frozen=True, slots=True)
 class RefusedResize:
-    """A size that the API server refused to give a worker's first container, with its words and when (Unix time).
-    `invalid` says that no such change can be made to a pod, whatever the amounts."""
+    """A resize of a worker's first container that the API server refused, with its message and the Unix time.
+
+    `invalid` means that a pod can never be changed so, whatever the amounts are.
+    """
 
     cpu_millis: int
     memory_bytes: int
@@ -20,10 +22,14 @@ class RefusedResize:
 
 @dataclass(frozen=True, slots=True)
 class Refusals:
-    """What the API server refused since the operator started: nothing here has to survive a restart, since the same
-    request is refused again. `run` is the run that could not start, with the server's words and the `reason` that names
-    what was refused; `invalid` says that the pod itself is wrong, so that it will be refused for ever; `resizes` are
-    the sizes refused by pod uid."""
+    """What the API server has refused since the operator started.
+
+    A restart may lose it, because the same request is refused again.
+
+    - `run` is the run that could not start, `message` the server's message, `reason` the kind of object refused.
+    - `invalid` means that the pod itself is invalid, so a retry cannot help.
+    - `resizes` are the refused resizes by pod uid.
+    """
 
     run: int = 0
     message: str = ""

@@ -1,4 +1,4 @@
-"""Settings that end up in the pods."""
+"""Settings that the operator writes into worker pods."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -8,8 +8,11 @@ FENCE_SECONDS: Final = 600
 
 @dataclass(frozen=True)
 class WorkerSettings:
-    """What a worker pod is given beside its template. `ca_cert` is PEM; `priority_class` empty means the cluster's
-    default; `fence_seconds` is how long a worker may train on without an answer of the extender."""
+    """What a worker pod gets in addition to its template.
+
+    `ca_cert` is PEM. An empty `priority_class` means the cluster's default. `fence_seconds` is how long a worker may
+    continue to train without an answer from the extender.
+    """
 
     profiler_image: str
     extender_url: str

@@ -1,4 +1,4 @@
-"""What has become of one worker pod, told from the pod alone."""
+"""The state of one worker, derived from its pod alone."""
 
 import json
 from enum import StrEnum
@@ -9,8 +9,10 @@ from synergy_operator.views.pod import PodView
 
 
 class WorkerState(StrEnum):
-    """How far a worker is. A worker is LOST if somebody else ended it or its end cannot be known, REFUSED if its node
-    never let it start."""
+    """How far a worker has come.
+
+    LOST: somebody else ended it, or its end is unknown. REFUSED: its node never let it start.
+    """
 
     GATED = "Gated"
     WAITING = "Waiting"
@@ -23,24 +25,24 @@ class WorkerState(StrEnum):
 
     @property
     def left(self) -> bool:
-        """It ended of itself and well."""
+        """The worker ended by itself and without a failure."""
         return self in (WorkerState.SUCCEEDED, WorkerState.YIELDED)
 
 
 _UNKNOWN_END: Final = "ContainerStatusUnknown"
 _DONE: Final = ("finished", "measured")
-"""Outcomes in the termination messages of the library and of the harness that say: all is done."""
+"""Outcomes in the termination messages of the library and the harness that mean that all work is done."""
 _YIELDED: Final = "yielded"
-"""The library's, once everybody's checkpoint is written."""
+"""The library's outcome once the checkpoints of all ranks are written."""
 
 
 def worker_state(pod: PodView) -> WorkerState:
-    """The state of a worker that the operator itself has not told to go."""
+    """The state of a worker that the operator itself has not deleted."""
     code, taken = pod.main.exit_code, pod.deleting or bool(pod.disruption)
-    told = _told(pod) if code is not None else ""
-    if code == EXIT_YIELDED or told == _YIELDED:
+    reported = _reported_outcome(pod) if code is not None else ""
+    if code == EXIT_YIELDED or reported == _YIELDED:
         return WorkerState.YIELDED
-    if code == 0 and (not taken or told in _DONE):
+    if code == 0 and (not taken or reported in _DONE):
         return WorkerState.SUCCEEDED
     if taken or pod.main.reason == _UNKNOWN_END:
         return WorkerState.LOST
@@ -49,10 +51,12 @@ def worker_state(pod: PodView) -> WorkerState:
     return _without_exit_code(pod)
 
 
-def _told(pod: PodView) -> str:
-    """The outcome in the termination message, which counts beside the exit code: many a script ends with 0 on SIGTERM,
-    so that of a pod that somebody took away the code alone proves nothing, and a launcher such as torchrun ends with a
-    code of its own whatever its processes ended with."""
+def _reported_outcome(pod: PodView) -> str:
+    """The outcome in the termination message, which counts in addition to the exit code.
+
+    The exit code alone is not reliable. Many scripts exit with 0 on SIGTERM, so for a deleted pod 0 proves nothing. A
+    launcher such as torchrun has an exit code of its own, independent of that of its processes.
+    """
     try:
         message = json.loads(pod.main.message or "null")
     except ValueError:
@@ -74,7 +78,7 @@ def _without_exit_code(pod: PodView) -> WorkerState:
 
 
 def shown_state(pod: PodView) -> str:
-    """The state as `status.workers` names it."""
+    """The state as `status.workers` shows it."""
     state = worker_state(pod)
     if state.left:
         return WorkerState.SUCCEEDED.value

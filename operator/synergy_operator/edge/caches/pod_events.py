@@ -30,17 +30,17 @@ class PodEventCache:
         """A pod of the job is gone: its complaints are moot, how it ended is not."""
         old = self.of(job)
         warnings = {uid: warning for uid, warning in old.warnings.items() if uid != pod.uid}
-        deleted_pods = {name: other for name, other in old.deleted_pods.items() if other.run >= pod.run}
-        if pod.main.exit_code is not None and all(other.run <= pod.run for other in deleted_pods.values()):
-            deleted_pods[pod.name] = pod
-        self._keep(job, PodEvents(warnings, deleted_pods))
+        deleted = {name: other for name, other in old.deleted.items() if other.run >= pod.run}
+        if pod.main.exit_code is not None and all(other.run <= pod.run for other in deleted.values()):
+            deleted[pod.name] = pod
+        self._keep(job, PodEvents(warnings, deleted))
 
     def forget(self, job: Key) -> None:
         """The job is gone."""
         self._by_job.pop(job, None)
 
     def _keep(self, job: Key, pod_events: PodEvents) -> None:
-        if pod_events.warnings or pod_events.deleted_pods:
+        if pod_events.warnings or pod_events.deleted:
             self._by_job[job] = pod_events
         else:
             self._by_job.pop(job, None)

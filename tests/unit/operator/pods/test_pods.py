@@ -233,7 +233,7 @@ def test_ranks_go_by_node_whatever_the_plan_s_order() -> None:
     forth = gang_workers("job", Allocation(run=1, state="Granted", workers=shares), 1)
     back = gang_workers("job", Allocation(run=1, state="Granted", workers=shares[::-1]), 1)
     assert forth == back
-    assert [member.place.node for member in forth] == ["a", "a", "b", "b"]
+    assert [worker.share.node for worker in forth] == ["a", "a", "b", "b"]
 
 
 def test_without_a_worker_size_a_node_has_one_worker() -> None:

@@ -269,6 +269,6 @@ def test_what_was_heard_of_a_job_is_forgotten_with_it() -> None:
     assert pod_events.of(key) == PodEventCache().of(key), "it said nothing of how it ended"
     world.exit("job-1-0", 3)
     pod_events.pod_deleted(key, read_pod(world.pods["job-1-0"]))
-    assert list(pod_events.of(key).deleted_pods) == ["job-1-0"]
+    assert list(pod_events.of(key).deleted) == ["job-1-0"]
     pod_events.forget(key)
     assert pod_events.of(key) == PodEventCache().of(key)
