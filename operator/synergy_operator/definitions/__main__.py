@@ -1,6 +1,6 @@
-"""`python3 -m synergy_operator.definitions`: one look at the definitions and the default policy; ends when all is done.
+"""`python3 -m synergy_operator.definitions`: update definitions and default policy once, then exit.
 
-Exit code 1 where another try may help, 2 where the settings or the cluster must change first.
+Exit code 1: a retry may help. Exit code 2: the settings or the cluster must change first.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ async def _main() -> int:
         _LOG.error("%s", error)
         return 2
     except (ApiError, aiohttp.ClientError, TimeoutError) as error:
-        _LOG.error("the API server: %s", error)  # the Job tries again
+        _LOG.error("the API server: %s", error)  # the Job retries
         return 1
     return 0
 

@@ -1,4 +1,4 @@
-"""What an upgrade may do to a definition that is there. Pure."""
+"""The check that an upgrade does not downgrade an existing definition. Pure."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -9,13 +9,13 @@ Object = Mapping[str, Any]
 
 
 class DowngradeError(Exception):
-    """The cluster's definition is newer than the one that shall be applied."""
+    """The cluster's definition is newer than the one to apply."""
 
 
 def check_upgrade(there: Object | None, wanted: Object) -> None:
     """Raise DowngradeError if `there`, the definition in the cluster, is newer than `wanted`.
 
-    A definition without a version is older than all that have one.
+    A definition without a version is older than all others.
     """
     found, offered = version_of(there or {}), version_of(wanted)
     if _parsed(found) > _parsed(offered):
@@ -28,12 +28,13 @@ def check_upgrade(there: Object | None, wanted: Object) -> None:
 
 
 def version_of(definition: Object) -> str:
-    """The version that a definition says it has; empty where it says none."""
+    """The version that a definition states; empty if it states none."""
     return str(((definition.get("metadata") or {}).get("annotations") or {}).get(ANNOTATION_VERSION) or "")
 
 
 def _parsed(version: str) -> tuple[int, ...]:
-    """The version's numbers; a part that is none ends it, so that a pre-release counts as its release."""
+    """The numbers of a version, up to the first part that is no number. A pre-release therefore counts as its
+    release."""
     numbers: list[int] = []
     for part in version.removeprefix("v").split("-")[0].split("+")[0].split("."):
         if not part.isdecimal():

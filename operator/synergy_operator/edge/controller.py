@@ -1,7 +1,7 @@
-"""The edge around the reconcile: caches that follow the API server, a queue of jobs to look at, an executor.
+"""The I/O around the reconcile: caches that follow the API server, a queue of jobs, an executor.
 
-Reflectors follow the TrainingJobs and all that belongs to them: after a gap in its watch a reflector compares its copy
-with the list and also tells of the objects that went meanwhile.
+Reflectors follow the TrainingJobs and all objects that belong to them. After a gap in its watch a reflector compares
+its copy with a new list, and also reports the objects that were deleted in between.
 """
 
 import asyncio
@@ -42,14 +42,14 @@ from synergy_operator.views.pod import PodView, read_pod
 
 _LOG = logging.getLogger(__name__)
 _SETTLE_SECONDS: Final = 0.05
-"""How long to wait for more changes of nodes and pools before the jobs are looked at anew."""
+"""How long to collect changes of nodes and pools before all jobs are reconciled."""
 _REPEAT_SECONDS: Final = 1.0
-"""How long to wait for the watch to show the effect of what was done, when it would otherwise be done again at once."""
+"""How long to wait for the watch if a reconcile asks for the same actions again."""
 WRITTEN: Final = {
     TRAINING_JOBS: schema_of("TrainingJob", "status"),
     THROUGHPUT_PROFILES: schema_of("ThroughputProfile", "spec", "status"),
 }
-"""What the operator writes of custom resources."""
+"""The parts of custom resources that the operator writes."""
 
 Object = dict[str, Any]
 
@@ -74,7 +74,7 @@ class Controller:
         self._client = client
         self._cluster = ClusterView()
         self._resizable = True
-        self._done: dict[Key, tuple[Action, ...]] = {}
+        self._last_actions: dict[Key, tuple[Action, ...]] = {}
         self._schemas = SchemaWatch(client, WRITTEN, "the operator")
         self._settling: asyncio.TimerHandle | None = None
         self._good_policy = SchedulingPolicySpec()
@@ -108,8 +108,10 @@ class Controller:
         )
 
     async def run(self, ready: asyncio.Event) -> None:
-        """Follow the cluster and work until cancelled; `ready` is set once the caches are whole. A run whose pods are
-        not all in the cache would look as if it had lost them, so nothing is looked at before."""
+        """Follow the cluster and work until cancelled. `ready` is set once the caches are complete.
+
+        Nothing is reconciled before: a run whose pods are not all in the cache would look as if it had lost them.
+        """
         async with asyncio.TaskGroup() as group:
             for reflector in self._reflectors:
                 group.create_task(reflector.run())
@@ -127,11 +129,12 @@ class Controller:
 
     @property
     def stuck(self) -> bool:
-        """Work on some job does not end."""
+        """The work on some job does not end."""
         return self._queue.stuck
 
     async def _discover(self) -> None:
-        """What the API server can do: without the resize subresource (below 1.33) retuning waits for the next run."""
+        """Find out what the API server can do. Without the resize subresource (below 1.33), new sizes wait for the next
+        run."""
         self._resizable = await self._client.serves(PODS, "resize")
         if not self._resizable:
             _LOG.warning("the API server cannot resize pods: a run keeps its CPU and memory to its end")
@@ -139,7 +142,7 @@ class Controller:
     async def _look_at(self, key: Key) -> float | None:
         job = self._jobs.get(key)
         if job is None:
-            self._done.pop(key, None)
+            self._last_actions.pop(key, None)
             return None
         observed = Observed(
             job=job,
@@ -164,15 +167,18 @@ class Controller:
             await self._executor.carry_out(job, actions.todo)
         finally:
             self._update_candidates(key)
-        repeated = actions.todo == self._done.get(key)
-        self._done[key] = actions.todo
+        repeated = actions.todo == self._last_actions.get(key)
+        self._last_actions[key] = actions.todo
         if not actions.todo:
             return actions.look_again_in
         return _REPEAT_SECONDS if repeated else 0.0
 
     def _trim_job(self, item: Object) -> Object:
-        """The view of a TrainingJob in place of its JSON. The answer to one of our own writes may have brought this
-        version already: then that view is kept, and the job is not parsed again."""
+        """The view of a TrainingJob instead of its JSON.
+
+        If the answer to one of the operator's own writes has brought this version already, that view is used, and the
+        job is not parsed again.
+        """
         kept = kept_metadata(item)
         known = self._jobs.get((kept["namespace"], kept["name"]))
         if known is not None and (known.uid, known.resource_version) == (kept["uid"], kept["resourceVersion"]):
@@ -184,7 +190,7 @@ class Controller:
             return {"metadata": kept}
 
     def _on_job(self, change: Change) -> None:
-        """A TrainingJob came, changed, or went. A job that does not parse keeps the view that was read last."""
+        """A TrainingJob was created, changed or deleted. A job that does not parse keeps the last view."""
         if change.new is None:
             self._job_gone(change.key, (change.old or {})["metadata"]["uid"])
         else:
@@ -225,7 +231,7 @@ class Controller:
             self._settling = asyncio.get_running_loop().call_later(_SETTLE_SECONDS, self._settle)
 
     def _settle(self) -> None:
-        """The cluster's view anew; all jobs that are not finished are looked at if it has changed."""
+        """Update the view of the cluster. If it changed, reconcile all jobs that are not finished."""
         self._settling = None
         cluster = read_cluster(self._nodes, self._pools, self._policy())
         if cluster != self._cluster:
@@ -233,7 +239,8 @@ class Controller:
             self._look_at_all()
 
     def _policy(self) -> SchedulingPolicySpec:
-        """As written; the defaults where there is none; where it does not parse, the last good one since the start."""
+        """The policy's spec, or the defaults if there is none. If it does not parse, the last valid one since the
+        start."""
         policy = self._policies.get("", DEFAULT_POLICY_NAME)
         try:
             self._good_policy = SchedulingPolicySpec.model_validate((policy or {}).get("spec") or {})
@@ -243,13 +250,13 @@ class Controller:
         return self._good_policy
 
     def _update_candidates(self, key: Key) -> None:
-        """Whoever waits for this job's profile looks again when it asks for something else."""
-        for mark in self._candidates.update(key, self._jobs.get(key)):
-            self._look_at_all(mark)
+        """Reconcile the jobs that may wait for this job's profile if it now asks for something else."""
+        for fingerprint in self._candidates.update(key, self._jobs.get(key)):
+            self._look_at_all(fingerprint)
 
     def _look_at_all(self, fingerprint: str | None = None) -> None:
-        """Look at all jobs that are not finished, or at those of one fingerprint."""
+        """Reconcile all jobs that are not finished, or those of one fingerprint."""
         for job in self._jobs:
-            mark = job.status.profile.fingerprint if job.status.profile else ""
-            if job.status.phase not in FINISHED and fingerprint in (None, mark):
+            own = job.status.profile.fingerprint if job.status.profile else ""
+            if job.status.phase not in FINISHED and fingerprint in (None, own):
                 self._queue.add(job.key)

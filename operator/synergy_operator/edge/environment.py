@@ -1,4 +1,4 @@
-"""The operator's settings, from the environment (docs/architecture.md, Images)."""
+"""The operator's configuration from environment variables (docs/architecture.md, Images)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ MOST_FENCE_SECONDS: Final = 3600
 
 @dataclass
 class Environment:
-    """Settings as the environment gives them; the CA certificate is read anew whenever its file changes."""
+    """The configuration. The CA certificate is read again whenever its file changes."""
 
     profiler_image: str
     extender_url: str
@@ -26,7 +26,7 @@ class Environment:
     _cached: tuple[float, WorkerSettings] | None = field(default=None, repr=False)
 
     def settings(self) -> WorkerSettings:
-        """The settings now. Raises OSError if the CA's file cannot be read."""
+        """The current settings for worker pods. Raises OSError if the CA file cannot be read."""
         changed = self.ca_file.stat().st_mtime
         if self._cached is None or self._cached[0] != changed:
             pem = self.ca_file.read_text(encoding="ascii")
@@ -36,7 +36,7 @@ class Environment:
 
 
 def read_environment(environ: Mapping[str, str]) -> Environment:
-    """Raises ValueError naming each variable that is missing, or the one that does not parse."""
+    """The configuration. Raises ValueError that names each missing variable, or the one that does not parse."""
     required = ("SYNERGY_PROFILER_IMAGE", "SYNERGY_EXTENDER_URL", "SYNERGY_CA_FILE")
     missing = [name for name in required if not environ.get(name)]
     if missing:

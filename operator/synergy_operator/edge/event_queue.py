@@ -1,4 +1,4 @@
-"""Events posted beside the work: no action of a job waits for what is only told."""
+"""Events, posted beside other work: no action of a job waits for an event."""
 
 import asyncio
 import logging
@@ -8,31 +8,33 @@ from typing import Final
 _LOG = logging.getLogger(__name__)
 _LANES: Final = 4
 _MOST_WAITING: Final = 2500
-"""In each lane; a thousand jobs that begin at once tell some thousand things."""
+"""Limit of each lane. A thousand jobs that start at once post some thousand events."""
 
 _PATIENCE_SECONDS: Final = 5.0
-"""How long an event waits for other work at the most."""
+"""How long an event waits for other work at most."""
 
 Post = Callable[[], Awaitable[None]]
 
 
 class EventQueue:
-    """Calls what it was given, later: once there is no other work (`idle`), or after a few seconds. What concerns one
-    subject is posted in the order in which it was told."""
+    """Posts events later: once there is no other work (`idle`), or after a few seconds.
+
+    Events of one subject are posted in the order in which they were added.
+    """
 
     def __init__(self, idle: asyncio.Event) -> None:
         self._idle = idle
         self._lanes: list[asyncio.Queue[tuple[float, Post]]] = [asyncio.Queue(_MOST_WAITING) for _ in range(_LANES)]
 
     def add(self, subject: str, post: Post) -> None:
-        """Have it posted. Where too many wait already it is logged and lost, as every event may be."""
+        """Add an event. If too many are waiting, it is logged and dropped, as any event may be."""
         try:
             self._lanes[hash(subject) % _LANES].put_nowait((asyncio.get_running_loop().time(), post))
         except asyncio.QueueFull:
             _LOG.warning("%s: an event is not posted, too many are waiting", subject)
 
     async def run(self) -> None:
-        """Post until cancelled."""
+        """Post events until cancelled."""
         async with asyncio.TaskGroup() as group:
             for lane in self._lanes:
                 group.create_task(self._serve(lane))

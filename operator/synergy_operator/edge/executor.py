@@ -1,4 +1,4 @@
-"""Carries out what a reconcile decided. What the API server answers goes into the caches at once."""
+"""Carries out the actions of a reconcile. The API server's answers go into the caches at once."""
 
 import asyncio
 import logging
@@ -50,11 +50,11 @@ from synergy_operator.views.pod_events import PodWarning
 _LOG = logging.getLogger(__name__)
 _GANG_KEY_BYTES: Final = 32
 _TOO_LARGE: Final = "request is too large"
-"""What etcd says of an object that is full, in an answer with code 500."""
+"""Part of etcd's message for an object that is too large, in an answer with code 500."""
 
 
 class Executor:
-    """Does the actions of one job in their order; actions of one kind that stand together are done at the same time."""
+    """Carries out the actions of one job in order. Consecutive actions of one type run concurrently."""
 
     def __init__(
         self,
@@ -70,7 +70,7 @@ class Executor:
         steady: Callable[[], float] = time.monotonic,
         run_ended: Callable[[str, str], None] | None = None,
     ) -> None:
-        """`run_ended` is told purpose and outcome of each run whose books are closed."""
+        """`run_ended` is called with purpose and outcome of each run whose accounting is closed."""
         self._run_ended = run_ended or (lambda purpose, outcome: None)
         self._client = client
         self._events = events
@@ -100,8 +100,11 @@ class Executor:
         }
 
     async def carry_out(self, job: JobView, actions: Iterable[Action]) -> None:
-        """Do all of it. Raises TryAgain where what was known turned out to be old, ApiError and the client's errors as
-        they come: then nothing after the failed action is done."""
+        """Carry out all actions.
+
+        Raises TryAgain if the decision rested on outdated data, and passes on ApiError and errors of the client. The
+        actions after a failed one are not carried out.
+        """
         for kind, alike in groupby(actions, key=type):
             do = self._how[kind]
             todo = list(alike)
@@ -157,7 +160,7 @@ class Executor:
             self._run_ended(allocation.purpose, outcome)
 
     async def _report_refused_status(self, job: JobView, error: ApiError) -> None:
-        """What cannot stand in the job's conditions goes into an event, once until a write gets through."""
+        """What no condition can show goes into an event, once until a write succeeds."""
         for_good = error.code in REFUSED or _TOO_LARGE in error.message
         if for_good and self._reported_refused.get(job.key) != job.uid:
             self._reported_refused[job.key] = job.uid
@@ -177,7 +180,7 @@ class Executor:
             case Holder.EARLIER:
                 raise TryAgain(f"Service {name} of an earlier job is still there")
             case Holder.OUTDATED:
-                # with its uid, so that a Service that takes the name meanwhile is refused and not overwritten
+                # with its uid: another Service that takes the name in the meantime is not overwritten
                 body = {**manifest, "metadata": {**manifest["metadata"], "uid": found["metadata"]["uid"]}}
                 await self._client.apply(SERVICES, name, body, job.namespace, manager=MANAGER_OPERATOR)
 
@@ -188,8 +191,10 @@ class Executor:
             raise TryAgain(f"Service {name} was made by somebody in the meantime") from error
 
     async def _ensure_gang_key(self, job: JobView, action: EnsureGangKey) -> None:
-        """A Secret that is there already stays: its key may be in use, and no other job's has this job's uid in its
-        name."""
+        """Create the Secret of the job's gangs.
+
+        An existing Secret stays, because its key may be in use. Its name contains the job's uid, so it is this job's.
+        """
         drawn = {GANG_KEY: secrets.token_hex(_GANG_KEY_BYTES)}
         try:
             await self._client.create(SECRETS, {**action.manifest, "stringData": drawn}, job.namespace)
@@ -215,7 +220,7 @@ class Executor:
 
 
 def _last_seen(event: Mapping[str, Any]) -> str:
-    """RFC 3339 in UTC sorts as text."""
+    """The last time of an event. RFC 3339 times in UTC sort as text."""
     series = event.get("series") or {}
     times = (series.get("lastObservedTime"), event.get("lastTimestamp"), event.get("eventTime"))
     return max((str(time) for time in times if time), default="")

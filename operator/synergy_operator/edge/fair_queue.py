@@ -1,4 +1,4 @@
-"""Keys that wait for a worker. Groups of keys take turns: many keys of one group do not hold up those of another."""
+"""Keys that wait for a worker. Groups of keys take turns: many keys of one group do not delay those of another."""
 
 from collections import OrderedDict, deque
 from collections.abc import Callable, Hashable
@@ -8,7 +8,7 @@ Key = TypeVar("Key")
 
 
 class FairQueue(Generic[Key]):
-    """A queue of keys; first in, first out within a group, one key of each group in turn."""
+    """A queue of keys: first in, first out within a group, one key of each group in turn."""
 
     def __init__(self, group: Callable[[Key], Hashable]) -> None:
         self._group = group
@@ -19,12 +19,12 @@ class FairQueue(Generic[Key]):
         return self._length
 
     def append(self, key: Key) -> None:
-        """The key waits from now on."""
+        """Add a key."""
         self._waiting.setdefault(self._group(key), deque()).append(key)
         self._length += 1
 
     def popleft(self) -> Key:
-        """The key whose turn it is. Raises KeyError where none waits."""
+        """Remove and return the next key. Raises KeyError if there is none."""
         group, keys = self._waiting.popitem(last=False)
         key = keys.popleft()
         if keys:

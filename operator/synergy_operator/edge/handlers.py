@@ -17,13 +17,15 @@ from synergy_operator.edge.metrics import Metrics
 from synergy_operator.edge.metrics_server import MetricsServer
 
 _ERROR_BACKOFFS: Final = (0.2, 0.5, *(1.0 for _ in range(600)))
-"""kopf asks the API server once, at its start, which resources there are. The API server may be away for ten minutes
-before the process gives up and is started anew."""
+"""Delays between kopf's attempts to list the resource types at its start.
+
+The API server may be unavailable for ten minutes before the process gives up and is restarted.
+"""
 _REQUEST_SECONDS: Final = 30.0
 
 
 class Operator:
-    """The running operator: `registry` is what kopf is to call, `stopped` tells it to end."""
+    """The running operator. `registry` has the handlers that kopf calls; `stopped` ends it."""
 
     def __init__(self, environment: Environment) -> None:
         self._environment = environment
@@ -40,10 +42,10 @@ class Operator:
         kopf.on.probe(id="controller", registry=self.registry)(self._probe)
 
     async def serve(self) -> None:
-        """Run until a signal comes or something fails for good; raises what failed."""
+        """Run until a signal arrives or something fails for good. Raises what failed."""
         await kopf.operator(
             registry=self.registry,
-            # kopf's own way to find a name asks for the user's, and the container's user has none
+            # kopf derives a name from the user's, and the container's user has none
             identity="kube-synergy-operator",  # type: ignore[arg-type]  # a NewType of str that kopf does not export
             standalone=True,
             clusterwide=True,

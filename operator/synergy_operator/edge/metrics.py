@@ -1,4 +1,4 @@
-"""What Prometheus reads of the operator."""
+"""Prometheus metrics of the operator."""
 
 import time
 from collections.abc import Awaitable, Callable
@@ -69,11 +69,11 @@ class Metrics:
         self.refusals.labels(reason).inc()
 
     def run_ended(self, purpose: str, outcome: str) -> None:
-        """The books of a run were closed."""
+        """The accounting of a run was closed."""
         self.runs.labels(purpose, outcome).inc()
 
     def watch_restarted(self, resource: str, cause: str) -> None:
-        """A watch has to begin anew."""
+        """A watch had to restart."""
         self.watch_restarts.labels(resource, cause).inc()
 
     def api_failed(self, code: str) -> None:
@@ -81,12 +81,12 @@ class Metrics:
         self.api_errors.labels(code).inc()
 
     def follow_queue(self, length: Callable[[], int], oldest_seconds: Callable[[], float]) -> None:
-        """Ask the queue whenever somebody reads the metrics."""
+        """Read the queue's length and age whenever the metrics are read."""
         self.queue_length.set_function(length)
         self.queue_oldest_seconds.set_function(oldest_seconds)
 
     def timed(self, work: Callable[[Key], Awaitable[float | None]]) -> Callable[[Key], Awaitable[float | None]]:
-        """`work`, with its time and outcome counted."""
+        """`work`, with its duration and outcome counted."""
 
         async def timed_work(key: Key) -> float | None:
             began, outcome = time.perf_counter(), "error"

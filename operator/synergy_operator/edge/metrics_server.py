@@ -1,4 +1,4 @@
-"""`GET /metrics` in plain HTTP, on a port of its own: kopf's server for the liveness probe answers nothing else."""
+"""`GET /metrics` over plain HTTP on a port of its own: kopf's server for the liveness probe serves nothing else."""
 
 import asyncio
 import logging
@@ -22,7 +22,7 @@ class MetricsServer:
         self._runner = web.AppRunner(app, access_log=None)
 
     async def start(self) -> None:
-        """Listen; port 0 takes a free one. Raises OSError that names the variable if the port is taken."""
+        """Listen; port 0 means any free port. Raises OSError that names the variable if the port is taken."""
         await self._runner.setup()
         host, port = self._address
         try:
@@ -34,7 +34,7 @@ class MetricsServer:
 
     @property
     def port(self) -> int:
-        """Where it listens."""
+        """The port on which it listens."""
         return int(self._runner.addresses[0][1])
 
     async def stop(self) -> None:
@@ -42,6 +42,6 @@ class MetricsServer:
         await self._runner.cleanup()
 
     async def _show(self, _: web.Request) -> web.Response:
-        # in a thread: it takes some milliseconds
+        # in a thread, because it takes some milliseconds
         text = await asyncio.to_thread(generate_latest, self._metrics.registry)
         return web.Response(body=text, headers={"Content-Type": CONTENT_TYPE_LATEST})

@@ -54,6 +54,7 @@ class PodWriter:
         self._clock = clock
 
     async def confirm_unbound(self, job: JobView, action: ConfirmUnbound) -> None:
+        """Raise TryAgain if the pod is bound or gone."""
         try:
             pod = read_pod(await self._client.get(PODS, action.name, job.namespace))
         except NotFound as error:
@@ -64,6 +65,7 @@ class PodWriter:
             raise TryAgain(f"pod {action.name} is bound by now, or another")
 
     async def create_pod(self, job: JobView, action: CreatePod) -> None:
+        """Create a worker pod. If this job's pod of that name exists, it is kept."""
         try:
             answer = await self._client.create(PODS, action.manifest, job.namespace)
         except Conflict as error:
@@ -73,6 +75,7 @@ class PodWriter:
         self._pods.keep(read_pod(answer))
 
     async def create_job(self, job: JobView, action: CreateJob) -> None:
+        """Create a profile Job. If this job's Job of that name exists, it is kept."""
         try:
             answer = await self._client.create(JOBS, action.manifest, job.namespace)
         except Conflict as error:
@@ -84,14 +87,18 @@ class PodWriter:
     async def _ours(
         self, job: JobView, resource: Resource, action: CreatePod | CreateJob, refusal: Conflict
     ) -> dict[str, Any]:
-        """What has the name already, made for this job or an earlier one. Somebody else's is left alone, and would be
-        in the way for ever: the run is refused, and the next one's names are new."""
+        """The existing object of the name, made for this job or an earlier one of its name.
+
+        Somebody else's object is not touched, and would block the run for ever. The run is refused, and the next run
+        has new names.
+        """
         answer = await self._client.get(resource, action.manifest["metadata"]["name"], job.namespace)
         if (answer["metadata"].get("labels") or {}).get(LABEL_JOB) != job.name:
             raise NameTakenError(refusal.message) from refusal
         return answer
 
     async def ungate(self, job: JobView, action: UngatePod) -> None:
+        """Remove the operator's gate from a pod."""
         body = {
             "metadata": {"uid": action.uid, "annotations": {ANNOTATION_UNGATED_AT: format_time(action.at)}},
             "spec": {"schedulingGates": [{"name": gate} for gate in action.gates]},
@@ -100,6 +107,7 @@ class PodWriter:
         await self._patched(job, action.name, action.uid, patch)
 
     async def resize(self, job: JobView, action: ResizePod) -> None:
+        """Resize a pod in place, and record a refusal."""
         amounts = {"cpu": format_cpu(action.cpu_millis), "memory": format_bytes(action.memory_bytes)}
         sizes = {"name": action.container, "resources": {"requests": amounts, "limits": amounts}}
         body = {"metadata": {"uid": action.uid}, "spec": {"containers": [sizes]}}
@@ -117,7 +125,10 @@ class PodWriter:
             _LOG.warning("%s/%s: resize refused: %s", job.namespace, action.name, error)
 
     async def _patched(self, job: JobView, name: str, uid: str, patch: Awaitable[Mapping[str, Any]]) -> None:
-        """A pod that is gone is dropped from the cache. NotFound without the pod's name means the subresource."""
+        """Apply a patch to a pod. A pod that no longer exists is dropped from the cache.
+
+        NotFound without the pod's name means the subresource.
+        """
         try:
             answer = await patch
         except NotFound as error:
@@ -130,6 +141,7 @@ class PodWriter:
             self._pods.keep(read_pod(answer))
 
     async def delete_pod(self, job: JobView, action: DeletePod) -> None:
+        """Delete a pod."""
         try:
             answer = await self._client.delete(
                 PODS, action.name, job.namespace, uid=action.uid, grace_seconds=action.grace_seconds
@@ -143,6 +155,7 @@ class PodWriter:
             self._pods.drop((job.namespace, action.name), action.uid)
 
     async def delete_job(self, job: JobView, action: DeleteJob) -> None:
+        """Delete a profile Job."""
         try:
             answer = await self._client.delete(JOBS, action.name, job.namespace, uid=action.uid)
         except (NotFound, Conflict):

@@ -1,4 +1,4 @@
-"""The one road of all that the API server refuses on a run's way to running pods: the run is given back."""
+"""Errors of the API server on a run's way to running pods: a run that cannot start is given back."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -14,7 +14,7 @@ from synergy_operator.views.job import JobView
 
 INVALID: Final = (400, 422)
 REFUSED: Final = (*INVALID, 403)
-"""What the API server answers to a request that it will refuse again: not valid, not allowed, over quota."""
+"""Codes of requests that the API server would refuse again: not valid, not allowed, over quota."""
 _REASONS: Final[Mapping[type[Action], Reason]] = {
     EnsureService: Reason.SERVICE_REFUSED,
     EnsureGangKey: Reason.START_REFUSED,
@@ -25,20 +25,24 @@ _REASONS: Final[Mapping[type[Action], Reason]] = {
 
 
 class NameTakenError(Exception):
-    """An object of somebody else has the name that a run needs. The text says which."""
+    """Another owner's object has a name that a run needs. The message names it."""
 
 
 class RefusedStarts:
-    """Decides what becomes of a run when the API server does not do what the run needs. `steady` gives seconds of a
-    monotonic clock."""
+    """Decides what becomes of a run when the API server does not do what the run needs.
+
+    `steady` gives seconds of a monotonic clock.
+    """
 
     def __init__(self, refusals: RefusalLog, steady: Callable[[], float] = time.monotonic) -> None:
         self._refusals = refusals
         self._monotonic = steady
 
     def record(self, job: JobView, action: Action, error: BaseException) -> None:
-        """Record a refusal; raises TryAgain so that the next reconcile gives the run back. Raises nothing where the
-        error is none of a run's start, or may pass: the caller then raises it as it came."""
+        """Record a refusal and raise TryAgain, so the next reconcile gives the run back.
+
+        Returns if the error does not concern a run's start, or may pass. The caller then raises it unchanged.
+        """
         reason, allocation = _REASONS.get(type(action)), open_allocation(job.status)
         if reason is None or allocation is None:
             return
@@ -46,14 +50,14 @@ class RefusedStarts:
         if isinstance(error, NameTakenError):
             self._refuse(job, run, reason, str(error))
         if isinstance(error, ApiError) and error.code in REFUSED:
-            # what cannot be a pod never can; a Service and a gate are of our making, only a policy can call them wrong
+            # an invalid pod stays invalid; Services and gates are the operator's own, so only a policy can refuse them
             invalid = reason is Reason.POD_REFUSED and error.code in INVALID
             self._refuse(job, run, reason, error.message, invalid=invalid)
         if isinstance(error, ApiError | TryAgain) and self.for_good(job, run):
             self._refuse(job, run, reason, f"{error}, for {TRANSIENT_ERROR_SECONDS:g} s")
 
     def for_good(self, job: JobView, run: int) -> bool:
-        """Take note of an error that may pass; true once such errors have gone on for too long."""
+        """Record an error that may pass. Return True once such errors have lasted too long."""
         return self._refusals.note_transient_error(job.key, run, self._monotonic()) >= TRANSIENT_ERROR_SECONDS
 
     def _refuse(self, job: JobView, run: int, reason: Reason, words: str, *, invalid: bool = False) -> None:

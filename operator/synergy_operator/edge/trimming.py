@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 VIEW: Final = "view"
+"""Key of the view in a trimmed object."""
 
 
 _LOG = logging.getLogger(__name__)
@@ -13,7 +14,7 @@ Object = dict[str, Any]
 
 
 def trimmed(read: Callable[[Mapping[str, Any]], Any]) -> Callable[[Object], Object]:
-    """Keep the small view of an object instead of its JSON."""
+    """A function that replaces an object's JSON by its metadata and the view that `read` returns."""
 
     def trim(item: Object) -> Object:
         kept = kept_metadata(item)
@@ -27,11 +28,13 @@ def trimmed(read: Callable[[Mapping[str, Any]], Any]) -> Callable[[Object], Obje
 
 
 def kept_metadata(item: Object) -> Object:
+    """The metadata that a reflector needs."""
     metadata = item["metadata"]
     return {key: metadata[key] for key in ("namespace", "name", "uid", "resourceVersion")}
 
 
 def trim_node(node: Object) -> Object:
+    """The parts of a Node that the operator reads."""
     metadata, spec, status = node["metadata"], node.get("spec") or {}, node.get("status") or {}
     conditions = status.get("conditions") or []
     ready = [{"type": c["type"], "status": c.get("status")} for c in conditions if c.get("type") == "Ready"]
@@ -45,6 +48,6 @@ def trim_node(node: Object) -> Object:
 
 
 def node_facts(node: Object) -> tuple[Any, ...]:
-    """What a trimmed node says, without its version."""
+    """The content of a trimmed node without its resourceVersion, for comparison."""
     metadata = {key: value for key, value in node["metadata"].items() if key != "resourceVersion"}
     return metadata, node["spec"], node["status"]

@@ -1,4 +1,4 @@
-"""Work by key: each key by one worker at a time, many events worked off at once, failures tried again later."""
+"""Work by key: each key by one worker at a time, several events handled at once, failures repeated later."""
 
 import asyncio
 import logging
@@ -20,14 +20,13 @@ Key = TypeVar("Key")
 
 
 class TryAgain(Exception):  # noqa: N818 - a request, not an error
-    """The work could not be done on what was known; it is done again shortly."""
+    """The work rested on outdated data. It is repeated shortly."""
 
 
 class WorkQueue(Generic[Key]):
-    """Calls `work(key)` for each key that was added. It returns after how many seconds to look at the key again, if at
-    all.
+    """Calls `work(key)` for each key that was added. It returns the seconds until the key's next turn, or None.
 
-    A key that is added while it is worked on is worked on again afterwards; waiting twice is waiting once.
+    A key that is added while it is worked on is worked on again afterwards. A key that waits is not added twice.
     """
 
     def __init__(
@@ -37,7 +36,7 @@ class WorkQueue(Generic[Key]):
         workers: int = 16,
         group: Callable[[Key], Hashable] = lambda key: None,
     ) -> None:
-        """`group` is whose key it is: groups take turns."""
+        """`group` gives the group of a key; groups take turns."""
         self._work = work
         self._workers = workers
         self._waiting = FairQueue(group)
@@ -52,7 +51,7 @@ class WorkQueue(Generic[Key]):
         self.idle.set()
 
     def add(self, key: Key) -> None:
-        """Work on the key as soon as may be."""
+        """Work on the key as soon as possible."""
         timer = self._timers.pop(key, None)
         if timer is not None:
             timer.cancel()
@@ -65,7 +64,7 @@ class WorkQueue(Generic[Key]):
             self._wakeup.release()
 
     def add_after(self, key: Key, seconds: float) -> None:
-        """Work on the key then; the earliest of several moments counts."""
+        """Work on the key after a delay. Of several delays the earliest counts."""
         loop = asyncio.get_running_loop()
         timer = self._timers.get(key)
         if timer is not None and timer.when() <= loop.time() + seconds:
@@ -82,13 +81,13 @@ class WorkQueue(Generic[Key]):
 
     @property
     def length(self) -> int:
-        """How many keys wait for a worker."""
+        """The number of keys that wait for a worker."""
         return len(self._waiting)
 
     @property
     def oldest_seconds(self) -> float:
-        """For how long the first of them has waited."""
-        first = next(iter(list(self._queued.values())), None)  # keys come in the order of the queue
+        """How long the first of them has waited."""
+        first = next(iter(list(self._queued.values())), None)  # in the order of the queue
         return 0.0 if first is None else time.monotonic() - first
 
     @property

@@ -1,7 +1,7 @@
-"""Pods and Jobs of runs that are over.
+"""Pods and Jobs of runs that have ended.
 
-The ended pods of the last run that failed, also beside a partner, or succeeded stay, for their logs, until the next run
-starts; finished profile Jobs stay for as long as their own time to live says.
+The ended pods of the last run stay until the next run starts, for their logs, if it failed or succeeded. Finished
+profile Jobs stay for their own time to live.
 """
 
 from synergy_api.names import ROLE_PROFILE
@@ -17,8 +17,10 @@ from synergy_operator.views.pod import PodView
 def leftovers(
     observed: Observed, service: ServiceStatus, open_run: int | None, now: float
 ) -> tuple[tuple[Action, ...], float | None]:
-    """What deletes the pods and Jobs of ended runs, and when to look again (seconds). What belongs to a run later than
-    the open one is left alone: then this copy of the job is old."""
+    """The deletions of pods and Jobs of ended runs, and the seconds until the next look.
+
+    Objects of a run later than the open one are not deleted. They mean that this copy of the job is outdated.
+    """
     over = service.ended_run if open_run is None else max(service.ended_run, open_run - 1)
     kept = _kept_run(service) if open_run is None else None
     ended = {pod.batch_job for pod in observed.pods if pod.terminal}
@@ -28,7 +30,7 @@ def leftovers(
         if job.run <= over and not job.finished and not job.deleting and job.name not in ended
     )
     pods, wait = pod_deletions(
-        (pod for pod in observed.pods if pod.run <= over and not _stays(pod, kept)), observed, now
+        (pod for pod in observed.pods if pod.run <= over and not _kept(pod, kept)), observed, now
     )
     return (*jobs, *pods), earliest(wait)
 
@@ -41,5 +43,5 @@ def _kept_run(service: ServiceStatus) -> int | None:
     return last.run if last is not None and kept else None
 
 
-def _stays(pod: PodView, kept: int | None) -> bool:
+def _kept(pod: PodView, kept: int | None) -> bool:
     return pod.terminal and (pod.role == ROLE_PROFILE or pod.run == kept)

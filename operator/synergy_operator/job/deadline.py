@@ -1,4 +1,4 @@
-"""Whether a job with a deadline will be on time: what the plan says of it, and in the end what was."""
+"""The condition OnTime of a job with a deadline: what the plan expects, and in the end what happened."""
 
 from typing import Final
 
@@ -8,13 +8,13 @@ from synergy_api.timestamps import parse_time
 from synergy_api.training_job import Phase, Slo, TrainingJobStatus
 from synergy_operator.conditions import ON_TIME, Verdict, no, yes
 
-_SAID_BY_PLANS: Final = frozenset({Reason.DEADLINE_TOO_TIGHT, Reason.DEADLINES_COLLIDE})
+_REASONS_OF_PLANS: Final = frozenset({Reason.DEADLINE_TOO_TIGHT, Reason.DEADLINES_COLLIDE})
 
 
 def on_time(slo: Slo | None, status: TrainingJobStatus, end: Phase | None, now: float) -> Verdict | None:
-    """The condition `OnTime`; `end` is the phase that the job has just ended in. None: it says nothing, or nothing new.
+    """The condition `OnTime`; None if it has nothing to say, or nothing new.
 
-    A deadline that does not parse is the planner's to tell.
+    `end` is the phase in which the job has just ended. The planner reports deadlines that do not parse.
     """
     due = _due(slo)
     if due is None or end == "Failed":
@@ -24,19 +24,19 @@ def on_time(slo: Slo | None, status: TrainingJobStatus, end: Phase | None, now: 
     if now >= due:
         return no(say(Reason.DEADLINE_PAST))
     late = status.late
-    if late is not None and late.reason in _SAID_BY_PLANS:
+    if late is not None and late.reason in _REASONS_OF_PLANS:
         return no(Finding(Reason(late.reason), late.message))
     return yes(say(Reason.DEADLINE_AHEAD))
 
 
 def seconds_left(slo: Slo | None, now: float) -> float | None:
-    """Seconds until the deadline, when the condition is to be looked at again; None once it is over."""
+    """Seconds until the deadline, when the condition may change; None after it."""
     due = _due(slo)
     return due - now if due is not None and due > now else None
 
 
-def still_said(condition: Condition, slo: Slo | None) -> bool:
-    """Whether a condition may stay: that of a deadline which was taken away may not."""
+def still_applies(condition: Condition, slo: Slo | None) -> bool:
+    """The condition may stay. `OnTime` may not after the deadline was removed."""
     return condition.type != ON_TIME or slo is not None
 
 

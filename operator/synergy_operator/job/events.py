@@ -1,7 +1,7 @@
 """The events of a status change: few, each a step in the job's life or something to act on.
 
-They follow from the difference between two statuses, so that each is posted once, by whoever wrote the second. Which
-reasons are worth an event stands in the list of reasons.
+They follow from the difference between two statuses, so whoever writes the second one posts each event once. The list
+of reasons determines which reasons lead to an event.
 """
 
 from collections.abc import Iterator
@@ -15,8 +15,7 @@ from synergy_operator.run.step import reason_of
 
 
 def events(old: TrainingJobStatus, new: TrainingJobStatus) -> tuple[PostEvent, ...]:
-    """What to tell the user of the change from `old` to `new`. What ended a run and stands in a condition as well is
-    told once."""
+    """The events of the change from `old` to `new`. What ends a run and also stands in a condition is posted once."""
     once: dict[Reason, Finding] = {}
     for finding in (*_of_runs(old, new), *_of_conditions(old, new)):
         once.setdefault(finding.reason, finding)
@@ -42,11 +41,13 @@ def _of_runs(old: TrainingJobStatus, new: TrainingJobStatus) -> Iterator[Finding
 
 def _of_conditions(old: TrainingJobStatus, new: TrainingJobStatus) -> Iterator[Finding]:
     last = old.service.last if old.service else None
-    posted = reason_of(last).reason if last is not None else None  # by the event of the run's end
+    posted = reason_of(last).reason if last is not None else None  # by the run's end
     for kind in ORDER:
         before, after = find(old.conditions, kind), find(new.conditions, kind)
         if after is None or (before is not None and before.reason == after.reason):
             continue
         reason = Reason(after.reason)
-        if reason is not posted and (reason is not Reason.AS_PLANNED or before is not None):  # as planned it begins
+        if reason is not posted and (
+            reason is not Reason.AS_PLANNED or before is not None
+        ):  # AsPlanned is the initial state
             yield Finding(reason, after.message)

@@ -1,4 +1,4 @@
-"""What a pod template says that the plan decides: it is not used, and the user is told so."""
+"""Fields of the pod template that the plan determines: they are not used, and the user learns it from a condition."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
@@ -10,12 +10,12 @@ from synergy_operator.pods.gang import rendezvous
 _POD: Final = "spec.template.spec"
 _FIRST: Final = f"{_POD}.containers[0]"
 _OURS: Final = frozenset(rendezvous("", 0, 1, 1))
-"""Variables that tell a worker its place."""
+"""Variables of the rendezvous."""
 _OUR_PREFIX: Final = "SYNERGY_"
 
 
 def overridden(spec: TrainingJobSpec) -> tuple[str, ...]:
-    """The fields of the template that are set and not used. The template has the shape that validation asks for."""
+    """The fields of the template that are set and not used. The template has passed validation."""
     return (*_of_pod(spec), *_of_first_container(spec), *_of_metadata(spec.template.get("metadata") or {}))
 
 

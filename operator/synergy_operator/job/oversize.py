@@ -1,7 +1,7 @@
-"""A TrainingJob that has been filled up until its status finds no room: nothing can be recorded of it any more.
+"""TrainingJobs so large that their status no longer fits: the operator cannot record anything about them.
 
-Its owner can do that at any time, with labels, annotations or a longer template. Without its status it could neither be
-told to leave nor release its GPUs, so its pods are deleted: that needs no status.
+A job's owner can cause this at any time, with labels, annotations or a longer template. Without a status the run could
+be neither revoked nor closed. The operator therefore deletes its pods, which needs no status.
 """
 
 from synergy_api.reasons import Reason, say
@@ -11,7 +11,7 @@ from synergy_operator.views.observed import Observed
 
 
 def release(observed: Observed) -> Actions:
-    """Delete what holds room, and tell why. Nothing is written of the job until it is smaller."""
+    """Delete everything that holds resources, and post an event. The status is not written until the job is smaller."""
     pods = [pod for pod in observed.pods if not pod.terminal and pod.deleting_until is None]
     jobs = [job for job in observed.batch_jobs if not job.deleting]
     if not pods and not jobs:

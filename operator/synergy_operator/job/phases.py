@@ -1,4 +1,4 @@
-"""The phase: one word for where a job stands, told from everything else."""
+"""The phase: one word for the state of a job, derived from everything else."""
 
 from synergy_api.training_job import Phase, ProfileStatus
 from synergy_operator.run.step import Stage
@@ -12,8 +12,11 @@ def phase_in_run(stage: Stage, *, profiling: bool) -> Phase:
 
 
 def phase_between_runs(*, valid: bool, suspended: bool, profile: ProfileStatus, deferred: bool = False) -> Phase:
-    """The phase while no run is open: the planner looks at jobs in Queued, and at those in Profiling with a request.
-    `twin` says that an identical job is measured for this one."""
+    """The phase while no run is open.
+
+    The planner considers jobs in Queued, and jobs in Profiling with a request. `deferred` means that an identical job
+    is measured instead of this one.
+    """
     if suspended:
         return "Suspended"
     if not valid:

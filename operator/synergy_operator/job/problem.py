@@ -1,4 +1,4 @@
-"""The one thing that keeps a job from going on, for `kubectl get -o wide` and the head of `kubectl describe`."""
+"""The one problem that keeps a job from continuing, for `kubectl get -o wide` and the top of `kubectl describe`."""
 
 from typing import Final
 
@@ -11,7 +11,7 @@ _GOES_ON: Final[tuple[Phase, ...]] = ("Running", "Yielding", "Succeeded", "Suspe
 
 
 def problem_of(status: TrainingJobStatus) -> Problem | None:
-    """What is to be changed, or what went wrong last; None while the job runs, is done, or merely waits its turn."""
+    """What has to change, or what failed last; None while the job runs, has succeeded, or merely waits in the queue."""
     if status.phase in _GOES_ON:
         return None
     finding = _root(status) or _first_warning(status)
@@ -19,7 +19,7 @@ def problem_of(status: TrainingJobStatus) -> Problem | None:
 
 
 def _root(status: TrainingJobStatus) -> Finding | None:
-    """Where the job has failed because its last run did, that run's reason says more than that there were too many."""
+    """The reason of the last run's failure, which says more than that there were too many failures."""
     end = find(status.conditions, FINISHED)
     if end is None or end.reason != Reason.BACKOFF_LIMIT_EXCEEDED or status.service is None:
         return None

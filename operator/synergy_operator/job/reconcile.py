@@ -1,6 +1,7 @@
-"""One TrainingJob, looked at once: from all there is to see to what is to be done next.
+"""The reconcile of one TrainingJob: from everything that is observed to the next actions.
 
-Pure and level-based: it asks what is, not what happened, so that events may be lost, doubled or out of order.
+It is pure and level-based. It depends on the current state, not on what happened, so events may be lost, duplicated or
+out of order.
 """
 
 from dataclasses import dataclass
@@ -34,9 +35,9 @@ from synergy_operator.conditions import (
 )
 from synergy_operator.job import oversize, ttl
 from synergy_operator.job.cleanup import leftovers
-from synergy_operator.job.deadline import on_time, seconds_left, still_said
+from synergy_operator.job.deadline import on_time, seconds_left, still_applies
 from synergy_operator.job.estimated_speeds import speeds_measured
-from synergy_operator.job.estimated_speeds import still_said as still_estimated
+from synergy_operator.job.estimated_speeds import still_applies as estimates_still_apply
 from synergy_operator.job.phases import phase_between_runs, phase_in_run
 from synergy_operator.job.status_write import operator_part, shown_workers, status_actions, write_delay
 from synergy_operator.job.suspension import with_suspension
@@ -53,7 +54,7 @@ from synergy_operator.views.observed import Observed
 _NEVER: Final = frozenset(
     reason.value for reason, entry in ENTRIES.items() if {Place.QUEUE, Place.RUNNING} <= set(entry.places)
 )
-"""What the queue says of a job that no wait will help."""
+"""Reasons of the queue that no waiting resolves."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +64,8 @@ class _End:
 
 
 @dataclass(frozen=True, slots=True)
-class _Next:
-    """What the status shall be, and what is done before and after it is written."""
+class _Decision:
+    """The content of the status, and the step of the run that belongs to it."""
 
     phase: Phase
     profile: ProfileStatus
@@ -77,7 +78,7 @@ class _Next:
 
 
 def reconcile(observed: Observed, now: float) -> Actions:
-    """What to do now for one job; `now` is Unix time."""
+    """The next actions for one job; `now` is Unix time."""
     job = observed.job
     if job.deleting:
         return Actions()
@@ -88,10 +89,10 @@ def reconcile(observed: Observed, now: float) -> Actions:
     problem = validation_error(job, observed.cluster)
     if job.spec is None:
         return _unreadable(observed, problem, now)
-    return _act(observed, job.spec, _decide(observed, job.spec, problem, now), now)
+    return _actions_of(observed, job.spec, _decide(observed, job.spec, problem, now), now)
 
 
-def _decide(observed: Observed, spec: TrainingJobSpec, problem: Finding | None, now: float) -> _Next:
+def _decide(observed: Observed, spec: TrainingJobSpec, problem: Finding | None, now: float) -> _Decision:
     status = observed.job.status
     held = ProfileState(status.profile or ProfileStatus(state="Waiting"), None)
     state = profile_state(observed, spec) if problem is None else held
@@ -104,20 +105,20 @@ def _decide(observed: Observed, spec: TrainingJobSpec, problem: Finding | None, 
         if problem is None:
             measured = profile_run.follow(observed, spec, allocation, state, now, wanted=wanted)
         else:
-            measured = profile_run.give_up(observed, spec, allocation, state, now)
+            measured = profile_run.end_invalid(observed, spec, allocation, state, now)
         step, state = measured.run, ProfileState(measured.profile, measured.profiled)
     else:
         step = training_run.follow(observed, spec, allocation, now, wanted=wanted and state.usable)
         if step.stage != "Closed" and service.run == allocation.run:
-            # what is running goes on as it was planned, whatever the spec or the image say by now
-            state = _still_held(observed, spec, held)
+            # a running run continues as planned, even if spec or image have changed since
+            state = _kept_state(observed, spec, held)
     if step.stage == "Closed":
         return _between_runs(spec, problem, state, step.service, queue=status.queue, step=step)
     phase = phase_in_run(step.stage, profiling=allocation.purpose == "Profile")
-    return _Next(phase, state.profile, state.verdict, step.running, step.service, step, problem=problem)
+    return _Decision(phase, state.profile, state.verdict, step.running, step.service, step, problem=problem)
 
 
-def _still_held(observed: Observed, spec: TrainingJobSpec, held: ProfileState) -> ProfileState:
+def _kept_state(observed: Observed, spec: TrainingJobSpec, held: ProfileState) -> ProfileState:
     if held.profile.fingerprint != fingerprint(spec):
         return held
     profile = with_seen_digest(observed, spec, held.profile)
@@ -133,15 +134,15 @@ def _between_runs(
     *,
     queue: QueueStatus | None,
     step: RunStep | None = None,
-) -> _Next:
+) -> _Decision:
     end = _end(spec, state.profile, service)
     if end is not None:
         running = no(say(Reason.FINISHED))
-        return _Next(end.phase, state.profile, state.verdict, running, service, step, end, problem)
+        return _Decision(end.phase, state.profile, state.verdict, running, service, step, end, problem)
     valid = problem is None
     phase = phase_between_runs(valid=valid, suspended=spec.suspend, profile=state.profile, deferred=state.deferred)
     running = no(_waiting(phase, service, queue))
-    return _Next(phase, state.profile, state.verdict, running, service, step, None, problem)
+    return _Decision(phase, state.profile, state.verdict, running, service, step, None, problem)
 
 
 def _end(spec: TrainingJobSpec, profile: ProfileStatus, service: ServiceStatus) -> _End | None:
@@ -157,7 +158,7 @@ def _end(spec: TrainingJobSpec, profile: ProfileStatus, service: ServiceStatus) 
 
 
 def _waiting(phase: Phase, service: ServiceStatus, queue: QueueStatus | None) -> Finding:
-    """Why no worker runs: what the planner says can never be; after a run that went wrong, what went wrong."""
+    """Why no worker runs: a plan that can never be, the failure of the last run, or the current phase."""
     if phase == "Suspended":
         return say(Reason.SUSPENDED)
     if phase != "Pending" and queue is not None and queue.reason in _NEVER:
@@ -177,34 +178,34 @@ def _went_wrong(last: RunOutcome) -> bool:
     return last.outcome in ("Failed", "Evicted") or reason_of(last).reason is Reason.CHECKPOINT_NOT_WRITTEN
 
 
-def _act(observed: Observed, spec: TrainingJobSpec, following: _Next, now: float) -> Actions:
-    job, step, end = observed.job, following.step, following.end
+def _actions_of(observed: Observed, spec: TrainingJobSpec, decision: _Decision, now: float) -> Actions:
+    job, step, end = observed.job, decision.step, decision.end
     still_open = step is not None and step.stage != "Closed"
     allocation = open_allocation(job.status)
     open_run = allocation.run if allocation is not None and still_open else None
     verdicts: dict[str, Verdict | None] = {
-        VALID: no(following.problem) if following.problem is not None else yes(_accepted(observed, spec)),
-        PROFILED: following.profiled,
+        VALID: no(decision.problem) if decision.problem is not None else yes(_accepted(observed, spec)),
+        PROFILED: decision.profiled,
         SPEEDS: speeds_measured(job.status),
-        RUNNING: following.running,
+        RUNNING: decision.running,
         ON_TIME: on_time(spec.slo, job.status, end.phase if end is not None else None, now),
         FINISHED: yes(end.finding) if end is not None else no(say(Reason.NOT_FINISHED)),
         **(step.verdicts if step is not None else {}),
     }
     old = [c for c in job.status.conditions if c.type != RESOURCES or RESOURCES in verdicts]
-    old = [c for c in old if still_said(c, spec.slo) and still_estimated(c, job.status)]
+    old = [c for c in old if still_applies(c, spec.slo) and estimates_still_apply(c, job.status)]
     status = TrainingJobStatus(
         observed_generation=job.generation,
-        phase=following.phase,
+        phase=decision.phase,
         conditions=write(old, verdicts, job.generation, now),
-        profile=following.profile,
-        workers=shown_workers(observed, following.service, open_run),
+        profile=decision.profile,
+        workers=shown_workers(observed, decision.service, open_run),
         size_limits=step.size_limits if step is not None else None,
-        service=with_suspension(following.service, following.phase, now),
-        start_time=job.status.start_time or following.service.running_since or (step.started if step else None),
+        service=with_suspension(decision.service, decision.phase, now),
+        start_time=job.status.start_time or decision.service.running_since or (step.started if step else None),
         completion_time=format_time(now) if end is not None else None,
     )
-    tidy, tidy_wait = leftovers(observed, following.service, open_run, now)
+    tidy, tidy_wait = leftovers(observed, decision.service, open_run, now)
     before = step.before if step is not None else ()
     after = step.after if step is not None else ()
     late = write_delay(job.status, status, observed, now)
@@ -219,8 +220,8 @@ def _act(observed: Observed, spec: TrainingJobSpec, following: _Next, now: float
 
 
 def _after_the_end(observed: Observed, now: float) -> Actions:
-    """A finished job keeps its last pods, gives back what the plan may still have given it, and goes when its time is
-    over."""
+    """A finished job keeps its last pods, gives back an allocation that is still open, and is deleted after its time to
+    live."""
     job = observed.job
     left = ttl.seconds_left(job, now)
     if left == 0.0:
@@ -237,7 +238,7 @@ def _after_the_end(observed: Observed, now: float) -> Actions:
 
 
 def _unreadable(observed: Observed, problem: Finding | None, now: float) -> Actions:
-    """The spec does not parse, as after a downgrade: say so and touch nothing else."""
+    """A spec that does not parse, for example after a downgrade: report it and change nothing else."""
     job = observed.job
     verdicts: dict[str, Verdict | None] = {VALID: no(problem) if problem is not None else None}
     status = operator_part(job.status).model_copy(

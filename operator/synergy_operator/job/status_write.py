@@ -32,15 +32,15 @@ def operator_part(status: TrainingJobStatus) -> TrainingJobStatus:
 
 
 def status_actions(old: TrainingJobStatus, new: TrainingJobStatus) -> tuple[Action, ...]:
-    """The status write and its events; nothing where it stands so already."""
+    """The status write with its events; nothing if the status is unchanged."""
     status = new.model_copy(update={"problem": problem_of(new)})
     return (ApplyStatus(status), *events(old, status)) if operator_part(old) != status else ()
 
 
 def write_delay(old: TrainingJobStatus, new: TrainingJobStatus, observed: Observed, now: float) -> float | None:
-    """For how many seconds the write of a status can wait that differs only in gates removed a moment ago.
+    """How many seconds the write of a status can wait that differs only in gates removed a moment ago.
 
-    Most workers run by the end of this time, which causes a write anyway. None if something else changed, or nothing.
+    Most workers run soon after, which causes a write anyway. None if something else changed, or nothing.
     """
     fell = max((pod.ungated_at for pod in observed.pods if pod.ungated_at is not None), default=None)
     left = 0.0 if fell is None else fell + _GATES_SECONDS - now
@@ -62,6 +62,7 @@ def _without_gates(status: TrainingJobStatus) -> TrainingJobStatus:
 
 
 def shown_workers(observed: Observed, service: ServiceStatus, open_run: int | None) -> list[WorkerStatus]:
+    """The workers of a run as the status shows them."""
     pods = observed.pods_of(open_run if open_run is not None else service.run)
     return [
         WorkerStatus(

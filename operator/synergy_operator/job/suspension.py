@@ -1,13 +1,13 @@
-"""For how long a job was held by its user: nobody waits meanwhile. Owed to policies that go by how long a job waits."""
+"""How long its user held a job. Policies that depend on waiting time must not count it."""
 
 from synergy_api.timestamps import format_time, parse_time
 from synergy_api.training_job import Phase, ServiceStatus
 
 
 def with_suspension(service: ServiceStatus, phase: Phase, now: float) -> ServiceStatus:
-    """The books with the begin of a suspension while one lasts, and its seconds once it is over.
+    """The accounting with the start of a suspension while it lasts, and with its duration after it.
 
-    Both are written in the update that writes the phase, so that no crash counts it twice or forgets it.
+    Both are part of the write that changes the phase, so a crash neither counts a suspension twice nor loses it.
     """
     since = service.suspended_since
     if (phase == "Suspended") == (since is not None):

@@ -1,7 +1,7 @@
-"""Whether the parts of a pod template that the operator builds on have the shape they must have.
+"""The check that the parts of a pod template that the operator reads have the right shape.
 
-The API server checks all the rest when the pods are made; it cannot check these earlier, because a TrainingJob's
-template may hold any field of any Kubernetes version.
+The API server checks the rest when it creates the pods. It cannot check them earlier, because a TrainingJob's template
+may hold any field of any Kubernetes version.
 """
 
 from typing import Any
@@ -29,7 +29,7 @@ class _Container(_Named):
     command: list[str] | None = None
     args: list[str] | None = None
     env: list[_Named] | None = None
-    volumeMounts: list[_Named] | None = None  # noqa: N815 - the wire's own names
+    volumeMounts: list[_Named] | None = None  # noqa: N815 - names of the Kubernetes API
     resources: _Resources | None = None
 
 
@@ -84,7 +84,7 @@ class _Template(_Part):
 
 
 def template_problem(template: dict[str, Any]) -> str:
-    """The first field of the wrong shape with what is wrong, empty if there is none."""
+    """The first field of a wrong shape, with what is wrong; empty if there is none."""
     problem = depth_problem(template)
     if problem:
         return problem

@@ -1,5 +1,8 @@
-"""Whether a job can be planned on this cluster at all. What passes here may still have to wait; what fails here waits
-for a change of the job or of the nodes, and is looked at again when either changes."""
+"""The check that a job can be planned on this cluster.
+
+A valid job may still have to wait. An invalid one needs a change of the job or of the nodes, and is checked again when
+either changes.
+"""
 
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -24,11 +27,14 @@ from synergy_operator.views.job import JobView
 Nodes = tuple[NodeCapacity, ...]
 _MOST_NAMES: Final = 10
 MOST_TEMPLATE_BYTES: Final = 256 << 10
-"""Each pod repeats the template, `kubectl apply` keeps a second copy of it in an annotation, and the API server's limit
-for a whole object is some 1.5 MB."""
+"""Limit of the template as JSON.
+
+Each pod repeats the template, `kubectl apply` keeps a second copy in an annotation, and the API server's limit for a
+whole object is about 1.5 MB.
+"""
 _RESTRICTIONS: Final = (Reason.TENANT_REFUSED, Reason.TENANT_CAPPED)
 LEAST_MEMORY_BYTES: Final = 16 << 20
-"""A container runtime refuses to start a container with less than some MiB."""
+"""A container runtime does not start a container with less memory than a few MiB."""
 
 
 def validation_error(job: JobView, cluster: ClusterView) -> Finding | None:
@@ -54,8 +60,11 @@ def validation_error(job: JobView, cluster: ClusterView) -> Finding | None:
 
 
 def accepted(spec: TrainingJobSpec, cluster: ClusterView, restriction: Restriction | None = None) -> Finding:
-    """What is said of a job that can be planned. `restriction` is what the extender says that the job's tenant may not
-    ask for; after it comes that the policy does not name the tenant, then what of its template is not used."""
+    """The finding of a job that can be planned.
+
+    `restriction` is what the job's tenant may not use, as the extender reports it. It takes precedence over a tenant
+    that the policy does not name, and that over template fields that are not used.
+    """
     if restriction is not None and restriction.reason in _RESTRICTIONS:
         return Finding(Reason(restriction.reason), restriction.message)
     if spec.tenant and cluster.tenants and spec.tenant not in cluster.tenants:
@@ -106,8 +115,10 @@ def _sidecars(spec: TrainingJobSpec) -> Finding | None:
 
 
 def _quantities(node: Any) -> None:
-    """Raises ValueError for what is no amount where a pod has one: some keep the API server busy for minutes, whenever
-    the pods are made."""
+    """Raises ValueError for an amount in a pod that does not parse.
+
+    Some invalid amounts occupy the API server for minutes whenever it creates the pods.
+    """
     if isinstance(node, list):
         for child in node:
             _quantities(child)
@@ -138,7 +149,7 @@ def _worker(spec: TrainingJobSpec, cluster: ClusterView) -> Finding | None:
 
 
 def _gpus(spec: TrainingJobSpec, cluster: ClusterView) -> Finding | None:
-    """All GPUs of a job are of one type; with `gpusPerWorker` a node holds whole workers only."""
+    """All GPUs of a job are of one type. With `gpusPerWorker` a node holds whole workers only."""
     size = spec.gpus_per_worker or 1
     on_one_node = spec.placement == "Consolidate"
 
@@ -177,8 +188,8 @@ def _minima(spec: TrainingJobSpec, cluster: ClusterView) -> Finding | None:
 
 
 def _room_beside_training(spec: TrainingJobSpec, cluster: ClusterView) -> Finding | None:
-    """Some node must leave the first container something of a worker's proportional share, and have room for each init
-    container in it."""
+    """Some node must leave room in a worker's proportional share, for the first container and for each init
+    container."""
     share, finding = Amounts(), None
     for nodes in _allowed(spec, cluster).values():
         for node in nodes:
@@ -193,7 +204,8 @@ def _room_beside_training(spec: TrainingJobSpec, cluster: ClusterView) -> Findin
 
 
 def _matrix_for_some_type(spec: TrainingJobSpec, cluster: ClusterView) -> Finding | None:
-    """On a type without a matrix a job gets its proportional share; without any matrix that counts it is a mistake."""
+    """On a type without a matrix a job gets its proportional share. A job that provides matrices needs one for some
+    type."""
     if spec.profile.mode != "Provided":
         return None
     present = cluster.allowed_types(spec.gpu_types)
@@ -207,7 +219,7 @@ def _allowed(spec: TrainingJobSpec, cluster: ClusterView) -> dict[str, Nodes]:
 
 
 def _largest(spec: TrainingJobSpec, cluster: ClusterView, measure: Callable[[Nodes], int]) -> tuple[str, int]:
-    """The allowed type with the greatest measure, the first name among equals."""
+    """The allowed type with the greatest measure; of equals, the first by name."""
     amounts = {kind: measure(nodes) for kind, nodes in _allowed(spec, cluster).items()}
     kind = min(amounts, key=lambda name: (-amounts[name], name))
     return kind, amounts[kind]

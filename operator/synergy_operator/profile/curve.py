@@ -1,4 +1,4 @@
-"""From measured points to the matrix and the demand vector of the whole job."""
+"""From measured points to the sensitivity matrix and the demand vector of the whole job."""
 
 from collections.abc import Iterable
 from itertools import pairwise
@@ -20,12 +20,13 @@ from synergy_operator.views.batch_job import Target
 
 _MEMORY_STEPS: Final = 16
 _HEADROOM_PERCENT: Final = 110
-"""The processes get a tenth more than their peak in a profile run, which is short: beyond the limit they are killed."""
+"""The processes get 10% more than their peak in a profile run. The run is short, and beyond its limit a container is
+killed."""
 _MIB: Final = 1 << 20
 
 
 def job_matrix(spec: TrainingJobSpec, size: ProfileSize, points: Points) -> SensitivityMatrix:
-    """The whole job's matrix on the series' GPU type; at least the highest point is measured."""
+    """The whole job's matrix on the series' GPU type. At least the highest CPU point has been measured."""
     grid = cpu_points_of(size)
     model = memory_model(spec, size, points)
     pod = sensitivity_matrix(grid, complete_curve(grid, speeds(size, points)), memory_axis(size, model), model)
@@ -39,12 +40,13 @@ def job_matrix(spec: TrainingJobSpec, size: ProfileSize, points: Points) -> Sens
 
 
 def _speakable(speed: float) -> float:
-    """What a data set without end, or read one byte at a time, makes of a speed is still one that a matrix can hold."""
+    """The speed, limited to the range that a matrix may hold. Extreme data sets otherwise lead to values
+    outside of it."""
     return min(max(float(f"{speed:.6g}"), 2 * SLOWEST), FASTEST)
 
 
 def job_demand(matrix: SensitivityMatrix, gpus: int, tolerance_percent: int) -> DemandVector:
-    """The smallest CPU and memory that saturate the job on the matrix' GPU type, but for the tolerance."""
+    """The least CPU and memory that saturate the job on the matrix's GPU type, within the tolerance."""
     profile = Profile(
         cpu_millis=tuple(matrix.cpu_millis),
         memory_bytes=tuple(matrix.memory_bytes),
@@ -60,12 +62,15 @@ def job_demand(matrix: SensitivityMatrix, gpus: int, tolerance_percent: int) -> 
 
 
 def cpu_points_of(size: ProfileSize) -> tuple[int, ...]:
-    """The CPU points that may be measured, in milli-CPU, ascending."""
+    """The CPU points that a series may measure, in milli-CPU, ascending."""
     return cpu_grid(ceiling_millis=size.ceiling_millis, step_millis=size.step_millis, floor_millis=size.floor_millis)
 
 
 def speeds(size: ProfileSize, points: Points) -> dict[int, float]:
-    """Measured CPU points of the type that are still on the grid: it moves if a later grant has another ceiling."""
+    """The measured speeds of the type by CPU point (milli-CPU), in steps per second.
+
+    Points outside the grid are left out: it changes if a later grant has another CPU limit.
+    """
     grid = frozenset(cpu_points_of(size))
     return {
         point.cpu_millis: point.steps_per_second
@@ -75,15 +80,16 @@ def speeds(size: ProfileSize, points: Points) -> dict[int, float]:
 
 
 def has_data_set(spec: TrainingJobSpec) -> bool:
-    """Whether the spec says what a memory model needs of the data."""
+    """The spec describes the data as the memory model needs it."""
     return spec.dataset is not None and spec.batch_size is not None
 
 
 def memory_model(spec: TrainingJobSpec, size: ProfileSize, points: Points) -> MemoryModel | None:
-    """The pod's model: its part of each batch, its part of the node's bandwidth, the whole data set in its cache.
+    """The memory model of a profile pod: its part of each batch and of the node's bandwidth, the whole data set in its
+    cache.
 
-    The bandwidth is the pool's, else that of a run without cache, taken for the whole node's. None where neither is
-    known, or the spec does not describe the data.
+    The bandwidth is the pool's. Otherwise it is measured by a run without cache, which is taken to use the whole
+    node's. None if neither is known, or if the spec does not describe the data.
     """
     if spec.dataset is None or spec.batch_size is None:
         return None
@@ -109,7 +115,8 @@ def memory_model(spec: TrainingJobSpec, size: ProfileSize, points: Points) -> Me
 
 
 def memory_axis(size: ProfileSize, model: MemoryModel | None) -> tuple[int, ...]:
-    """Memory points of a pod in bytes: from what its processes need to the memory that it was measured with."""
+    """Memory points of a profile pod in bytes, from the need of its processes to the memory that it was
+    measured with."""
     if model is None:
         return (size.memory_bytes,)
     span = size.memory_bytes - model.process_bytes
@@ -118,14 +125,15 @@ def memory_axis(size: ProfileSize, model: MemoryModel | None) -> tuple[int, ...]
 
 
 def memory_of(hit_rate: float, spec: TrainingJobSpec, size: ProfileSize, points: Points) -> int:
-    """The memory that a cached fraction stands for, in bytes of a pod."""
+    """The memory of a pod in bytes at which this fraction of the data set is cached."""
     model = memory_model(spec, size, points)
     process = model.process_bytes if model is not None else 0
     return max(1, process + round(hit_rate * spec.dataset.bytes)) if spec.dataset else size.memory_bytes
 
 
 def first_decrease(field: str, matrices: Iterable[SensitivityMatrix]) -> Finding | None:
-    """Where one of the matrices that `field` holds falls as CPU or memory grows."""
+    """The first place where a matrix falls as CPU or memory grows; None if there is none. `field` is the matrices'
+    field."""
     for index, matrix in enumerate(matrices):
         rows = matrix.steps_per_second
         columns = [list(column) for column in zip(*rows, strict=True)]

@@ -1,4 +1,4 @@
-"""Identical jobs that are not measured yet: one of them is, the others wait for its profile."""
+"""Identical jobs that are not measured yet: one of them is measured, the others wait for its profile."""
 
 from collections.abc import Mapping
 
@@ -9,16 +9,21 @@ from synergy_operator.views.profile_candidate import ProfileCandidate
 
 
 def rank_of(job: JobView) -> tuple[bool, bool, float, Key]:
-    """A job that something hinders is the last; one that is being measured goes on; else the oldest is measured."""
+    """The order in which identical jobs are measured, lowest first.
+
+    Jobs without a problem come first, then the job that is being measured, then the oldest.
+    """
     allocation = open_allocation(job.status)
     measuring = allocation is not None and allocation.purpose == "Profile"
     return _has_problem(job), not measuring, job.created_at, job.key
 
 
 def candidate_of(job: JobView) -> ProfileCandidate | None:
-    """What a job asks for; None if it asks for nothing, as once it has failed, is suspended, or is measured, and None
-    too where something keeps it from being measured (a quota, a missing volume, labels that no node has): that is its
-    own affair, and nobody waits for it."""
+    """The job as a candidate; None if it does not ask to be measured.
+
+    A job with a problem of its own, such as a quota, a missing volume or labels that no node has, is no candidate.
+    Other jobs do not wait for it.
+    """
     profile, spec = job.status.profile, job.spec
     if job.deleting or spec is None or spec.suspend or job.status.phase != "Profiling":
         return None
@@ -34,7 +39,8 @@ def _has_problem(job: JobView) -> bool:
     )
 
 
-def candidates_before(job: JobView, asking: Mapping[Key, ProfileCandidate]) -> tuple[ProfileCandidate, ...]:
-    """The identical jobs that are measured before this one."""
+def candidates_before(job: JobView, candidates: Mapping[Key, ProfileCandidate]) -> tuple[ProfileCandidate, ...]:
+    """The candidates that are measured before this job."""
     own = rank_of(job)
-    return tuple(sorted((a for key, a in asking.items() if key != job.key and a.rank < own), key=lambda a: a.rank))
+    others = (other for key, other in candidates.items() if key != job.key and other.rank < own)
+    return tuple(sorted(others, key=lambda other: other.rank))

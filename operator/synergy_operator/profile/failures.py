@@ -7,7 +7,7 @@ from synergy_api.reasons import Finding, Reason, say
 from synergy_operator.profile.harvest import result_of
 from synergy_operator.profile.job import ATTEMPTS
 from synergy_operator.profile.open_series import OpenSeries
-from synergy_operator.profile.result import Shortfall
+from synergy_operator.profile.result import MeasurementFailure
 from synergy_operator.run.follow import START_SECONDS
 from synergy_operator.run.half_bound import BIND_SECONDS, unbound_reason
 from synergy_operator.run.start_blocker import cannot_start, refused_pod_message, start_blocker
@@ -16,36 +16,39 @@ from synergy_operator.views.pod import PodView
 from synergy_operator.views.worker_state import WorkerState, worker_state
 
 POD_SECONDS: Final = 60.0
-"""How long the pod of a profile Job may take to be made."""
+"""How long the Job controller may take to create the pod of a profile Job."""
 
 
 def failure_of(series: OpenSeries) -> Finding | None:
-    """Why the profile has failed: a point that came to nothing as often as it may be tried, or once where sidecars keep
-    the pod, since the proof goes with it."""
-    attempts: dict[Target, list[tuple[BatchJobView, Shortfall]]] = {}
+    """Why the profile has failed: a point failed as often as it may be tried.
+
+    One failure is enough if sidecars keep the pod alive. The pod must be deleted then, and the evidence is lost with
+    it.
+    """
+    attempts: dict[Target, list[tuple[BatchJobView, MeasurementFailure]]] = {}
     for job in series.jobs:
         result = result_of(job, series.pod_of(job))
-        if isinstance(result, Shortfall) and job.target.hit_rate is None:
+        if isinstance(result, MeasurementFailure) and job.target.hit_rate is None:
             attempts.setdefault(job.target, []).append((job, result))
     kept = {pod.batch_job for pod in series.holding}
-    for target, shortfalls in sorted(attempts.items(), key=lambda item: (item[0].cpu_millis, item[0].repeat)):
-        if len(shortfalls) >= ATTEMPTS or any(job.name in kept for job, _ in shortfalls):
-            job, shortfall = shortfalls[-1]
+    for target, failures in sorted(attempts.items(), key=lambda item: (item[0].cpu_millis, item[0].repeat)):
+        if len(failures) >= ATTEMPTS or any(job.name in kept for job, _ in failures):
+            job, failure = failures[-1]
             memory = format_bytes(series.share.memory_bytes) if series.share else "its limit"
             facts = {
                 "job": job.name,
                 "cpu": format_cpu(target.cpu_millis),
-                "problem": shortfall.problem,
+                "problem": failure.problem,
                 "memory": memory,
             }
-            return say(shortfall.reason, **facts)
+            return say(failure.reason, **facts)
     return None
 
 
 def loss_of(series: OpenSeries) -> Finding | None:
-    """Why the place is given back before the series is done."""
+    """Why the run is given back before the series is complete: its pod is lost, missing, refused or not bound."""
     number, now = series.number, series.now
-    # their TTL takes those that have been read away in a long series
+    # in a long series, Jobs that were read before are deleted by their TTL
     read = {run.job for point in series.profile_state.profile.points for run in point.runs}
     for job in series.jobs:
         pod = series.pod_of(job)
@@ -53,8 +56,8 @@ def loss_of(series: OpenSeries) -> Finding | None:
             continue
         if pod is None and (job.finished or job.deleting):
             return say(Reason.WORKER_LOST, run=number, rank=0, problem=f"the pod of profile run {job.name} is gone")
-        if pod is None and (words := refused_pod_message(job, series.observed)):
-            return say(Reason.POD_REFUSED, run=number, problem=words)
+        if pod is None and (message := refused_pod_message(job, series.observed)):
+            return say(Reason.POD_REFUSED, run=number, problem=message)
         if pod is None and now >= job.created_at + POD_SECONDS:
             return say(Reason.PROFILE_POD_MISSING, run=number, job=job.name, seconds=int(POD_SECONDS))
         if pod is not None and not pod.node and now >= pod.created_at + BIND_SECONDS:
@@ -79,6 +82,7 @@ def _pod_loss(pod: PodView) -> str:
 
 
 def stuck_start(series: OpenSeries) -> Finding | None:
+    """Why a bound pod could not start in time."""
     for pod in series.holding:
         why = cannot_start(pod, series.observed)
         if why is not None and series.now >= pod.created_at + START_SECONDS:

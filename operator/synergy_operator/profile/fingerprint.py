@@ -1,4 +1,4 @@
-"""What identical jobs have in common: the name under which their profile is shared."""
+"""The fingerprint that identical jobs have in common, under which their profile is shared."""
 
 import hashlib
 import json
@@ -11,10 +11,14 @@ _LENGTH: Final = 32
 
 
 def fingerprint(spec: TrainingJobSpec) -> str:
-    """Hash of everything in the spec that a job's matrix depends on: what runs (image, command, arguments, environment,
-    code that a ConfigMap, a Secret, an image volume or an init container brings) and how its steps are seen, how much
-    at once (GPUs, batch size), and what bounds the matrix and how well it is known (data set, resource maximum,
-    CPU step, measured steps, or the matrices that were provided)."""
+    """Hash of everything in the spec that a job's matrix depends on.
+
+    - What runs: image, command, arguments, environment, and code from ConfigMaps, Secrets, image volumes and init
+      containers. How its steps are observed.
+    - How much of it runs at once: GPUs and batch size.
+    - What bounds the matrix, and how precise it is: data set, resource maximum, CPU step, measured steps, or the
+      matrices that the user provided.
+    """
     profile = spec.profile
     parts = {
         **program(spec.template),

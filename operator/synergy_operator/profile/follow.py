@@ -1,7 +1,7 @@
-"""One step of an open profile run: one batch Job after another on the granted node, each for one CPU point.
+"""One step of an open profile run: one batch Job after another on the granted node, each for one point.
 
-The points stand in the status and in the finished Jobs' pods; the next point follows from them alone, so that a series
-goes on where it was after a crash of the operator or the loss of its place.
+The points stand in the status and in the pods of finished Jobs. The next point follows from them alone, so a series
+continues where it was after a restart of the operator or the loss of its GPUs.
 """
 
 from dataclasses import dataclass, replace
@@ -48,7 +48,7 @@ Ending = Literal["Yielded", "Failed", "Evicted", "Profiled"]
 
 @dataclass(frozen=True, slots=True)
 class ProfileStep:
-    """The run's step with the profile after it, and what the condition Profiled says: None leaves it as it was."""
+    """The run's step, the profile after it, and the condition Profiled. None leaves the condition as it was."""
 
     run: RunStep
     profile: ProfileStatus
@@ -64,8 +64,11 @@ def follow(
     *,
     wanted: bool,
 ) -> ProfileStep:
-    """The next step of the open profile run; `standing` is the profile's before it. `wanted` is false when the job must
-    not be measured now (suspended)."""
+    """The next step of the open profile run.
+
+    `profile_state` is the profile before it. `wanted` is false if the job must not be measured now, because it is
+    suspended.
+    """
     series = OpenSeries(observed, spec, allocation, profile_state, now, wanted)
     series = _with_new_points(series)
     outcome = recorded_outcome(series.service, series.number)
@@ -81,10 +84,10 @@ def follow(
     return _measure(series)
 
 
-def give_up(
+def end_invalid(
     observed: Observed, spec: TrainingJobSpec, allocation: Allocation, profile_state: ProfileState, now: float
 ) -> ProfileStep:
-    """The open profile run of a job that is no longer valid: it ends at once."""
+    """The next step towards the end of the profile run of a job that is no longer valid."""
     series = OpenSeries(observed, spec, allocation, profile_state, now, wanted=False)
     outcome = recorded_outcome(series.service, series.number)
     if outcome is not None:
@@ -119,7 +122,7 @@ def _measure(series: OpenSeries) -> ProfileStep:
 
 
 def _forced_end(series: OpenSeries) -> ProfileStep | None:
-    """What ends the run before its series is done: the profile has failed, or a pod could not start or was lost."""
+    """The end of the run before its series is complete: the profile failed, or a pod could not start or was lost."""
     failure = failure_of(series)
     if failure is not None:
         return _end(_failed(series, failure), "Failed", failure)
@@ -150,7 +153,7 @@ def _create(series: OpenSeries, pod_share: PodShare, target: Target) -> ProfileS
 
 
 def _wait(series: OpenSeries) -> ProfileStep:
-    """A Job is under way, or its pod must go before the next."""
+    """A Job is under way, or its pod must end before the next Job starts."""
     lease = series.allocation.lease_until
     until = parse_time(lease) if lease else series.now
     if series.allocation.state != "Granted" and series.now >= until:
@@ -160,7 +163,7 @@ def _wait(series: OpenSeries) -> ProfileStep:
     for job in series.jobs:
         pod = series.pod_of(job)
         if pod is not None and not pod.terminal and result_of(job, pod) is not None:
-            after.append(DeleteJob(job.name, job.uid))  # sidecars keep the pod although the measurement is over
+            after.append(DeleteJob(job.name, job.uid))  # sidecars keep the pod alive after the measurement
     reads = [warning_reads(pod, pod.created_at, series.observed, series.now) for pod in series.holding]
     for pod in series.holding:
         if not pod.node:
@@ -184,7 +187,7 @@ def _not_started(series: OpenSeries) -> ProfileStep:
 
 
 def _complete(series: OpenSeries, size: ProfileSize) -> ProfileStep:
-    """The series on this GPU type is done; so is the profile if no other type is to be measured."""
+    """The end of the series on this GPU type. The profile is complete too, unless other types have to be measured."""
     profile = concluded(series.profile_state.profile, series.spec, size)
     published = publication(series.observed, profile, series.spec, series.now)
     if missing_types(profile, series.spec, series.observed.cluster):
@@ -197,11 +200,11 @@ def _complete(series: OpenSeries, size: ProfileSize) -> ProfileStep:
 
 
 def _with_new_points(series: OpenSeries) -> OpenSeries:
-    """The series with what finished Jobs have measured and the status does not have yet."""
+    """The series with results of finished Jobs that the status does not have yet."""
     if series.size is None:
         return series
-    going = recorded_outcome(series.service, series.number) is not None
-    profile = of_newest_image(series.profile_state.profile, series.spec, series.pods, going=going)
+    ending = recorded_outcome(series.service, series.number) is not None
+    profile = of_newest_image(series.profile_state.profile, series.spec, series.pods, ending=ending)
     profile = with_results(profile, series.spec, series.size, series.found, series.now)
     if profile == series.profile_state.profile:
         return series
@@ -229,7 +232,7 @@ def _take_down(series: OpenSeries, outcome: RunOutcome) -> ProfileStep:
 
 
 def _unfinished(series: OpenSeries, job: BatchJobView) -> bool:
-    """The Job still runs something. One whose pod has ended stays for its log, seen or not yet seen as finished."""
+    """The Job still runs something. A Job whose pod has ended stays for its log."""
     pod = series.pod_of(job)
     return not job.finished and not job.deleting and (pod is None or not pod.terminal)
 
@@ -259,9 +262,9 @@ def _measuring(series: OpenSeries, point: int) -> Verdict:
 
 def _waiting(series: OpenSeries) -> Verdict:
     for pod in series.holding:
-        waits = start_blocker(pod, series.observed)
-        if waits is not None:
-            return no(waits)
+        blocker = start_blocker(pod, series.observed)
+        if blocker is not None:
+            return no(blocker)
     points = [job.point for job in series.active]
     points += [pod.cpu_millis + pod.beside_cpu_millis for pod in series.holding]
     return _measuring(series, points[0])

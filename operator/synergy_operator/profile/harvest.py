@@ -1,4 +1,4 @@
-"""What finished profile Jobs have found joins the profile; at the end of a series the matrix follows from it."""
+"""Results of finished profile Jobs, and the matrix that follows from them at the end of a series."""
 
 from collections.abc import Iterable
 
@@ -9,21 +9,23 @@ from synergy_core.profiling.adaptive_cpu_search import complete_curve
 from synergy_operator.profile.curve import cpu_points_of, job_matrix, memory_model, memory_of, speeds
 from synergy_operator.profile.image_change import holds_for
 from synergy_operator.profile.points import assessed, usage_of, with_run
-from synergy_operator.profile.result import Measurement, Shortfall, read_result
+from synergy_operator.profile.result import Measurement, MeasurementFailure, read_result
 from synergy_operator.profile.size import ProfileSize
 from synergy_operator.views.batch_job import BatchJobView
 from synergy_operator.views.pod import PodView
 from synergy_operator.views.worker_state import WorkerState, worker_state
 
 
-def result_of(job: BatchJobView, pod: PodView | None) -> Measurement | Shortfall | None:
-    """What the Job found; None while it runs, and where its pod was lost instead of ending."""
+def result_of(job: BatchJobView, pod: PodView | None) -> Measurement | MeasurementFailure | None:
+    """The result of the Job; None while it runs, and if its pod was lost."""
     if pod is not None and worker_state(pod) in (WorkerState.SUCCEEDED, WorkerState.FAILED, WorkerState.YIELDED):
         if pod.main.exit_code is None:
-            return Shortfall(Reason.PROFILE_BAD_COMMAND, pod.init_failure or pod.main.message or "it did not start")
+            return MeasurementFailure(
+                Reason.PROFILE_BAD_COMMAND, pod.init_failure or pod.main.message or "it did not start"
+            )
         return read_result(pod.main)
     if job.failed_reason == "DeadlineExceeded":
-        return Shortfall(Reason.PROFILE_TIMEOUT, "it did not end in time")
+        return MeasurementFailure(Reason.PROFILE_TIMEOUT, "it did not end in time")
     return None
 
 
@@ -34,17 +36,21 @@ def with_results(
     jobs: Iterable[tuple[BatchJobView, PodView | None]],
     now: float,
 ) -> ProfileStatus:
-    """The profile with what the Jobs have measured and it does not have yet.
+    """The profile with all results of these Jobs that it does not have yet.
 
-    A check of the memory model that comes to nothing, as where storage is too slow for the time of a run, is noted: the
-    job can do without, and is not to be measured so again.
+    A failed check of the memory model is recorded and not repeated, for example where storage is too slow for the time
+    of a run. The job can do without it.
     """
     points, unchecked = list(profile.points), list(profile.unchecked)
     for job, pod in jobs:
         result = result_of(job, pod)
         if job.fingerprint != profile.fingerprint or (pod is not None and not holds_for(profile, spec, pod)):
             continue
-        if isinstance(result, Shortfall) and job.target.hit_rate is not None and size.gpu_type not in unchecked:
+        if (
+            isinstance(result, MeasurementFailure)
+            and job.target.hit_rate is not None
+            and size.gpu_type not in unchecked
+        ):
             unchecked.append(size.gpu_type)
         if isinstance(result, Measurement) and pod is not None:
             memory = pod.memory_bytes + pod.beside_memory_bytes
@@ -64,7 +70,7 @@ def with_results(
 
 
 def concluded(profile: ProfileStatus, spec: TrainingJobSpec, size: ProfileSize) -> ProfileStatus:
-    """The profile with the matrix of a series that is done, and the confidence in it."""
+    """The profile with the matrix of a complete series, and the confidence in it."""
     grid, points = cpu_points_of(size), tuple(profile.points)
     curve = dict(zip(grid, complete_curve(grid, speeds(size, points)), strict=True))
     points, confidence = assessed(points, size, curve, memory_model(spec, size, points))

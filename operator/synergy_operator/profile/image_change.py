@@ -1,7 +1,7 @@
-"""When an image's reference begins to stand for another image: what was measured of the old one holds no more.
+"""Changes of the image behind a reference: measurements of the old image are no longer valid.
 
-The operator asks no registry. It learns an image's digest from the pods that ran it, so that a change is noticed when
-the new image first runs, and counts from the next run on.
+The operator asks no registry. It learns an image's digest from the pods that ran it. It therefore notices a change when
+the new image first runs, and the change counts from the next run on.
 """
 
 from collections.abc import Iterable
@@ -15,7 +15,7 @@ from synergy_operator.views.pod import PodView
 
 
 def with_seen_digest(observed: Observed, spec: TrainingJobSpec, profile: ProfileStatus) -> ProfileStatus:
-    """A complete profile with the digest that the open run's workers show."""
+    """A complete profile with the image digest that the open run's workers show."""
     allocation = open_allocation(observed.job.status)
     if allocation is None or allocation.purpose != "Train" or profile.state != "Complete" or not _may_change(spec):
         return profile
@@ -29,24 +29,26 @@ def with_seen_digest(observed: Observed, spec: TrainingJobSpec, profile: Profile
 
 
 def outdated(profile: ProfileStatus) -> Finding | None:
-    """Why a profile no longer holds; None if it does."""
+    """Why the profile is no longer valid; None if it is."""
     if not profile.running_digest:
         return None
     return say(Reason.IMAGE_CHANGED, old=profile.image_digest, new=profile.running_digest)
 
 
 def of_newest_image(
-    profile: ProfileStatus, spec: TrainingJobSpec, pods: Iterable[PodView], *, going: bool
+    profile: ProfileStatus, spec: TrainingJobSpec, pods: Iterable[PodView], *, ending: bool
 ) -> ProfileStatus:
-    """The profile of a series, begun anew if its newest pod has run another image than the points so far. Nothing is
-    begun anew while the run is `going`: its pods are deleted, and the newest may have gone first."""
+    """The profile of a series, started anew if its newest pod ran another image than the points so far.
+
+    While the run is `ending`, nothing is started anew: its pods are being deleted, and the newest may be gone already.
+    """
     shown = [(pod.created_at, pod.name, _digest(spec, pod)) for pod in pods]
     newest = max(((at, name, digest) for at, name, digest in shown if digest), default=(0.0, "", ""))[2]
     if not newest or newest == profile.image_digest:
         return profile
     if not profile.image_digest:
         return profile.model_copy(update={"image_digest": newest})
-    if going:
+    if ending:
         return profile
     return ProfileStatus(
         state="Measuring", fingerprint=profile.fingerprint, image_digest=newest, request=profile.request
@@ -54,7 +56,7 @@ def of_newest_image(
 
 
 def holds_for(profile: ProfileStatus, spec: TrainingJobSpec, pod: PodView) -> bool:
-    """Whether what a profile pod has measured is of the profile's image."""
+    """The profile pod measured the profile's image."""
     return _digest(spec, pod) in ("", profile.image_digest)
 
 

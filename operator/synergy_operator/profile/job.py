@@ -23,7 +23,7 @@ from synergy_operator.views.job import JobView
 from synergy_operator.views.settings import WorkerSettings
 
 ATTEMPTS: Final = 2
-"""How often a point is tried before the profile has failed."""
+"""How often a point is tried before the profile fails."""
 
 _LONGEST_NAME: Final = 63
 _MARK: Final = 8
@@ -32,10 +32,13 @@ _KEEP_SECONDS: Final = 3600
 
 
 def profile_job_name(job: str, run: int, target: Target, attempt: int) -> str:
-    """The run in the name makes it new after each grant, so that a Job of an earlier place is never taken for this
-    one's; then CPU, hit rate in ten thousandths (`c` where storage is read as fast as it can be, `h` where at a pace),
-    number of the repeat, and `attempt`, which counts from 0. It is also a label's value: where all that is too long, a
-    hash stands for the end of the job's name."""
+    """The name of a profile Job, which is also a label's value.
+
+    It consists of job, run, CPU, hit rate in ten thousandths, number of the repeat, and `attempt`, which counts from 0.
+    The hit rate follows `c` if storage is read without a limit, `h` if there is a limit. The run makes the name unique,
+    so a Job of an earlier grant is never taken for one of this grant. A hash replaces the end of a job name that is too
+    long.
+    """
     end = f"-{run}-{target.cpu_millis}"
     if target.hit_rate is not None:
         end += f"{'c' if target.storage_bytes_per_s is None else 'h'}{round(10_000 * target.hit_rate)}"
@@ -59,8 +62,11 @@ def profile_job(
     attempt: int,
     settings: WorkerSettings,
 ) -> Manifest:
-    """The Job of one run of a point: one pod, pinned to the granted node, with the point's CPU and the series' full
-    memory. Less memory is no smaller limit but a hit rate that the library keeps to."""
+    """The Job of one run of a point: one pod on the granted node, with the point's CPU and the full memory of the
+    series.
+
+    Less memory is not measured with a smaller limit but with a hit rate that the library simulates.
+    """
     labels = {
         names.LABEL_JOB: job.name,
         names.LABEL_RUN: str(run),
@@ -101,7 +107,7 @@ def profile_job(
 
 
 def _reads(target: Target) -> dict[str, str]:
-    """What the library is told of the data: nothing where all of it counts as in memory."""
+    """Variables that tell the library how to read the data; empty if all of it counts as in memory."""
     found = {}
     if target.hit_rate is not None:
         found["SYNERGY_PROFILE_HIT_RATE"] = str(target.hit_rate)
@@ -111,7 +117,7 @@ def _reads(target: Target) -> dict[str, str]:
 
 
 def _annotations(target: Target) -> dict[str, str]:
-    """The target, as it is read back from the Job."""
+    """The target, in the form in which it is read back from the Job."""
     values = {
         ANNOTATION_POINT: target.cpu_millis,
         ANNOTATION_HIT_RATE: target.hit_rate,

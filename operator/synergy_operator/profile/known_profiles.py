@@ -1,4 +1,4 @@
-"""The ThroughputProfiles of the cluster: what has been measured, of which image, and which of it holds for a job."""
+"""ThroughputProfiles of the cluster: their names, their checks, and which of them is valid for a job."""
 
 from collections.abc import Iterable
 from typing import Final
@@ -17,7 +17,7 @@ _DIGEST_LETTERS: Final = 12
 
 
 def profile_name(fingerprint: str, digest: str) -> str:
-    """Name of a ThroughputProfile: of one spec, and of the image that its name stood for where that is not fixed."""
+    """Name of a ThroughputProfile: the fingerprint, and the image digest unless the reference fixes it."""
     return f"{fingerprint}-{digest.rpartition(':')[2][:_DIGEST_LETTERS]}" if digest else fingerprint
 
 
@@ -27,19 +27,19 @@ def fingerprint_of_name(name: str) -> str:
 
 
 def fixed_image(spec: TrainingJobSpec) -> bool:
-    """Whether the image's reference names a digest, so that it can never stand for another image."""
+    """The image's reference contains a digest, so it can never mean another image."""
     return "@" in str(spec.template["spec"]["containers"][0].get("image"))
 
 
 def best_known(known: Iterable[KnownProfile], digest: str) -> ThroughputProfileSpec | None:
-    """What holds for an image of this digest; for one of unknown digest (empty), what was measured last."""
+    """The best profile for an image of this digest. If the digest is unknown (empty), the newest profile."""
     usable = [profile.spec for profile in known if profile.spec is not None]
     fitting = [spec for spec in usable if not digest or spec.image_digest in ("", digest)]
     return max(fitting, key=lambda s: (bool(digest and s.image_digest), s.measured_at, s.image_digest), default=None)
 
 
 def check_profile(item: Object) -> tuple[ThroughputProfileSpec | None, Finding]:
-    """The profile if jobs may use it, and what is said of it."""
+    """The profile if jobs may use it, otherwise None; and the finding for its condition."""
     name = str(item["metadata"]["name"])
     try:
         profile = ThroughputProfileSpec.model_validate(item.get("spec") or {})
@@ -55,7 +55,7 @@ def check_profile(item: Object) -> tuple[ThroughputProfileSpec | None, Finding]:
 
 
 def profile_status(item: Object, finding: Finding, now: float) -> ThroughputProfileStatus | None:
-    """The profile's status; None where it says so already."""
+    """The status of a profile with this finding; None if it is unchanged."""
     try:
         old = ThroughputProfileStatus.model_validate(item.get("status") or {}).conditions
     except ValidationError:

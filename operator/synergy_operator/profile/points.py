@@ -1,4 +1,4 @@
-"""The measured points of a series: how a run's result joins them, and how well they are known."""
+"""The measured points of a series: how results join them, and how precise they are."""
 
 from collections.abc import Iterable
 from typing import Final, Literal
@@ -14,17 +14,17 @@ from synergy_operator.views.batch_job import Target
 Points = tuple[ProfilePoint, ...]
 
 TOO_UNCERTAIN: Final = 0.25
-"""From this uncertainty or memory error on, the profile says that it is not to be relied on."""
+"""From this uncertainty or memory error on, the profile says that it is not reliable."""
 _HIGH, _FAIR = 0.05, 0.15
 
 
 def is_cpu_point(point: ProfilePoint) -> bool:
-    """Measured with all data in memory."""
+    """The point was measured with all data in memory."""
     return point.hit_rate is None
 
 
 def same_point(point: ProfilePoint, gpu_type: str, target: Target) -> bool:
-    """Whether the target is one more run of the point."""
+    """The target is one more run of the point."""
     wanted = (gpu_type, target.cpu_millis, target.hit_rate, target.storage_bytes_per_s)
     return (point.gpu_type, point.cpu_millis, point.hit_rate, point.storage_bytes_per_second) == wanted
 
@@ -40,7 +40,7 @@ def with_run(
     job: str,
     measured_at: str,
 ) -> list[ProfilePoint]:
-    """The points with one more run; as they are if that run, or another in its place, is among them already."""
+    """The points with one more run. They stay unchanged if they contain that run already, or another in its place."""
     points = list(points)
     at = next((n for n, point in enumerate(points) if same_point(point, gpu_type, target)), len(points))
     old = points[at] if at < len(points) else None
@@ -80,29 +80,34 @@ def with_run(
 
 
 def _least_threads(old: ProfilePoint | None, percent: int) -> int | None:
-    """Of all runs of a point what the fewest threads were; nothing where each had all."""
+    """The smallest limit on threads of all runs of a point; None if none of them had a limit."""
     least = min(percent, (old.client_thread_percent if old else None) or 100)
     return None if least == 100 else least
 
 
 def threads_of(points: Iterable[ProfilePoint], gpu_type: str) -> int | None:
-    """Which limit on threads is in the speeds on a type: that of the fastest point, where it is the GPU that holds the
-    job up; nothing where there was none. A series that lost its place may have gone on where there is another."""
+    """The limit on threads (percent) behind the speeds on a GPU type; None if there was none.
+
+    It is that of the fastest point, where the GPU limits the job. A series that lost its GPUs may have continued under
+    another limit.
+    """
     measured = [point for point in points if point.gpu_type == gpu_type and is_cpu_point(point)]
     fastest = max(measured, key=lambda point: (point.steps_per_second, point.cpu_millis), default=None)
     return fastest.client_thread_percent if fastest is not None else None
 
 
 def _mean_with(old: float | None, runs: int, new: float | None) -> float | None:
-    """The mean of so many runs with one more; of runs that told nothing there is none."""
+    """The mean of `runs` runs and one more. Runs without a value do not count."""
     if old is None or new is None:
         return new if old is None else old
     return float(f"{(old * runs + new) / (runs + 1):.4g}")
 
 
 def usage_of(points: Iterable[ProfilePoint], gpu_type: str) -> MeasuredUsage | None:
-    """What the job does to a GPU of the type alone: of the fastest point, where CPU holds it up the least; of memory
-    the most. None where it was not sampled."""
+    """What the job uses of a GPU of this type when it is alone there; None if it was not sampled.
+
+    Compute and bandwidth are those of the fastest point, where CPU limits the job the least. Memory is the maximum.
+    """
     known = [point for point in points if point.gpu_type == gpu_type and point.gpu_compute is not None]
     if not known:
         return None
@@ -116,7 +121,7 @@ def usage_of(points: Iterable[ProfilePoint], gpu_type: str) -> MeasuredUsage | N
 
 
 def _only_run(point: ProfilePoint) -> ProfileRun:
-    """Of a point that an older operator has measured."""
+    """The single run of a point that an older operator measured."""
     return ProfileRun(steps_per_second=point.steps_per_second, relative_error=point.relative_error, job=point.job)
 
 
@@ -132,8 +137,10 @@ def cpu_runs(points: Iterable[ProfilePoint], gpu_type: str) -> dict[int, list[Ru
 def assessed(
     points: Points, size: ProfileSize, curve: dict[int, float], model: MemoryModel | None
 ) -> tuple[Points, ProfileConfidence]:
-    """The points of a finished series, with their intervals and what the model says of them, and the confidence in it.
-    `curve` has the speed at every CPU point of the grid; points that are not on it are left as they are."""
+    """The points of a complete series with their intervals and predictions, and the confidence in the series.
+
+    `curve` has the speed at each CPU point of the grid. Points outside the grid stay as they are.
+    """
     runs = {cpu: found for cpu, found in cpu_runs(points, size.gpu_type).items() if cpu in curve}
     known = estimates(runs)
     spread = run_to_run(runs)
@@ -148,7 +155,7 @@ def assessed(
                     "high_steps_per_second": _rounded(known[point.cpu_millis].high),
                 }
             elif model is not None and point.storage_bytes_per_second is not None:
-                # the processes' need may have grown since: it is the rate that was measured
+                # the need of the processes may have grown since: the rate was measured, not the memory
                 memory = model.process_bytes + round((point.hit_rate or 0.0) * model.dataset_bytes)
                 predicted = steps_per_s(curve[point.cpu_millis], memory, model)
                 update = {"predicted_steps_per_second": _rounded(predicted), "memory_bytes": max(1, memory)}

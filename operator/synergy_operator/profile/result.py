@@ -1,4 +1,4 @@
-"""What the harness says at the end of a profile run, from the container's termination message."""
+"""The harness's result of a profile run, from the container's termination message."""
 
 from dataclasses import dataclass
 from typing import Annotated, Final, Literal
@@ -26,7 +26,7 @@ _HARNESS_REASONS: Final = {
 }
 _LONGEST_PROBLEM: Final = 600
 _MOST_BYTES: Final = 1 << 50
-"""The largest model that a job may speak of."""
+"""The largest model that a job may report."""
 
 
 class _Message(BaseModel):
@@ -40,7 +40,7 @@ class _Gpu(_Message):
 
 
 def _or_nothing(value: object, parse: ValidatorFunctionWrapHandler) -> object:
-    """What makes no sense is ignored: the point counts all the same."""
+    """An invalid value is ignored, and the point still counts."""
     try:
         return parse(value)
     except ValidationError:
@@ -79,7 +79,7 @@ _MESSAGE: Final[TypeAdapter[_Measured | _Failed]] = TypeAdapter(
 
 @dataclass(frozen=True, slots=True)
 class GpuUse:
-    """What the run did to its GPUs: parts of the time, and bytes."""
+    """What the run used of its GPUs: fractions of the time, and bytes."""
 
     compute: float
     bandwidth: float
@@ -95,31 +95,31 @@ class Measurement:
     max_rss_bytes: int
     cached: bool = False
     tensors: tuple[int, int] | None = None
-    """Bytes of the model's largest tensor, and of all of them."""
+    """Bytes of the model's largest tensor, and of all of its tensors."""
     gpu: GpuUse | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Shortfall:
-    """A point was not measured, and why."""
+class MeasurementFailure:
+    """A point was not measured, and the reason."""
 
     reason: Reason
     problem: str
 
 
-def read_result(container: ContainerView) -> Measurement | Shortfall:
-    """The result of a harness that has ended. Whatever the user's container wrote instead is a shortfall."""
+def read_result(container: ContainerView) -> Measurement | MeasurementFailure:
+    """The result of a harness that has ended. Any other message of the user's container is a failure."""
     if container.reason == "OOMKilled":
-        return Shortfall(Reason.PROFILE_OUT_OF_MEMORY, "killed for memory")
+        return MeasurementFailure(Reason.PROFILE_OUT_OF_MEMORY, "killed for memory")
     try:
         message = _MESSAGE.validate_json(container.message)
     except ValidationError:
         detail = f", termination message {container.message[:200]!r}" if container.message else ""
-        return Shortfall(Reason.PROFILE_NO_RESULT, f"exit code {container.exit_code}{detail}")
+        return MeasurementFailure(Reason.PROFILE_NO_RESULT, f"exit code {container.exit_code}{detail}")
     if isinstance(message, _Failed):
         problem = message.message or message.reason
         tail = f"; its last output: {message.log_tail.strip()}" if message.log_tail.strip() else ""
-        return Shortfall(_HARNESS_REASONS[message.reason], f"{problem}{tail}"[:_LONGEST_PROBLEM])
+        return MeasurementFailure(_HARNESS_REASONS[message.reason], f"{problem}{tail}"[:_LONGEST_PROBLEM])
     gpu = message.gpu
     return Measurement(
         message.steps_per_second,

@@ -1,4 +1,4 @@
-"""Where a job's profile stands apart from any run: skipped, provided, known from an identical job, to be measured."""
+"""The state of a job's profile between runs: skipped, provided, known from an identical job, or to be measured."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -24,8 +24,10 @@ from synergy_operator.views.observed import Observed
 
 @dataclass(frozen=True, slots=True)
 class ProfileState:
-    """The profile as it shall stand in the status, and what the condition Profiled says of it. None leaves the
-    condition as it was. `twin` is set while an identical job is measured instead."""
+    """The profile as the status shows it, and the condition Profiled. None leaves the condition as it was.
+
+    `deferred` is true while an identical job is measured instead.
+    """
 
     profile: ProfileStatus
     verdict: Verdict | None
@@ -38,19 +40,19 @@ class ProfileState:
 
 
 def profile_state(observed: Observed, spec: TrainingJobSpec) -> ProfileState:
-    """The profile's standing while no profile run is open, or before a look at the open one. `spec` is valid."""
-    mark = fingerprint(spec)
+    """The profile's state while no profile run is open, or before a look at the open one. `spec` is valid."""
+    spec_hash = fingerprint(spec)
     old = observed.job.status.profile
     if spec.profile.mode == "Skip":
-        return ProfileState(ProfileStatus(state="Skipped", fingerprint=mark), yes(say(Reason.PROFILE_SKIPPED)))
-    if old is None or old.fingerprint != mark:
-        old = ProfileStatus(state="Waiting", fingerprint=mark)
+        return ProfileState(ProfileStatus(state="Skipped", fingerprint=spec_hash), yes(say(Reason.PROFILE_SKIPPED)))
+    if old is None or old.fingerprint != spec_hash:
+        old = ProfileStatus(state="Waiting", fingerprint=spec_hash)
     if spec.profile.mode == "Provided":
         complete = old if old.state == "Complete" else _provided(old, observed, spec)
         return ProfileState(complete, yes(say(Reason.PROFILE_PROVIDED)))
     old = with_seen_digest(observed, spec, old)
     if outdated(old) is not None:
-        old = ProfileStatus(state="Waiting", fingerprint=mark, image_digest=old.running_digest)
+        old = ProfileStatus(state="Waiting", fingerprint=spec_hash, image_digest=old.running_digest)
     if old.state == "Complete":
         return finished_series(old, spec)
     if old.state == "Failed":
@@ -65,7 +67,7 @@ def _provided(old: ProfileStatus, observed: Observed, spec: TrainingJobSpec) -> 
 def completed(
     profile: ProfileStatus, matrices: Iterable[SensitivityMatrix], gpus: int, tolerance_percent: int
 ) -> ProfileStatus:
-    """The profile with all its matrices, and the demand that follows from them."""
+    """The profile with all of its matrices, and the demand that follows from them."""
     ordered = sorted(matrices, key=lambda matrix: matrix.gpu_type)
     return profile.model_copy(
         update={
@@ -78,10 +80,10 @@ def completed(
 
 
 def missing_types(profile: ProfileStatus, spec: TrainingJobSpec, cluster: ClusterView) -> tuple[str, ...]:
-    """Allowed GPU types that are to be measured and have no matrix yet, whose nodes take pods now, in order of name.
+    """Allowed GPU types without a matrix that have to be measured and whose nodes accept pods, sorted by name.
 
-    Where not all are to be measured, which ones hangs on the job's fingerprint: so that other jobs are measured on what
-    this one is not, and each can be a reference for the others.
+    If the policy limits the number of types, the job's fingerprint determines which ones are measured. Jobs are then
+    measured on different types, and each can be a reference for the others.
     """
     have = {matrix.gpu_type for matrix in profile.matrices}
     kinds = cluster.allowed_types(spec.gpu_types)
@@ -95,19 +97,19 @@ def missing_types(profile: ProfileStatus, spec: TrainingJobSpec, cluster: Cluste
 
 
 def types_to_measure(spec: TrainingJobSpec, cluster: ClusterView) -> int:
-    """On how many GPU types the job is measured in all."""
+    """The number of GPU types that the job is measured on in all."""
     kinds, most = len(cluster.allowed_types(spec.gpu_types)), cluster.profiling.max_gpu_types
     return kinds if most is None else min(kinds, most)
 
 
 def size_on(gpu_type: str, spec: TrainingJobSpec, cluster: ClusterView) -> ProfileSize:
-    """The profile pod on a type of `missing_types`."""
+    """The size of the profile pod on one of the `missing_types`."""
     nodes = tuple(node for node in cluster.by_type[gpu_type] if node.schedulable)
     return profile_size(spec, nodes, cluster.profiling)
 
 
 def publication(observed: Observed, profile: ProfileStatus, spec: TrainingJobSpec, now: float) -> PublishProfile:
-    """A measured profile for identical jobs to use, with what others of them have published already."""
+    """The action that publishes a measured profile for identical jobs, merged with what others have published."""
     container = spec.template["spec"]["containers"][0]
     name = profile_name(profile.fingerprint, profile.image_digest)
     old = next((known for known in observed.profiles.get(profile.fingerprint, ()) if known.name == name), None)
@@ -131,7 +133,7 @@ def publication(observed: Observed, profile: ProfileStatus, spec: TrainingJobSpe
 
 
 def finished_series(profile: ProfileStatus, spec: TrainingJobSpec) -> ProfileState:
-    """The standing of a profile that is complete, measured by the job itself or by an identical one."""
+    """The state of a complete profile, measured by the job itself or by an identical one."""
     doubt = _doubt(profile) or _understated(profile, spec)
     if doubt is not None:
         return ProfileState(profile, yes(doubt))
@@ -144,7 +146,7 @@ def finished_series(profile: ProfileStatus, spec: TrainingJobSpec) -> ProfileSta
 
 
 def _doubt(profile: ProfileStatus) -> Finding | None:
-    """Why the speeds are not to be relied on, if they are not."""
+    """Why the speeds are not reliable; None if they are."""
     for known in profile.confidence:
         if known.uncertainty > TOO_UNCERTAIN:
             facts = {"gpu_type": known.gpu_type, "uncertainty": f"{known.uncertainty:.0%}"}
@@ -159,7 +161,8 @@ def _doubt(profile: ProfileStatus) -> Finding | None:
 
 
 def _understated(profile: ProfileStatus, spec: TrainingJobSpec) -> Finding | None:
-    """A job that took more GPU memory than its spec tells of: on a shared GPU it would fail, or its partners."""
+    """The job used more GPU memory than its spec states: on a shared GPU it or its partners would fail. None
+    otherwise."""
     measured = {usage.gpu_type: usage.memory_bytes for usage in profile.usage}
     for stated in spec.sharing.usage:
         took = measured.get(stated.gpu_type, 0)
@@ -183,8 +186,11 @@ def _to_measure(old: ProfileStatus, observed: Observed, spec: TrainingJobSpec) -
 
 
 def next_series(profile: ProfileStatus, observed: Observed, spec: TrainingJobSpec) -> ProfileState:
-    """The standing of a profile of which types are missing: it asks for a place on the first that no identical job is
-    going to measure, or waits for that job."""
+    """The state of a profile with missing types.
+
+    It requests GPUs of the first type that no identical job is going to measure. If there is none, it waits for that
+    job.
+    """
     missing = missing_types(profile, spec, observed.cluster)
     earlier = candidates_before(observed.job, observed.candidates.get(profile.fingerprint, {}))
     own = [kind for kind in missing if not any(other.measures(kind) for other in earlier)]
@@ -192,12 +198,12 @@ def next_series(profile: ProfileStatus, observed: Observed, spec: TrainingJobSpe
         return with_request(profile, own[0], spec, observed.cluster)
     namespace, name = earlier[0].key
     waiting = profile.model_copy(update={"state": "Waiting", "request": None})
-    shown = name if namespace == observed.job.namespace else "of another namespace"  # whose jobs are nobody's business
+    shown = name if namespace == observed.job.namespace else "of another namespace"  # its jobs are private
     return ProfileState(waiting, no(say(Reason.PROFILE_SHARED, job=shown)), deferred=True)
 
 
 def with_request(profile: ProfileStatus, gpu_type: str, spec: TrainingJobSpec, cluster: ClusterView) -> ProfileState:
-    """The standing of a profile that waits for a place on `gpu_type`."""
+    """The state of a profile that waits for GPUs of this type."""
     size = size_on(gpu_type, spec, cluster)
     request = ProfileRequest(
         gpu_type=gpu_type, gpus=size.gpus, cpu_millis=size.ceiling_millis, memory_bytes=size.memory_bytes
@@ -213,7 +219,7 @@ def points_on(profile: ProfileStatus, gpu_type: str) -> Points:
 
 
 def _with_known(profile: ProfileStatus, known: ThroughputProfileSpec | None) -> ProfileStatus:
-    """The profile with the matrices that an identical job has measured for other types."""
+    """The profile with the matrices that identical jobs have measured for other types."""
     have = {matrix.gpu_type for matrix in profile.matrices}
     new = [matrix for matrix in known.matrices if matrix.gpu_type not in have] if known else []
     if known is None or not new:

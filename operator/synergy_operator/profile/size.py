@@ -1,8 +1,9 @@
-"""How large a profile pod is on one GPU type, and how what it measures becomes the whole job's matrix.
+"""The size of a profile pod on one GPU type, and how its measurements become the whole job's matrix.
 
-A profile pod is one worker of the job: as many GPUs as one pod of it would have on the largest node of the type. A job
-with more GPUs than that runs several such workers side by side, each at the measured pace (data parallelism with a
-fixed batch per worker, communication left out): steps per second stay as measured, CPU and memory grow with the GPUs.
+A profile pod is one worker of the job: it has as many GPUs as one of its pods would have on the largest node of the
+type. A job with more GPUs runs several such workers side by side, each at the measured speed. This assumes data
+parallelism with a fixed batch per worker, without communication. Steps per second stay as measured; CPU and memory grow
+with the GPUs.
 """
 
 from dataclasses import dataclass
@@ -17,14 +18,17 @@ from synergy_api.training_job import TrainingJobSpec
 
 _DEFAULT_STEPS: Final = 24
 _MOST_POINTS: Final = 63
-"""A matrix has at most 64 rows; the ceiling is one of them."""
+"""A matrix has at most 64 rows. The CPU limit is one of them."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProfileSize:
-    """One profile pod: `gpus` of the job's `job_gpus`; CPU points from `floor_millis` to `ceiling_millis`; the full
-    memory of every point. `storage_bytes_per_s` is the pod's part of its node's bandwidth, None where not known;
-    `node_part` is that part, by GPUs."""
+    """The size of one profile pod.
+
+    It has `gpus` of the job's `job_gpus`, CPU points from `floor_millis` to `ceiling_millis`, and the full memory at
+    each point. `storage_bytes_per_s` is the pod's part of its node's bandwidth, None if that is unknown. `node_part` is
+    that part, by GPUs.
+    """
 
     gpu_type: str
     gpus: int
@@ -36,7 +40,7 @@ class ProfileSize:
     storage_bytes_per_s: float | None
     node_part: float = 1.0
     client_thread_percent: int = 100
-    """Of its GPUs' threads, what MPS leaves the pod."""
+    """The percentage of its GPUs' threads that MPS leaves to the pod."""
 
     def of_job(self, amount: int) -> int:
         """A pod's amount of CPU or memory as the whole job's, rounded up."""
@@ -46,11 +50,12 @@ class ProfileSize:
 def profile_size(
     spec: TrainingJobSpec, nodes: tuple[NodeCapacity, ...], profiling: Profiling, granted: NodeShare | None = None
 ) -> ProfileSize:
-    """The profile pod on a GPU type whose `nodes` these are (at least one), within what was `granted` if anything was.
+    """The profile pod on a GPU type with these `nodes` (at least one), within the `granted` share if there is one.
 
-    The highest CPU point is `maxCpuMultiple` times the GPU-proportional share, within `spec.resources.max.cpu` and the
-    node. Full memory is `spec.resources.max.memory`, else the proportional share, with room for the whole data set
-    where less memory can be reckoned with (data set, batch size and storage bandwidth known), within the node.
+    - The highest CPU point is `maxCpuMultiple` times the GPU-proportional share, limited by `spec.resources.max.cpu`
+      and by the node.
+    - Full memory is `spec.resources.max.memory`, otherwise the proportional share, limited by the node. If the memory
+      model applies (data set, batch size and storage bandwidth known), it includes the whole data set.
     """
     node = _reference(nodes, granted)
     gpus = granted.gpus if granted else min(spec.gpus, spec.gpus_per_worker or spec.gpus, node.gpus)
@@ -85,7 +90,7 @@ def profile_size(
 
 
 def _reference(nodes: tuple[NodeCapacity, ...], granted: NodeShare | None) -> NodeCapacity:
-    """The granted node, else the one with the most GPUs, then CPU, then the first name."""
+    """The granted node, otherwise the node with the most GPUs, then CPU, then the first name."""
     if granted is not None:
         for node in nodes:
             if node.name == granted.node:
@@ -94,9 +99,12 @@ def _reference(nodes: tuple[NodeCapacity, ...], granted: NodeShare | None) -> No
 
 
 def _floor(spec: TrainingJobSpec, gpus: int, proportional: int) -> int:
-    """No point below what the plan must give anyway, nor where sidecars leave nothing for training or an init container
-    has no room, nor below a
-    tenth of the proportional share: the less CPU, the longer the run, and there is next to nothing left to save."""
+    """The lowest CPU point.
+
+    - It is not below the minimum that the plan has to give.
+    - It leaves training something beside the sidecars, and fits each init container.
+    - It is at least a tenth of the proportional share: runs with less CPU take long, and there is little left to save.
+    """
     least = spec.resources.min.cpu
     wanted = cpu_millis(least) * gpus // spec.gpus if least is not None else 0
     pod = spec.template["spec"]

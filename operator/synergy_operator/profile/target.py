@@ -1,4 +1,4 @@
-"""What a series measures next, from what it has measured so far alone."""
+"""The next measurement of a series, from its measurements so far."""
 
 from typing import Final
 
@@ -14,7 +14,7 @@ from synergy_operator.profile.size import ProfileSize
 from synergy_operator.views.batch_job import Target
 
 _SWEPT_RATES: Final = (0.0, 0.3333, 0.6667)
-"""Cached fractions at which a sweep measures each CPU point beside the one with all data in memory."""
+"""Cached fractions at which a sweep measures each CPU point, in addition to all data in memory."""
 
 
 def next_target(
@@ -26,10 +26,10 @@ def next_target(
     gpu_types: int = 1,
     check: bool = True,
 ) -> Target | None:
-    """The next profile run; None when the series on this GPU type is complete.
+    """The next profile run; None if the series on this GPU type is complete.
 
-    First the CPU points, then what checks the memory model, then repeats of what is noisy. `gpu_types` is how many
-    types the job is measured on; without `check` the memory model is left alone.
+    CPU points come first, then checks of the memory model, then repeats of noisy points. `gpu_types` is the number of
+    types that the job is measured on. Without `check` the memory model is not checked.
     """
     swept = _swept_points(spec, size, profiling, gpu_types) if spec.profile.mode == "Sweep" else None
     measured = speeds(size, points)
@@ -61,13 +61,13 @@ def next_target(
 
 
 def _swept_points(spec: TrainingJobSpec, size: ProfileSize, profiling: Profiling, gpu_types: int) -> tuple[int, ...]:
-    """The CPU points of a sweep: as many as its bound allows, by the columns that each has."""
+    """The CPU points of a sweep, as many as its limit allows for the number of memory columns."""
     columns = 1 + len(_SWEPT_RATES) if has_data_set(spec) else 1
     return thinned(cpu_points_of(size), max(2, profiling.max_sweep_points // max(1, gpu_types) // columns))
 
 
 def _next_memory(spec: TrainingJobSpec, size: ProfileSize, own: Points, swept: tuple[int, ...] | None) -> Target | None:
-    """The next point that checks the memory model, or measures the bandwidth that it needs."""
+    """The next point that checks the memory model, or measures the bandwidth that the model needs."""
     if size.storage_bytes_per_s is None:
         cold = Target(size.ceiling_millis, 0.0)
         if not any(same_point(point, size.gpu_type, cold) for point in own):
@@ -86,8 +86,10 @@ def _next_memory(spec: TrainingJobSpec, size: ProfileSize, own: Points, swept: t
 
 
 def _rate_to_check(size: ProfileSize, own: Points, model: MemoryModel) -> float | None:
-    """The cached fraction at which one run says most about the model; None where it says nothing: all data is always
-    in memory, or storage whose bandwidth was measured never slows the job."""
+    """The cached fraction at which one run says most about the model.
+
+    None if no run says anything: all data is always in memory, or storage of a measured bandwidth never slows the job.
+    """
     full = next(p.steps_per_second for p in own if is_cpu_point(p) and p.cpu_millis == size.ceiling_millis)
     axis = memory_axis(size, model)
     memory = check_point(full, axis, model)

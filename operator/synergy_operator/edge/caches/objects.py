@@ -1,8 +1,8 @@
-"""Local copies of objects that know what was written a moment ago.
+"""Local copies of API objects that include the operator's own writes at once.
 
-The watch brings every change sooner or later; what the API server answered to our own writes is kept at once, so that
-the next look sees what the last one did. Of two copies of an object the one with the greater resourceVersion is right
-(Kubernetes compares them so itself since 1.35, and its storage always has).
+The watch delivers every change sooner or later. The API server's answer to a write is kept immediately, so the next
+reconcile sees what the last one did. Of two copies of an object the one with the greater resourceVersion is newer.
+Kubernetes itself compares them so since 1.35, and its storage always has.
 """
 
 from collections import OrderedDict
@@ -15,7 +15,7 @@ _REMEMBERED_DELETIONS: Final = 4096
 
 
 class Named(Protocol):
-    """What a cached object must tell."""
+    """The fields that a cached object has."""
 
     @property
     def namespace(self) -> str: ...
@@ -44,11 +44,11 @@ class ObjectCache(Generic[View]):
         return len(self._items)
 
     def get(self, key: Key) -> View | None:
-        """One object."""
+        """The object of this key, or None."""
         return self._items.get(key)
 
     def keep(self, view: View) -> bool:
-        """Take a copy; false if it is older than what is there, or of an object that is known to be gone."""
+        """Keep a copy. Return False if it is older than the present one, or if the object is known to be deleted."""
         key = (view.namespace, view.name)
         old = self._items.get(key)
         if view.uid in self._gone or (old is not None and not _newer(view, old)):
@@ -57,7 +57,7 @@ class ObjectCache(Generic[View]):
         return True
 
     def drop(self, key: Key, uid: str | None = None) -> View | None:
-        """Forget an object that is gone, with `uid` only that very one; a late answer does not bring it back."""
+        """Remove a deleted object, with `uid` only that very one. A late answer does not bring it back."""
         old = self._items.get(key)
         if old is None or (uid is not None and old.uid != uid):
             return None
@@ -79,21 +79,21 @@ OwnedView = TypeVar("OwnedView", bound=Owned)
 
 
 class OwnedCache(ObjectCache[OwnedView]):
-    """Objects that belong to TrainingJobs, found by their job as well."""
+    """Objects that belong to TrainingJobs, also found by job."""
 
     def __init__(self) -> None:
         super().__init__()
         self._by_job: dict[Key, set[Key]] = {}
 
     def keep(self, view: OwnedView) -> bool:
-        """As in Cache."""
+        """As in ObjectCache."""
         kept = super().keep(view)
         if kept:
             self._by_job.setdefault((view.namespace, view.job), set()).add((view.namespace, view.name))
         return kept
 
     def drop(self, key: Key, uid: str | None = None) -> OwnedView | None:
-        """As in Cache."""
+        """As in ObjectCache."""
         gone = super().drop(key, uid)
         if gone is not None:
             owner = (gone.namespace, gone.job)

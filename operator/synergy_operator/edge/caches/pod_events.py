@@ -1,7 +1,7 @@
-"""What is known of a job's pods and profile Jobs beyond the objects themselves, kept in memory.
+"""Warnings of pods and profile Jobs, and pods that ended and no longer exist, kept in memory.
 
-Nothing here has to survive a restart: a complaint is heard again by asking again, and a pod whose last words are lost
-counts as one that said nothing.
+A restart may lose them. Warnings are read again. A pod whose termination message is lost counts as one without a
+message.
 """
 
 from dataclasses import replace
@@ -12,22 +12,22 @@ from synergy_operator.views.pod_events import PodEvents, PodWarning
 
 
 class PodEventCache:
-    """The testimony of every job."""
+    """The pod events of all jobs."""
 
     def __init__(self) -> None:
         self._by_job: dict[Key, PodEvents] = {}
 
     def of(self, job: Key) -> PodEvents:
-        """What is known of a job."""
+        """The pod events of a job."""
         return self._by_job.get(job, PodEvents())
 
     def record(self, job: Key, uid: str, warning: PodWarning) -> None:
-        """An object of the job has this to complain of."""
+        """Record the newest warning of an object of the job."""
         old = self.of(job)
         self._by_job[job] = replace(old, warnings={**old.warnings, uid: warning})
 
     def pod_deleted(self, job: Key, pod: PodView) -> None:
-        """A pod of the job is gone: its complaints are moot, how it ended is not."""
+        """A pod of the job no longer exists. Its warnings are dropped. The pod is kept if its end is known."""
         old = self.of(job)
         warnings = {uid: warning for uid, warning in old.warnings.items() if uid != pod.uid}
         deleted = {name: other for name, other in old.deleted.items() if other.run >= pod.run}
@@ -36,7 +36,7 @@ class PodEventCache:
         self._keep(job, PodEvents(warnings, deleted))
 
     def forget(self, job: Key) -> None:
-        """The job is gone."""
+        """The job no longer exists."""
         self._by_job.pop(job, None)
 
     def _keep(self, job: Key, pod_events: PodEvents) -> None:

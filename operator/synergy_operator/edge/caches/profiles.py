@@ -1,4 +1,4 @@
-"""The ThroughputProfiles that jobs may use, and what is said of those that they may not: anybody may write one."""
+"""The ThroughputProfiles that jobs may use, and the conditions of all of them. Any user with access may write one."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -17,7 +17,10 @@ Object = Mapping[str, Any]
 
 
 class ProfileCache:
-    """Follows the profiles. `on_known` is told the fingerprint of each that may be used; `known` has them by it."""
+    """Follows the ThroughputProfiles.
+
+    `known` has them by fingerprint. `on_known` is called with the fingerprint of each profile that may be used.
+    """
 
     def __init__(self, client: KubeClient, clock: Callable[[], float], on_known: Callable[[str], None]) -> None:
         self._client = client
@@ -28,23 +31,23 @@ class ProfileCache:
         self.known: dict[str, tuple[KnownProfile, ...]] = {}
 
     async def run(self) -> None:
-        """Write what is to be said of the profiles, until cancelled."""
+        """Write the conditions of profiles until cancelled."""
         await self._queue.run()
 
     def update(self, change: Change) -> None:
-        """A profile came, changed or went."""
+        """A profile was created, changed or deleted."""
         name = change.key[1]
-        mark = fingerprint_of_name(name)
-        others = tuple(known for known in self.known.pop(mark, ()) if known.name != name)
+        fingerprint = fingerprint_of_name(name)
+        others = tuple(known for known in self.known.pop(fingerprint, ()) if known.name != name)
         self._items.pop(name, None)
         if change.new is None:
-            self.known |= {mark: others} if others else {}
+            self.known |= {fingerprint: others} if others else {}
             return
         profile = check_profile(change.new)[0]
-        self.known[mark] = (*others, KnownProfile(name, str(change.new["metadata"]["resourceVersion"]), profile))
+        self.known[fingerprint] = (*others, KnownProfile(name, str(change.new["metadata"]["resourceVersion"]), profile))
         self._items[name] = change.new
         if profile is not None:
-            self._on_known(mark)
+            self._on_known(fingerprint)
         self._queue.add(name)
 
     async def _write_status(self, name: str) -> None:

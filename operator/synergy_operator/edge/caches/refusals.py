@@ -1,4 +1,4 @@
-"""What the API server refused, by job, until its next run or its end. Kept in memory: see `observed.Refusals`."""
+"""What the API server refused, by job, until the job's next run or its end. Kept in memory: see `views.refusals`."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -9,10 +9,12 @@ from synergy_operator.views.metadata import Key
 from synergy_operator.views.refusals import Refusals, RefusedResize
 
 TRANSIENT_ERROR_SECONDS: Final = 60.0
-"""How long the API server may fail to take what a run needs before the run counts as refused."""
+"""How long errors of the API server may keep a run from starting before the run counts as refused."""
 _FORGET_SECONDS: Final = 90.0
-"""After a trouble-free stretch of this length the next trouble is a new one. A failed reconcile is repeated after 30 s
-at the latest."""
+"""After a time of this length without an error, the next error is a new one.
+
+A failed reconcile is repeated after 30 s at most.
+"""
 _NONE: Final = Refusals()
 
 
@@ -24,10 +26,10 @@ class _Trouble:
 
 
 class RefusalLog:
-    """Refusals of pods, Jobs, Services, the fall of gates and resizes."""
+    """Refusals of pods, Jobs, Services, gate removals and resizes."""
 
     def __init__(self, count: Callable[[str], None] | None = None) -> None:
-        """`count` is told the reason of each refusal."""
+        """`count` is called with the reason of each refusal."""
         self._count = count or (lambda reason: None)
         self._by_job: dict[Key, Refusals] = {}
         self._troubles: dict[Key, _Trouble] = {}
@@ -39,15 +41,20 @@ class RefusalLog:
     def refuse_run(
         self, job: Key, run: int, message: str, *, invalid: bool, reason: Reason = Reason.POD_REFUSED
     ) -> None:
-        """A run cannot start: not now (quota, policy, a name that is taken), or never because its pod is `invalid`.
-        `reason` says which of its objects the API server refused."""
+        """A run cannot start: not now (quota, policy, a taken name), or never because its pod is `invalid`.
+
+        `reason` names the object that the API server refused.
+        """
         self._by_job[job] = replace(self.of(job), run=run, message=message, invalid=invalid, reason=reason)
         self._troubles.pop(job, None)
         self._count(reason.value)
 
     def note_transient_error(self, job: Key, run: int, now: float) -> float:
-        """Take note that the API server failed to take something that the run needs, which may pass. Returns for how
-        many seconds this has gone on. `now` is in seconds of a monotonic clock."""
+        """Record an error that may pass, on the way to a run's start. Return for how many seconds such errors have
+        lasted.
+
+        `now` is in seconds of a monotonic clock.
+        """
         known = self._troubles.get(job)
         if known is None or known.run != run or now - known.last > _FORGET_SECONDS:
             known = _Trouble(run, now, now)
@@ -55,18 +62,18 @@ class RefusalLog:
         return now - known.since
 
     def refuse_resize(self, job: Key, pod_uid: str, size: RefusedResize) -> None:
-        """A pod cannot have a size."""
+        """The API server refused a resize of a pod."""
         old = self.of(job)
         self._count(Reason.RESIZE_REFUSED.value)
         self._by_job[job] = replace(old, resizes={**old.resizes, pod_uid: size})
 
     def forget(self, job: Key) -> None:
-        """The job is gone."""
+        """The job no longer exists."""
         self._by_job.pop(job, None)
         self._troubles.pop(job, None)
 
     def forget_pod(self, job: Key, pod_uid: str) -> None:
-        """The pod is gone."""
+        """The pod no longer exists."""
         old = self._by_job.get(job)
         if old is not None and pod_uid in old.resizes:
             rest = {uid: size for uid, size in old.resizes.items() if uid != pod_uid}

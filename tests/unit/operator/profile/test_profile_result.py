@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from synergy_operator.profile.result import Measurement, Shortfall, read_result
+from synergy_operator.profile.result import Measurement, MeasurementFailure, read_result
 from synergy_operator.views.pod import ContainerView
 
 
@@ -31,5 +31,5 @@ def test_a_speed_at_which_nothing_trains_is_no_measurement(speed: object) -> Non
     found = read_result(
         ContainerView(exit_code=0, message=json.dumps({"outcome": "measured", "steps_per_second": speed}))
     )
-    assert isinstance(found, Shortfall)
+    assert isinstance(found, MeasurementFailure)
     assert "steps_per_second" in found.problem
