@@ -35,10 +35,10 @@ class Lifetimes:
 
     def __post_init__(self) -> None:
         if not timedelta(0) < self.certificate <= self.authority:
-            raise ValueError("a certificate must be valid for more than no time and no longer than its authority")
+            raise ValueError("the lifetime of a certificate must be positive and at most that of its authority")
         # in the last third of an authority's life the next one is created, waits and takes over
         if not timedelta(0) < 6 * self.overlap <= self.authority:
-            raise ValueError("the overlap must be more than no time and at most a sixth of an authority's life")
+            raise ValueError("the overlap must be positive and at most a sixth of an authority's lifetime")
 
 
 @dataclass(frozen=True)

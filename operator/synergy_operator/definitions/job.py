@@ -114,5 +114,5 @@ def _policy(text: str) -> Mapping[str, Any]:
         spec = json.loads(text)
         SchedulingPolicySpec.model_validate(spec)
     except (json.JSONDecodeError, ValidationError) as error:
-        raise ValueError(f"SYNERGY_DEFAULT_POLICY is no spec of a SchedulingPolicy: {error}") from None
+        raise ValueError(f"SYNERGY_DEFAULT_POLICY is not a valid spec of a SchedulingPolicy: {error}") from None
     return dict(spec)

@@ -137,7 +137,7 @@ class Controller:
         run."""
         self._resizable = await self._client.serves(PODS, "resize")
         if not self._resizable:
-            _LOG.warning("the API server cannot resize pods: a run keeps its CPU and memory to its end")
+            _LOG.warning("the API server cannot resize pods: CPU and memory of a run do not change until it ends")
 
     async def _look_at(self, key: Key) -> float | None:
         job = self._jobs.get(key)
@@ -186,7 +186,7 @@ class Controller:
         try:
             return {"metadata": kept, VIEW: read_job(item)}
         except (KeyError, TypeError, ValueError) as error:
-            _LOG.error("TrainingJob %s/%s is left alone: %s", kept["namespace"], kept["name"], error)
+            _LOG.error("TrainingJob %s/%s is skipped: %s", kept["namespace"], kept["name"], error)
             return {"metadata": kept}
 
     def _on_job(self, change: Change) -> None:
@@ -245,7 +245,9 @@ class Controller:
         try:
             self._good_policy = SchedulingPolicySpec.model_validate((policy or {}).get("spec") or {})
         except ValidationError as error:
-            found = "the one before it holds" if self._good_policy != SchedulingPolicySpec() else "defaults hold"
+            found = (
+                "the last valid one applies" if self._good_policy != SchedulingPolicySpec() else "the defaults apply"
+            )
             _LOG.warning("SchedulingPolicy %s does not parse, %s: %s", DEFAULT_POLICY_NAME, found, error)
         return self._good_policy
 

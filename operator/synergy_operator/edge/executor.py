@@ -188,7 +188,7 @@ class Executor:
         try:
             await self._client.create(SERVICES, manifest, job.namespace)
         except Conflict as error:
-            raise TryAgain(f"Service {name} was made by somebody in the meantime") from error
+            raise TryAgain(f"Service {name} was created by somebody else in the meantime") from error
 
     async def _ensure_gang_key(self, job: JobView, action: EnsureGangKey) -> None:
         """Create the Secret of the job's gangs.

@@ -62,7 +62,7 @@ class PodWriter:
             raise TryAgain(f"pod {action.name} is gone") from error
         self._pods.keep(pod)
         if pod.uid != action.uid or pod.node:
-            raise TryAgain(f"pod {action.name} is bound by now, or another")
+            raise TryAgain(f"pod {action.name} has been bound or replaced")
 
     async def create_pod(self, job: JobView, action: CreatePod) -> None:
         """Create a worker pod. If this job's pod of that name exists, it is kept."""

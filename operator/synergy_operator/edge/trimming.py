@@ -21,7 +21,7 @@ def trimmed(read: Callable[[Mapping[str, Any]], Any]) -> Callable[[Object], Obje
         try:
             return {"metadata": kept, VIEW: read(item)}
         except (KeyError, IndexError, TypeError, ValueError) as error:
-            _LOG.warning("%s/%s carries our label but is none of ours: %r", kept["namespace"], kept["name"], error)
+            _LOG.warning("%s/%s is not an object of kube-synergy: %r", kept["namespace"], kept["name"], error)
             return {"metadata": kept}
 
     return trim

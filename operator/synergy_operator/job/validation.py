@@ -169,7 +169,7 @@ def _maxima(spec: TrainingJobSpec) -> Finding | None:
     if most is None or byte_count(most) >= LEAST_MEMORY_BYTES * workers:
         return None
     least = format_bytes(LEAST_MEMORY_BYTES * workers)
-    problem = f"spec.resources.max.memory is {most}: no container starts with so little, {workers} need {least}"
+    problem = f"spec.resources.max.memory is {most}: too little for a container to start, {workers} need {least}"
     return say(Reason.INVALID_SPEC, problem=problem)
 
 

@@ -52,4 +52,4 @@ def regex_error(spec: TrainingJobSpec) -> str:
     except (re.error, OverflowError) as error:
         return f"spec.throughput.regex: {error}"
     unknown = sorted(set(named) - set(GROUPS))
-    return f"spec.throughput.regex: group {unknown[0]} means nothing, use {' or '.join(GROUPS)}" if unknown else ""
+    return f"spec.throughput.regex: group {unknown[0]} has no meaning, use {' or '.join(GROUPS)}" if unknown else ""

@@ -89,7 +89,7 @@ def _bring_up(run: OpenRun) -> RunStep:
     if blocked and start_wait is not None and start_wait <= 0:
         return end_run(run, "Failed", blocked[0][1])
     if slow and slow_wait is not None and slow_wait <= 0:
-        problem = f"its containers are not there after {int(CREATE_SECONDS)} s, the pod's events say what they wait for"
+        problem = f"its containers do not exist after {int(CREATE_SECONDS)} s, the pod's events show what they wait for"
         return end_run(
             run, "Failed", say(Reason.WORKER_NOT_STARTED, run=run.number, rank=slow[0].rank, problem=problem)
         )

@@ -38,8 +38,8 @@ def unbound_reason(pod: PodView) -> str:
     if pod.unschedulable:
         return pod.unschedulable
     if pod.gates:
-        return f"spec.template has the scheduling gate {pod.gates[0]}, which nobody has taken away"
-    return "kube-scheduler has not bound it; it looks at no pod whose resource claims do not exist"
+        return f"spec.template has the scheduling gate {pod.gates[0]}, which nobody has removed"
+    return "kube-scheduler has not bound it; it ignores pods whose resource claims do not exist"
 
 
 def ungated_at(pod: PodView) -> float:

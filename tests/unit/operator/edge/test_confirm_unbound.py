@@ -63,7 +63,7 @@ async def test_a_gang_that_is_whole_by_now_goes_on() -> None:
     pods.keep(read_pod(late))
     bound = {**late, "spec": {**late["spec"], "nodeName": "n1"}}
     bound["metadata"] = {**late["metadata"], "resourceVersion": "1000"}
-    with pytest.raises(TryAgain, match="bound by now"):
+    with pytest.raises(TryAgain, match="bound or replaced"):
         await executor(Server(bound), pods).carry_out(world.view, actions.todo)
     (known,) = pods.of_job(world.view.key)
     assert known.node == "n1"

@@ -25,10 +25,10 @@ async def test_the_last_good_policy_holds_where_the_written_one_does_not_parse(
             return controller._policy()
 
         assert with_written(BAD) == SchedulingPolicySpec()
-        assert "does not parse, defaults hold" in caplog.text
+        assert "does not parse, the defaults apply" in caplog.text
         assert [tenant.name for tenant in with_written(GOOD).tenants] == ["vision"]
         caplog.clear()
         assert with_written(BAD) == SchedulingPolicySpec.model_validate(GOOD["spec"])
-        assert "does not parse, the one before it holds" in caplog.text
+        assert "does not parse, the last valid one applies" in caplog.text
         assert "of-a-newer-version" in caplog.text
         assert with_written(None) == SchedulingPolicySpec()

@@ -87,7 +87,7 @@ CASES: dict[str, tuple[dict[str, Any], str, str]] = {
     "a group that means nothing": (
         {"throughput": {"regex": "(?P<epoch>1)"}},
         "InvalidSpec",
-        "spec.throughput.regex: group epoch means nothing, use step or speed",
+        "spec.throughput.regex: group epoch has no meaning, use step or speed",
     ),
     "an expression that repeats without end": (
         {"throughput": {"regex": "a{99999999999}"}},
@@ -190,7 +190,7 @@ CASES: dict[str, tuple[dict[str, Any], str, str]] = {
     "less memory than a container starts with": (
         {"resources": {"max": {"memory": "1"}}},
         "InvalidSpec",
-        "spec.resources.max.memory is 1: no container starts with so little",
+        "spec.resources.max.memory is 1: too little for a container to start",
     ),
     "a CPU minimum beyond all nodes": ({"resources": {"min": {"cpu": "17"}}}, "MinTooLarge", "16 of type V100"),
     "a memory minimum beyond all nodes": (
