@@ -165,4 +165,4 @@ class Actions:
     """The result of one reconcile: actions in order, and the latest time of the next reconcile, in seconds from now."""
 
     todo: tuple[Action, ...] = ()
-    look_again_in: float | None = None
+    requeue_after: float | None = None

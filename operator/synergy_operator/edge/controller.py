@@ -69,7 +69,7 @@ class Controller:
         self._batch_jobs: OwnedCache[BatchJobView] = OwnedCache()
         self._refusals = RefusalLog(metrics.refused)
         self._pod_events = PodEventCache()
-        self._profiles = ProfileCache(client, clock, self._look_at_all)
+        self._profiles = ProfileCache(client, clock, self._requeue)
         self._candidates = ProfileCandidates()
         self._client = client
         self._cluster = ClusterView()
@@ -78,7 +78,7 @@ class Controller:
         self._schemas = SchemaWatch(client, WRITTEN, "the operator")
         self._settling: asyncio.TimerHandle | None = None
         self._good_policy = SchedulingPolicySpec()
-        self._queue: WorkQueue[Key] = WorkQueue(metrics.timed(self._look_at), group=lambda key: key[0])
+        self._queue: WorkQueue[Key] = WorkQueue(metrics.timed(self._reconcile), group=lambda key: key[0])
         metrics.follow_queue(lambda: self._queue.length, lambda: self._queue.oldest_seconds)
         self._events = EventQueue(self._queue.idle)
         self._executor = Executor(
@@ -139,7 +139,7 @@ class Controller:
         if not self._resizable:
             _LOG.warning("the API server cannot resize pods: CPU and memory of a run do not change until it ends")
 
-    async def _look_at(self, key: Key) -> float | None:
+    async def _reconcile(self, key: Key) -> float | None:
         job = self._jobs.get(key)
         if job is None:
             self._last_actions.pop(key, None)
@@ -170,7 +170,7 @@ class Controller:
         repeated = actions.todo == self._last_actions.get(key)
         self._last_actions[key] = actions.todo
         if not actions.todo:
-            return actions.look_again_in
+            return actions.requeue_after
         return _REPEAT_SECONDS if repeated else 0.0
 
     def _trim_job(self, item: Object) -> Object:
@@ -236,7 +236,7 @@ class Controller:
         cluster = read_cluster(self._nodes, self._pools, self._policy())
         if cluster != self._cluster:
             self._cluster = cluster
-            self._look_at_all()
+            self._requeue()
 
     def _policy(self) -> SchedulingPolicySpec:
         """The policy's spec, or the defaults if there is none. If it does not parse, the last valid one since the
@@ -254,9 +254,9 @@ class Controller:
     def _update_candidates(self, key: Key) -> None:
         """Reconcile the jobs that may wait for this job's profile if it now asks for something else."""
         for fingerprint in self._candidates.update(key, self._jobs.get(key)):
-            self._look_at_all(fingerprint)
+            self._requeue(fingerprint)
 
-    def _look_at_all(self, fingerprint: str | None = None) -> None:
+    def _requeue(self, fingerprint: str | None = None) -> None:
         """Reconcile all jobs that are not finished, or those of one fingerprint."""
         for job in self._jobs:
             own = job.status.profile.fingerprint if job.status.profile else ""

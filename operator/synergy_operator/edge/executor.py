@@ -1,7 +1,6 @@
 """Carries out the actions of a reconcile. The API server's answers go into the caches at once."""
 
 import asyncio
-import logging
 import secrets
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping
@@ -47,7 +46,6 @@ from synergy_operator.views.job import JobView, read_job
 from synergy_operator.views.pod import PodView
 from synergy_operator.views.pod_events import PodWarning
 
-_LOG = logging.getLogger(__name__)
 _GANG_KEY_BYTES: Final = 32
 _TOO_LARGE: Final = "request is too large"
 """Part of etcd's message for an object that is too large, in an answer with code 500."""

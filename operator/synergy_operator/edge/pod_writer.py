@@ -9,15 +9,7 @@ from synergy_api.quantity import format_bytes, format_cpu
 from synergy_api.timestamps import format_time
 from synergy_kube import ApiError, Conflict, KubeClient, NotFound
 from synergy_kube.resources import JOBS, PODS, Resource
-from synergy_operator.actions import (
-    ConfirmUnbound,
-    CreateJob,
-    CreatePod,
-    DeleteJob,
-    DeletePod,
-    ResizePod,
-    UngatePod,
-)
+from synergy_operator.actions import ConfirmUnbound, CreateJob, CreatePod, DeleteJob, DeletePod, ResizePod, UngatePod
 from synergy_operator.edge.caches.objects import OwnedCache
 from synergy_operator.edge.caches.refusals import RefusalLog
 from synergy_operator.edge.refused_starts import INVALID, REFUSED, NameTakenError, RefusedStarts

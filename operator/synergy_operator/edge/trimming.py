@@ -6,8 +6,6 @@ from typing import Any, Final
 
 VIEW: Final = "view"
 """Key of the view in a trimmed object."""
-
-
 _LOG = logging.getLogger(__name__)
 
 Object = dict[str, Any]

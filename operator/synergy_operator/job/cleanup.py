@@ -1,7 +1,7 @@
 """Pods and Jobs of runs that have ended.
 
-The ended pods of the last run stay until the next run starts, for their logs, if it failed or succeeded. Finished
-profile Jobs stay for their own time to live.
+The ended pods of the last run stay until the next run starts, for their logs, if it succeeded or failed. A failure that
+a partner on its GPU caused counts too. Finished profile Jobs stay for their own time to live.
 """
 
 from synergy_api.names import ROLE_PROFILE
@@ -17,7 +17,7 @@ from synergy_operator.views.pod import PodView
 def leftovers(
     observed: Observed, service: ServiceStatus, open_run: int | None, now: float
 ) -> tuple[tuple[Action, ...], float | None]:
-    """The deletions of pods and Jobs of ended runs, and the seconds until the next look.
+    """The deletions of pods and Jobs of ended runs, and the seconds until the next reconcile.
 
     Objects of a run later than the open one are not deleted. They mean that this copy of the job is outdated.
     """

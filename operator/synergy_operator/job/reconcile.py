@@ -211,7 +211,7 @@ def _actions_of(observed: Observed, spec: TrainingJobSpec, decision: _Decision, 
     late = write_delay(job.status, status, observed, now)
     written = () if late is not None or (step is not None and step.unwritten) else status_actions(job.status, status)
     wait = earliest(
-        step.look_again_in if step is not None else None,
+        step.requeue_after if step is not None else None,
         tidy_wait,
         late,
         seconds_left(spec.slo, now) if end is None else None,

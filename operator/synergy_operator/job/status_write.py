@@ -4,23 +4,15 @@ from typing import Final
 
 from synergy_api.names import ROLE_WORKER
 from synergy_api.reasons import Reason
-from synergy_api.training_job import (
-    ServiceStatus,
-    TrainingJobStatus,
-    WorkerStatus,
-)
+from synergy_api.training_job import ServiceStatus, TrainingJobStatus, WorkerStatus
 from synergy_operator.actions import Action, ApplyStatus
-from synergy_operator.conditions import (
-    RESOURCES,
-)
+from synergy_operator.conditions import RESOURCES
 from synergy_operator.job.events import events
 from synergy_operator.job.problem import problem_of
 from synergy_operator.views.observed import Observed
 from synergy_operator.views.worker_state import WorkerState, shown_state
 
 _MOST_WORKERS: Final = 4096
-
-
 _GATES_SECONDS: Final = 5.0
 
 

@@ -176,7 +176,7 @@ def _wait(series: OpenSeries) -> ProfileStep:
             reads.append(warning_reads_of_job(job, series.observed, series.now))
     after += [read for found, _ in reads for read in found]
     finding = _waiting(series)
-    return _step(series, finding, None, *after, look_again_in=earliest(*waits, *(wait for _, wait in reads)))
+    return _step(series, finding, None, *after, requeue_after=earliest(*waits, *(wait for _, wait in reads)))
 
 
 def _not_started(series: OpenSeries) -> ProfileStep:
@@ -227,7 +227,7 @@ def _take_down(series: OpenSeries, outcome: RunOutcome) -> ProfileStep:
     jobs = tuple(DeleteJob(job.name, job.uid) for job in series.jobs if _unfinished(series, job))
     pods, wait = pod_deletions(series.holding, series.observed, series.now)
     return ProfileStep(
-        RunStep("Leaving", accounting, running, after=(*jobs, *pods), look_again_in=wait), profile, verdict
+        RunStep("Leaving", accounting, running, after=(*jobs, *pods), requeue_after=wait), profile, verdict
     )
 
 
@@ -247,10 +247,10 @@ def _step(
     running: Verdict,
     accounting: ServiceStatus | None = None,
     *after: Action,
-    look_again_in: float | None = None,
+    requeue_after: float | None = None,
 ) -> ProfileStep:
     profile = series.profile_state.profile.model_copy(update={"state": "Measuring"})
-    step = RunStep("Starting", accounting or series.service, running, after=after, look_again_in=look_again_in)
+    step = RunStep("Starting", accounting or series.service, running, after=after, requeue_after=requeue_after)
     return ProfileStep(step, profile, running)
 
 

@@ -6,9 +6,7 @@ from functools import cached_property
 from synergy_api.allocation import Allocation, NodeShare
 from synergy_api.training_job import ServiceStatus, TrainingJobSpec
 from synergy_operator.profile.harvest import result_of
-from synergy_operator.profile.series import (
-    ProfileState,
-)
+from synergy_operator.profile.series import ProfileState
 from synergy_operator.profile.size import ProfileSize, profile_size
 from synergy_operator.views.batch_job import BatchJobView
 from synergy_operator.views.observed import Observed

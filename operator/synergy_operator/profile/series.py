@@ -40,7 +40,7 @@ class ProfileState:
 
 
 def profile_state(observed: Observed, spec: TrainingJobSpec) -> ProfileState:
-    """The profile's state while no profile run is open, or before a look at the open one. `spec` is valid."""
+    """The profile's state while no profile run is open, or before the open one is followed. `spec` is valid."""
     spec_hash = fingerprint(spec)
     old = observed.job.status.profile
     if spec.profile.mode == "Skip":

@@ -25,6 +25,10 @@ _REFUSED: Final = frozenset(
         Reason.GANG_NOT_BOUND,
     }
 )
+_FIRST_SECONDS: Final = 10.0
+_MOST_SECONDS: Final = 300.0
+_MOST_REFUSED_SECONDS: Final = 600.0
+_EVICTED_SECONDS: Final = 10.0
 
 
 def started_at(pods: Iterable[PodView], workers: int) -> float | None:
@@ -103,18 +107,6 @@ def _retry_at(outcome: RunOutcome, failures: int, refusals: int, now: float) -> 
     if outcome.outcome == "Evicted" and refusals:
         return format_time(now + refused_seconds(refusals))
     return format_time(now + evicted_seconds()) if outcome.outcome == "Evicted" else None
-
-
-_FIRST_SECONDS: Final = 10.0
-
-
-_MOST_SECONDS: Final = 300.0
-
-
-_MOST_REFUSED_SECONDS: Final = 600.0
-
-
-_EVICTED_SECONDS: Final = 10.0
 
 
 def backoff_seconds(failures: int) -> float:

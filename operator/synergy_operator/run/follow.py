@@ -12,9 +12,7 @@ from synergy_api.leaving import leave_seconds
 from synergy_api.reasons import Finding, Reason, say
 from synergy_api.timestamps import format_time, parse_time
 from synergy_api.training_job import RunOutcome, TrainingJobSpec
-from synergy_operator.actions import (
-    ConfirmUnbound,
-)
+from synergy_operator.actions import ConfirmUnbound
 from synergy_operator.conditions import RESOURCES, no, yes
 from synergy_operator.run.half_bound import half_bound, unbound_reason, ungated_at
 from synergy_operator.run.open_run import OpenRun
@@ -73,7 +71,7 @@ def _ended(run: OpenRun, outcome: RunOutcome) -> RunStep:
         return take_down(run, found.outcome)
     facts = {"workers": len(run.gang), "gpu_type": run.allocation.gpu_type}
     running = yes(say(Reason.WORKERS_RUNNING, run=run.number, **facts))
-    return RunStep("Running", run.service, running, look_again_in=found.wait_s)
+    return RunStep("Running", run.service, running, requeue_after=found.wait_s)
 
 
 def _bring_up(run: OpenRun) -> RunStep:
@@ -103,7 +101,7 @@ def _bring_up(run: OpenRun) -> RunStep:
         run.service,
         yes(say(Reason.WORKERS_RUNNING, run=run.number, **facts)) if up else no(starting(run)),
         after=(*run.sizes.actions, *(read for found, _ in reads for read in found)),
-        look_again_in=wait,
+        requeue_after=wait,
         verdicts={RESOURCES: run.sizes.verdict},
         size_limits=run.size_limits,
     )
@@ -148,7 +146,7 @@ def _revoked(run: OpenRun) -> RunStep:
     why = run.allocation.reason or "its lease was not renewed"
     finding = say(Reason.YIELDING, run=run.number, until=format_time(until), why=why)
     wait = earliest(until + grace - run.now, bind_wait, straggler_wait(run.pods, run.now))
-    return RunStep("Leaving", run.service, no(finding), look_again_in=wait)
+    return RunStep("Leaving", run.service, no(finding), requeue_after=wait)
 
 
 def _blocked(run: OpenRun) -> list[tuple[PodView, Finding]]:

@@ -4,13 +4,7 @@ from collections.abc import Iterable
 
 from synergy_api.names import GATE
 from synergy_api.reasons import Finding, Reason, say
-from synergy_operator.actions import (
-    Action,
-    CreatePod,
-    EnsureGangKey,
-    EnsureService,
-    UngatePod,
-)
+from synergy_operator.actions import Action, CreatePod, EnsureGangKey, EnsureService, UngatePod
 from synergy_operator.conditions import no
 from synergy_operator.pods.gang import gang_secret, has_gang, headless_service, worker_pod
 from synergy_operator.pods.share import too_small

@@ -19,7 +19,7 @@ class RunStep:
 
     - `before` has actions whose result can be observed again. `after` has actions that rest on a recorded decision.
     - With `unwritten` there is nothing to write before the next reconcile, which follows at once.
-    - `look_again_in` is in seconds. `started` is when the closed run had begun to train.
+    - `requeue_after` is in seconds. `started` is when the closed run had begun to train.
     """
 
     stage: Stage
@@ -28,7 +28,7 @@ class RunStep:
     before: tuple[Action, ...] = ()
     after: tuple[Action, ...] = ()
     unwritten: bool = False
-    look_again_in: float | None = None
+    requeue_after: float | None = None
     started: str | None = None
     verdicts: Mapping[str, Verdict] = field(default_factory=dict)
     size_limits: SizeLimits | None = None

@@ -6,9 +6,7 @@ from typing import Final
 from synergy_api.reasons import Finding
 from synergy_api.timestamps import parse_time
 from synergy_api.training_job import RunOutcome
-from synergy_operator.actions import (
-    DeletePod,
-)
+from synergy_operator.actions import DeletePod
 from synergy_operator.conditions import no
 from synergy_operator.run.end import close_run, ended_at, not_before
 from synergy_operator.run.fencing import fenced_at, unseen_until, waiting_for
@@ -21,12 +19,8 @@ from synergy_operator.views.pod import PodView
 
 FORCE_SECONDS: Final = 30.0
 """How long the operator waits for a pod on a lost node after the pod's grace period."""
-
-
 ENDING_SECONDS: Final = 10.0
 """How long a pod may take to end after its training has ended. Sidecars may continue."""
-
-
 EVICTED: Final = "Evicted"
 
 
@@ -64,7 +58,7 @@ def take_down(run: OpenRun, outcome: RunOutcome) -> RunStep:
     unfenced = waiting_for(holding, observed.cluster, fence_s, run.now)
     running = running if unfenced is None else no(unfenced)
     again = earliest(wait, ENDING_SECONDS if ending else None)
-    return RunStep("Leaving", accounting, running, after=deletions, look_again_in=again)
+    return RunStep("Leaving", accounting, running, after=deletions, requeue_after=again)
 
 
 def _unseen_until(run: OpenRun) -> float | None:
@@ -94,7 +88,7 @@ def _ends_by_itself(pod: PodView, now: float) -> bool:
 def pod_deletions(
     pods: Iterable[PodView], observed: Observed, now: float, *, fence_seconds: float | None = None
 ) -> tuple[tuple[DeletePod, ...], float | None]:
-    """The deletions of these pods, and the seconds until the next look.
+    """The deletions of these pods, and the seconds until the next reconcile.
 
     A pod on a lost node, whose kubelet cannot confirm its end, is deleted for good some time after its grace period.
     With `fence_seconds` it must also be fenced, because it may still write checkpoints.

@@ -6,6 +6,8 @@ from typing import Any
 from synergy_api.timestamps import parse_time
 
 Object = Mapping[str, Any]
+Key = tuple[str, str]
+"""(namespace, name)."""
 
 
 def controller_uid(metadata: Object) -> str:
@@ -22,7 +24,3 @@ def number_of(text: str | None) -> int:
 def time_of(text: str | None) -> float | None:
     """An RFC 3339 time as Unix seconds; None if it is missing or empty."""
     return parse_time(text) if text else None
-
-
-Key = tuple[str, str]
-"""(namespace, name)."""

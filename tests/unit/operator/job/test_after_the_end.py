@@ -19,7 +19,7 @@ def finished(code: int = 0, **spec: object) -> World:
 
 def test_a_job_is_deleted_when_its_time_is_over() -> None:
     world = finished(ttlSecondsAfterFinished=60)
-    assert world.settle().look_again_in == pytest.approx(60.0)
+    assert world.settle().requeue_after == pytest.approx(60.0)
     world.wait(59)
     world.settle()
     assert not world.deleted
@@ -31,7 +31,7 @@ def test_a_job_is_deleted_when_its_time_is_over() -> None:
 def test_a_job_without_a_time_to_live_stays() -> None:
     world = finished()
     world.wait(10**7)
-    assert world.settle().look_again_in is None
+    assert world.settle().requeue_after is None
     assert not world.deleted
 
 

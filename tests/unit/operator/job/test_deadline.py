@@ -50,11 +50,11 @@ def test_what_the_plan_says_stands_in_the_condition_as_long_as_it_says_so(reason
 
 def test_a_deadline_passes_without_anybody_doing_anything() -> None:
     world = job_due(1000.0)
-    assert world.settle().look_again_in == pytest.approx(1000.0)
+    assert world.settle().requeue_after == pytest.approx(1000.0)
     world.wait(1000.0)
     world.settle()
     assert said(world) == ("False", "DeadlinePast")
-    assert world.settle().look_again_in is None
+    assert world.settle().requeue_after is None
 
 
 def test_the_plans_words_of_another_moment_or_version_are_not_repeated() -> None:

@@ -94,7 +94,7 @@ def test_an_evicted_profile_pod_is_no_failure() -> None:
 def test_a_profile_pod_that_is_not_bound_gives_the_place_back() -> None:
     world = granted()
     world.cannot_bind("job-1-12000-x", "Insufficient cpu")
-    assert world.settle().look_again_in == pytest.approx(30.0)
+    assert world.settle().requeue_after == pytest.approx(30.0)
     world.wait(30)
     world.settle()
     assert world.pod_names() == []
@@ -106,9 +106,9 @@ def test_a_profile_pod_that_is_not_bound_gives_the_place_back() -> None:
 def test_a_profile_job_without_a_pod_says_where_to_look() -> None:
     world = granted()
     world.pods.clear()
-    assert world.settle().look_again_in == pytest.approx(10.0)
+    assert world.settle().requeue_after == pytest.approx(10.0)
     world.wait(10)
-    assert world.settle().look_again_in == pytest.approx(20.0)
+    assert world.settle().requeue_after == pytest.approx(20.0)
     assert world.reason("Running") == "ProfileMeasuring"
     world.wait(50)
     world.settle()

@@ -73,7 +73,7 @@ def test_a_series_goes_on_where_it_was_after_it_lost_its_place() -> None:
     first = run_point(world, knee)
     world.revoke(lease_in=20)
     world.settle()
-    assert world.settle().look_again_in == pytest.approx(20.0)
+    assert world.settle().requeue_after == pytest.approx(20.0)
     world.wait(20)
     world.settle()
     world.reap()

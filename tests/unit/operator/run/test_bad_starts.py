@@ -37,12 +37,12 @@ def wait_of(world: World) -> float:
 
 def test_a_volume_that_does_not_mount_is_told_in_the_kubelets_words_and_fails_the_run() -> None:
     world = bound()
-    assert world.settle().look_again_in == pytest.approx(5.0), "that the gate has fallen is shown then"
+    assert world.settle().requeue_after == pytest.approx(5.0), "that the gate has fallen is shown then"
     world.wait(5)
-    assert world.settle().look_again_in == pytest.approx(5.0)
+    assert world.settle().requeue_after == pytest.approx(5.0)
     world.warnings["job-1-0"] = ("FailedMount", PULLED)
     world.wait(5)
-    assert world.settle().look_again_in == pytest.approx(20.0)
+    assert world.settle().requeue_after == pytest.approx(20.0)
     assert world.reason("Running") == "VolumeNotMounted"
     assert 'configmap "data" not found' in world.message("Running")
     assert "correct spec.template.spec.volumes" in world.message("Running")

@@ -198,7 +198,7 @@ def _cut_off() -> World:
 def test_a_worker_that_nobody_sees_is_given_up_only_once_it_is_fenced() -> None:
     world = _cut_off()
     # 30 s of grace, the library's fence, and a margin
-    assert world.settle().look_again_in == pytest.approx(30 + 600 + MARGIN_SECONDS)
+    assert world.settle().requeue_after == pytest.approx(30 + 600 + MARGIN_SECONDS)
     assert world.reason("Running") == "NodeNotFenced"
     assert "out-of-service" in world.message("Running")
     world.wait(629 + MARGIN_SECONDS)
@@ -268,7 +268,7 @@ def test_a_half_bound_gang_is_taken_back_whole_after_thirty_seconds() -> None:
     world.bind("job-1-0")
     world.start("job-1-0")
     world.cannot_bind("job-1-1", "0/2 nodes are available: Insufficient cpu")
-    assert world.settle().look_again_in == pytest.approx(30.0)
+    assert world.settle().requeue_after == pytest.approx(30.0)
     world.wait(29)
     world.settle()
     assert world.reason("Running") == "WorkerWaiting"
@@ -288,7 +288,7 @@ def test_a_gang_that_no_scheduler_looks_at_holds_its_place_for_two_minutes() -> 
     world = two_workers()
     world.settle()
     world.wait(119)
-    assert world.settle().look_again_in == pytest.approx(1.0)
+    assert world.settle().requeue_after == pytest.approx(1.0)
     assert world.status.phase == "Starting"
     assert world.pod_names() == ["job-1-0", "job-1-1"]
     world.wait(1)
@@ -326,7 +326,7 @@ def test_an_image_that_cannot_be_pulled_is_told_at_once_and_fails_later() -> Non
     world.settle()
     world.bind()
     world.stuck("job-1-0", "ImagePullBackOff", "no such image")
-    assert world.settle().look_again_in == pytest.approx(120.0)
+    assert world.settle().requeue_after == pytest.approx(120.0)
     assert "no such image" in world.message("Running")
     assert world.posted() == ["ImageNotPulled"]
     assert "correct the image in spec.template" in world.message("Running")
@@ -367,7 +367,7 @@ def test_a_volume_that_never_attaches_does_not_keep_the_gpus_for_ever() -> None:
     world.wait(899)
     world.settle()
     assert world.reason("Running") == "VolumeNotMounted"
-    assert world.settle().look_again_in == pytest.approx(1.0)
+    assert world.settle().requeue_after == pytest.approx(1.0)
     assert world.status.phase == "Starting"
     world.wait(1)
     world.settle()

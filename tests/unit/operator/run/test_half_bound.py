@@ -36,7 +36,7 @@ def test_a_half_bound_gang_that_is_told_to_leave_does_not_stay_half_bound() -> N
     world.settle()
     world.wait(20)
     world.revoke(lease_in=100)
-    assert world.settle().look_again_in == pytest.approx(10.0)
+    assert world.settle().requeue_after == pytest.approx(10.0)
     world.wait(10)
     world.settle()
     assert "deletionTimestamp" in world.pods["job-1-0"]["metadata"]
@@ -55,7 +55,7 @@ def test_the_thirty_seconds_count_from_the_first_binding() -> None:
     world.settle()
     world.wait(20)
     world.bind("job-1-1")
-    assert world.settle().look_again_in == pytest.approx(10.0)
+    assert world.settle().requeue_after == pytest.approx(10.0)
     world.wait(10)
     world.settle()
     assert world.reason("Running") == "GangNotBound"

@@ -131,7 +131,7 @@ def test_growth_that_was_infeasible_is_asked_for_again_only_after_a_while() -> N
     assert limits is not None
     assert limits.until is not None
     assert parse_time(limits.until) == world.now + RETRY_SECONDS
-    assert world.step().look_again_in == pytest.approx(RETRY_SECONDS)
+    assert world.step().requeue_after == pytest.approx(RETRY_SECONDS)
     plan(world, 2000, 8)
     assert asked(world) == (2000, 8 * GIB), "shrinking was not refused"
     assert bounds(world) == {"max_cpu_millis": 3000}
@@ -190,7 +190,7 @@ def test_memory_that_stays_in_use_stays_and_bounds_the_plan() -> None:
     assert asked(world) == (3000, 4 * GIB), "a job may make room as soon as it hears of the plan"
     assert bounds(world) == {}
     assert world.reason("ResourcesAsPlanned") == "Resizing"
-    assert world.step().look_again_in == pytest.approx(ROOM_SECONDS)
+    assert world.step().requeue_after == pytest.approx(ROOM_SECONDS)
     world.wait(ROOM_SECONDS)
     world.settle()
     assert asked(world) == (3000, 8 * GIB)

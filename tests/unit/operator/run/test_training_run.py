@@ -64,7 +64,7 @@ def test_that_a_gate_has_fallen_is_shown_where_the_worker_does_not_run_soon() ->
     world = World()
     world.settle()
     world.grant()
-    wait = world.settle().look_again_in
+    wait = world.settle().requeue_after
     assert [worker.state for worker in world.status.workers] == ["Gated"]
     assert wait is not None
     assert wait <= 5.0
@@ -200,7 +200,7 @@ def test_a_worker_with_the_library_has_thirty_seconds_beyond_its_lease() -> None
     world.grant()
     world.run_all()
     world.revoke(lease_in=10)
-    assert world.settle().look_again_in == pytest.approx(40.0)
+    assert world.settle().requeue_after == pytest.approx(40.0)
     world.wait(39)
     world.settle()
     assert "deletionTimestamp" not in world.pods["job-1-0"]["metadata"]
@@ -266,7 +266,7 @@ def test_stragglers_are_stopped_thirty_seconds_after_the_first_worker_left() -> 
     world = two_workers()
     world.run_all()
     world.exit("job-1-0", 75, json.dumps({"step": 12}))
-    assert world.settle().look_again_in == pytest.approx(30.0)
+    assert world.settle().requeue_after == pytest.approx(30.0)
     world.wait(30)
     world.settle()
     world.reap()
