@@ -21,7 +21,7 @@ class Metrics:
         prefix = "kube_synergy_operator"
         self.reconciles = Counter(
             f"{prefix}_reconciles_total",
-            "Reconciles of a TrainingJob: done, again (what was known was old), or error.",
+            "Reconciles of a TrainingJob: done, again (on outdated data), or error.",
             ["outcome"],
             registry=self.registry,
         )
@@ -33,7 +33,7 @@ class Metrics:
         )
         self.refusals = Counter(
             f"{prefix}_refusals_total",
-            "What the API server refused to runs, by the reason that the job is told.",
+            "Requests of runs that the API server refused, by the reason that the job shows.",
             ["reason"],
             registry=self.registry,
         )

@@ -60,6 +60,6 @@ class RefusedStarts:
         """Record an error that may pass. Return True once such errors have lasted too long."""
         return self._refusals.note_transient_error(job.key, run, self._monotonic()) >= TRANSIENT_ERROR_SECONDS
 
-    def _refuse(self, job: JobView, run: int, reason: Reason, words: str, *, invalid: bool = False) -> None:
-        self._refusals.refuse_run(job.key, run, words, invalid=invalid, reason=reason)
-        raise TryAgain(f"run {run}: {words}")
+    def _refuse(self, job: JobView, run: int, reason: Reason, message: str, *, invalid: bool = False) -> None:
+        self._refusals.refuse_run(job.key, run, message, invalid=invalid, reason=reason)
+        raise TryAgain(f"run {run}: {message}")

@@ -47,7 +47,6 @@ def _of_conditions(old: TrainingJobStatus, new: TrainingJobStatus) -> Iterator[F
         if after is None or (before is not None and before.reason == after.reason):
             continue
         reason = Reason(after.reason)
-        if reason is not posted and (
-            reason is not Reason.AS_PLANNED or before is not None
-        ):  # AsPlanned is the initial state
+        initial = reason is Reason.AS_PLANNED and before is None
+        if reason is not posted and not initial:
             yield Finding(reason, after.message)

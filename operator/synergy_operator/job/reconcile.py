@@ -51,7 +51,7 @@ from synergy_operator.run.allocation import open_allocation
 from synergy_operator.run.step import RunStep, earliest, reason_of
 from synergy_operator.views.observed import Observed
 
-_NEVER: Final = frozenset(
+_UNSATISFIABLE: Final = frozenset(
     reason.value for reason, entry in ENTRIES.items() if {Place.QUEUE, Place.RUNNING} <= set(entry.places)
 )
 """Reasons of the queue that no waiting resolves."""
@@ -161,7 +161,7 @@ def _waiting(phase: Phase, service: ServiceStatus, queue: QueueStatus | None) ->
     """Why no worker runs: a plan that can never be, the failure of the last run, or the current phase."""
     if phase == "Suspended":
         return say(Reason.SUSPENDED)
-    if phase != "Pending" and queue is not None and queue.reason in _NEVER:
+    if phase != "Pending" and queue is not None and queue.reason in _UNSATISFIABLE:
         return Finding(Reason(queue.reason), queue.message)
     if service.last is not None and phase != "Pending" and _went_wrong(service.last):
         return reason_of(service.last)

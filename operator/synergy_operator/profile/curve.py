@@ -34,12 +34,12 @@ def job_matrix(spec: TrainingJobSpec, size: ProfileSize, points: Points) -> Sens
         gpu_type=size.gpu_type,
         cpu_millis=[size.of_job(value) for value in pod.cpu_millis],
         memory_bytes=[size.of_job(value) for value in pod.memory_bytes],
-        steps_per_second=[[_speakable(speed) for speed in row] for row in pod.steps_per_s],
+        steps_per_second=[[_representable(speed) for speed in row] for row in pod.steps_per_s],
         client_thread_percent=threads_of(points, size.gpu_type),
     )
 
 
-def _speakable(speed: float) -> float:
+def _representable(speed: float) -> float:
     """The speed, limited to the range that a matrix may hold. Extreme data sets otherwise lead to values
     outside of it."""
     return min(max(float(f"{speed:.6g}"), 2 * SLOWEST), FASTEST)

@@ -81,7 +81,7 @@ def profile_job(
     }
     words = [word for option, value in options.items() for word in (option, str(value))]
     additions = Additions(
-        env={**rendezvous("127.0.0.1", 0, 1, share.gpus), **identity(job, spec, run), **_reads(target)},
+        env={**rendezvous("127.0.0.1", 0, 1, share.gpus), **identity(job, spec, run), **_storage_environment(target)},
         command=["python3", "-m", "synergy_profiler", *words, *regex_option(spec), "--"],
     )
     metadata = pod_metadata(spec.template, labels, share)
@@ -106,7 +106,7 @@ def profile_job(
     }
 
 
-def _reads(target: Target) -> dict[str, str]:
+def _storage_environment(target: Target) -> dict[str, str]:
     """Variables that tell the library how to read the data; empty if all of it counts as in memory."""
     found = {}
     if target.hit_rate is not None:

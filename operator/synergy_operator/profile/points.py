@@ -176,10 +176,10 @@ def assessed(
     return tuple(assessed_points), confidence
 
 
-def _level(doubt: float) -> Literal["High", "Fair", "Low"]:
-    if doubt <= _HIGH:
+def _level(unreliable: float) -> Literal["High", "Fair", "Low"]:
+    if unreliable <= _HIGH:
         return "High"
-    return "Fair" if doubt <= _FAIR else "Low"
+    return "Fair" if unreliable <= _FAIR else "Low"
 
 
 def _rounded(value: float) -> float:

@@ -39,7 +39,7 @@ class _Gpu(_Message):
     memory_bytes: Annotated[int, Field(ge=0, le=_MOST_BYTES)]
 
 
-def _or_nothing(value: object, parse: ValidatorFunctionWrapHandler) -> object:
+def _or_none(value: object, parse: ValidatorFunctionWrapHandler) -> object:
     """An invalid value is ignored, and the point still counts."""
     try:
         return parse(value)
@@ -55,7 +55,7 @@ class _Measured(_Message):
     cached: bool = False
     largest_tensor_bytes: int | None = None
     model_bytes: int | None = None
-    gpu: Annotated[_Gpu | None, WrapValidator(_or_nothing)] = None
+    gpu: Annotated[_Gpu | None, WrapValidator(_or_none)] = None
 
     @property
     def tensors(self) -> tuple[int, int] | None:

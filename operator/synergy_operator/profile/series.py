@@ -134,9 +134,9 @@ def publication(observed: Observed, profile: ProfileStatus, spec: TrainingJobSpe
 
 def finished_series(profile: ProfileStatus, spec: TrainingJobSpec) -> ProfileState:
     """The state of a complete profile, measured by the job itself or by an identical one."""
-    doubt = _doubt(profile) or _understated(profile, spec)
-    if doubt is not None:
-        return ProfileState(profile, yes(doubt))
+    unreliable = _unreliable(profile) or _understated(profile, spec)
+    if unreliable is not None:
+        return ProfileState(profile, yes(unreliable))
     if not profile.points:
         name = profile_name(profile.fingerprint, profile.image_digest)
         return ProfileState(profile, yes(say(Reason.PROFILE_KNOWN, name=name)))
@@ -145,7 +145,7 @@ def finished_series(profile: ProfileStatus, spec: TrainingJobSpec) -> ProfileSta
     return ProfileState(profile, yes(say(Reason.PROFILE_MEASURED, points=points, gpu_types=kinds)))
 
 
-def _doubt(profile: ProfileStatus) -> Finding | None:
+def _unreliable(profile: ProfileStatus) -> Finding | None:
     """Why the speeds are not reliable; None if they are."""
     for known in profile.confidence:
         if known.uncertainty > TOO_UNCERTAIN:

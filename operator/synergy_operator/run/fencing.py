@@ -1,8 +1,9 @@
 """When a worker that cannot be observed has certainly stopped writing checkpoints (docs/decisions/0027-fencing.md).
 
-A pod on a node that does not report may continue to train. Its run is fenced when the node is certainly dead. It is
-also fenced when the library's own fence has passed since the pod's deletion, because the extender revokes the run from
-then on.
+A pod on a node that does not report may continue to train. Its run is fenced in one of two cases:
+
+- The node is certainly dead.
+- The library's own fence has passed since the pod's deletion. The extender revokes the run from the deletion on.
 """
 
 from collections.abc import Iterable

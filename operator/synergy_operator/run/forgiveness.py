@@ -8,7 +8,7 @@ from synergy_api.training_job import RunOutcome, ServiceStatus
 
 HEALTHY_SECONDS: Final = 600.0
 """A shorter run forgives nothing. A job that fails again and again must fail for good."""
-ALONE_SECONDS: Final = 3600.0
+UNREPORTED_SECONDS: Final = 3600.0
 """How long a run must train to forgive earlier failures if no report shows that its checkpoint advanced."""
 
 
@@ -22,7 +22,7 @@ def forgiven(service: ServiceStatus, run: int, progress: Progress | None, ended:
         return service
     trained = ended - parse_time(service.running_since)
     saved = progress.checkpoint_steps if progress is not None and progress.run == run else 0
-    healthy = trained >= ALONE_SECONDS if not saved else saved > (service.failed_at_step or 0)
+    healthy = trained >= UNREPORTED_SECONDS if not saved else saved > (service.failed_at_step or 0)
     if trained < HEALTHY_SECONDS or not healthy:
         return service
     return service.model_copy(update={"forgiven": service.failures, "failed_at_step": None})

@@ -134,9 +134,8 @@ def _failed(run: int, pod: PodView) -> RunOutcome:
         facts: dict[str, object] = {"function": function[0], "problem": function[1], "pod": pod.name}
         finding = say(Reason.CHECKPOINT_FAILED, run=run, rank=pod.rank, **facts)
     else:
-        message = (
-            pod.message or pod.reason or (main.reason if main.reason != "Error" else "")
-        )  # the pod's: its deadline
+        # the pod itself has a reason if its own deadline ended it
+        message = pod.message or pod.reason or (main.reason if main.reason != "Error" else "")
         problem = f" ({message})" if message else ""
         facts = {"exit_code": main.exit_code, "problem": problem, "pod": pod.name}
         finding = say(Reason.WORKER_FAILED, run=run, rank=pod.rank, **facts)

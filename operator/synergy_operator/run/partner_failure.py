@@ -15,9 +15,9 @@ from synergy_operator.run.step import reason_of, reason_text
 from synergy_operator.views.pod import PodView
 from synergy_operator.views.worker_state import WorkerState, worker_state
 
-TOGETHER_SECONDS: Final = 5.0
+SIMULTANEOUS_SECONDS: Final = 5.0
 """Ends that are further apart are unrelated."""
-LEARN_SECONDS: Final = 3.0
+PARTNER_WAIT_SECONDS: Final = 3.0
 """How long the end of a partner may take to become known after a failure."""
 
 
@@ -58,10 +58,10 @@ def attribute_failure(
         if worker_state(pod) is WorkerState.FAILED
         and pod.node in nodes
         and pod.main.finished_at is not None
-        and abs(pod.main.finished_at - end) <= TOGETHER_SECONDS
+        and abs(pod.main.finished_at - end) <= SIMULTANEOUS_SECONDS
     )
     if not theirs:
-        wait = end + LEARN_SECONDS - now
+        wait = end + PARTNER_WAIT_SECONDS - now
         return FailureAttribution(outcome, wait) if wait > 0 else FailureAttribution(outcome)
     first, partner = theirs[0]
     again = last is not None and reason_of(last).reason is Reason.PARTNER_FAILED

@@ -22,7 +22,7 @@ from synergy_operator.views.pod import PodView
 from synergy_operator.views.refusals import RefusedResize
 
 RETRY_SECONDS: Final = 900.0
-"""How long a refused resize is not requested again. This is not every round, but a quota may have been raised since."""
+"""Delay before a refused resize is requested again: rarer than each round, and soon enough to notice a raised quota."""
 ROOM_SECONDS: Final = 30.0
 """How long a job may take to free memory.
 
@@ -37,12 +37,12 @@ def bounds_of(
     held = [pod for pod in pods if not pod.terminal and not pod.deleting and pod.gpus > 0]
     if not observed.resizable:
         whole = {worker.rank for worker in gang} == {pod.rank for pod in held}
-        return _as_they_are(run, held) if held and whole else None
+        return _fixed_sizes(run, held) if held and whole else None
     before = observed.job.status.size_limits
     if before is None or before.run != run or before.until is None or parse_time(before.until) <= now:
         before = SizeLimits(run=run)
-    lessons = (_refused_change(pod, observed.refusals.resizes.get(pod.uid), now) for pod in held)
-    limits = reduce(lambda known, lesson: _tightened(known, lesson, gpus), (x for x in lessons if x), before)
+    changes = (_refused_change(pod, observed.refusals.resizes.get(pod.uid), now) for pod in held)
+    limits = reduce(lambda known, change: _tightened(known, change, gpus), (x for x in changes if x), before)
     return limits if limits.until is not None else None
 
 
@@ -113,27 +113,27 @@ def _refused_dimensions(asked: Amounts, has: Amounts, *, memory_first: bool) -> 
     return (grows, frozenset()) if grows else (frozenset(), shrinks)
 
 
-def _tightened(limits: SizeLimits, lesson: _RefusedChange, gpus: int) -> SizeLimits:
+def _tightened(limits: SizeLimits, change: _RefusedChange, gpus: int) -> SizeLimits:
     """The bounds with one more refused change, unless they imply it already. Each reconcile sees the same refusals
     again."""
-    if limits.clamp(lesson.asked, gpus) != lesson.asked:
+    if limits.clamp(change.asked, gpus) != change.asked:
         return limits
-    part = lesson.has.gpus
+    part = change.has.gpus
     bounds = {name: getattr(limits, name) for name in _BOUNDS}
-    for name in lesson.most:
-        most = getattr(lesson.has, name) * gpus // part
+    for name in change.most:
+        most = getattr(change.has, name) * gpus // part
         bounds[f"max_{name}"] = min(most, bounds[f"max_{name}"] or most)
-    for name in lesson.least:
-        least = -(-getattr(lesson.has, name) * gpus // part)
+    for name in change.least:
+        least = -(-getattr(change.has, name) * gpus // part)
         bounds[f"min_{name}"] = max(least, bounds[f"min_{name}"] or least)
-    update = {"until": format_time(lesson.until), "reason": reason_text(lesson.finding)}
+    update = {"until": format_time(change.until), "reason": reason_text(change.finding)}
     return limits.model_copy(update={**bounds, **update})
 
 
 _BOUNDS: Final = ("min_cpu_millis", "max_cpu_millis", "min_memory_bytes", "max_memory_bytes")
 
 
-def _as_they_are(run: int, pods: Iterable[PodView]) -> SizeLimits:
+def _fixed_sizes(run: int, pods: Iterable[PodView]) -> SizeLimits:
     """The bounds if pods cannot be resized: a run keeps the sizes that its pods were created with."""
     total = Amounts()
     for pod in pods:

@@ -9,7 +9,7 @@ from support.operator_world import World
 from synergy_api.leaving import leave_seconds
 from synergy_api.queues import Preemption
 from synergy_api.training_job import RunOutcome, ServiceStatus, TrainingJobSpec, TrainingJobStatus
-from synergy_operator.run.forgiveness import ALONE_SECONDS, HEALTHY_SECONDS
+from synergy_operator.run.forgiveness import HEALTHY_SECONDS, UNREPORTED_SECONDS
 
 SPEC: dict[str, Any] = {"gpus": 1, "steps": 100, "template": {"spec": {"containers": [{"name": "c"}]}}}
 
@@ -163,7 +163,7 @@ def test_failures_after_new_checkpoints_are_forgiven_and_still_told() -> None:
 
 @pytest.mark.parametrize(
     ("after", "checkpoint"),
-    [(HEALTHY_SECONDS * 3, 20), (HEALTHY_SECONDS - 1, None), (ALONE_SECONDS - 1, None), (5.0, 20)],
+    [(HEALTHY_SECONDS * 3, 20), (HEALTHY_SECONDS - 1, None), (UNREPORTED_SECONDS - 1, None), (5.0, 20)],
 )
 def test_failures_without_progress_count_to_the_limit(after: float, checkpoint: int | None) -> None:
     world = begun(backoffLimit=2)
@@ -181,5 +181,5 @@ def test_a_job_that_fails_soon_after_each_new_checkpoint_fails_for_good() -> Non
 
 def test_a_job_that_reports_nothing_is_forgiven_after_an_hour() -> None:
     world = begun(backoffLimit=1)
-    assert [fail(world, ALONE_SECONDS, None).counted_failures for _ in range(4)] == [1, 1, 1, 1]
+    assert [fail(world, UNREPORTED_SECONDS, None).counted_failures for _ in range(4)] == [1, 1, 1, 1]
     assert world.status.phase == "Running"

@@ -6,7 +6,7 @@ from support.operator_world import World
 from synergy_api.allocation import Allocation
 from synergy_api.names import ANNOTATION_DEVICES
 from synergy_api.training_job import RunOutcome, ServiceStatus
-from synergy_operator.run.partner_failure import LEARN_SECONDS, partners_of
+from synergy_operator.run.partner_failure import PARTNER_WAIT_SECONDS, partners_of
 from synergy_operator.views.pod import read_pod
 
 GPU = {"asked": ["default/other"], "wrongRuns": 0}
@@ -63,7 +63,7 @@ def test_the_first_to_fail_is_charged(later: float, failures: int) -> None:
     world.now += max(0.0, later)
     other.exit("other-1-0", 1)
     world.exit("job-1-0", 1)
-    world.wait(LEARN_SECONDS)
+    world.wait(PARTNER_WAIT_SECONDS)
     service = look(world, other)
     assert service.failures == failures
     assert last(service).outcome == ("Failed" if failures else "Evicted")
@@ -77,7 +77,7 @@ def test_a_failure_is_not_judged_before_its_partners_can_be_known() -> None:
     world, other = beside_another()
     world.exit("job-1-0", 1)
     assert look(world, other).ended_run == 0
-    world.wait(LEARN_SECONDS)
+    world.wait(PARTNER_WAIT_SECONDS)
     service = look(world, other)
     assert (service.ended_run, service.failures) == (1, 1)
 
@@ -89,7 +89,7 @@ def test_of_two_that_fail_at_once_again_and_again_both_are_charged_in_the_end() 
         other.now = world.now
         other.exit("other-1-0", 1)
         world.exit(name, 1)
-        world.wait(LEARN_SECONDS)
+        world.wait(PARTNER_WAIT_SECONDS)
         assert look(world, other).failures == failures
         world.wait(20)
         world.settle()
