@@ -22,32 +22,34 @@ _LONGEST_MESSAGE: Final = 4096
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a condition shall say."""
+    """Status, reason and message that a condition gets."""
 
     status: Literal["True", "False", "Unknown"]
     finding: Finding
 
 
 def yes(finding: Finding) -> Verdict:
-    """The condition holds."""
+    """The condition is true."""
     return Verdict("True", finding)
 
 
 def no(finding: Finding) -> Verdict:
-    """The condition does not hold."""
+    """The condition is false."""
     return Verdict("False", finding)
 
 
 def find(conditions: Iterable[Condition], kind: str) -> Condition | None:
-    """The condition of a type."""
+    """The condition of one type, or None."""
     return next((c for c in conditions if c.type == kind), None)
 
 
 def write(
     old: Iterable[Condition], verdicts: Mapping[str, Verdict | None], generation: int, now: float
 ) -> list[Condition]:
-    """The conditions after `verdicts`: `lastTransitionTime` moves only when a status flips; None leaves a condition as
-    it was."""
+    """The conditions after `verdicts`, by type; None keeps a condition as it was.
+
+    `lastTransitionTime` changes only when the status changes. `now` is Unix time.
+    """
     before = {condition.type: condition for condition in old}
     after: list[Condition] = []
     for kind in ORDER:

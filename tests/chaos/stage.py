@@ -42,7 +42,7 @@ _ELECTION = {"SYNERGY_LEASE_SECONDS": "6", "SYNERGY_RENEW_SECONDS": "4", "SYNERG
 FENCE_SECONDS = 40
 """Longer than all but a cut-off node is without an answer: a worker that hears nobody for 28 s saves and leaves."""
 SHORT_MARGIN = (
-    "import runpy, synergy_operator.fencing as fencing; fencing.MARGIN_SECONDS = 5.0; "
+    "import runpy, synergy_operator.run.fencing as fencing; fencing.MARGIN_SECONDS = 5.0; "
     "runpy.run_module('synergy_operator', run_name='__main__')"
 )
 """The operator, for which a worker that the extender still answers is gone sooner: on a cut-off node none is."""

@@ -17,7 +17,7 @@ from support.waiting import eventually
 from synergy_api.timestamps import format_time
 from synergy_kube import KubeClient
 from synergy_kube.resources import PODS, TRAINING_JOBS
-from synergy_operator.views import ANNOTATION_UNGATED_AT
+from synergy_operator.views.annotations import ANNOTATION_UNGATED_AT
 
 pytestmark = pytest.mark.integration
 
