@@ -175,10 +175,8 @@ class Player:
         unless that was between two watches."""
         if not gang.reachable.is_set():
             return  # only its object is gone
-        if gang.saving and self._book.why_ended(gang.run):
-            self._book.hurt(gang.run, self._book.why_ended(gang.run))
         if gang.saving:
-            gang.loses(f"worker {rank} was killed while it wrote its checkpoint")
+            gang.cut_short(rank)
             return
         told = gang.told or self._book.failed_lately(API_SERVER)
         if told and not self._book.why_hurt(gang.run):
