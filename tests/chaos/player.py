@@ -61,6 +61,11 @@ class Player:
         alive = [pod for pod in alive if not self._book.cut_now(pod["spec"]["nodeName"])]
         return sorted(alive, key=lambda pod: str(pod["metadata"]["name"]))
 
+    def nodes_to_cut(self) -> list[str]:
+        """The nodes with a worker that would train on if they were cut off, by name."""
+        held = [pod for pod in self.running() if self._gang(pod).can_live_cut_off]
+        return sorted({str(pod["spec"]["nodeName"]) for pod in held})
+
     def pods(self) -> list[Object]:
         """All pods of ours, by name."""
         return sorted((pod for pod in self._pods if _role(pod)), key=lambda pod: str(pod["metadata"]["name"]))
