@@ -22,6 +22,9 @@ from synergy_job.reporter import Reporter
 RATE = 10.0
 """Steps per second."""
 CHECKPOINT_STEPS = 50
+_CUT_OFF_RATE, _CUT_OFF_STEPS = 0.5, 1
+"""The same where the node is cut off: jobs are short, and a worker that nothing held back would have finished long
+before the next run may start. So it would still train and save then."""
 _TICK_SECONDS = 0.1
 _LONGEST_TICK_SECONDS = 0.3
 """A machine that stalls trains no further meanwhile."""
@@ -209,7 +212,7 @@ class Gang:
             if self._broken:
                 return "broken"
             now = time.monotonic()
-            exact += min(now - at, _LONGEST_TICK_SECONDS) * RATE
+            exact += min(now - at, _LONGEST_TICK_SECONDS) * (RATE if self.reachable.is_set() else _CUT_OFF_RATE)
             at = now
             training.advance(number, min(total, int(exact)))
             if training.live[number] >= total:
@@ -217,7 +220,8 @@ class Gang:
             if self._departure.due():
                 self._check_lease()
                 return await self._save(number, "yielded")
-            if training.live[number] - training.checkpoint >= CHECKPOINT_STEPS:
+            every = CHECKPOINT_STEPS if self.reachable.is_set() else _CUT_OFF_STEPS
+            if training.live[number] - training.checkpoint >= every:
                 await self._save(number, "")
                 at = time.monotonic()
 
