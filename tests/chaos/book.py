@@ -17,6 +17,8 @@ CLOCK_SECONDS = 25.0
 """How long after a clock was set right times that it wrote may be about: two rounds and a pass."""
 BY_ITSELF = "its workers "
 """So the reason begins of a run that finished, or left as it was told."""
+SLOW_SAVE = "its checkpoint took longer than anybody knew"
+"""So a run was hurt that had to leave: not its failure, although its workers were killed."""
 Run = tuple[str, int]
 """A job's name and the number of one of its runs."""
 

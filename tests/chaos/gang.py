@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from chaos.book import BY_ITSELF, CLOCK, CLOCK_SECONDS, Book, Run
+from chaos.book import BY_ITSELF, CLOCK, CLOCK_SECONDS, SLOW_SAVE, Book, Run
 from chaos.kubelet import Kubelet
 from synergy_api.names import EXIT_YIELDED
 from synergy_job.departure import Departure
@@ -22,12 +22,15 @@ from synergy_job.reporter import Reporter
 RATE = 10.0
 """Steps per second."""
 CHECKPOINT_STEPS = 50
+_CUT_OFF_RATE, _CUT_OFF_STEPS = 0.5, 1
+"""The same where the node is cut off: jobs are short, and a worker that nothing held back would have finished long
+before the next run may start. So it would still train and save then."""
 _TICK_SECONDS = 0.1
 _LONGEST_TICK_SECONDS = 0.3
 """A machine that stalls trains no further meanwhile."""
 _EARLY_SECONDS = 1.0
 """How much before its lease's end a worker may leave: status times are whole seconds at worst."""
-_SLOW_SAVES = 3
+_SLOW_SAVES = 2
 _SURE_SECONDS = 25.0
 """A checkpoint of which nobody knows how long it takes is waited for at least so long after the lease: 30 s are
 promised, of which some go by until the worker has heard that it has to leave."""
@@ -50,6 +53,8 @@ class Training:
         self.doubled = 0
         self.live: dict[int, int] = {}
         """The runs that train now, with their step."""
+        self.newest = 0
+        """The newest run that has begun to train."""
         self._slow: list[float] = []
         self._book = book
 
@@ -63,6 +68,7 @@ class Training:
             )
         if self.live:
             self._book.breaks(f"{self.job} run {run} begins to train while run {max(self.live)} trains")
+        self.newest = max(self.newest, run)
         self.live[run] = self.resumed = self.checkpoint
         return self.checkpoint
 
@@ -83,8 +89,8 @@ class Training:
 
     def save(self, run: int) -> None:
         """The run has written a checkpoint."""
-        if run < max(self.live, default=run):
-            self._book.breaks(f"{self.job} run {run} writes a checkpoint while run {max(self.live)} trains")
+        if run < self.newest:
+            self._book.breaks(f"{self.job} run {run} writes a checkpoint after run {self.newest} has begun to train")
             return
         self.checkpoint = self.live[run]
 
@@ -117,6 +123,7 @@ class Gang:
         self._save_seconds: float | None = None
         self.told = False
         """A worker got SIGTERM."""
+        self._unknown = False
         self.saving = False
         """It writes a checkpoint that takes a while."""
         self.reachable = asyncio.Event()
@@ -156,6 +163,13 @@ class Gang:
         """A worker is gone without a word; the others wait for it in vain."""
         self._broken = self._broken or how
         self._lost.set()
+
+    def cut_short(self, rank: int) -> None:
+        """A worker was killed while it wrote its checkpoint. That may be where a fault or a user ended the run, or
+        where the checkpoint takes longer than anybody could know; else steps are lost that should not be."""
+        if why := self._book.why_ended(self.run) or (SLOW_SAVE if self._unknown else ""):
+            self._book.hurt(self.run, why)
+        self.loses(f"worker {rank} was killed while it wrote its checkpoint")
 
     @property
     def can_live_cut_off(self) -> bool:
@@ -198,7 +212,7 @@ class Gang:
             if self._broken:
                 return "broken"
             now = time.monotonic()
-            exact += min(now - at, _LONGEST_TICK_SECONDS) * RATE
+            exact += min(now - at, _LONGEST_TICK_SECONDS) * (RATE if self.reachable.is_set() else _CUT_OFF_RATE)
             at = now
             training.advance(number, min(total, int(exact)))
             if training.live[number] >= total:
@@ -206,15 +220,15 @@ class Gang:
             if self._departure.due():
                 self._check_lease()
                 return await self._save(number, "yielded")
-            if training.live[number] - training.checkpoint >= CHECKPOINT_STEPS:
+            every = CHECKPOINT_STEPS if self.reachable.is_set() else _CUT_OFF_STEPS
+            if training.live[number] - training.checkpoint >= every:
                 await self._save(number, "")
                 at = time.monotonic()
 
     async def _save(self, number: int, then: str) -> str:
         """Write a checkpoint, for as long as it takes; `then`, or how it went wrong."""
         begun, seconds = time.monotonic(), self._training.begin_save()
-        if seconds > max(_SURE_SECONDS, self._book.saves.get(self.run[0], 0.0)):
-            self._book.hurt(self.run, f"its checkpoint takes {seconds:.0f} s, which nobody knew")
+        self._unknown = seconds > max(_SURE_SECONDS, self._book.saves.get(self.run[0], 0.0))
         self.saving = seconds > 0
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self._lost.wait(), seconds)
@@ -238,7 +252,8 @@ class Gang:
             self._book.ended(self.run, "it has heard nobody for too long")
         if told is None or until is None or off or self._book.why_ended(self.run):
             return
-        if told < until - _EARLY_SECONDS:
+        early = self._book.saves.get(self.run[0], 0.0)  # who saves for long is asked so much earlier
+        if told < until - early - _EARLY_SECONDS:
             self._book.breaks(
                 f"{self.run[0]} run {self.run[1]} was told to leave {until - told:.1f} s before its lease ends"
             )

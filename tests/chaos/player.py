@@ -61,6 +61,11 @@ class Player:
         alive = [pod for pod in alive if not self._book.cut_now(pod["spec"]["nodeName"])]
         return sorted(alive, key=lambda pod: str(pod["metadata"]["name"]))
 
+    def nodes_to_cut(self) -> list[str]:
+        """The nodes with a worker that would train on if they were cut off, by name."""
+        held = [pod for pod in self.running() if self._gang(pod).can_live_cut_off]
+        return sorted({str(pod["spec"]["nodeName"]) for pod in held})
+
     def pods(self) -> list[Object]:
         """All pods of ours, by name."""
         return sorted((pod for pod in self._pods if _role(pod)), key=lambda pod: str(pod["metadata"]["name"]))
@@ -175,10 +180,8 @@ class Player:
         unless that was between two watches."""
         if not gang.reachable.is_set():
             return  # only its object is gone
-        if gang.saving and self._book.why_ended(gang.run):
-            self._book.hurt(gang.run, self._book.why_ended(gang.run))
         if gang.saving:
-            gang.loses(f"worker {rank} was killed while it wrote its checkpoint")
+            gang.cut_short(rank)
             return
         told = gang.told or self._book.failed_lately(API_SERVER)
         if told and not self._book.why_hurt(gang.run):

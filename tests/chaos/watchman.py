@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 from typing import Any
 
-from chaos.book import BY_ITSELF, CLOCK, CLOCK_SECONDS, Book, Run, run_of
+from chaos.book import BY_ITSELF, CLOCK, CLOCK_SECONDS, SLOW_SAVE, Book, Run, run_of
 from chaos.job_promises import check_job
 from chaos.uptime import Uptime
 from support.observer import DIMENSIONS, number, pod_request
@@ -99,7 +99,7 @@ class Watchman:
             return
         last = now.get("last") or {}
         why = self._book.why_ended((job, last.get("run", 0)))
-        if not why or why.startswith(BY_ITSELF):
+        if not why or why.startswith((BY_ITSELF, SLOW_SAVE)):
             self._book.breaks(f"{job} run {last.get('run')} counts as a failure ({last}), which it was not: {why}")
 
     def _clock_off(self) -> bool:

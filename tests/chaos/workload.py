@@ -17,8 +17,8 @@ STOP_ANNOTATION = "kwok.kube-synergy.dev/stop-seconds"
 STOP_SECONDS = 2
 """How long a container may take to save after SIGTERM: kwok deletes its pod then."""
 _LOST_NODE = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
-_LOST = {"operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 20}
-"""Longer than a node fails, shorter than most are cut off."""
+_LOST = {"operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 5}
+"""Beyond the 50 s after which a node counts as lost, which is longer than one fails."""
 
 
 @dataclass(frozen=True)
@@ -83,6 +83,7 @@ def plain_template() -> dict[str, Any]:
         "spec": {
             "containers": [container],
             "nodeSelector": {"type": "kwok"},
+            "terminationGracePeriodSeconds": STOP_SECONDS,
             "tolerations": [*TOLERATIONS, *({"key": key, **_LOST} for key in _LOST_NODE)],
         },
     }
