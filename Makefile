@@ -77,7 +77,7 @@ images-docker: ## the project's images with Docker: REGISTRY=registry.example.co
 	docker build --file images/scheduler/Dockerfile --tag $(REGISTRY)kube-synergy-scheduler:$(TAG) .
 
 sbom: setup prerequisites ## what is in the images and under which licences: sbom/*.cdx.json, sbom/licences.csv
-	$(PY) -m synergy_devcluster.sbom sbom
+	$(PY) -m synergy_devcluster.images.sbom sbom
 
 unit: setup ## fast, pure tests
 	$(BIN)/pytest tests/unit -n auto

@@ -19,7 +19,7 @@ from chaos.stage import SHORT_MARGIN, Stage
 from chaos.workload import plain_template
 from support.waiting import eventually
 from synergy_api import names
-from synergy_devcluster.kwok import FAIL_ANNOTATION
+from synergy_devcluster.node.kwok import FAIL_ANNOTATION
 from synergy_job import Checkpoint
 from synergy_kube import KubeClient
 from synergy_kube.resources import NODES, PODS, TRAINING_JOBS

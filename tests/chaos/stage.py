@@ -26,7 +26,7 @@ from support.service_account import kubeconfig_of
 from support.tenants import all_allowed
 from support.waiting import eventually
 from synergy_devcluster import Cluster
-from synergy_devcluster.pki import Authority
+from synergy_devcluster.control_plane.pki import Authority
 from synergy_kube import KubeClient, NotFound
 from synergy_kube.resources import LEASES, NAMESPACES, SCHEDULING_POLICIES
 

@@ -18,8 +18,8 @@ from chaos.player import Player
 from chaos.stage import EXTENDERS, Stage, elsewhere
 from chaos.watchman import Watchman
 from chaos.workload import STOP_ANNOTATION, STOP_SECONDS
-from synergy_devcluster.kwok import FAIL_ANNOTATION
-from synergy_devcluster.processes import reap
+from synergy_devcluster.node.kwok import FAIL_ANNOTATION
+from synergy_devcluster.programs.processes import reap
 from synergy_kube import Conflict, NotFound
 from synergy_kube.resources import NODES, PODS, TRAINING_JOBS
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import aiohttp
 
-from synergy_devcluster.pki import Authority, KeyPair
+from synergy_devcluster.control_plane.pki import Authority, KeyPair
 from synergy_extender.cluster.cache import ClusterCache
 from synergy_extender.cluster.fresh import FreshLook
 from synergy_extender.leases.desk import LeaseDesk

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from synergy_devcluster.errors import DevclusterError
 from synergy_devcluster.paths import Paths
-from synergy_devcluster.toolchain import locate, vale_module
+from synergy_devcluster.programs.toolchain import locate, vale_module
 
 ROOT = Path(__file__).parents[2]
 PAGES = ("README.md", "CONTRIBUTING.md", "helm/kube-synergy/README.md")

@@ -18,9 +18,9 @@ from chaos.uptime import Uptime
 from chaos.watchman import Watchman
 from support.told_client import ToldClient
 from synergy_api import names
+from synergy_job.checkpoints.fence import Fence
 from synergy_job.environment import LeaseAccess
-from synergy_job.fence import Fence
-from synergy_job.lease import LeaseClient, LeaseError, Report, Verdict
+from synergy_job.lease.client import LeaseClient, LeaseError, Report, Verdict
 from synergy_kube.resources import PODS, TRAINING_JOBS
 
 RUN = ("j", 1)

@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from synergy_devcluster.toolchain import GO_MODULES, kind_module, kubeconform_module, modules, vale_module
-from synergy_devcluster.versions import at_least, find_version, pinned
+from synergy_devcluster.programs.toolchain import GO_MODULES, kind_module, kubeconform_module, modules, vale_module
+from synergy_devcluster.programs.versions import at_least, find_version, pinned
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pytest
 
 from support.extender_servers import NAMES, Parts, parts_alone, running, trusting
 from support.made_up_tokens import made_up
-from synergy_devcluster.pki import Authority
+from synergy_devcluster.control_plane.pki import Authority
 from synergy_extender.leases.verdict import MOST_SECONDS
 from synergy_extender.verbs.bind import Binder
 from synergy_extender.verbs.placements import ClusterPlacements
@@ -22,7 +22,7 @@ from synergy_extender.web.scheduler_app import SchedulerVerbs, scheduler_app
 from synergy_extender.web.servers import KEEP_ALIVE_SECONDS, Endpoint, Servers
 from synergy_extender.web.tls import TlsFiles
 from synergy_job.environment import LeaseAccess
-from synergy_job.lease import LeaseClient, LeaseError, Report
+from synergy_job.lease.client import LeaseClient, LeaseError, Report
 
 VERBS = ("filter", "prioritize", "bind", "preempt")
 

@@ -16,7 +16,7 @@ import pytest_asyncio
 
 from support.extender_servers import NAMES, Parts, parts_alone, running, trusting
 from support.waiting import eventually
-from synergy_devcluster.pki import Authority
+from synergy_devcluster.control_plane.pki import Authority
 from synergy_extender.config import SCHEDULER_NAMES
 from synergy_extender.web.ops_app import ops_app
 from synergy_extender.web.protocol import certificate_names

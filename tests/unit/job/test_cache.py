@@ -14,7 +14,7 @@ import pytest
 
 from support.cached_items import content, read_all, size_of
 from synergy_core.profiling.memory_model import MemoryModel, hit_rate
-from synergy_job.cache_store import EPOCHS_KEPT, CacheError, EpochCounts, Item, Store
+from synergy_job.cache.store import EPOCHS_KEPT, CacheError, EpochCounts, Item, Store
 
 FORK = multiprocessing.get_context("fork")
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from synergy_job.data import LoaderError, epochs, one_epoch
+from synergy_job.loop.data import LoaderError, epochs, one_epoch
 
 LENGTHS = st.integers(1, 9)
 STEPS = st.integers(0, 60)

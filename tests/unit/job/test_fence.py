@@ -9,12 +9,12 @@ import pytest
 from support.job_process import Job, wait_until
 from support.lease_server import LeaseServer, go_on, leave_in
 from synergy_job import Checkpoint, FencedError
-from synergy_job import fence as fence_module
-from synergy_job.departure import Departure
+from synergy_job.checkpoints import fence as fence_module
+from synergy_job.checkpoints.fence import REFUSED_SECONDS, Fence
 from synergy_job.environment import LeaseAccess
-from synergy_job.fence import REFUSED_SECONDS, Fence
-from synergy_job.lease import LeaseClient, Report
-from synergy_job.reporter import Reporter
+from synergy_job.lease.client import LeaseClient, Report
+from synergy_job.lease.reporter import Reporter
+from synergy_job.loop.departure import Departure
 
 
 class Clock:
@@ -106,7 +106,7 @@ def test_a_worker_that_is_refused_asks_to_leave(
     lease_server: LeaseServer, token_file: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(fence_module, "REFUSED_SECONDS", 0.5)
-    monkeypatch.setattr("synergy_job.reporter.FIRST_RETRY_S", 0.2)
+    monkeypatch.setattr("synergy_job.lease.reporter.FIRST_RETRY_S", 0.2)
     lease_server.answer = lambda report: (403, b"the token is of no worker pod")
     departure, fence = Departure(), Fence(600.0)
     client = LeaseClient(LeaseAccess(lease_server.url, str(token_file), lease_server.ca_cert))

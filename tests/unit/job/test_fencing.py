@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from synergy_job import Checkpoint, CheckpointError, FencedError, atomic_file, newest_checkpoint
-from synergy_job import versions as versions_module
+from synergy_job.checkpoints import versions as versions_module
 
 WRITES = """
 import sys, time, synergy_job

@@ -274,8 +274,8 @@ def test_a_port_that_is_taken_is_named(gang: Job) -> None:
 def test_a_gang_that_does_not_come_together_fails(gang: Job, rank: int, says: str) -> None:
     wrapper = gang.folder / "wrapper.py"
     wrapper.write_text(
-        "import runpy, sys, synergy_job.gang\n"
-        "synergy_job.gang.JOIN_TIMEOUT_S = 1.0\n"
+        "import runpy, sys, synergy_job.gang.base\n"
+        "synergy_job.gang.base.JOIN_TIMEOUT_S = 1.0\n"
         f"sys.argv[0] = {str(gang.script)!r}\n"
         "runpy.run_path(sys.argv[0], run_name='__main__')\n"
     )

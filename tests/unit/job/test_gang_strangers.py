@@ -13,8 +13,8 @@ import pytest
 
 from support.job_process import Job, wait_until
 from synergy_job.environment import ConfigError
-from synergy_job.gang_door import HANDSHAKE_S, MOST_STRANGERS, PER_ADDRESS, STRANGER_BYTES, Door
-from synergy_job.gang_key import LEAST_KEY_BYTES, proof, proves, read_key
+from synergy_job.gang.door import HANDSHAKE_S, MOST_STRANGERS, PER_ADDRESS, STRANGER_BYTES, Door
+from synergy_job.gang.key import LEAST_KEY_BYTES, proof, proves, read_key
 from synergy_job.wire import Connection
 
 HELLO = {"job": "mnist", "namespace": "team", "run": 1, "world_size": 3, "rank": 1, "step": 0, "gpu_uuids": []}

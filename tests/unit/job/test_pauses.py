@@ -7,7 +7,7 @@ import pytest
 
 from support.job_process import Job
 from support.lease_server import LeaseServer, go_on, leave_in
-from synergy_job.pauses import Pauses, seconds_since_start
+from synergy_job.loop.pauses import Pauses, seconds_since_start
 
 
 def test_saves_and_starts_are_reported_and_told_on_leaving(leased_job: Job, lease_server: LeaseServer) -> None:

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from synergy_job.rate import RateWindow
+from synergy_job.loop.rate import RateWindow
 
 
 def test_nothing_is_known_before_two_steps() -> None:

@@ -7,7 +7,8 @@ import pytest
 
 import synergy_job
 from synergy_extender.leases.reports import Report
-from synergy_job import TensorSizes, tensor_sizes, tensors
+from synergy_job import TensorSizes, tensor_sizes
+from synergy_job.loop import tensors
 
 
 class Parameter:

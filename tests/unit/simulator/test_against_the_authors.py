@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from support import papers
-from synergy_simulator.engine import simulate
+from synergy_simulator.engine.options import Options
+from synergy_simulator.engine.simulation import simulate
 from synergy_simulator.inputs.clusters import homogeneous
 from synergy_simulator.inputs.profiles import read_profiles
 from synergy_simulator.inputs.traces import read_trace
-from synergy_simulator.metrics import metrics_of
-from synergy_simulator.options import Options
-from synergy_simulator.workload import Workload, build_workload
+from synergy_simulator.report.metrics import metrics_of
+from synergy_simulator.workloads.workload import Workload, build_workload
 
 pytestmark = pytest.mark.papers
 

@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 
 from support import papers
-from synergy_simulator.engine import simulate
-from synergy_simulator.fluid import fluid_jcts
+from synergy_simulator.engine.fluid import fluid_jcts
+from synergy_simulator.engine.options import Options
+from synergy_simulator.engine.simulation import simulate
 from synergy_simulator.inputs.profiles import read_profiles
 from synergy_simulator.inputs.traces import read_trace
-from synergy_simulator.metrics import Metrics, metrics_of
-from synergy_simulator.options import Options
-from synergy_simulator.reproductions.gavel_common import cluster
-from synergy_simulator.workload import Workload, build_workload
+from synergy_simulator.report.metrics import Metrics, metrics_of
+from synergy_simulator.reproductions.gavel.common import cluster
+from synergy_simulator.workloads.workload import Workload, build_workload
 
 pytestmark = pytest.mark.papers
 

@@ -8,12 +8,12 @@ import pytest
 
 from support import papers
 from synergy_core.config import PriorityQueues
-from synergy_simulator.engine import simulate
+from synergy_simulator.engine.options import Options
+from synergy_simulator.engine.simulation import simulate
 from synergy_simulator.inputs.clusters import read_cluster
 from synergy_simulator.inputs.traces import read_trace
-from synergy_simulator.metrics import metrics_of
-from synergy_simulator.options import Options
-from synergy_simulator.workload import Workload, build_workload
+from synergy_simulator.report.metrics import metrics_of
+from synergy_simulator.workloads.workload import Workload, build_workload
 
 pytestmark = pytest.mark.papers
 

@@ -12,7 +12,7 @@ from synergy_simulator.inputs.clusters import read_cluster
 from synergy_simulator.inputs.errors import InputError
 from synergy_simulator.inputs.profiles import read_profiles
 from synergy_simulator.inputs.traces import read_trace
-from synergy_simulator.workload import build_workload
+from synergy_simulator.workloads.workload import build_workload
 
 HEADER = "job_id,arrival_s,gpus,model,steps"
 LONG = "job_id,arrival_s,gpus,model,steps,duration_s,tenant,weight,slo_s,batch_size,skew"

@@ -11,11 +11,11 @@ from support.simulation import flat, native, server, simulated, times, traced
 from synergy_core.config import PriorityQueues
 from synergy_core.policies import POLICIES
 from synergy_core.policies.time_shares import BY_COST
-from synergy_simulator.engine import simulate
+from synergy_simulator.engine.options import Options
+from synergy_simulator.engine.simulation import simulate
 from synergy_simulator.inputs.traces import TraceJob
-from synergy_simulator.metrics import job_rows
-from synergy_simulator.options import Options
-from synergy_simulator.workload import build_workload
+from synergy_simulator.report.metrics import job_rows
+from synergy_simulator.workloads.workload import build_workload
 
 
 def test_a_gpu_that_falls_free_is_filled_at_once() -> None:

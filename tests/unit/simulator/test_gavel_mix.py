@@ -2,7 +2,7 @@
 
 import pytest
 
-from synergy_simulator.gavel_mix import MULTIPLE, TYPES, built_in_speeds, drawn, steps_in
+from synergy_simulator.workloads.gavel_mix import MULTIPLE, TYPES, built_in_speeds, drawn, steps_in
 
 SPEEDS = built_in_speeds()
 

@@ -4,8 +4,8 @@ from collections import Counter
 
 import pytest
 
-from synergy_simulator.generator import PHILLY, TASKS, Split, generate, parse_split, with_models
 from synergy_simulator.inputs.errors import InputError
+from synergy_simulator.workloads.generator import PHILLY, TASKS, Split, generate, parse_split, with_models
 
 MODELS = [name for names in TASKS.values() for name in names]
 SPLIT = Split(20, 70, 10)

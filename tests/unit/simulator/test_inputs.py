@@ -10,7 +10,7 @@ from synergy_simulator.inputs.clusters import Cluster, Pool, read_cluster
 from synergy_simulator.inputs.errors import InputError
 from synergy_simulator.inputs.profiles import GIB, read_profiles
 from synergy_simulator.inputs.traces import read_trace
-from synergy_simulator.workload import build_workload
+from synergy_simulator.workloads.workload import build_workload
 
 
 def _trace(folder: Path, text: str) -> Path:

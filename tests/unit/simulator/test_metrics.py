@@ -3,7 +3,7 @@
 import pytest
 
 from support.simulation import server, simulated, traced
-from synergy_simulator.metrics import job_rows, metrics_of
+from synergy_simulator.report.metrics import job_rows, metrics_of
 
 
 def test_figures_of_two_jobs_one_after_the_other() -> None:

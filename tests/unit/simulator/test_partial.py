@@ -8,14 +8,14 @@ import pytest
 from support.simulation import traced
 from synergy_core.colocation.usage import Usage
 from synergy_core.model import Profile
-from synergy_simulator.engine import simulate
+from synergy_simulator.engine.options import Options
+from synergy_simulator.engine.outcome import Outcome
+from synergy_simulator.engine.partial import PartialProfiles
+from synergy_simulator.engine.simulation import simulate
 from synergy_simulator.inputs.clusters import Cluster, Pool
 from synergy_simulator.inputs.profiles import ProfileTable, flat_profile
 from synergy_simulator.inputs.traces import TraceJob
-from synergy_simulator.options import Options
-from synergy_simulator.outcome import Outcome
-from synergy_simulator.partial import PartialProfiles
-from synergy_simulator.workload import build_workload
+from synergy_simulator.workloads.workload import build_workload
 
 SPEEDS = {
     **{f"alike-{number}": {"K80": 1.0, "P100": 2.0, "V100": 4.0} for number in range(6)},

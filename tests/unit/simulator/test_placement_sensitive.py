@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 
 from support.simulation import server, traced
-from synergy_simulator.engine import simulate
+from synergy_simulator.engine.options import Options
+from synergy_simulator.engine.outcome import Outcome
+from synergy_simulator.engine.simulation import simulate
 from synergy_simulator.inputs.clusters import Cluster, Pool
 from synergy_simulator.inputs.profiles import ProfileTable, flat_profile, read_profiles
 from synergy_simulator.inputs.traces import TraceJob
-from synergy_simulator.metrics import metrics_of
-from synergy_simulator.options import Options
-from synergy_simulator.outcome import Outcome
-from synergy_simulator.workload import build_workload
+from synergy_simulator.report.metrics import metrics_of
+from synergy_simulator.workloads.workload import build_workload
 
 TABLE = {
     "v100": {"('m', 1)": {"null": 1.0}, "('m', 2)": {"null": 1.0}, "('m', 4)": {"null": 1.0}},

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from support.simulation import flat, server, traced
 from synergy_core.config import PlanConfig, PriorityQueues
 from synergy_core.model import Snapshot
-from synergy_simulator.engine import simulate
-from synergy_simulator.options import Options
-from synergy_simulator.outcome import Outcome
-from synergy_simulator.workload import Workload, build_workload
+from synergy_simulator.engine.options import Options
+from synergy_simulator.engine.outcome import Outcome
+from synergy_simulator.engine.simulation import simulate
+from synergy_simulator.workloads.workload import Workload, build_workload
 
 MIB = 1 << 20
 

@@ -3,9 +3,9 @@
 import pytest
 
 from support import papers
-from synergy_simulator.gavel_mix import built_in_speeds
+from synergy_simulator.engine.profiling import error_of, profiled
 from synergy_simulator.inputs.profiles import read_profiles
-from synergy_simulator.profiling import error_of, profiled
+from synergy_simulator.workloads.gavel_mix import built_in_speeds
 
 
 def test_a_few_pairs_of_each_model_tell_most_of_the_others() -> None:

@@ -7,14 +7,14 @@ from xml.etree import ElementTree
 import pytest
 
 from support.simulation import flat, server, simulated, traced
+from synergy_simulator.engine.options import Options
 from synergy_simulator.grid import Case, label_of, run_all
-from synergy_simulator.metrics import metrics_of
-from synergy_simulator.options import Options
 from synergy_simulator.report.chart import Line, line_chart, ticks
 from synergy_simulator.report.gantt import gantt
+from synergy_simulator.report.metrics import metrics_of
 from synergy_simulator.report.page import page
 from synergy_simulator.report.summary import Summary, summarize
-from synergy_simulator.workload import build_workload
+from synergy_simulator.workloads.workload import build_workload
 
 JOBS = [traced(f"<j{index}>", 40.0 * index, 100 + 30 * (index % 5), gpus=1 + index % 2) for index in range(20)]
 

@@ -8,16 +8,16 @@ import pytest
 from synergy_core.colocation.usage import Usage
 from synergy_core.config import ColocationMode
 from synergy_core.model import Job, Profile
-from synergy_simulator.engine import simulate
+from synergy_simulator.engine.options import Options
+from synergy_simulator.engine.outcome import Outcome
+from synergy_simulator.engine.sharing import Truth, read_usages
+from synergy_simulator.engine.simulation import simulate
 from synergy_simulator.inputs.clusters import Cluster, Pool
 from synergy_simulator.inputs.errors import InputError
 from synergy_simulator.inputs.profiles import GIB
-from synergy_simulator.metrics import metrics_of
-from synergy_simulator.options import Options
-from synergy_simulator.outcome import Outcome
-from synergy_simulator.reproductions.colocation import Fixed
-from synergy_simulator.sharing import Truth, read_usages
-from synergy_simulator.workload import Task, Workload
+from synergy_simulator.report.metrics import metrics_of
+from synergy_simulator.reproductions.thesis.colocation import Fixed
+from synergy_simulator.workloads.workload import Task, Workload
 
 
 def _workload(jobs: int, *, gpus: int = 1, compute: float = 0.3, replicas: int = 2) -> Workload:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from synergy_simulator.models import CPUS, MODELS, built_in_profiles
+from synergy_simulator.workloads.models import CPUS, MODELS, built_in_profiles
 
 
 @pytest.mark.parametrize("model", sorted(MODELS))

@@ -6,7 +6,7 @@ import pytest
 
 from support.simulation import server, simulated, times, traced
 from synergy_core.config import PriorityQueues
-from synergy_simulator.outcome import Outcome
+from synergy_simulator.engine.outcome import Outcome
 
 FIGURE_7 = ((2, 2), (1, 8), (2, 6))
 """(GPUs, duration) of the jobs 1 to 3; they arrive together at a machine with two GPUs."""

@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from synergy_simulator.tiresias_mix import GPUS, MODEL_BYTES, SKEW, production_like, scaled_down
+from synergy_simulator.workloads.tiresias_mix import GPUS, MODEL_BYTES, SKEW, production_like, scaled_down
 
 
 def test_the_testbed_s_jobs_are_those_of_the_paper() -> None:

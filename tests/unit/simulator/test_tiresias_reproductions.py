@@ -8,10 +8,10 @@ from synergy_core.policies.learned_thresholds import learned_thresholds
 from synergy_simulator.grid import Case
 from synergy_simulator.report.summary import Summary
 from synergy_simulator.reproductions.common import Findings, Inputs
-from synergy_simulator.reproductions.tiresias_common import production
-from synergy_simulator.reproductions.tiresias_fig10 import fig10
-from synergy_simulator.reproductions.tiresias_sensitivity import fig14
-from synergy_simulator.reproductions.tiresias_tables import LEARNED, table5
+from synergy_simulator.reproductions.tiresias.common import production
+from synergy_simulator.reproductions.tiresias.fig10 import fig10
+from synergy_simulator.reproductions.tiresias.sensitivity import fig14
+from synergy_simulator.reproductions.tiresias.tables import LEARNED, table5
 
 
 class _CaughtError(Exception):
