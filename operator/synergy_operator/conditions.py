@@ -21,21 +21,21 @@ _LONGEST_MESSAGE: Final = 4096
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class ConditionUpdate:
     """Status, reason and message that a condition gets."""
 
     status: Literal["True", "False", "Unknown"]
     finding: Finding
 
 
-def yes(finding: Finding) -> Verdict:
+def yes(finding: Finding) -> ConditionUpdate:
     """The condition is true."""
-    return Verdict("True", finding)
+    return ConditionUpdate("True", finding)
 
 
-def no(finding: Finding) -> Verdict:
+def no(finding: Finding) -> ConditionUpdate:
     """The condition is false."""
-    return Verdict("False", finding)
+    return ConditionUpdate("False", finding)
 
 
 def find(conditions: Iterable[Condition], kind: str) -> Condition | None:
@@ -44,30 +44,30 @@ def find(conditions: Iterable[Condition], kind: str) -> Condition | None:
 
 
 def write(
-    old: Iterable[Condition], verdicts: Mapping[str, Verdict | None], generation: int, now: float
+    old: Iterable[Condition], updates: Mapping[str, ConditionUpdate | None], generation: int, now: float
 ) -> list[Condition]:
-    """The conditions after `verdicts`, by type; None keeps a condition as it was.
+    """The conditions after `updates`, by type; None keeps a condition as it was.
 
     `lastTransitionTime` changes only when the status changes. `now` is Unix time.
     """
     before = {condition.type: condition for condition in old}
     after: list[Condition] = []
     for kind in ORDER:
-        verdict, previous = verdicts.get(kind), before.get(kind)
-        if verdict is not None:
-            after.append(_next(kind, verdict, previous, generation, now))
+        update, previous = updates.get(kind), before.get(kind)
+        if update is not None:
+            after.append(_next(kind, update, previous, generation, now))
         elif previous is not None:
             after.append(previous)
     return after
 
 
-def _next(kind: str, verdict: Verdict, previous: Condition | None, generation: int, now: float) -> Condition:
-    flipped = previous is None or previous.status != verdict.status
+def _next(kind: str, update: ConditionUpdate, previous: Condition | None, generation: int, now: float) -> Condition:
+    flipped = previous is None or previous.status != update.status
     return Condition(
         type=kind,
-        status=verdict.status,
-        reason=verdict.finding.reason.value,
-        message=verdict.finding.message[:_LONGEST_MESSAGE],
+        status=update.status,
+        reason=update.finding.reason.value,
+        message=update.finding.message[:_LONGEST_MESSAGE],
         last_transition_time=format_time(now) if flipped or previous is None else previous.last_transition_time,
         observed_generation=generation,
     )

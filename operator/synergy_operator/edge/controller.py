@@ -29,7 +29,7 @@ from synergy_operator.edge.environment import Environment
 from synergy_operator.edge.event_queue import EventQueue
 from synergy_operator.edge.executor import Executor
 from synergy_operator.edge.metrics import Metrics
-from synergy_operator.edge.trimming import VIEW, kept_metadata, node_facts, trim_node, trimmed
+from synergy_operator.edge.trimming import VIEW, Object, kept_metadata, node_facts, trim_node, trimmed
 from synergy_operator.edge.work_queue import WorkQueue
 from synergy_operator.job.reconcile import reconcile
 from synergy_operator.run.partner_failure import partners_of
@@ -50,8 +50,6 @@ WRITTEN: Final = {
     THROUGHPUT_PROFILES: schema_of("ThroughputProfile", "spec", "status"),
 }
 """The parts of custom resources that the operator writes."""
-
-Object = dict[str, Any]
 
 
 class Controller:

@@ -6,12 +6,12 @@ from synergy_api.base import Condition
 from synergy_api.reasons import Finding, Reason, say
 from synergy_api.timestamps import parse_time
 from synergy_api.training_job import Phase, Slo, TrainingJobStatus
-from synergy_operator.conditions import ON_TIME, Verdict, no, yes
+from synergy_operator.conditions import ON_TIME, ConditionUpdate, no, yes
 
 _REASONS_OF_PLANS: Final = frozenset({Reason.DEADLINE_TOO_TIGHT, Reason.DEADLINES_COLLIDE})
 
 
-def on_time(slo: Slo | None, status: TrainingJobStatus, end: Phase | None, now: float) -> Verdict | None:
+def on_time(slo: Slo | None, status: TrainingJobStatus, end: Phase | None, now: float) -> ConditionUpdate | None:
     """The condition `OnTime`; None if it has nothing to say, or nothing new.
 
     `end` is the phase in which the job has just ended. The planner reports deadlines that do not parse.

@@ -4,7 +4,7 @@ from synergy_api.base import Condition
 from synergy_api.progress import MeasuredSpeed
 from synergy_api.reasons import Reason, say
 from synergy_api.training_job import TrainingJobStatus
-from synergy_operator.conditions import SPEEDS, Verdict, find, no, yes
+from synergy_operator.conditions import SPEEDS, ConditionUpdate, find, no, yes
 
 OFF, NO_LONGER_OFF = 0.25, 0.15
 """An estimate is off above the first relative error, until it is below the second.
@@ -17,7 +17,7 @@ _STEP = 5
 each report."""
 
 
-def speeds_measured(status: TrainingJobStatus) -> Verdict | None:
+def speeds_measured(status: TrainingJobStatus) -> ConditionUpdate | None:
     """The condition `SpeedsMeasured`; None if no speed of the job is or was estimated."""
     if status.estimates:
         found = ", ".join(f"{one.gpu_type} {one.steps_per_second:.3g}" for one in status.estimates)

@@ -28,7 +28,7 @@ from synergy_operator.conditions import (
     RUNNING,
     SPEEDS,
     VALID,
-    Verdict,
+    ConditionUpdate,
     no,
     write,
     yes,
@@ -69,8 +69,8 @@ class _Decision:
 
     phase: Phase
     profile: ProfileStatus
-    profiled: Verdict | None
-    running: Verdict
+    profiled: ConditionUpdate | None
+    running: ConditionUpdate
     service: ServiceStatus
     step: RunStep | None = None
     end: _End | None = None
@@ -116,7 +116,7 @@ def _decide(observed: Observed, spec: TrainingJobSpec, problem: Finding | None, 
     if step.stage == "Closed":
         return _between_runs(spec, problem, state, step.service, queue=status.queue, step=step)
     phase = phase_in_run(step.stage, profiling=allocation.purpose == "Profile")
-    return _Decision(phase, state.profile, state.verdict, step.running, step.service, step, problem=problem)
+    return _Decision(phase, state.profile, state.profiled, step.running, step.service, step, problem=problem)
 
 
 def _kept_state(observed: Observed, spec: TrainingJobSpec, held: ProfileState) -> ProfileState:
@@ -139,11 +139,11 @@ def _between_runs(
     end = _end(spec, state.profile, service)
     if end is not None:
         running = no(say(Reason.FINISHED))
-        return _Decision(end.phase, state.profile, state.verdict, running, service, step, end, problem)
+        return _Decision(end.phase, state.profile, state.profiled, running, service, step, end, problem)
     valid = problem is None
     phase = phase_between_runs(valid=valid, suspended=spec.suspend, profile=state.profile, deferred=state.deferred)
     running = no(_waiting(phase, service, queue))
-    return _Decision(phase, state.profile, state.verdict, running, service, step, None, problem)
+    return _Decision(phase, state.profile, state.profiled, running, service, step, None, problem)
 
 
 def _end(spec: TrainingJobSpec, profile: ProfileStatus, service: ServiceStatus) -> _End | None:
@@ -184,21 +184,21 @@ def _actions_of(observed: Observed, spec: TrainingJobSpec, decision: _Decision, 
     still_open = step is not None and step.stage != "Closed"
     allocation = open_allocation(job.status)
     open_run = allocation.run if allocation is not None and still_open else None
-    verdicts: dict[str, Verdict | None] = {
+    updates: dict[str, ConditionUpdate | None] = {
         VALID: no(decision.problem) if decision.problem is not None else yes(_accepted(observed, spec)),
         PROFILED: decision.profiled,
         SPEEDS: speeds_measured(job.status),
         RUNNING: decision.running,
         ON_TIME: on_time(spec.slo, job.status, end.phase if end is not None else None, now),
         FINISHED: yes(end.finding) if end is not None else no(say(Reason.NOT_FINISHED)),
-        **(step.verdicts if step is not None else {}),
+        **(step.updates if step is not None else {}),
     }
-    old = [c for c in job.status.conditions if c.type != RESOURCES or RESOURCES in verdicts]
+    old = [c for c in job.status.conditions if c.type != RESOURCES or RESOURCES in updates]
     old = [c for c in old if still_applies(c, spec.slo) and estimates_still_apply(c, job.status)]
     status = TrainingJobStatus(
         observed_generation=job.generation,
         phase=decision.phase,
-        conditions=write(old, verdicts, job.generation, now),
+        conditions=write(old, updates, job.generation, now),
         profile=decision.profile,
         workers=shown_workers(observed, decision.service, open_run),
         size_limits=step.size_limits if step is not None else None,
@@ -241,12 +241,12 @@ def _after_the_end(observed: Observed, now: float) -> Actions:
 def _unreadable(observed: Observed, problem: Finding | None, now: float) -> Actions:
     """A spec that does not parse, for example after a downgrade: report it and change nothing else."""
     job = observed.job
-    verdicts: dict[str, Verdict | None] = {VALID: no(problem) if problem is not None else None}
+    updates: dict[str, ConditionUpdate | None] = {VALID: no(problem) if problem is not None else None}
     status = operator_part(job.status).model_copy(
         update={
             "observed_generation": job.generation,
             "phase": job.status.phase or "Pending",
-            "conditions": write(job.status.conditions, verdicts, job.generation, now),
+            "conditions": write(job.status.conditions, updates, job.generation, now),
         }
     )
     return Actions(status_actions(job.status, status))

@@ -1,14 +1,12 @@
 """The owner of the headless Service whose name a job's workers need."""
 
-from collections.abc import Mapping
 from enum import StrEnum, auto
 from typing import Any
 
 from synergy_api.names import LABEL_JOB
 from synergy_operator.actions import Manifest
 from synergy_operator.views.job import JobView
-
-Object = Mapping[str, Any]
+from synergy_operator.views.metadata import Object
 
 
 class Holder(StrEnum):

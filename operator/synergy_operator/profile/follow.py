@@ -13,7 +13,7 @@ from synergy_api.reasons import Finding, Reason, say
 from synergy_api.timestamps import parse_time
 from synergy_api.training_job import ProfileStatus, RunOutcome, ServiceStatus, TrainingJobSpec
 from synergy_operator.actions import Action, CreateJob, DeleteJob
-from synergy_operator.conditions import Verdict, no
+from synergy_operator.conditions import ConditionUpdate, no
 from synergy_operator.pods.gang import split_share
 from synergy_operator.pods.share import too_small
 from synergy_operator.pods.template import PodShare
@@ -52,7 +52,7 @@ class ProfileStep:
 
     run: RunStep
     profile: ProfileStatus
-    profiled: Verdict | None
+    profiled: ConditionUpdate | None
 
 
 def follow(
@@ -102,8 +102,8 @@ def _measure(series: OpenSeries) -> ProfileStep:
     if series.active or series.holding:
         return _wait(series)
     size, share = series.size, series.share
-    if series.profile_state.deferred and series.profile_state.verdict is not None:
-        return _end(series, "Yielded", series.profile_state.verdict.finding)
+    if series.profile_state.deferred and series.profile_state.profiled is not None:
+        return _end(series, "Yielded", series.profile_state.profiled.finding)
     if series.allocation.state != "Granted" or not series.wanted or size is None or share is None:
         return _not_started(series)
     target = next_target(
@@ -217,17 +217,17 @@ def _end(series: OpenSeries, outcome: Ending, finding: Finding) -> ProfileStep:
 
 def _take_down(series: OpenSeries, outcome: RunOutcome) -> ProfileStep:
     running = no(reason_of(outcome))
-    profile, verdict = series.profile_state.profile, series.profile_state.verdict
+    profile, profiled = series.profile_state.profile, series.profile_state.profiled
     if not series.holding and not series.active:
         accounting = close_run(
             series.service, series.allocation, outcome, ended=series.now, gpus=series.spec.gpus, now=series.now
         )
-        return ProfileStep(RunStep("Closed", accounting, running), profile, verdict)
+        return ProfileStep(RunStep("Closed", accounting, running), profile, profiled)
     accounting = series.service.model_copy(update={"last": outcome})
     jobs = tuple(DeleteJob(job.name, job.uid) for job in series.jobs if _unfinished(series, job))
     pods, wait = pod_deletions(series.holding, series.observed, series.now)
     return ProfileStep(
-        RunStep("Leaving", accounting, running, after=(*jobs, *pods), requeue_after=wait), profile, verdict
+        RunStep("Leaving", accounting, running, after=(*jobs, *pods), requeue_after=wait), profile, profiled
     )
 
 
@@ -244,7 +244,7 @@ def _failed(series: OpenSeries, finding: Finding) -> OpenSeries:
 
 def _step(
     series: OpenSeries,
-    running: Verdict,
+    running: ConditionUpdate,
     accounting: ServiceStatus | None = None,
     *after: Action,
     requeue_after: float | None = None,
@@ -254,13 +254,13 @@ def _step(
     return ProfileStep(step, profile, running)
 
 
-def _measuring(series: OpenSeries, point: int) -> Verdict:
+def _measuring(series: OpenSeries, point: int) -> ConditionUpdate:
     facts = {"run": series.number, "cpu": format_cpu(point), "gpu_type": series.allocation.gpu_type}
     points = len(points_on(series.profile_state.profile, series.allocation.gpu_type))
     return no(say(Reason.PROFILE_MEASURING, points=points, **facts))
 
 
-def _waiting(series: OpenSeries) -> Verdict:
+def _waiting(series: OpenSeries) -> ConditionUpdate:
     for pod in series.holding:
         blocker = start_blocker(pod, series.observed)
         if blocker is not None:

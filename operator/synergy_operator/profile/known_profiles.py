@@ -63,5 +63,5 @@ def profile_status(item: Object, finding: Finding, now: float) -> ThroughputProf
     before = find(old, VALID)
     if before is not None and (before.reason, before.message) == (finding.reason, finding.message):
         return None
-    verdict = yes(finding) if finding.reason is Reason.PROFILE_USED else no(finding)
-    return ThroughputProfileStatus(conditions=write(old, {VALID: verdict}, item["metadata"].get("generation", 0), now))
+    update = yes(finding) if finding.reason is Reason.PROFILE_USED else no(finding)
+    return ThroughputProfileStatus(conditions=write(old, {VALID: update}, item["metadata"].get("generation", 0), now))

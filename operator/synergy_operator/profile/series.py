@@ -10,7 +10,7 @@ from synergy_api.throughput_profile import ThroughputProfileSpec
 from synergy_api.timestamps import format_time
 from synergy_api.training_job import ProfileStatus, TrainingJobSpec
 from synergy_operator.actions import PublishProfile
-from synergy_operator.conditions import Verdict, no, yes
+from synergy_operator.conditions import ConditionUpdate, no, yes
 from synergy_operator.profile.curve import job_demand
 from synergy_operator.profile.deduplication import candidates_before
 from synergy_operator.profile.fingerprint import fingerprint
@@ -30,7 +30,7 @@ class ProfileState:
     """
 
     profile: ProfileStatus
-    verdict: Verdict | None
+    profiled: ConditionUpdate | None
     deferred: bool = False
 
     @property

@@ -102,7 +102,7 @@ def _bring_up(run: OpenRun) -> RunStep:
         yes(say(Reason.WORKERS_RUNNING, run=run.number, **facts)) if up else no(starting(run)),
         after=(*run.sizes.actions, *(read for found, _ in reads for read in found)),
         requeue_after=wait,
-        verdicts={RESOURCES: run.sizes.verdict},
+        updates={RESOURCES: run.sizes.condition},
         size_limits=run.size_limits,
     )
 

@@ -13,7 +13,7 @@ from synergy_api.quantity import format_bytes, format_cpu
 from synergy_api.reasons import Finding, Reason, say
 from synergy_api.sizes import SizeLimits
 from synergy_operator.actions import ResizePod
-from synergy_operator.conditions import Verdict, no, yes
+from synergy_operator.conditions import ConditionUpdate, no, yes
 from synergy_operator.pods.gang import GangWorker, workers_by_rank
 from synergy_operator.run.step import finding_of
 from synergy_operator.views.pod import PodView
@@ -24,7 +24,7 @@ class Resizing:
     """The resizes to request, and the condition ResourcesAsPlanned."""
 
     actions: tuple[ResizePod, ...]
-    verdict: Verdict
+    condition: ConditionUpdate
 
 
 def resizes(gang: Iterable[GangWorker], pods: Iterable[PodView], limits: SizeLimits | None, gpus: int) -> Resizing:
@@ -34,7 +34,7 @@ def resizes(gang: Iterable[GangWorker], pods: Iterable[PodView], limits: SizeLim
     requests = [_wanted_resize(workers[pod.rank], pod, limits, gpus) for pod in sorted(held, key=lambda pod: pod.rank)]
     actions = tuple(request for request in requests if request is not None)
     as_planned = all(_wanted_resize(workers[pod.rank], pod, None, gpus) is None for pod in held)
-    return Resizing(actions, _verdict(held, limits, actions, as_planned=as_planned) or yes(_as_planned(held)))
+    return Resizing(actions, _condition(held, limits, actions, as_planned=as_planned) or yes(_as_planned(held)))
 
 
 def _wanted_resize(worker: GangWorker, pod: PodView, limits: SizeLimits | None, gpus: int) -> ResizePod | None:
@@ -68,9 +68,9 @@ def _as_planned(held: Iterable[PodView]) -> Finding:
     return say(Reason.AS_PLANNED, cpu=format_cpu(cpu), memory=format_bytes(memory))
 
 
-def _verdict(
+def _condition(
     held: Iterable[PodView], limits: SizeLimits | None, actions: tuple[ResizePod, ...], *, as_planned: bool
-) -> Verdict | None:
+) -> ConditionUpdate | None:
     """What is not as planned, or was refused when it was requested.
 
     An error may pass once the job has freed memory, so it does not show until it becomes a bound.

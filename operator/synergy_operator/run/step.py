@@ -8,7 +8,7 @@ from synergy_api.reasons import Finding, Reason, say
 from synergy_api.sizes import SizeLimits
 from synergy_api.training_job import RunOutcome, ServiceStatus
 from synergy_operator.actions import Action
-from synergy_operator.conditions import Verdict
+from synergy_operator.conditions import ConditionUpdate
 
 Stage = Literal["Starting", "Running", "Leaving", "Closed"]
 
@@ -24,13 +24,13 @@ class RunStep:
 
     stage: Stage
     service: ServiceStatus
-    running: Verdict
+    running: ConditionUpdate
     before: tuple[Action, ...] = ()
     after: tuple[Action, ...] = ()
     unwritten: bool = False
     requeue_after: float | None = None
     started: str | None = None
-    verdicts: Mapping[str, Verdict] = field(default_factory=dict)
+    updates: Mapping[str, ConditionUpdate] = field(default_factory=dict)
     size_limits: SizeLimits | None = None
 
 

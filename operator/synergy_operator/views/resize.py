@@ -2,12 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 from synergy_api.pods import Amounts, amounts_of
 from synergy_api.timestamps import parse_time
+from synergy_operator.views.metadata import Object
 
-Object = Mapping[str, Any]
 ResizeReason = Literal["", "Deferred", "Infeasible", "Error"]
 
 _PENDING: Final = "PodResizePending"

@@ -1,7 +1,6 @@
 """The ThroughputProfiles that jobs may use, and the conditions of all of them. Any user with access may write one."""
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable
 
 from synergy_api.names import MANAGER_OPERATOR
 from synergy_api.reasons import ENTRIES
@@ -12,8 +11,7 @@ from synergy_kube.resources import THROUGHPUT_PROFILES
 from synergy_operator.edge.work_queue import WorkQueue
 from synergy_operator.profile.known_profiles import check_profile, fingerprint_of_name, profile_status
 from synergy_operator.views.known_profile import KnownProfile
-
-Object = Mapping[str, Any]
+from synergy_operator.views.metadata import Object
 
 
 class ProfileCache:
