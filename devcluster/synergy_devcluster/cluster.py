@@ -8,15 +8,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from synergy_devcluster.control_plane import command_lines as control_plane
+from synergy_devcluster.control_plane import manifests
 from synergy_devcluster.control_plane.api import Api
-from synergy_devcluster.control_plane.command_lines import command_lines as control_plane
-from synergy_devcluster.control_plane.command_lines import manifests
 from synergy_devcluster.control_plane.components import Component
 from synergy_devcluster.control_plane.launch import Launch, not_up
 from synergy_devcluster.errors import BadInputError, DevclusterError
+from synergy_devcluster.images import build as images
 from synergy_devcluster.images.base import Buildah, ensure_base
-from synergy_devcluster.images.build import build as images
-from synergy_devcluster.node.node import kwok, network, node
+from synergy_devcluster.node import kwok, network, node
 from synergy_devcluster.node.real_nodes import RealNode, real_nodes
 from synergy_devcluster.options import FakeNodes, Options
 from synergy_devcluster.paths import Paths

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import psutil
 
-from synergy_devcluster.node.node import network, node
+from synergy_devcluster.node import network, node
 from synergy_devcluster.paths import Paths
 from synergy_devcluster.programs import processes
 from synergy_devcluster.programs.processes import ProcessId

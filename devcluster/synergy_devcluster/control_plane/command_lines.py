@@ -8,7 +8,7 @@ import yaml
 
 from synergy_devcluster.control_plane.kubeconfigs import write as write_kubeconfig
 from synergy_devcluster.control_plane.pki import Authority, KeyPair, signing_key
-from synergy_devcluster.node.node import network
+from synergy_devcluster.node import network
 from synergy_devcluster.node.real_nodes import REAL_NODE, RealNode
 from synergy_devcluster.paths import Paths
 

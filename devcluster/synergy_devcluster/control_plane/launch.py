@@ -3,13 +3,14 @@
 import sys
 from pathlib import Path
 
+from synergy_devcluster.control_plane import command_lines as control_plane
+from synergy_devcluster.control_plane import components
 from synergy_devcluster.control_plane.api import Api
-from synergy_devcluster.control_plane.command_lines import Identities, components
-from synergy_devcluster.control_plane.command_lines import command_lines as control_plane
+from synergy_devcluster.control_plane.command_lines import Identities
 from synergy_devcluster.control_plane.components import Component
 from synergy_devcluster.errors import DevclusterError
-from synergy_devcluster.images.build import build as images
-from synergy_devcluster.node.node import kwok, node
+from synergy_devcluster.images import build as images
+from synergy_devcluster.node import kwok, node
 from synergy_devcluster.node.real_nodes import RealNode
 from synergy_devcluster.options import Options
 from synergy_devcluster.paths import Paths

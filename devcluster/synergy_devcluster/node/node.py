@@ -12,8 +12,8 @@ from pathlib import Path
 import yaml
 
 from synergy_devcluster.control_plane.command_lines import Argv, Identities
+from synergy_devcluster.node import network
 from synergy_devcluster.node.gpu_types import gpu_type, node_labels
-from synergy_devcluster.node.node import network
 from synergy_devcluster.node.real_nodes import RealNode
 from synergy_devcluster.options import Options
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from synergy_devcluster.errors import BadInputError, DevclusterError
-from synergy_devcluster.images.build import build as images
+from synergy_devcluster.images import build as images
 from synergy_devcluster.paths import Paths
 from synergy_devcluster.programs import toolchain
 from synergy_devcluster.programs.toolchain import Module, Program

@@ -14,8 +14,8 @@ from support.observer import Observer
 from support.programs import run
 from support.waiting import eventually
 from synergy_devcluster import FakeNodes
+from synergy_devcluster.node import gpus
 from synergy_devcluster.node.kwok import node_names
-from synergy_devcluster.node.node import gpus
 from synergy_kube import KubeClient
 from synergy_kube.resources import NODES, PODS, TRAINING_JOBS
 

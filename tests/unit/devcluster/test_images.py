@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from synergy_devcluster.errors import BadInputError
-from synergy_devcluster.images.build import build as images
+from synergy_devcluster.images import build as images
 from synergy_devcluster.images.dockerfile import Dockerfile, input_files, parse
 from synergy_devcluster.images.pip_settings import host_settings, pip_settings
 from synergy_devcluster.paths import Paths

@@ -12,9 +12,9 @@ import pytest
 from click.testing import CliRunner
 
 from synergy_devcluster.cli import devcluster
-from synergy_devcluster.control_plane.command_lines import command_lines as control_plane
+from synergy_devcluster.control_plane import command_lines as control_plane
 from synergy_devcluster.errors import BadInputError, DevclusterError
-from synergy_devcluster.node.node import kwok, network
+from synergy_devcluster.node import kwok, network
 from synergy_devcluster.node.real_nodes import real_nodes
 from synergy_devcluster.options import Options, parse_fake_nodes
 from synergy_devcluster.paths import Paths

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from synergy_devcluster.images.build import licences, sbom
+from synergy_devcluster.images import licences, sbom
 from synergy_devcluster.images.licences import debian_licences, go_licence, licence_of_text, python_licence
 from synergy_devcluster.images.sbom import Part, go_parts, parts_of, write
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from synergy_devcluster.control_plane.command_lines import components
+from synergy_devcluster.control_plane import components
 from synergy_devcluster.control_plane.components import Component
 from synergy_devcluster.errors import BadInputError, DevclusterError
 from synergy_devcluster.options import Options, parse_fake_nodes

@@ -15,9 +15,9 @@ import pytest
 import synergy_job
 from support.cached_items import Files, Loader, double
 from support.lease_server import LeaseServer
+from synergy_job.cache import handover as cache_handover
 from synergy_job.cache.budget import PodMemory
 from synergy_job.cache.cache import Cache, cached_bytes, follow_memory
-from synergy_job.cache.cache import handover as cache_handover
 from synergy_job.cache.dataset import CachedDataset
 from synergy_job.cache.profile_reads import ProfileReads, counts_as_cached
 from synergy_job.cache.store import Item, Store

@@ -11,8 +11,8 @@ import pytest
 from support.job_process import free_port
 from support.lease_server import Authority, LeaseServer, go_on, leave_in, serve_leases
 from synergy_job.environment import ConfigError, LeaseAccess
+from synergy_job.lease import client as lease
 from synergy_job.lease.client import LeaseClient, LeaseError, Report, Verdict
-from synergy_job.lease.client import client as lease
 
 REPORT = Report(step=120, checkpoint_step=100, steps_per_second=2.31, gpu_uuids=("GPU-1",))
 
