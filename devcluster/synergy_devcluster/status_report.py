@@ -3,10 +3,10 @@
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from synergy_devcluster import network
 from synergy_devcluster.cluster import node_ready
 from synergy_devcluster.control_plane.api import Api
 from synergy_devcluster.control_plane.components import Component
-from synergy_devcluster.node import network
 from synergy_devcluster.paths import Paths
 from synergy_devcluster.state import StateFile
 

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import psutil
 
-from synergy_devcluster.node import network, node
+from synergy_devcluster import network
+from synergy_devcluster.node import node
 from synergy_devcluster.paths import Paths
 from synergy_devcluster.programs import processes
 from synergy_devcluster.programs.processes import ProcessId

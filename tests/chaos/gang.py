@@ -14,10 +14,10 @@ from chaos.book import BY_ITSELF, CLOCK, CLOCK_SECONDS, SLOW_SAVE, Book, Run
 from chaos.kubelet import Kubelet
 from synergy_api.names import EXIT_YIELDED
 from synergy_job.checkpoints.fence import Fence
+from synergy_job.departure import Departure
 from synergy_job.environment import LeaseAccess
 from synergy_job.lease.client import LeaseClient, LeaseError, Report, Verdict
 from synergy_job.lease.reporter import Reporter
-from synergy_job.loop.departure import Departure
 
 RATE = 10.0
 """Steps per second."""

@@ -7,7 +7,7 @@ import pytest
 import synergy_devcluster
 from support.jobs import logs, restricted_template
 from support.waiting import eventually
-from synergy_devcluster.node.real_nodes import REAL_NODE
+from synergy_devcluster.real_nodes import REAL_NODE
 from synergy_kube import KubeClient
 from synergy_kube.resources import PODS
 

@@ -9,7 +9,7 @@ import synergy_devcluster
 from support.namespaces import alone_on
 from synergy_cli.demo import story
 from synergy_cli.demo.checks import shortcomings
-from synergy_devcluster.node.real_nodes import REAL_NODE
+from synergy_devcluster.real_nodes import REAL_NODE
 from synergy_kube import KubeClient
 from synergy_kube.resources import GPU_POOLS, NAMESPACES
 

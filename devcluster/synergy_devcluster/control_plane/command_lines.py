@@ -6,11 +6,11 @@ from pathlib import Path
 
 import yaml
 
+from synergy_devcluster import network
 from synergy_devcluster.control_plane.kubeconfigs import write as write_kubeconfig
 from synergy_devcluster.control_plane.pki import Authority, KeyPair, signing_key
-from synergy_devcluster.node import network
-from synergy_devcluster.node.real_nodes import REAL_NODE, RealNode
 from synergy_devcluster.paths import Paths
+from synergy_devcluster.real_nodes import REAL_NODE, RealNode
 
 ETCD_URL = "http://127.0.0.1:2379"
 Argv = list[str]

@@ -7,9 +7,9 @@ from synergy_devcluster.control_plane.api import Api
 from synergy_devcluster.errors import BadInputError, DevclusterError
 from synergy_devcluster.gpu_plugin.devices import gpu_uuids, read_unhealthy, write_unhealthy
 from synergy_devcluster.node.node import gpu_labels, gpu_plugin
-from synergy_devcluster.node.real_nodes import RealNode
 from synergy_devcluster.options import Options
 from synergy_devcluster.programs import processes
+from synergy_devcluster.real_nodes import RealNode
 
 
 @dataclass(frozen=True)

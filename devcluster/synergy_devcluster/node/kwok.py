@@ -2,10 +2,10 @@
 
 from importlib.resources import files
 
+from synergy_devcluster import network
 from synergy_devcluster.control_plane.api import Object
 from synergy_devcluster.control_plane.command_lines import Argv, Identities
-from synergy_devcluster.node import network
-from synergy_devcluster.node.gpu_types import node_labels
+from synergy_devcluster.gpu_plugin.gpu_types import node_labels
 from synergy_devcluster.options import FakeNodes
 from synergy_devcluster.paths import Paths
 

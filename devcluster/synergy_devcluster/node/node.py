@@ -11,11 +11,11 @@ from pathlib import Path
 
 import yaml
 
+from synergy_devcluster import network
 from synergy_devcluster.control_plane.command_lines import Argv, Identities
-from synergy_devcluster.node import network
-from synergy_devcluster.node.gpu_types import gpu_type, node_labels
-from synergy_devcluster.node.real_nodes import RealNode
+from synergy_devcluster.gpu_plugin.gpu_types import gpu_type, node_labels
 from synergy_devcluster.options import Options
+from synergy_devcluster.real_nodes import RealNode
 
 REAL_LABEL = "devcluster.kube-synergy.dev/real"
 PAUSE_IMAGE = "localhost/kube-synergy-pause:1"

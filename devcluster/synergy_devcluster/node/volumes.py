@@ -14,8 +14,8 @@ import threading
 from pathlib import Path
 
 from synergy_devcluster.control_plane.api import Api
-from synergy_devcluster.control_plane.manifests import STORAGE_CLASS, volume
 from synergy_devcluster.errors import DevclusterError
+from synergy_devcluster.node.manifests import STORAGE_CLASS, volume
 from synergy_devcluster.paths import Paths
 
 LOG = logging.getLogger("volume-recycler")

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from typing import Protocol
 
-    from synergy_job.loop.departure import Departure
+    from synergy_job.departure import Departure
 
     class Gang(Protocol):
         """What the training loop asks its gang."""

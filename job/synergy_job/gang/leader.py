@@ -16,9 +16,9 @@ from synergy_job.gang.key import NO_PROOF, new_nonce, proof, proves, read_key
 from synergy_job.wire import SEND_TIMEOUT_S, Connection, WireError, close_in_children
 
 if TYPE_CHECKING:
+    from synergy_job.departure import Departure
     from synergy_job.environment import Worker
     from synergy_job.gang.base import Watchdog
-    from synergy_job.loop.departure import Departure
 
 
 class Leader:

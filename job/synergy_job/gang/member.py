@@ -14,9 +14,9 @@ from synergy_job.gang.key import NO_PROOF, new_nonce, proof, proves, read_key
 from synergy_job.wire import SEND_TIMEOUT_S, Connection, WireError
 
 if TYPE_CHECKING:
+    from synergy_job.departure import Departure
     from synergy_job.environment import Worker
     from synergy_job.gang.base import Watchdog
-    from synergy_job.loop.departure import Departure
 
 CONNECT_TIMEOUT_S = 5.0
 RETRY_S = 0.5

@@ -13,8 +13,8 @@ from synergy_job.checkpoints.fence import Fence, now
 from synergy_job.lease.client import LeaseError
 
 if TYPE_CHECKING:
+    from synergy_job.departure import Departure
     from synergy_job.lease.client import LeaseClient, Report, Verdict
-    from synergy_job.loop.departure import Departure
 
 log = logging.getLogger("synergy_job")
 

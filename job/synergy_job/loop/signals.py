@@ -10,7 +10,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from synergy_job.loop.departure import Departure
+    from synergy_job.departure import Departure
 
 log = logging.getLogger("synergy_job")
 

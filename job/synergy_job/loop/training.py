@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 from synergy_job.cache.cache import follow_memory
 from synergy_job.checkpoints.checkpoint import CheckpointError
 from synergy_job.checkpoints.fence import Fence, FencedError, install
+from synergy_job.departure import Departure
 from synergy_job.gang.base import Alone, Watchdog
 from synergy_job.gang.leader import Leader
 from synergy_job.gang.member import Member
 from synergy_job.lease.client import LeaseClient, Report
 from synergy_job.lease.reporter import Reporter
 from synergy_job.loop.data import epochs
-from synergy_job.loop.departure import Departure
 from synergy_job.loop.pauses import Pauses
 from synergy_job.loop.rate import RateWindow
 from synergy_job.loop.rules import EXIT_YIELDED

@@ -17,9 +17,9 @@ import pytest
 
 from support.apart import NETWORK
 from synergy_devcluster import BASE_IMAGE, build_image
-from synergy_devcluster.node.real_nodes import REAL_NODE
 from synergy_devcluster.paths import Paths
 from synergy_devcluster.programs.processes import ProcessId, end, start_ticks, wait_for
+from synergy_devcluster.real_nodes import REAL_NODE
 from synergy_devcluster.state import State, StateFile
 
 UP = ("up", "--gpus", "2", "--fake-nodes", "V100=2x8,T4=1x4", "--volumes", "4")

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from integration.devcluster.conftest import UP, Place
-from synergy_devcluster.node.network import BRIDGE, SYSCTLS
+from synergy_devcluster.network import BRIDGE, SYSCTLS
 from synergy_devcluster.programs import processes
 from synergy_devcluster.programs.processes import wait_for
 from synergy_devcluster.state import StateFile
@@ -145,7 +145,7 @@ def test_down_leaves_nothing(cluster: Place) -> None:
     assert processes.in_cgroup(cluster.paths.cgroup) == []
     check = (
         "from synergy_devcluster.teardown import leftovers; from synergy_devcluster.paths import Paths; import json;"
-        f"from synergy_devcluster.node.network import read_sysctls; "
+        f"from synergy_devcluster.network import read_sysctls; "
         f"print(json.dumps([leftovers(Paths.of('{cluster.name}')), read_sysctls()]))"
     )
     left, kernel = json.loads(cluster.run(sys.executable, "-c", check).stdout)

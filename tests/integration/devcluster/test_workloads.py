@@ -6,8 +6,8 @@ from collections.abc import Iterator
 import pytest
 
 from integration.devcluster.conftest import UP, Place
-from synergy_devcluster.node.real_nodes import REAL_NODE
 from synergy_devcluster.programs.processes import wait_for
+from synergy_devcluster.real_nodes import REAL_NODE
 
 pytestmark = pytest.mark.integration
 ONE_GPU = {"resources": {"limits": {"nvidia.com/gpu": 1, "cpu": "300m", "memory": "64Mi"}}}

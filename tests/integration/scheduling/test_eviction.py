@@ -9,7 +9,7 @@ import pytest
 import synergy_devcluster
 from support.jobs import logs, reaches, restricted_template, submit
 from support.waiting import eventually
-from synergy_devcluster.node.real_nodes import REAL_NODE
+from synergy_devcluster.real_nodes import REAL_NODE
 from synergy_kube import ApiError, KubeClient, Resource
 from synergy_kube.resources import NODES, PERSISTENT_VOLUME_CLAIMS, PODS, TRAINING_JOBS
 

@@ -21,7 +21,7 @@ from support.neighbours import label
 from support.observer import Observer
 from support.waiting import eventually
 from synergy_api.timestamps import parse_time
-from synergy_devcluster.node.real_nodes import REAL_NODE
+from synergy_devcluster.real_nodes import REAL_NODE
 from synergy_kube import Change, KubeClient, Reflector
 from synergy_kube.resources import PODS, TRAINING_JOBS
 

@@ -15,7 +15,7 @@ from chaos.kubelet import Kubelet
 from chaos.report import Report
 from support.told_client import ToldClient
 from support.waiting import eventually
-from synergy_job.loop.departure import Departure
+from synergy_job.departure import Departure
 
 
 @pytest.fixture

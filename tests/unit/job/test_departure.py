@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from synergy_job.loop.departure import Departure
+from synergy_job.departure import Departure
 
 
 class Clock:

@@ -11,10 +11,10 @@ from support.lease_server import LeaseServer, go_on, leave_in
 from synergy_job import Checkpoint, FencedError
 from synergy_job.checkpoints import fence as fence_module
 from synergy_job.checkpoints.fence import REFUSED_SECONDS, Fence
+from synergy_job.departure import Departure
 from synergy_job.environment import LeaseAccess
 from synergy_job.lease.client import LeaseClient, Report
 from synergy_job.lease.reporter import Reporter
-from synergy_job.loop.departure import Departure
 
 
 class Clock:

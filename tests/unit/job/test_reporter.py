@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from support.job_process import free_port, wait_until
 from support.lease_server import Authority, LeaseServer, go_on, leave_in
+from synergy_job.departure import Departure
 from synergy_job.environment import LeaseAccess
 from synergy_job.lease.client import LeaseClient, Report
 from synergy_job.lease.reporter import LONGEST_RETRY_S, Reporter, retry_delay
-from synergy_job.loop.departure import Departure
 
 
 def progress(done: bool) -> Report:

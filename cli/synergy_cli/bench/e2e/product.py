@@ -19,7 +19,7 @@ from synergy_cli.bench.e2e.programs import Program, free_port
 from synergy_cli.product import SOURCE
 from synergy_devcluster import Cluster
 from synergy_devcluster.control_plane.pki import Authority, KeyPair
-from synergy_devcluster.node.network import NODE_ADDRESS
+from synergy_devcluster.network import NODE_ADDRESS
 from synergy_devcluster.programs.versions import pinned
 from synergy_kube import KubeClient
 from synergy_kube.resources import CUSTOM_RESOURCE_DEFINITIONS, SCHEDULING_POLICIES

@@ -4,7 +4,7 @@ import ipaddress
 from dataclasses import dataclass
 from pathlib import Path
 
-from synergy_devcluster.node import network
+from synergy_devcluster import network
 from synergy_devcluster.paths import Paths
 
 REAL_NODE = "ksdev-real"

@@ -11,11 +11,11 @@ from synergy_devcluster.control_plane.components import Component
 from synergy_devcluster.errors import DevclusterError
 from synergy_devcluster.images import build as images
 from synergy_devcluster.node import kwok, node
-from synergy_devcluster.node.real_nodes import RealNode
 from synergy_devcluster.options import Options
 from synergy_devcluster.paths import Paths
 from synergy_devcluster.programs import processes
 from synergy_devcluster.programs.processes import MARKER
+from synergy_devcluster.real_nodes import RealNode
 from synergy_devcluster.state import StateFile
 
 
