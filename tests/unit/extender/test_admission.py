@@ -7,12 +7,12 @@ from hypothesis import strategies as st
 
 from support.cluster import GI, allocation, cluster, foreign, job, key, node_object, share, worker
 from synergy_api.pods import NOTHING, Amounts
+from synergy_extender.cluster.ledger import AssumedBindings, Ledger
 from synergy_extender.cluster.state import ClusterState
 from synergy_extender.cluster.views import JobView, PodView
-from synergy_extender.ledger import AssumedBindings, Ledger
-from synergy_extender.planning.admission import admit
-from synergy_extender.planning.changes import Draft
-from synergy_extender.sharing.admission import ByOrder
+from synergy_extender.decisions.admission import admit
+from synergy_extender.decisions.changes import Draft
+from synergy_extender.decisions.shared_admission import ByOrder
 
 
 def admitted(state: ClusterState, assumed: AssumedBindings | None = None) -> dict[str, Draft]:

@@ -11,12 +11,12 @@ import pytest
 from support.cluster import allocation, cluster, foreign, job, node_object, share, worker
 from synergy_api.allocation import Allocation
 from synergy_api.names import ANNOTATION_BOUND
+from synergy_extender.cluster.ledger import AssumedBindings, Ledger
 from synergy_extender.cluster.state import ClusterState
 from synergy_extender.cluster.views import JobView, PodView
-from synergy_extender.ledger import AssumedBindings, Ledger
 from synergy_extender.verbs.bind import Binder, BindRefused
 from synergy_extender.verbs.place import Refusal, Refused, place_of
-from synergy_extender.wire.verbs import BindingArgs
+from synergy_extender.verbs.wire import BindingArgs
 from synergy_kube import ApiError, Conflict
 
 NODES = (node_object("n1"), node_object("n2"))

@@ -13,16 +13,16 @@ from synergy_api.timestamps import format_time, parse_time
 from synergy_core import model as core
 from synergy_core.answer import Estimate, Late, Plan, Waiting
 from synergy_core.config import Mode
+from synergy_extender.cluster.ledger import AssumedBindings
 from synergy_extender.cluster.state import ClusterState
 from synergy_extender.cluster.views import Key, read_pod
-from synergy_extender.ledger import AssumedBindings
-from synergy_extender.planning import decide as rules
-from synergy_extender.planning.changes import Kind, StatusChange
-from synergy_extender.planning.decide import Decision, PlanResult, decide, in_turns, stance
-from synergy_extender.planning.snapshot import build_snapshot
-from synergy_extender.planning.unstarted import NOT_STARTED_SECONDS
+from synergy_extender.decisions import decide as rules
+from synergy_extender.decisions.changes import Kind, StatusChange
+from synergy_extender.decisions.decide import Decision, PlanResult, decide, in_turns, stance
+from synergy_extender.decisions.unstarted import NOT_STARTED_SECONDS
 from synergy_extender.planning.writer import body_of
 from synergy_extender.rounds import Moment, Rounds
+from synergy_extender.snapshot.snapshot import build_snapshot
 
 ROUNDS = Rounds(20)
 THIS = ROUNDS.at(NOW)

@@ -11,8 +11,8 @@ from synergy_api.tenancy import Tenancy, read_tenancy
 from synergy_api.timestamps import format_time
 from synergy_extender.cluster.views import JobView, read_job
 from synergy_extender.planning.conditions import TenantCounts, tenant_statuses
-from synergy_extender.planning.entitlements import entitlements, never_preempted_gpus
-from synergy_extender.planning.snapshot import build_snapshot
+from synergy_extender.snapshot.entitlements import entitlements, never_preempted_gpus
+from synergy_extender.snapshot.snapshot import build_snapshot
 
 EVIL = {"tenant": "victim", "weight": 1e6, "slo": {"deadline": format_time(NOW + 60)}}
 

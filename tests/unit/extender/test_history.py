@@ -10,10 +10,10 @@ from pydantic import ValidationError
 from support.cluster import NOW, cluster, job_object, node_object
 from synergy_api.queues import Queues, ServiceHistory
 from synergy_core.service_sketch import LAST, MOST, bucket
+from synergy_extender.cluster.ledger import AssumedBindings
 from synergy_extender.cluster.views import JobView, read_job
-from synergy_extender.ledger import AssumedBindings
-from synergy_extender.planning.decide import decide
-from synergy_extender.planning.history import LEARN_FROM, PENDING_AT_ONCE, service_samples, thresholds, updated
+from synergy_extender.decisions.decide import decide
+from synergy_extender.decisions.history import LEARN_FROM, PENDING_AT_ONCE, service_samples, thresholds, updated
 from synergy_extender.planning.policy import PolicyInForce, history_of, plan_config, policy_in_force
 from synergy_extender.planning.writer import body_of
 from synergy_extender.rounds import Moment, Rounds

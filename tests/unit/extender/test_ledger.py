@@ -2,7 +2,7 @@
 
 from support.cluster import GI, cluster, foreign, node_object, worker
 from synergy_api.pods import NOTHING, Amounts
-from synergy_extender.ledger import ASSUMED_SECONDS, AssumedBindings, Ledger
+from synergy_extender.cluster.ledger import ASSUMED_SECONDS, AssumedBindings, Ledger
 
 
 def test_free_is_allocatable_less_pods_of_all_owners_less_bindings_on_their_way() -> None:

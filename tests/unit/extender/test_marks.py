@@ -10,14 +10,14 @@ from synergy_api.timestamps import format_time
 from synergy_core import model as core
 from synergy_core.config import Mode, PlanConfig, PriorityQueues
 from synergy_core.plan import plan
+from synergy_extender.cluster.ledger import AssumedBindings
 from synergy_extender.cluster.state import ClusterState
 from synergy_extender.cluster.views import JobView, read_job
-from synergy_extender.ledger import AssumedBindings
-from synergy_extender.planning.changes import Kind, StatusChange
-from synergy_extender.planning.decide import PlanResult, decide, stance
-from synergy_extender.planning.snapshot import build_snapshot
+from synergy_extender.decisions.changes import Kind, StatusChange
+from synergy_extender.decisions.decide import PlanResult, decide, stance
 from synergy_extender.planning.writer import body_of
 from synergy_extender.rounds import Moment, Rounds
+from synergy_extender.snapshot.snapshot import build_snapshot
 
 ROUNDS = Rounds(20)
 QUEUES = PriorityQueues(thresholds_gpu_s=(100.0,), promote_knob=2.0)

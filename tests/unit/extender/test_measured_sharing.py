@@ -12,14 +12,14 @@ from synergy_core import model as core
 from synergy_core.answer import Plan
 from synergy_core.config import PlanConfig
 from synergy_core.plan import plan
+from synergy_extender.cluster.ledger import AssumedBindings
 from synergy_extender.cluster.state import ClusterState
 from synergy_extender.cluster.views import JobView, read_job
+from synergy_extender.colocation.measured import ENOUGH_S, MOST, MOST_PARTNERS, REMEMBERED_S
+from synergy_extender.decisions.decide import YIELDS, PlanResult, decide, stance
 from synergy_extender.leases.reports import Report, Reported, progress_after
-from synergy_extender.ledger import AssumedBindings
-from synergy_extender.planning.decide import YIELDS, PlanResult, decide, stance
-from synergy_extender.planning.snapshot import build_snapshot
 from synergy_extender.rounds import Moment, Rounds
-from synergy_extender.sharing.measured import ENOUGH_S, MOST, MOST_PARTNERS, REMEMBERED_S
+from synergy_extender.snapshot.snapshot import build_snapshot
 
 MATRIX = {"gpuType": "V100", "cpuMillis": [1000, 2000], "memoryBytes": [1], "stepsPerSecond": [[6.0], [10.0]]}
 USAGE = {"gpuType": "V100", "compute": 0.3, "bandwidth": 0.2, "memory": "3Gi"}

@@ -9,15 +9,15 @@ from support.leads import Leads
 from support.watch_server import WatchServer, following
 from synergy_api.progress import ENOUGH_REPORTS, MeasuredSpeed
 from synergy_core import model as core
+from synergy_extender.cluster.measured_speeds import MOST, errors_of_estimates, measured_after
 from synergy_extender.cluster.views import JobView, read_job
-from synergy_extender.leases.measured_speeds import MOST, errors_of_estimates, measured_after
+from synergy_extender.decisions.allocations import grant, retune
 from synergy_extender.leases.reports import Report, Reported, progress_after
 from synergy_extender.metrics import Metrics
-from synergy_extender.planning.places import grant, retune
 from synergy_extender.planning.policy import PolicyInForce, plan_config, policy_in_force
 from synergy_extender.planning.publisher import Publisher
-from synergy_extender.planning.snapshot import build_snapshot
 from synergy_extender.rounds import Moment, Rounds
+from synergy_extender.snapshot.snapshot import build_snapshot
 
 MATRIX = {"gpuType": "T4", "cpuMillis": [1000], "memoryBytes": [1], "stepsPerSecond": [[4.0]]}
 ESTIMATED = {"stepsPerSecond": 8.0, "estimated": True}

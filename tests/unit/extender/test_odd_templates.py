@@ -9,7 +9,7 @@ from support.odd_templates import odd_templates
 from synergy_core.config import PlanConfig
 from synergy_core.plan import plan
 from synergy_extender.cluster.views import read_job
-from synergy_extender.planning.snapshot import build_snapshot
+from synergy_extender.snapshot.snapshot import build_snapshot
 
 
 @given(odd_templates())

@@ -13,9 +13,9 @@ from synergy_core import model as core
 from synergy_core.config import Mode, PlanConfig
 from synergy_core.plan import plan
 from synergy_extender.cluster.views import JobView
-from synergy_extender.planning.planner_process import Planner
-from synergy_extender.planning.question import Planned, Question
-from synergy_extender.planning.snapshot import build_snapshot
+from synergy_extender.planner.process import Planner
+from synergy_extender.planner.question import Planned, Question
+from synergy_extender.snapshot.snapshot import build_snapshot
 
 NODES = [node_object("n1"), node_object("n2")]
 GOOD = [job(f"good-{index}", gpus=4) for index in range(5)]

@@ -19,9 +19,9 @@ from synergy_core.config import PlanConfig
 from synergy_core.model import FieldError, Profile, Snapshot
 from synergy_core.plan import plan
 from synergy_core.policies.solver import Late, Sought
-from synergy_extender.planning.overtime import LONGEST_S, Overtime
-from synergy_extender.planning.planner_process import Planner
-from synergy_extender.planning.question import Planned, Question
+from synergy_extender.planner.overtime import LONGEST_S, Overtime
+from synergy_extender.planner.process import Planner
+from synergy_extender.planner.question import Planned, Question
 
 MADE = problem([[4.0, 1.0], [2.0, 1.0]], [1.0, 1.0])
 ANSWER = solve(MADE, "makespan")

@@ -10,15 +10,15 @@ from synergy_api.timestamps import format_time
 from synergy_core import model as core
 from synergy_core.config import PlanConfig
 from synergy_core.plan import plan
+from synergy_extender.cluster.placements import ENOUGH, spread_speeds
+from synergy_extender.cluster.run_state import spread_seconds
 from synergy_extender.cluster.state import ClusterState
 from synergy_extender.cluster.views import JobView
-from synergy_extender.leases.placements import ENOUGH, spread_speeds
-from synergy_extender.planning.places import grant, retune
+from synergy_extender.decisions.allocations import grant, retune
+from synergy_extender.decisions.queue import queue_of
 from synergy_extender.planning.policy import PolicyInForce, plan_config, policy_in_force
-from synergy_extender.planning.queue import queue_of
-from synergy_extender.planning.snapshot import build_snapshot
-from synergy_extender.planning.standing import spread_seconds
 from synergy_extender.rounds import Moment, Rounds
+from synergy_extender.snapshot.snapshot import build_snapshot
 
 NODES = [node_object(name, gpus=4) for name in ("n1", "n2", "n3")]
 SEEING = {"policy": "max-min-fairness", "placementSensitive": True}

@@ -10,12 +10,12 @@ from support.cluster import NOW, allocation, cluster, job, job_object, node_obje
 from synergy_api.progress import PlacementSpeed
 from synergy_api.queues import PackRules, Queues, ServiceHistory
 from synergy_core import model as core
+from synergy_extender.cluster.placements import ENOUGH, MOST, REMEMBERED, spread_speed
 from synergy_extender.cluster.views import JobView, read_job
-from synergy_extender.leases.placements import ENOUGH, MOST, REMEMBERED, spread_speed
+from synergy_extender.decisions.history import pack_limit, updated
 from synergy_extender.leases.reports import Report, Reported, progress_after, repaired
-from synergy_extender.planning.history import pack_limit, updated
 from synergy_extender.planning.policy import PolicyInForce, plan_config, policy_in_force
-from synergy_extender.planning.snapshot import build_snapshot
+from synergy_extender.snapshot.snapshot import build_snapshot
 
 
 def _reported(

@@ -12,9 +12,9 @@ import pytest
 from support.cluster import GI, NOW, cluster, job, node_object
 from synergy_core.config import PlanConfig
 from synergy_core.plan import plan
-from synergy_extender.planning.planner_process import NICENESS
-from synergy_extender.planning.snapshot import build_snapshot
-from synergy_extender.planning.worker import PlanFailed, PlanWorker
+from synergy_extender.planner.process import NICENESS
+from synergy_extender.planner.worker import PlanFailed, PlanWorker
+from synergy_extender.snapshot.snapshot import build_snapshot
 
 SNAPSHOT = build_snapshot(
     cluster([node_object("n1")], [job("a", gpus=8), job("b")]), mode="round", now=1e6, round_s=20

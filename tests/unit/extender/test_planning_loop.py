@@ -16,10 +16,10 @@ from synergy_api.timestamps import parse_time
 from synergy_core import model as core
 from synergy_core.config import PlanConfig
 from synergy_extender.metrics import Metrics
+from synergy_extender.planner.question import Planned
+from synergy_extender.planner.worker import PlanFailed, PlanWorker
 from synergy_extender.planning import loop as loop_module
 from synergy_extender.planning.loop import PlanningLoop
-from synergy_extender.planning.question import Planned
-from synergy_extender.planning.worker import PlanFailed, PlanWorker
 
 
 class FailingWorker(PlanWorker):

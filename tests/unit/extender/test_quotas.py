@@ -10,8 +10,8 @@ from support.cluster import NOW, allocation, cluster, job, key, node_object, sha
 from support.shared import shared_cluster
 from synergy_extender.cluster.quota_views import PodScopes, QuotaView, Scope, pod_scopes, read_quota
 from synergy_extender.cluster.state import ClusterState
-from synergy_extender.planning.quotas import FreeQuotas, NamespaceQuotas
-from synergy_extender.planning.snapshot import build_snapshot
+from synergy_extender.snapshot.quotas import FreeQuotas, NamespaceQuotas
+from synergy_extender.snapshot.snapshot import build_snapshot
 
 GPUS = "requests.nvidia.com/gpu"
 

@@ -8,7 +8,7 @@ import pytest
 
 from support import papers
 from synergy_extender.verbs.scheduling import filter_nodes, prioritize_nodes, refuse_preemption
-from synergy_extender.wire.verbs import BindingArgs, BindingResult, ExtenderArgs, PreemptionArgs, offered_nodes
+from synergy_extender.verbs.wire import BindingArgs, BindingResult, ExtenderArgs, PreemptionArgs, offered_nodes
 
 RECORDED = papers.found("extender")
 pytestmark = [

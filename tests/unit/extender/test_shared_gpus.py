@@ -17,18 +17,18 @@ from synergy_core.answer import Plan
 from synergy_core.colocation.usage import Usage
 from synergy_core.config import Mode
 from synergy_devcluster.gpu_plugin.shared import MpsGpus
+from synergy_extender.cluster.ledger import AssumedBindings
 from synergy_extender.cluster.state import ClusterState
 from synergy_extender.cluster.views import JobView, PodView
-from synergy_extender.ledger import AssumedBindings
-from synergy_extender.planning.changes import Draft
-from synergy_extender.planning.decide import PARTNERS_GONE, PlanResult, decide, stance
-from synergy_extender.planning.snapshot import build_snapshot
-from synergy_extender.planning.wishes import held
+from synergy_extender.colocation.devices import devices_of, shares_of
+from synergy_extender.colocation.order import in_the_way, occupancy
+from synergy_extender.colocation.partners import MOST_CORRECTIONS, Coming, coming, movers, shared_gpu
+from synergy_extender.decisions.changes import Draft
+from synergy_extender.decisions.decide import PARTNERS_GONE, PlanResult, decide, stance
+from synergy_extender.decisions.shared_admission import ByOrder, tell_seen
 from synergy_extender.rounds import Moment, Rounds
-from synergy_extender.sharing.admission import ByOrder, tell_seen
-from synergy_extender.sharing.devices import devices_of, shares_of
-from synergy_extender.sharing.order import in_the_way, occupancy
-from synergy_extender.sharing.partners import MOST_CORRECTIONS, Coming, coming, movers, shared_gpu
+from synergy_extender.snapshot.requests import held
+from synergy_extender.snapshot.snapshot import build_snapshot
 
 ROUNDS = Rounds(20)
 MOMENT = Moment(NOW + 18.5, ROUNDS, ROUNDS.at(NOW) + 1)

@@ -15,10 +15,10 @@ from synergy_core.colocation.sums import fit_sums
 from synergy_core.colocation.usage import Usage
 from synergy_core.config import PlanConfig
 from synergy_core.estimation.references import References
+from synergy_extender.colocation.models import predictors, read_models
 from synergy_extender.config import ConfigError, read_settings
-from synergy_extender.planning.planner_process import Planner
-from synergy_extender.planning.question import Planned, Question
-from synergy_extender.sharing.models import predictors, read_models
+from synergy_extender.planner.process import Planner
+from synergy_extender.planner.question import Planned, Question
 
 POD = {"SYNERGY_POD_NAME": "p", "SYNERGY_POD_NAMESPACE": "n"}
 LOADS = [Usage(compute=load, bandwidth=0.1) for load in (0.1, 0.3, 0.5)]

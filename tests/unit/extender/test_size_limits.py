@@ -4,13 +4,13 @@ from typing import Any
 
 from support.cluster import GI, NOW, allocation, cluster, job, key, node_object, pod_object, share, worker_labels
 from synergy_api.allocation import Allocation
+from synergy_extender.cluster.ledger import AssumedBindings
 from synergy_extender.cluster.state import ClusterState
 from synergy_extender.cluster.views import JobView, PodView, read_pod
-from synergy_extender.ledger import AssumedBindings
-from synergy_extender.planning.changes import Kind
-from synergy_extender.planning.decide import decide
-from synergy_extender.planning.snapshot import build_snapshot
+from synergy_extender.decisions.changes import Kind
+from synergy_extender.decisions.decide import decide
 from synergy_extender.rounds import Moment, Rounds
+from synergy_extender.snapshot.snapshot import build_snapshot
 
 ROUNDS = Rounds(20)
 REASON = "ResizeInfeasible: so it is"

@@ -28,7 +28,7 @@ from synergy_core import model as core
 from synergy_core.config import Mode
 from synergy_core.snapshot_format import parse_snapshot, snapshot_document
 from synergy_extender.cluster.state import ClusterState
-from synergy_extender.planning.snapshot import OVERDUE_SECONDS, build_snapshot, tenants_of
+from synergy_extender.snapshot.snapshot import OVERDUE_SECONDS, build_snapshot, tenants_of
 
 MATRIX = {"gpuType": "V100", "cpuMillis": [1000, 3000], "memoryBytes": [GI], "stepsPerSecond": [[1.0], [2.0]]}
 KWOK = {"key": "kwok.x-k8s.io/node", "value": "fake", "effect": "NoSchedule"}

@@ -6,13 +6,13 @@ import pytest
 
 from support.cluster import NOW, allocation, job, share
 from synergy_api.timestamps import format_time
-from synergy_extender.planning.standing import (
-    Standing,
+from synergy_extender.cluster.run_state import (
+    RunState,
     attained_gpu_seconds,
     next_run,
     open_run,
     received_seconds,
-    standing,
+    run_state,
     steps_done,
 )
 
@@ -24,35 +24,35 @@ REQUEST = {"state": "Waiting", "request": {"gpuType": "V100", "gpus": 1, "cpuMil
 @pytest.mark.parametrize(
     ("status", "spec", "want"),
     [
-        ({}, {}, Standing.WAITING),
-        ({"phase": "Pending"}, {}, Standing.IDLE),
-        ({"phase": "Profiling"}, {}, Standing.IDLE),
-        ({"phase": "Profiling", "profile": REQUEST}, {}, Standing.WAITING),
-        ({"phase": "Queued"}, {"suspend": True}, Standing.IDLE),
-        ({"phase": "Succeeded"}, {}, Standing.IDLE),
-        ({"service": {"retryAt": format_time(NOW + 5)}}, {}, Standing.BACKING_OFF),
-        ({"service": {"retryAt": format_time(NOW - 5)}}, {}, Standing.WAITING),
-        ({"service": {"retryAt": format_time(NOW + 3600)}}, {}, Standing.WAITING),
-        ({"service": {"retryAt": format_time(NOW + 600), "refusals": 7}}, {}, Standing.BACKING_OFF),
-        ({"service": {"retryAt": format_time(NOW + 720), "last": LOST}}, {}, Standing.BACKING_OFF),
-        ({"allocation": allocation(PLACE)}, {}, Standing.HOLDING),
-        ({"allocation": allocation(PLACE), "phase": "Running"}, {"suspend": True}, Standing.HOLDING),
-        ({"allocation": allocation(PLACE, state="Revoked")}, {}, Standing.LEAVING),
-        ({"allocation": allocation(PLACE, state="Revoked"), "service": {"endedRun": 1}}, {}, Standing.WAITING),
-        ({"allocation": allocation(PLACE), "service": {"endedRun": 1}, "phase": "Succeeded"}, {}, Standing.IDLE),
-        ({"allocation": allocation(run=2, state="Released"), "service": {"endedRun": 1}}, {}, Standing.WAITING),
+        ({}, {}, RunState.WAITING),
+        ({"phase": "Pending"}, {}, RunState.IDLE),
+        ({"phase": "Profiling"}, {}, RunState.IDLE),
+        ({"phase": "Profiling", "profile": REQUEST}, {}, RunState.WAITING),
+        ({"phase": "Queued"}, {"suspend": True}, RunState.IDLE),
+        ({"phase": "Succeeded"}, {}, RunState.IDLE),
+        ({"service": {"retryAt": format_time(NOW + 5)}}, {}, RunState.BACKING_OFF),
+        ({"service": {"retryAt": format_time(NOW - 5)}}, {}, RunState.WAITING),
+        ({"service": {"retryAt": format_time(NOW + 3600)}}, {}, RunState.WAITING),
+        ({"service": {"retryAt": format_time(NOW + 600), "refusals": 7}}, {}, RunState.BACKING_OFF),
+        ({"service": {"retryAt": format_time(NOW + 720), "last": LOST}}, {}, RunState.BACKING_OFF),
+        ({"allocation": allocation(PLACE)}, {}, RunState.HOLDING),
+        ({"allocation": allocation(PLACE), "phase": "Running"}, {"suspend": True}, RunState.HOLDING),
+        ({"allocation": allocation(PLACE, state="Revoked")}, {}, RunState.LEAVING),
+        ({"allocation": allocation(PLACE, state="Revoked"), "service": {"endedRun": 1}}, {}, RunState.WAITING),
+        ({"allocation": allocation(PLACE), "service": {"endedRun": 1}, "phase": "Succeeded"}, {}, RunState.IDLE),
+        ({"allocation": allocation(run=2, state="Released"), "service": {"endedRun": 1}}, {}, RunState.WAITING),
     ],
 )
 def test_the_standing_follows_from_phase_allocation_and_ended_run(
-    status: dict[str, Any], spec: dict[str, Any], want: Standing
+    status: dict[str, Any], spec: dict[str, Any], want: RunState
 ) -> None:
-    assert standing(job("j", status=status, spec=spec), NOW) is want
+    assert run_state(job("j", status=status, spec=spec), NOW) is want
 
 
 def test_a_job_that_is_deleted_leaves_or_is_idle() -> None:
     going = {"deletionTimestamp": "2026-01-01T00:00:00Z"}
-    assert standing(job("j", **going), NOW) is Standing.IDLE
-    assert standing(job("j", status={"allocation": allocation(PLACE)}, **going), NOW) is Standing.LEAVING
+    assert run_state(job("j", **going), NOW) is RunState.IDLE
+    assert run_state(job("j", status={"allocation": allocation(PLACE)}, **going), NOW) is RunState.LEAVING
 
 
 def test_the_next_run_is_above_every_run_that_was() -> None:

@@ -5,9 +5,9 @@ from collections.abc import Iterable
 import pytest
 
 from support.cluster import NOW, allocation, cluster, job, key, share, worker
+from synergy_extender.cluster.ledger import AssumedBindings
 from synergy_extender.cluster.views import PodView
-from synergy_extender.ledger import AssumedBindings
-from synergy_extender.planning.unstarted import Unstarted
+from synergy_extender.decisions.unstarted import Unstarted
 
 
 def note(unstarted: Unstarted, pods: Iterable[PodView] = (), now: float = NOW, **held: object) -> dict[object, float]:

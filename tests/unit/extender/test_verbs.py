@@ -10,7 +10,7 @@ from support.cluster import allocation, job, share, worker, worker_labels
 from synergy_extender.cluster.views import JobView, Member
 from synergy_extender.verbs.place import OTHER_NODE, Refusal, Refused, place_of
 from synergy_extender.verbs.scheduling import filter_nodes, prioritize_nodes, refuse_preemption
-from synergy_extender.wire.verbs import ExtenderArgs, PreemptionArgs
+from synergy_extender.verbs.wire import ExtenderArgs, PreemptionArgs
 
 POD = {"metadata": {"name": "j-1-0", "namespace": "team", "uid": "u", "labels": worker_labels("j")}, "spec": {}}
 

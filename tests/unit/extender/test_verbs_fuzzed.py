@@ -27,10 +27,10 @@ from synergy_extender.cluster.cache import ClusterCache
 from synergy_extender.metrics import Metrics
 from synergy_extender.verbs.bind import Binder
 from synergy_extender.verbs.placements import ClusterPlacements
+from synergy_extender.verbs.wire import BindingResult, FilterResult, HostPriority, PreemptionResult
 from synergy_extender.web.ops_app import ops_app
 from synergy_extender.web.scheduler_app import SchedulerVerbs, scheduler_app
 from synergy_extender.web.servers import Endpoint
-from synergy_extender.wire.verbs import BindingResult, FilterResult, HostPriority, PreemptionResult
 
 BODIES = int(os.environ.get("FUZZ_BODIES", "600"))
 RECORDED = papers.found("extender")

@@ -23,23 +23,23 @@ from synergy_api.tenancy import Tenancy
 from synergy_api.timestamps import parse_time
 from synergy_core import model as core
 from synergy_core.config import Mode
+from synergy_extender.cluster.ledger import amounts_of_share
+from synergy_extender.cluster.placements import sizes_of
+from synergy_extender.cluster.run_state import RunState, open_run, run_state
 from synergy_extender.cluster.state import ClusterState
 from synergy_extender.cluster.views import JobView, Key, PodView
-from synergy_extender.leases.placements import sizes_of
-from synergy_extender.ledger import amounts_of_share
-from synergy_extender.planning.entitlements import Entitlements, entitlements
-from synergy_extender.planning.quotas import NamespaceQuotas
-from synergy_extender.planning.standing import Standing, open_run, standing
-from synergy_extender.planning.wishes import held, profiling, running_profile, training
-from synergy_extender.sharing.devices import shares_of
-from synergy_extender.sharing.order import Group, group_of, key_of, occupancy
-from synergy_extender.sharing.usages import too_small_clients
+from synergy_extender.colocation.devices import shares_of
+from synergy_extender.colocation.order import Group, group_of, key_of, occupancy
+from synergy_extender.colocation.usages import too_small_clients
+from synergy_extender.snapshot.entitlements import Entitlements, entitlements
+from synergy_extender.snapshot.quotas import NamespaceQuotas
+from synergy_extender.snapshot.requests import held, profiling, running_profile, training
 
 OVERDUE_SECONDS = 60.0
 """What holds its place this long after its lease or grace has ended may never leave: plans stop counting on it."""
 
 
-_IN_PLANS = (Standing.WAITING, Standing.HOLDING, Standing.LEAVING)
+_IN_PLANS = (RunState.WAITING, RunState.HOLDING, RunState.LEAVING)
 Rooms = Sequence[tuple[NodeCapacity, Amounts]]
 """Nodes that take pods now, each with what is left of it."""
 
@@ -69,16 +69,16 @@ def build_snapshot(
     run the pods that are there count as used, since nobody can tell them to leave."""
     kept = reserved if reserved is not None and mode == "fill" else {}
     entitled = entitlements(state.jobs.values(), state.tenancy, now)
-    wishes = _Wishes(state, now, kept, entitled)
+    wishes = _Requests(state, now, kept, entitled)
     unwritten = left_out or {}
     jobs: list[core.Job] = []
     refused: dict[Key, Finding] = {}
     for key in sorted(state.jobs):
-        stands = standing(state.jobs[key], now)
+        stands = run_state(state.jobs[key], now)
         if key in unwritten and stands in _IN_PLANS:
             refused[key] = unwritten[key]
             continue
-        if key in entitled.waits and stands is Standing.WAITING:
+        if key in entitled.waits and stands is RunState.WAITING:
             refused[key] = entitled.waits[key]
             continue
         try:
@@ -115,7 +115,7 @@ def _moved(state: ClusterState, mode: Mode, now: float, planned: set[str]) -> It
         allocation = open_run(job)
         if allocation is None:
             continue
-        if standing(job, now) is Standing.LEAVING:
+        if run_state(job, now) is RunState.LEAVING:
             if mode == "round" and not _overdue(allocation, now):
                 yield job
         elif str(job.key) in planned:
@@ -137,7 +137,7 @@ def tenants_of(spec: SchedulingPolicySpec) -> tuple[core.Tenant, ...]:
     return tuple(core.Tenant(tenant.name, tenant.weight, tenant.policy) for tenant in spec.tenants)
 
 
-class _Wishes:
+class _Requests:
     """What each job asks of the planner."""
 
     def __init__(
@@ -162,13 +162,13 @@ class _Wishes:
 
     def of(self, job: JobView) -> core.Job | None:
         """The job as the planner shall see it; None if it plays no part."""
-        match standing(job, self._now):
-            case Standing.HOLDING:
+        match run_state(job, self._now):
+            case RunState.HOLDING:
                 return self._holding(job)
-            case Standing.LEAVING:
+            case RunState.LEAVING:
                 place = self._reserved.get(job.key)
                 return None if place is None else self._training(job, None, place)
-            case Standing.WAITING:
+            case RunState.WAITING:
                 return self._waiting(job)
             case _:
                 return None
@@ -238,7 +238,7 @@ class _Wishes:
         allocation = open_run(job)
         if allocation is None:
             return False
-        if standing(job, self._now) is Standing.LEAVING:
+        if run_state(job, self._now) is RunState.LEAVING:
             return _overdue(allocation, self._now)
         return allocation.purpose == "Train" and not self._entitled[job.key].preemptible
 
@@ -324,7 +324,7 @@ def _used(
             continue
         own = _held_by_run(state, job.key, allocation.run)
         _add(used, ((node, NOTHING.minus(amounts)) for node, amounts in own.items()))
-        if standing(job, now) is Standing.LEAVING:
+        if run_state(job, now) is RunState.LEAVING:
             _add(used if mode == "round" and _overdue(allocation, now) else leaving, own.items())
         elif str(job.key) in planned:
             _add(promised, _on_its_way(allocation))

@@ -8,11 +8,11 @@ from typing import Literal
 from synergy_api.allocation import Allocation
 from synergy_api.sharing import SharedGPU
 from synergy_core import model as core
+from synergy_extender.cluster.run_state import open_run
 from synergy_extender.cluster.state import ClusterState
 from synergy_extender.cluster.views import JobView, Key
-from synergy_extender.planning.standing import open_run
-from synergy_extender.sharing.devices import Capacities, devices_of
-from synergy_extender.sharing.order import Group, group_of, key_of
+from synergy_extender.colocation.devices import Capacities, devices_of
+from synergy_extender.colocation.order import Group, group_of, key_of
 
 MOST_CORRECTIONS = 2
 """Runs in a row that are ended for having got other partners than planned. Whatever is the reason, another run would

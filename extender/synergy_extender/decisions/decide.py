@@ -14,24 +14,25 @@ from synergy_api.training_job import FINISHED, Late
 from synergy_core import model as core
 from synergy_core.answer import Plan
 from synergy_core.config import Mode
+from synergy_extender.cluster.ledger import AssumedBindings, Ledger
+from synergy_extender.cluster.run_state import RunState, next_run, open_run, run_state, size_limits
 from synergy_extender.cluster.state import ClusterState
 from synergy_extender.cluster.views import JobView, Key, PodView
-from synergy_extender.ledger import AssumedBindings, Ledger
-from synergy_extender.planning import marks, places
-from synergy_extender.planning.admission import admit
-from synergy_extender.planning.changes import Draft, Kind, StatusChange
-from synergy_extender.planning.entitlements import Entitlements
-from synergy_extender.planning.history import is_over
-from synergy_extender.planning.places import Purpose
-from synergy_extender.planning.queue import queue_of
-from synergy_extender.planning.quotas import FreeQuotas
-from synergy_extender.planning.standing import Standing, next_run, open_run, size_limits, standing
-from synergy_extender.planning.unstarted import NOT_STARTED_SECONDS
+from synergy_extender.colocation.devices import Capacities, shares_of
+from synergy_extender.colocation.measured import parting
+from synergy_extender.colocation.partners import Coming, movers
+from synergy_extender.decisions import allocations as places
+from synergy_extender.decisions.admission import admit
+from synergy_extender.decisions.allocations import Purpose
+from synergy_extender.decisions.changes import Draft, Kind, StatusChange
+from synergy_extender.decisions.history import is_over
+from synergy_extender.decisions.queue import queue_of
+from synergy_extender.decisions.shared_admission import ByOrder, tell_seen
+from synergy_extender.decisions.unstarted import NOT_STARTED_SECONDS
 from synergy_extender.rounds import Moment
-from synergy_extender.sharing.admission import ByOrder, tell_seen
-from synergy_extender.sharing.devices import Capacities, shares_of
-from synergy_extender.sharing.measured import parting
-from synergy_extender.sharing.partners import Coming, movers
+from synergy_extender.snapshot import scheduling_record as marks
+from synergy_extender.snapshot.entitlements import Entitlements
+from synergy_extender.snapshot.quotas import FreeQuotas
 
 NOT_ADMITTED_SECONDS = 120.0
 """A granted run gives its place back when its room has not come free this long after it was granted, or after the pods
@@ -54,7 +55,7 @@ YIELDS = "the plan gives its GPUs to other jobs"
 class Stance(NamedTuple):
     """What a plan assumed of a job. A decision holds only while the job still stands so."""
 
-    standing: Standing
+    standing: RunState
     run: int
     suspended: bool
 
@@ -62,7 +63,7 @@ class Stance(NamedTuple):
 def stance(job: JobView, now: float) -> Stance:
     """How the job stands now."""
     allocation = open_run(job)
-    return Stance(standing(job, now), allocation.run if allocation is not None else 0, job.spec.suspend)
+    return Stance(run_state(job, now), allocation.run if allocation is not None else 0, job.spec.suspend)
 
 
 @dataclass(frozen=True)
@@ -141,7 +142,7 @@ def decide(
         if draft.job.uid in counted and is_over(draft.job):
             draft.marks = marks.counted(draft.job)
     changes = [change for change in (draft.change() for draft in drafts.values()) if change is not None]
-    wanted = (Standing.LEAVING, Standing.WAITING, Standing.HOLDING)
+    wanted = (RunState.LEAVING, RunState.WAITING, RunState.HOLDING)
     return Decision(
         in_turns(sorted(changes, key=_writing_order)),
         {k: place for k, place in kept.items() if k in drafts and _keeps(drafts[k], moment.now, wanted)},
@@ -231,12 +232,12 @@ def _follow(
             draft.marks = marks.promoted(draft.job, moment.now)
         if str(key) in isolated:
             draft.marks = marks.isolated(draft.marks, isolated[str(key)])
-        match standing(draft.job, moment.now):
-            case Standing.HOLDING:
+        match run_state(draft.job, moment.now):
+            case RunState.HOLDING:
                 stays = place is not None and key not in moving
                 parted = parting(draft.job, place, state.jobs)
                 _hold(draft, moment, place, capacities, kept, mode=result.mode, stays=stays, parted=parted)
-            case Standing.WAITING:
+            case RunState.WAITING:
                 if place is not None:
                     kept.pop(key, None)
                     if places.is_whole(place) and usable.issuperset(share.node for share in place.workers):
@@ -312,14 +313,14 @@ def _enter(draft: Draft, moment: Moment, place: core.Allocation, capacities: Cap
 
 def _tell_queue(drafts: Mapping[Key, Draft], now: float, result: PlanResult | None) -> None:
     """Who waits is told why; who does not is told nothing. Without a new plan the old words stand."""
-    stands = {key: standing(draft.job, now) for key, draft in drafts.items()}
+    stands = {key: run_state(draft.job, now) for key, draft in drafts.items()}
     told = None
     if result is not None:
-        backing_off = [draft.job for key, draft in drafts.items() if stands[key] is Standing.BACKING_OFF]
+        backing_off = [draft.job for key, draft in drafts.items() if stands[key] is RunState.BACKING_OFF]
         jobs = {key: draft.job for key, draft in drafts.items()}
         told = queue_of(result.plan, jobs, backing_off, result.refused)
     for key, draft in drafts.items():
-        waits = stands[key] in (Standing.WAITING, Standing.BACKING_OFF) and draft.granted is None
+        waits = stands[key] in (RunState.WAITING, RunState.BACKING_OFF) and draft.granted is None
         if not waits:
             draft.queue = None
         elif told is not None:
@@ -332,7 +333,7 @@ def _tell_late(drafts: Mapping[Key, Draft], now: float, result: PlanResult | Non
     for key, draft in drafts.items():
         if draft.job.spec.slo is None or draft.job.status.phase in FINISHED:
             draft.late = None
-        elif result is not None and standing(draft.job, now) in (Standing.WAITING, Standing.HOLDING):
+        elif result is not None and run_state(draft.job, now) in (RunState.WAITING, RunState.HOLDING):
             found = late.get(str(key))
             draft.late = Late(reason=found.reason, message=found.message) if found is not None else None
 
@@ -345,10 +346,10 @@ def _tell_estimates(drafts: Mapping[Key, Draft], now: float, result: PlanResult 
         speed = float(f"{one.steps_per_s:.{_DIGITS}g}")
         found.setdefault(one.job, []).append(SpeedEstimate(gpu_type=one.gpu_type, steps_per_second=speed))
     for key, draft in drafts.items():
-        job, stands = draft.job, standing(draft.job, now)
-        if job.status.phase in FINISHED or job.spec.suspend or stands is Standing.BACKING_OFF:
+        job, stands = draft.job, run_state(draft.job, now)
+        if job.status.phase in FINISHED or job.spec.suspend or stands is RunState.BACKING_OFF:
             draft.estimates = None
-        elif result is not None and stands in (Standing.WAITING, Standing.HOLDING):
+        elif result is not None and stands in (RunState.WAITING, RunState.HOLDING):
             draft.estimates = found.get(str(key), [])[:_MOST_ESTIMATES] or None
 
 
@@ -361,8 +362,8 @@ def _tell_restrictions(drafts: Mapping[Key, Draft], result: PlanResult | None) -
             draft.restriction = result.entitled.by_job[key].restriction
 
 
-def _keeps(draft: Draft, now: float, wanted: tuple[Standing, ...]) -> bool:
-    return draft.granted is None and standing(draft.job, now) in wanted
+def _keeps(draft: Draft, now: float, wanted: tuple[RunState, ...]) -> bool:
+    return draft.granted is None and run_state(draft.job, now) in wanted
 
 
 def in_turns(changes: Sequence[StatusChange]) -> list[StatusChange]:

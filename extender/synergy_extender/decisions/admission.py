@@ -5,11 +5,11 @@ from typing import Protocol
 
 from synergy_api.allocation import Allocation, NodeShare
 from synergy_api.pods import NOTHING, Amounts
+from synergy_extender.cluster.ledger import AssumedBindings, Ledger, amounts_of_share
 from synergy_extender.cluster.pod_index import PodIndex
 from synergy_extender.cluster.views import JobView
-from synergy_extender.ledger import AssumedBindings, Ledger, amounts_of_share
-from synergy_extender.planning.changes import Draft, Kind
-from synergy_extender.planning.places import grown, growth
+from synergy_extender.decisions.allocations import grown, growth
+from synergy_extender.decisions.changes import Draft, Kind
 
 
 class Order(Protocol):

@@ -11,11 +11,11 @@ from synergy_api.progress import PlacementSpeed, Progress
 from synergy_api.sharing import GPUUsage, SharedSpeed
 from synergy_api.timestamps import format_time, parse_time
 from synergy_core import model as core
+from synergy_extender.cluster.measured_speeds import measured_speeds
+from synergy_extender.cluster.run_state import open_run
 from synergy_extender.cluster.views import JobView, Key
-from synergy_extender.leases.measured_speeds import measured_speeds
-from synergy_extender.planning.standing import open_run
-from synergy_extender.sharing.order import key_of
-from synergy_extender.sharing.usages import as_told, from_told, usages_of
+from synergy_extender.colocation.order import key_of
+from synergy_extender.colocation.usages import as_told, from_told, usages_of
 
 MOST = 8
 """Sets of partners that are kept, the newest."""

@@ -12,10 +12,10 @@ import msgspec
 
 from synergy_core import model as core
 from synergy_core.config import PlanConfig
-from synergy_extender.planning.question import LENGTH, Planned, Question
+from synergy_extender.planner.question import LENGTH, Planned, Question
 
 _LOG = logging.getLogger(__name__)
-_CHILD = "synergy_extender.planning.planner_process"
+_CHILD = "synergy_extender.planner.process"
 _ANSWERS = msgspec.msgpack.Decoder(Planned | str)
 
 

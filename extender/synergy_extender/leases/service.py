@@ -8,6 +8,7 @@ from weakref import WeakValueDictionary
 from synergy_api.names import ROLE_WORKER, TOKEN_AUDIENCE, worker_pod_name
 from synergy_extender.cluster.cache import ClusterCache
 from synergy_extender.cluster.fresh import FreshLook
+from synergy_extender.cluster.run_state import service_of
 from synergy_extender.cluster.views import JobView, Key, Member, PodView
 from synergy_extender.failures import CALL_FAILED, explain
 from synergy_extender.leases.claims import ClaimError, claims_of
@@ -18,7 +19,6 @@ from synergy_extender.leases.review_turns import BusyError, Lane
 from synergy_extender.leases.tokens import Identity, Reviewer, Turn
 from synergy_extender.leases.verdict import Verdict, verdict
 from synergy_extender.metrics import Metrics
-from synergy_extender.planning.standing import service_of
 from synergy_extender.rounds import Rounds
 from synergy_kube import Conflict
 
@@ -40,7 +40,7 @@ class NotReadyError(Exception):
     """503: this replica cannot answer now."""
 
 
-class LeaseDesk:
+class LeaseService:
     """Answers reports. Job, run and rank are those of the pod that the token is bound to, whatever is in the body."""
 
     def __init__(

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 from synergy_api.allocation import Allocation
 from synergy_api.pools import NodeCapacity
+from synergy_extender.cluster.run_state import open_run
 from synergy_extender.cluster.views import JobView, Key, PodView
-from synergy_extender.planning.standing import open_run
 
 Group = frozenset[str]
 """The jobs that the plan gives one GPU."""

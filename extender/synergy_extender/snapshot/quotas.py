@@ -13,9 +13,9 @@ from synergy_api.pods import NOTHING, Amounts
 from synergy_api.quantity import LARGEST
 from synergy_core import model as core
 from synergy_extender.cluster.quota_views import OF_JOBS, OF_PODS, OF_SERVICES, QuotaView, counted
+from synergy_extender.cluster.run_state import open_run
 from synergy_extender.cluster.state import ClusterState
 from synergy_extender.cluster.views import JobView, PodView
-from synergy_extender.planning.standing import open_run
 
 Uses = dict[tuple[str, str], int]
 """Amounts by quota (namespace/name) and resource."""

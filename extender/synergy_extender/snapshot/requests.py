@@ -11,12 +11,9 @@ from synergy_api.quantity import LARGEST, byte_count, cpu_millis
 from synergy_api.timestamps import parse_time
 from synergy_api.training_job import Slo, TrainingJobStatus
 from synergy_core import model as core
-from synergy_extender.cluster.views import JobView
-from synergy_extender.leases.measured_speeds import measured_speeds
-from synergy_extender.leases.placements import Sizes, spread_speeds
-from synergy_extender.planning.entitlements import Entitlement
-from synergy_extender.planning.marks import marks_of, started_s
-from synergy_extender.planning.standing import (
+from synergy_extender.cluster.measured_speeds import measured_speeds
+from synergy_extender.cluster.placements import Sizes, spread_speeds
+from synergy_extender.cluster.run_state import (
     attained_gpu_seconds,
     received_seconds,
     run_started,
@@ -25,8 +22,11 @@ from synergy_extender.planning.standing import (
     steps_done,
     waiting_seconds,
 )
-from synergy_extender.sharing.measured import measured_beside_others
-from synergy_extender.sharing.usages import usages_of
+from synergy_extender.cluster.views import JobView
+from synergy_extender.colocation.measured import measured_beside_others
+from synergy_extender.colocation.usages import usages_of
+from synergy_extender.snapshot.entitlements import Entitlement
+from synergy_extender.snapshot.scheduling_record import marks_of, started_s
 
 _NOTHING = Progress()
 _MOST = Amounts(0, LARGEST, LARGEST)

@@ -17,7 +17,7 @@ refusals are 10 min at most, after the loss of a worker the fence of an hour at 
 _LOST = ("WorkerLost", "PlaceLost", "LeaseOver")
 
 
-class Standing(StrEnum):
+class RunState(StrEnum):
     """What the planner may do with a job."""
 
     IDLE = auto()
@@ -51,18 +51,18 @@ def size_limits(job: JobView) -> SizeLimits | None:
     return limits if allocation is not None and limits is not None and limits.run == allocation.run else None
 
 
-def standing(job: JobView, now: float) -> Standing:
+def run_state(job: JobView, now: float) -> RunState:
     """Where the job stands at `now`."""
     allocation = open_run(job)
     if allocation is not None:
-        return Standing.HOLDING if allocation.state == "Granted" and not job.deleting else Standing.LEAVING
+        return RunState.HOLDING if allocation.state == "Granted" and not job.deleting else RunState.LEAVING
     wishes = job.status.phase == "Queued" or (job.status.phase == "Profiling" and _asks_for_profile_place(job.status))
     if not wishes or job.deleting or job.spec.suspend or job.status.phase in FINISHED:
-        return Standing.IDLE
+        return RunState.IDLE
     retry_at = service_of(job).retry_at
     if retry_at is not None and now < parse_time(retry_at) <= now + _longest_wait_s(service_of(job)):
-        return Standing.BACKING_OFF
-    return Standing.WAITING
+        return RunState.BACKING_OFF
+    return RunState.WAITING
 
 
 def _longest_wait_s(service: ServiceStatus) -> float:

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterable, Mapping
 
+from synergy_extender.cluster.ledger import AssumedBindings
 from synergy_extender.cluster.pod_index import PodIndex
+from synergy_extender.cluster.run_state import open_run
 from synergy_extender.cluster.views import JobView, Key
-from synergy_extender.ledger import AssumedBindings
-from synergy_extender.planning.standing import open_run
 
 NOT_STARTED_SECONDS = 300.0
 """How long an admitted run may be without a bound pod. The operator gives back what the API server refuses within a

@@ -3,13 +3,13 @@
 from collections.abc import Iterable, Mapping
 
 from synergy_api.allocation import Allocation
+from synergy_extender.cluster.ledger import AssumedBindings
+from synergy_extender.cluster.run_state import open_run
 from synergy_extender.cluster.state import ClusterState
 from synergy_extender.cluster.views import JobView, Key
-from synergy_extender.ledger import AssumedBindings
-from synergy_extender.planning.changes import Draft, Kind
-from synergy_extender.planning.standing import open_run
-from synergy_extender.sharing.order import group_of, in_the_way, occupancy
-from synergy_extender.sharing.partners import Coming, SeenGpus, coming
+from synergy_extender.colocation.order import group_of, in_the_way, occupancy
+from synergy_extender.colocation.partners import Coming, SeenGpus, coming
+from synergy_extender.decisions.changes import Draft, Kind
 
 
 class ByOrder:

@@ -12,10 +12,10 @@ from synergy_api.queues import PackRules, Queues, ServiceHistory
 from synergy_api.training_job import FINISHED
 from synergy_core.pack_limit import learned_pack_limit
 from synergy_core.service_sketch import counted, samples
+from synergy_extender.cluster.placements import Sizes, spread_speed
+from synergy_extender.cluster.run_state import service_of
 from synergy_extender.cluster.views import JobView
-from synergy_extender.leases.placements import Sizes, spread_speed
-from synergy_extender.planning.marks import marks_of
-from synergy_extender.planning.standing import service_of
+from synergy_extender.snapshot.scheduling_record import marks_of
 
 PENDING_AT_ONCE = 256
 LEARN_FROM = 100

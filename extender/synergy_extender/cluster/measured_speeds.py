@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from synergy_api.allocation import Allocation
 from synergy_api.progress import MeasuredSpeed
 from synergy_core.model import FASTEST, SLOWEST
+from synergy_extender.cluster.placements import REMEMBERED
 from synergy_extender.cluster.views import JobView
-from synergy_extender.leases.placements import REMEMBERED
 
 MOST = 16
 """GPU types that are kept."""

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from synergy_api.reasons import Finding, Reason, say
 from synergy_api.tenancy import Established, Tenancy
 from synergy_api.training_job import FINISHED, Restriction
+from synergy_extender.cluster.run_state import RunState, open_run, run_started, run_state
 from synergy_extender.cluster.views import JobView, Key
-from synergy_extender.planning.standing import Standing, open_run, run_started, standing
 
 _MOST_NAMES = 8
 
@@ -102,13 +102,13 @@ def _never(job: JobView, established: Established, now: float) -> _Never | None:
         return None
     if _holds(job, now):
         return _Never(job, established, True, run_started(job, now) or job.created)
-    if standing(job, now) is Standing.WAITING and job.status.phase != "Profiling":
+    if run_state(job, now) is RunState.WAITING and job.status.phase != "Profiling":
         return _Never(job, established, False, job.created)
     return None
 
 
 def _holds(job: JobView, now: float) -> bool:
-    if standing(job, now) is not Standing.HOLDING:
+    if run_state(job, now) is not RunState.HOLDING:
         return False
     allocation = open_run(job)
     return allocation is not None and allocation.purpose == "Train"

@@ -9,9 +9,9 @@ import pytest
 from support.cluster import allocation, job_object, pod_object, share, worker_labels
 from support.watch_server import WatchServer, following
 from synergy_extender.cluster.fresh import FreshLook
-from synergy_extender.leases.desk import LeaseDesk, NotReadyError, NoWorkerError
 from synergy_extender.leases.progress_writer import ProgressWriter
 from synergy_extender.leases.reports import Report
+from synergy_extender.leases.service import LeaseService, NotReadyError, NoWorkerError
 from synergy_extender.leases.tokens import Identity, Reviewer
 from synergy_extender.metrics import Metrics
 from synergy_extender.rounds import Rounds
@@ -29,13 +29,13 @@ class KnownToken(Reviewer):
 
 
 @asynccontextmanager
-async def lagging(server: WatchServer) -> AsyncIterator[LeaseDesk]:
-    """A desk whose watches have brought only what the server lists; the pod of rank 1 of run 2 has just started."""
+async def lagging(server: WatchServer) -> AsyncIterator[LeaseService]:
+    """A leases whose watches have brought only what the server lists; the pod of rank 1 of run 2 has just started."""
     server.now[POD] = pod_object("j-2-1", labels=worker_labels("j", 2, 1), node="n1", gpus=1)
     async with following(server) as (client, cache):
         reviewer, writer = KnownToken(client, time.monotonic), ProgressWriter(client, cache.observe)
         fresh = FreshLook(client, cache)
-        yield LeaseDesk(cache, fresh, reviewer, writer, Metrics(), rounds=lambda: Rounds(20), clock=time.time)
+        yield LeaseService(cache, fresh, reviewer, writer, Metrics(), rounds=lambda: Rounds(20), clock=time.time)
 
 
 @pytest.mark.parametrize("known", [{}, {"allocation": RUN_1_OVER}])
@@ -43,39 +43,39 @@ async def test_a_worker_of_a_run_that_the_watch_has_not_brought_yet_is_not_sent_
     server = WatchServer(job_object(status=known))
     held = allocation(share("n1"), run=2, until=time.time() + 20)
     server.now[JOB] = job_object(status={"allocation": held}, resourceVersion="20")
-    async with lagging(server) as desk:
-        assert (await desk.report("token", Report(step=1))).verdict == "continue"
+    async with lagging(server) as leases:
+        assert (await leases.report("token", Report(step=1))).verdict == "continue"
 
 
 async def test_a_worker_of_a_job_that_the_watch_has_not_brought_yet_is_not_sent_away() -> None:
     server = WatchServer()
     held = allocation(share("n1"), run=2, until=time.time() + 20)
     server.now[JOB] = job_object(status={"allocation": held}, resourceVersion="20")
-    async with lagging(server) as desk:
-        assert (await desk.report("token", Report(step=1))).verdict == "continue"
+    async with lagging(server) as leases:
+        assert (await leases.report("token", Report(step=1))).verdict == "continue"
 
 
 async def test_a_worker_of_a_run_that_the_api_server_does_not_know_either_leaves() -> None:
     server = WatchServer(job_object(status={"allocation": RUN_1_OVER}))
     server.now[JOB] = job_object(status={"allocation": RUN_1_OVER}, resourceVersion="20")
-    async with lagging(server) as desk:
-        answer = await desk.report("token", Report(step=1))
+    async with lagging(server) as leases:
+        answer = await leases.report("token", Report(step=1))
         assert (answer.verdict, answer.yield_in_s) == ("yield", 0.0)
 
 
 async def test_a_worker_whose_job_or_pod_is_gone_is_refused() -> None:
     server = WatchServer()
-    async with lagging(server) as desk:
+    async with lagging(server) as leases:
         with pytest.raises(NoWorkerError, match="TrainingJob team/j does not exist"):
-            await desk.report("token", Report(step=1))
+            await leases.report("token", Report(step=1))
         del server.now[POD]
         with pytest.raises(NoWorkerError, match="not bound to a worker pod"):
-            await desk.report("token", Report(step=1))
+            await leases.report("token", Report(step=1))
 
 
 async def test_a_replica_that_can_neither_know_nor_ask_says_so() -> None:
     server = WatchServer(job_object(status={"allocation": RUN_1_OVER}))
-    async with lagging(server) as desk:
+    async with lagging(server) as leases:
         server.failing = True
         with pytest.raises(NotReadyError, match="cannot be asked"):
-            await desk.report("token", Report(step=1))
+            await leases.report("token", Report(step=1))

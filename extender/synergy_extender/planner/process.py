@@ -19,9 +19,9 @@ from synergy_core.colocation.model_format import SharingModel
 from synergy_core.config import PlanConfig
 from synergy_core.memory import Memory
 from synergy_core.plan import plan
-from synergy_extender.planning.overtime import Overtime
-from synergy_extender.planning.question import LENGTH, Planned, Question
-from synergy_extender.sharing.models import FOLDER_VARIABLE, predictors, read_models
+from synergy_extender.colocation.models import FOLDER_VARIABLE, predictors, read_models
+from synergy_extender.planner.overtime import Overtime
+from synergy_extender.planner.question import LENGTH, Planned, Question
 
 NICENESS = 10
 """Where cores are scarce a plan waits for the filter, which runs inside the kube-scheduler's serial loop."""
