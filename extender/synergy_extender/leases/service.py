@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Callable
+from dataclasses import dataclass
 from weakref import WeakValueDictionary
 
 from synergy_api.names import ROLE_WORKER, TOKEN_AUDIENCE, worker_pod_name
@@ -40,6 +41,15 @@ class NotReadyError(Exception):
     """503: this replica cannot answer now."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Last:
+    """A last report of a run of a TrainingJob."""
+
+    uid: str
+    run: int
+    done: bool
+
+
 class LeaseService:
     """Answers reports. Job, run and rank are those of the pod that the token is bound to, whatever is in the body."""
 
@@ -64,8 +74,9 @@ class LeaseService:
         self._rounds = rounds
         self._clock = clock
         self._writing: WeakValueDictionary[Key, asyncio.Lock] = WeakValueDictionary()
-        self._last_of: dict[Key, tuple[str, int]] = {}
-        """By job, the run of which the last report was taken: one for each run is written outside of the budget."""
+        self._last_of: dict[Key, _Last] = {}
+        """By job, the newest last report. Two of each run are written outside of the budget: the first after which the
+        worker leaves, and the one that says that the job is done."""
         self._last_writes: set[asyncio.Task[bool]] = set()
         self.progress = ProgressBudget(self._record, writes_per_second)
 
@@ -104,9 +115,7 @@ class LeaseService:
         self._metrics.reports.labels(answer.verdict).inc()
         if member.rank == 0 and service_of(job).ended_run < member.run:
             reported = Reported(member.run, report)
-            last = report.done or answer.yield_in_s is not None
-            if last and self._last_of.get(job.key) != (job.uid, member.run):
-                self._last_of[job.key] = (job.uid, member.run)
+            if self._is_last(job, member.run, report, leaves=answer.yield_in_s is not None):
                 self.progress.take(job.key, reported)
                 # the worker hears what to do before the API server has taken its report
                 task = asyncio.create_task(self._record(job.key, reported, last=True))
@@ -115,6 +124,16 @@ class LeaseService:
             else:
                 self.progress.offer(job.key, reported)
         return answer
+
+    def _is_last(self, job: JobView, run: int, report: Report, *, leaves: bool) -> bool:
+        """Whether the report is written at once, as one of the run's last."""
+        if not (leaves or report.done):
+            return False
+        known = self._last_of.get(job.key)
+        if known is not None and (known.uid, known.run) == (job.uid, run) and (known.done or not report.done):
+            return False
+        self._last_of[job.key] = _Last(job.uid, run, report.done)
+        return True
 
     def _admit(self, token: str) -> Turn:
         """Whose turn it takes to ask the API server about a token, by what the token says of itself. Raises

@@ -1,14 +1,17 @@
 """Reports that reach a replica whose watches are behind what the worker was made from."""
 
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
 import pytest
 
 from support.cluster import allocation, job_object, pod_object, share, worker_labels
+from support.waiting import eventually
 from support.watch_server import WatchServer, following
+from synergy_api.progress import Progress
 from synergy_extender.cluster.fresh import FreshLook
+from synergy_extender.cluster.views import JobView
 from synergy_extender.leases.progress_writer import ProgressWriter
 from synergy_extender.leases.reports import Report
 from synergy_extender.leases.service import LeaseService, NotReadyError, NoWorkerError
@@ -17,7 +20,7 @@ from synergy_extender.metrics import Metrics
 from synergy_extender.rounds import Rounds
 
 JOB = "/apis/kube-synergy.dev/v1alpha1/namespaces/team/trainingjobs/j"
-POD = "/api/v1/namespaces/team/pods/j-2-1"
+POD, POD0 = "/api/v1/namespaces/team/pods/j-2-1", "/api/v1/namespaces/team/pods/j-2-0"
 RUN_1_OVER = allocation(run=1, state="Released", until=None)
 
 
@@ -28,9 +31,48 @@ class KnownToken(Reviewer):
         return Identity({}, "system:serviceaccount:team:default", "team", "j-2-1", "uid-j-2-1")
 
 
+class Written(ProgressWriter):
+    """Keeps what it is to write."""
+
+    steps: list[int]
+
+    async def apply(self, job: JobView, progress: Progress) -> None:
+        self.steps.append(progress.steps or 0)
+
+
+class LeadingToken(Reviewer):
+    """The API server's word on the token of rank 0."""
+
+    async def identify(self, token: str, audience: str | None, **_: object) -> Identity | None:
+        return Identity({}, "system:serviceaccount:team:default", "team", "j-2-0", "uid-j-2-0")
+
+
+async def test_that_a_job_is_done_is_written_although_it_was_told_to_leave_before() -> None:
+    """And each only once: whoever says so again and again waits for the budget as others do."""
+    revoked = allocation(share("n1"), run=2, until=time.time() + 20, state="Revoked")
+    server = WatchServer(job_object(status={"allocation": revoked, "service": {"run": 2, "endedRun": 1}}))
+    server.now[POD0] = pod_object("j-2-0", labels=worker_labels("j", 2, 0), node="n1", gpus=1)
+    async with following(server) as (client, cache):
+        reviewer, writer = LeadingToken(client, time.monotonic), Written(client, cache.observe)
+        writer.steps = []
+        fresh = FreshLook(client, cache)
+        leases = LeaseService(cache, fresh, reviewer, writer, Metrics(), rounds=lambda: Rounds(20), clock=time.time)
+        for step, done in ((74, False), (75, False), (150, True), (75, False), (150, True)):
+            assert (await leases.report("token", Report(step=step, done=done))).verdict == "yield"
+        await eventually(_once(lambda: len(writer.steps) == 2), seconds=10, what="both last reports to be written")
+        assert writer.steps == [74, 150]
+
+
+def _once(holds: Callable[[], bool]) -> Callable[[], Awaitable[bool]]:
+    async def probe() -> bool:
+        return holds()
+
+    return probe
+
+
 @asynccontextmanager
 async def lagging(server: WatchServer) -> AsyncIterator[LeaseService]:
-    """A leases whose watches have brought only what the server lists; the pod of rank 1 of run 2 has just started."""
+    """A replica whose watches have brought only what the server lists; the pod of rank 1 of run 2 has just started."""
     server.now[POD] = pod_object("j-2-1", labels=worker_labels("j", 2, 1), node="n1", gpus=1)
     async with following(server) as (client, cache):
         reviewer, writer = KnownToken(client, time.monotonic), ProgressWriter(client, cache.observe)
