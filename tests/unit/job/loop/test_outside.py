@@ -59,7 +59,7 @@ def test_a_wrong_argument_is_named_at_once(arguments: dict[str, Any], says: str)
 
 @pytest.mark.parametrize("package", ["job/synergy_job", "profiler-job/synergy_profiler"])
 def test_the_users_image_may_have_an_old_python(package: str) -> None:
-    files = sorted((Path(__file__).parents[3] / package).glob("*.py"))
+    files = sorted((Path(__file__).parents[4] / package).rglob("*.py"))
     assert files
     for file in files:
         ast.parse(file.read_text(), str(file), feature_version=(3, 8))
