@@ -1,4 +1,4 @@
-"""Where a job stands in the hand-shake of its run, and what it has received, from its status alone."""
+"""A job's state in the run protocol, and the service that it has received, from its status alone."""
 
 from enum import StrEnum, auto
 
@@ -56,8 +56,8 @@ def run_state(job: JobView, now: float) -> RunState:
     allocation = open_run(job)
     if allocation is not None:
         return RunState.HOLDING if allocation.state == "Granted" and not job.deleting else RunState.LEAVING
-    wishes = job.status.phase == "Queued" or (job.status.phase == "Profiling" and _asks_for_profile_place(job.status))
-    if not wishes or job.deleting or job.spec.suspend or job.status.phase in FINISHED:
+    waits = job.status.phase == "Queued" or (job.status.phase == "Profiling" and _asks_for_profile_place(job.status))
+    if not waits or job.deleting or job.spec.suspend or job.status.phase in FINISHED:
         return RunState.IDLE
     retry_at = service_of(job).retry_at
     if retry_at is not None and now < parse_time(retry_at) <= now + _longest_wait_s(service_of(job)):
@@ -107,7 +107,7 @@ def received_seconds(job: JobView, now: float) -> dict[str, float]:
 
 
 def spread_seconds(job: JobView, now: float) -> dict[str, float]:
-    """The part of `received_seconds` in which its place was spread. Raises FieldError where the books say more."""
+    """The part of `received_seconds` in which its place was spread. Raises FieldError where the accounting says more."""
     service, allocation = service_of(job), job.status.allocation
     spread = dict(service.spread_seconds)
     for gpu_type, seconds in spread.items():

@@ -52,7 +52,7 @@ class Member:
 @dataclass(frozen=True, slots=True)
 class PodView:
     """One pod. `node` is empty until it is bound; `member` is None for pods that are not ours; `leaves_by` is until
-    when (Unix time) a pod that was told to go may take, its grace period."""
+    when (Unix time) a deleted pod may take, its grace period."""
 
     namespace: str
     name: str

@@ -33,13 +33,13 @@ def group_of(job: Key, allocation: Allocation) -> Group:
 class Occupancy:
     """Who holds devices of a node: planned groups with how many, and what stands in the way of anybody more.
 
-    `unseen` are pods that the kubelet has not taken in yet; `strangers` hold part of a GPU outside the plan: other
+    `unseen` are pods that the kubelet has not taken in yet; `unplanned` hold part of a GPU outside the plan: other
     people's, and ours that leave.
     """
 
     groups: Mapping[Group, int]
     unseen: tuple[str, ...]
-    strangers: tuple[str, ...]
+    unplanned: tuple[str, ...]
 
     def half_full(self, replicas: int) -> list[Group]:
         """Groups that lack somebody: each has a GPU with a free device."""
@@ -49,7 +49,7 @@ class Occupancy:
 def occupancy(pods: Iterable[PodView], jobs: Mapping[Key, JobView], replicas: int) -> Occupancy:
     """What the pods of a node, bound or on their way to it, hold of its GPUs."""
     groups: dict[Group, int] = {}
-    unseen, strangers = [], []
+    unseen, unplanned = [], []
     for pod in pods:
         if not pod.requests.gpus:
             continue
@@ -59,8 +59,8 @@ def occupancy(pods: Iterable[PodView], jobs: Mapping[Key, JobView], replicas: in
         if group is not None:
             groups[group] = groups.get(group, 0) + pod.requests.gpus
         elif pod.requests.gpus % replicas:
-            strangers.append(f"{pod.namespace}/{pod.name}")
-    return Occupancy(groups, tuple(sorted(unseen)), tuple(sorted(strangers)))
+            unplanned.append(f"{pod.namespace}/{pod.name}")
+    return Occupancy(groups, tuple(sorted(unseen)), tuple(sorted(unplanned)))
 
 
 def _group(pod: PodView, jobs: Mapping[Key, JobView]) -> Group | None:
@@ -78,9 +78,9 @@ def in_the_way(group: Group, node: NodeCapacity, there: Occupancy) -> str | None
     """Why a pod of `group` that came to the node now might get another GPU than planned; None where it will not."""
     if there.unseen:
         return f"on node {node.name} pod {there.unseen[0]} has not been given its GPU yet; partners come one by one"
-    if there.strangers:
+    if there.unplanned:
         return (
-            f"on node {node.name} pod {there.strangers[0]} holds part of a GPU outside the plan: this one would join it"
+            f"on node {node.name} pod {there.unplanned[0]} holds part of a GPU outside the plan: this one would join it"
         )
     others = [other for other in there.half_full(node.replicas) if other != group]
     if others:

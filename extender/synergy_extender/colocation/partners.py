@@ -1,4 +1,4 @@
-"""Who keeps the GPU it has when the plan deals out partners anew, and whether partners can still come."""
+"""Which jobs keep their shared GPU when a plan pairs jobs anew, and whether partners can still be placed there."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""Allocations as the hand-shake of a run turns them: granted, renewed, retuned, revoked, released."""
+"""Allocations in the states of the run protocol: granted, renewed, retuned, revoked, released."""
 
 from collections.abc import Iterable, Sequence
 from typing import Literal

@@ -24,7 +24,7 @@ class Kind(IntEnum):
     QUEUE = 4
     """Why the job waits has changed."""
     POSITION = 5
-    """Only the place in line or the wording has changed; may be written late."""
+    """Only the position in the queue or the wording has changed; may be written late."""
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,7 @@ from synergy_extender.snapshot.quotas import FreeQuotas
 
 NOT_ADMITTED_SECONDS = 120.0
 """A granted run gives its place back when its room has not come free this long after it was granted, or after the pods
-there that were told to go had to be gone by their grace periods."""
+there that were deleted had to be gone by the end of their grace periods."""
 
 _DIGITS = 3
 """Of an estimate that is told: with more, each job that comes or goes would change those of all others."""
@@ -99,7 +99,7 @@ def decide(
     most_checkpoint_s: float = _MOST_CHECKPOINT_S,
     counted: Container[str] = (),
 ) -> Decision:
-    """What is to be written now. Without a plan: what the hand-shake of runs and the ledger ask for by themselves.
+    """What is to be written now. Without a plan: what the run protocol and the ledger require by themselves.
 
     `granted_since` says since when each granted and not admitted job has been seen so, `unstarted_since` since when
     each admitted run has been without a bound pod, `most_checkpoint_s` how long a run that leaves may take for its
@@ -179,7 +179,7 @@ class _Waits(NamedTuple):
 
 
 def _settle(draft: Draft, moment: Moment, usable: set[str], waits: _Waits, order: ByOrder) -> None:
-    """What follows from the hand-shake alone: ended runs are released, those that can or shall not start give back."""
+    """Changes that follow from the run protocol alone: ended runs are released, and runs that must not start."""
     allocation, job = draft.allocation, draft.job
     if allocation is None:
         return
@@ -288,7 +288,7 @@ def _hold(
 
 
 def _keep_to_what_is_possible(draft: Draft) -> None:
-    """A run whose pods cannot be given the size, or cannot give it back, has what they have: so say the books."""
+    """A run whose pods cannot be resized is recorded with the size that its pods have."""
     limits = size_limits(draft.job)
     if limits is None or draft.granted is None or draft.granted.run != limits.run:
         return

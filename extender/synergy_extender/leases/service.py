@@ -136,7 +136,7 @@ class LeaseService:
         return True
 
     def _admit(self, token: str) -> Turn:
-        """Whose turn it takes to ask the API server about a token, by what the token says of itself. Raises
+        """The lane in which the API server is asked about a token, by what the token says of itself. Raises
         TokenRefusedError or NoWorkerError for one that can be no worker's."""
         try:
             claim = claims_of(token, TOKEN_AUDIENCE, self._clock())

@@ -29,7 +29,7 @@ class Verdict:
 def verdict(status: TrainingJobStatus, pod: PodView, now: float, rounds: Rounds) -> Verdict:
     """What the pod of `pod.member.run` shall do. A pod of a run that is over, or of none, leaves at once.
 
-    So does one that was told to go: its node may be cut off from the API server, and the next run counts on its leaving
+    So does a pod that was deleted: its node may be cut off from the API server, and the next run counts on its leaving
     (decision 27)."""
     allocation = status.allocation
     run = pod.member.run if pod.member is not None else 0

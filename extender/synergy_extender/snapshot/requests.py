@@ -45,7 +45,7 @@ def training(
     """The job as it wants to train, or trains where `running` is given.
 
     `entitled` is what its tenant lets it ask for; `nodes` are those that its template admits, None for all; `sizes`
-    those of the cluster's nodes. Raises FieldError if the spec or the books of its runs contradict themselves.
+    those of the cluster's nodes. Raises FieldError if the spec or the accounting of its runs contradicts itself.
     """
     spec = job.spec
     marks = marks_of(job)

@@ -69,7 +69,7 @@ def build_snapshot(
     run the pods that are there count as used, since nobody can tell them to leave."""
     kept = reserved if reserved is not None and mode == "fill" else {}
     entitled = entitlements(state.jobs.values(), state.tenancy, now)
-    wishes = _Requests(state, now, kept, entitled)
+    requests = _Requests(state, now, kept, entitled)
     unwritten = left_out or {}
     jobs: list[core.Job] = []
     refused: dict[Key, Finding] = {}
@@ -82,12 +82,12 @@ def build_snapshot(
             refused[key] = entitled.waits[key]
             continue
         try:
-            wish = wishes.of(state.jobs[key])
+            request = requests.of(state.jobs[key])
         except core.FieldError as error:
             refused[key] = say(Reason.CANNOT_BE_PLANNED, problem=str(error))
             continue
-        if wish is not None:
-            jobs.append(wish)
+        if request is not None:
+            jobs.append(request)
     used = _used(state, mode, now, {job.name for job in jobs}, kept, unwritten=unwritten)
     jobs = [job for job in jobs if job.purpose == "train" or job.running or _has_full_room(job, state, used)]
     nodes = tuple(
@@ -373,9 +373,9 @@ def _takes_new(capacity: NodeCapacity, state: ClusterState, mode: Mode) -> bool:
         return True
     pods = [pod for pod in state.pods.on_node(capacity.name) if pod.leaves_by is None]
     there = occupancy(pods, state.jobs, capacity.replicas)
-    strangers = [name for name in there.strangers if not _is_ours(name, pods)]
+    unplanned = [name for name in there.unplanned if not _is_ours(name, pods)]
     lone = [group for group in there.half_full(capacity.replicas) if _nobody_comes(group, state)]
-    return not strangers and not (mode == "fill" and lone)
+    return not unplanned and not (mode == "fill" and lone)
 
 
 def _is_ours(name: str, pods: Iterable[PodView]) -> bool:

@@ -42,7 +42,7 @@ def protocol(client_names: Collection[str] | None, head_s: float = HEAD_SECONDS)
                 shown = certificate_names(transport.get_extra_info("peercert"))
                 if shown.isdisjoint(client_names):
                     _LOG.warning("a client with the certificate of %s is refused", _listed(shown))
-                    self.app = _stranger(shown, client_names)
+                    self.app = _unknown_client(shown, client_names)
 
         def data_received(self, data: bytes) -> None:
             super().data_received(data)
@@ -75,7 +75,7 @@ def certificate_names(certificate: MutableMapping[str, Any] | None) -> set[str]:
     return {value for kind, value in (*subject, *alternative) if kind in ("commonName", "DNS")}
 
 
-def _stranger(shown: Collection[str], wanted: Collection[str]) -> App:
+def _unknown_client(shown: Collection[str], wanted: Collection[str]) -> App:
     text = f"the client certificate is of {_listed(shown)}; only {_listed(wanted)} may call here"
 
     async def app(scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
