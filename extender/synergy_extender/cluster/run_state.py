@@ -107,7 +107,7 @@ def received_seconds(job: JobView, now: float) -> dict[str, float]:
 
 
 def spread_seconds(job: JobView, now: float) -> dict[str, float]:
-    """The part of `received_seconds` in which its place was spread. Raises FieldError where the accounting says more."""
+    """The part of `received_seconds` in which its place was spread. Raises FieldError where more is recorded."""
     service, allocation = service_of(job), job.status.allocation
     spread = dict(service.spread_seconds)
     for gpu_type, seconds in spread.items():
