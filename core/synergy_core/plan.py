@@ -8,31 +8,32 @@ from dataclasses import replace
 from math import inf
 from typing import get_args
 
-from synergy_core.answer import Plan, Waiting
+from synergy_core.cache import Memory
 from synergy_core.colocation.combinations import Combinations
 from synergy_core.colocation.grouping import Grouping
-from synergy_core.colocation.teams import NO_TEAMS, Teams, groups_of, teams_of
-from synergy_core.colocation.threads import kept_alone, least_percent
-from synergy_core.config import EstimateMode, PlanConfig
-from synergy_core.contender import Contender
-from synergy_core.deadlines import late_jobs
-from synergy_core.diagnosis import never
-from synergy_core.estimates import Speeds
-from synergy_core.line import Roster
+from synergy_core.explain.late import late_jobs
+from synergy_core.explain.waiting import waiting
 from synergy_core.mechanisms import MECHANISMS
 from synergy_core.mechanisms.mechanism import Outcome, Round
 from synergy_core.mechanisms.statement import Packing
-from synergy_core.memory import Memory
-from synergy_core.model import Allocation, FieldError, Job, Node, Snapshot
+from synergy_core.model.answer import Plan, Waiting
+from synergy_core.model.config import EstimateMode, PlanConfig
+from synergy_core.model.pool import Pool
+from synergy_core.model.reasons import NO_FACTS, Reason
+from synergy_core.model.resources import node_share, with_more_used
+from synergy_core.model.snapshot import Allocation, FieldError, Job, Node, Snapshot
 from synergy_core.policies import POLICIES
 from synergy_core.policies.queue import Pairs, Queue, Ranking
-from synergy_core.policies.time_shares import NAMES, WITH_PAIRS
-from synergy_core.pool import Pool
-from synergy_core.quotas import QuotaLedger, Quotas
-from synergy_core.reasons import NO_FACTS, Reason, waiting
-from synergy_core.resources import node_share, with_more_used
-from synergy_core.settling import least_run_s, settling
-from synergy_core.skew import PackRules
+from synergy_core.policies.rounds.time_shares import NAMES, WITH_PAIRS
+from synergy_core.selection.contender import Contender
+from synergy_core.selection.diagnosis import never
+from synergy_core.selection.line import Roster
+from synergy_core.selection.quotas import QuotaLedger, Quotas
+from synergy_core.selection.settling import least_run_s, settling
+from synergy_core.selection.teams import NO_TEAMS, Teams, groups_of, teams_of
+from synergy_core.throughput.estimates import Speeds
+from synergy_core.throughput.skew import PackRules
+from synergy_core.throughput.threads import kept_alone, least_percent
 
 
 def plan(snapshot: Snapshot, config: PlanConfig, memory: Memory | None = None) -> Plan:

@@ -17,13 +17,13 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from synergy_core.config import PlanConfig, PriorityQueues
+from synergy_core.cache import Memory
 from synergy_core.mechanisms import MECHANISMS
-from synergy_core.memory import Memory
-from synergy_core.model import FieldError
+from synergy_core.model.config import PlanConfig, PriorityQueues
+from synergy_core.model.snapshot import FieldError
+from synergy_core.model.snapshot_format import parse_snapshot, plan_document
 from synergy_core.plan import plan
 from synergy_core.policies import POLICIES
-from synergy_core.snapshot_format import parse_snapshot, plan_document
 
 Document = dict[str, Any]
 

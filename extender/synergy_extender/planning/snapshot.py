@@ -21,8 +21,8 @@ from synergy_api.reasons import Finding, Reason, say
 from synergy_api.scheduling_policy import SchedulingPolicySpec
 from synergy_api.tenancy import Tenancy
 from synergy_api.timestamps import parse_time
-from synergy_core import model as core
-from synergy_core.config import Mode
+from synergy_core.model import snapshot as core
+from synergy_core.model.config import Mode
 from synergy_extender.cluster.state import ClusterState
 from synergy_extender.cluster.views import JobView, Key, PodView
 from synergy_extender.leases.placements import sizes_of

@@ -7,7 +7,7 @@ from typing import Literal
 
 from synergy_api.allocation import Allocation
 from synergy_api.sharing import SharedGPU
-from synergy_core import model as core
+from synergy_core.model import snapshot as core
 from synergy_extender.cluster.state import ClusterState
 from synergy_extender.cluster.views import JobView, Key
 from synergy_extender.planning.standing import open_run

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from itertools import product
 from typing import Final
 
-from synergy_core.config import ColocationMode
+from synergy_core.model.config import ColocationMode
 from synergy_simulator.generator import SINGLE, Split
 from synergy_simulator.grid import Case
 from synergy_simulator.inputs.clusters import Cluster, Pool

@@ -1,6 +1,6 @@
 """Tiresias' figure 7: three jobs on two GPUs under SRSF, 2D-Gittins and 2D-LAS, round by round."""
 
-from synergy_core.config import PriorityQueues
+from synergy_core.model.config import PriorityQueues
 from synergy_simulator.engine import simulate
 from synergy_simulator.inputs.clusters import Cluster, Pool
 from synergy_simulator.inputs.errors import Place

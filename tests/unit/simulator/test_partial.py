@@ -6,8 +6,8 @@ from dataclasses import replace
 import pytest
 
 from support.simulation import traced
-from synergy_core.colocation.usage import Usage
-from synergy_core.model import Profile
+from synergy_core.model.snapshot import Profile
+from synergy_core.model.usage import Usage
 from synergy_simulator.engine import simulate
 from synergy_simulator.inputs.clusters import Cluster, Pool
 from synergy_simulator.inputs.profiles import ProfileTable, flat_profile

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from support.simulation import flat, server, traced
-from synergy_core.config import PlanConfig, PriorityQueues
-from synergy_core.model import Snapshot
+from synergy_core.model.config import PlanConfig, PriorityQueues
+from synergy_core.model.snapshot import Snapshot
 from synergy_simulator.engine import simulate
 from synergy_simulator.options import Options
 from synergy_simulator.outcome import Outcome
