@@ -1,1 +1,1 @@
-"""Stage 6, why not: the plan's entries for jobs that wait and jobs that will be late."""
+"""Why not: the plan's entries for jobs that wait and jobs that will be late."""

@@ -1,1 +1,1 @@
-"""Stage 4, who runs this round: which jobs stay, leave and enter, under quotas and preemption protection."""
+"""Who runs this round: which jobs stay, leave and enter, under quotas and preemption protection."""

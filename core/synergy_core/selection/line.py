@@ -4,11 +4,12 @@ Most jobs of a long line are never looked at closely: once nothing is left to pr
 when it is needed: for running jobs at once, for the others when the walk along the line comes to them.
 """
 
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from typing import Protocol
 
+from synergy_core.model.config import Mode
 from synergy_core.model.pool import Pool
-from synergy_core.model.snapshot import Job, Placement
+from synergy_core.model.snapshot import Allocation, Job, Placement
 from synergy_core.policies.queue import Ranking
 from synergy_core.selection.contender import Contender
 
@@ -162,3 +163,11 @@ class Roster:
             wants_shared=wants_shared,
             by_price=ranking.leaves_idle,
         )
+
+
+def out_of_reach(contenders: Iterable[Contender], mode: Mode) -> dict[str, Allocation]:
+    """Fill mode keeps also jobs that run on nodes which are no longer there."""
+    if mode != "fill":
+        return {}
+    running = {contender.name: contender.job.running for contender in contenders if contender.held is None}
+    return {name: allocation for name, allocation in running.items() if allocation is not None}
