@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, ConfigDict, Field, JsonValue, model_validator
 
 from synergy_api.base import ApiModel, Timestamp
-from synergy_core.model import FASTEST, SLOWEST
+from synergy_core.model.snapshot import FASTEST, SLOWEST
 
 _ClientThreadPercent = Annotated[
     int | None,

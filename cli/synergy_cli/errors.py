@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from synergy_core.model import FieldError
+from synergy_core.model.snapshot import FieldError
 
 
 class BadInputError(click.ClickException):

@@ -12,13 +12,13 @@ from synergy_cli.plan_table import plan_text
 from synergy_cli.queue_options import queue_options, queues_of
 from synergy_cli.sharing_options import mode_of, predictors_of, sharing_options
 from synergy_core.collector import collector_paused
-from synergy_core.config import EstimateMode, PlanConfig
 from synergy_core.mechanisms import MECHANISMS
-from synergy_core.model import Snapshot
+from synergy_core.model.config import EstimateMode, PlanConfig
+from synergy_core.model.snapshot import Snapshot
+from synergy_core.model.snapshot_format import SnapshotError, parse_snapshot, plan_document
 from synergy_core.plan import plan
 from synergy_core.policies import POLICIES
-from synergy_core.policies.time_shares import NAMES as TIME_SHARES
-from synergy_core.snapshot_format import SnapshotError, parse_snapshot, plan_document
+from synergy_core.policies.rounds.time_shares import NAMES as TIME_SHARES
 
 _DEFAULTS = PlanConfig()
 

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 from synergy_cli.text_table import text_table
-from synergy_core.answer import Plan
-from synergy_core.model import Allocation
+from synergy_core.model.answer import Plan
+from synergy_core.model.snapshot import Allocation
 
 _GIB = 2**30
 

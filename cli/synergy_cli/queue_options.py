@@ -8,8 +8,8 @@ from typing import Any
 import click
 
 from synergy_cli.errors import BadInputError
-from synergy_core.config import PriorityQueues
-from synergy_core.model import FieldError
+from synergy_core.model.config import PriorityQueues
+from synergy_core.model.snapshot import FieldError
 
 _DEFAULT = ",".join(f"{threshold:g}" for threshold in PriorityQueues().thresholds_gpu_s)
 

@@ -7,10 +7,10 @@ import click
 
 from synergy_cli.errors import BadInputError
 from synergy_cli.files import read_input
-from synergy_core.colocation.measurement import Predictor
-from synergy_core.colocation.model_format import parse_model
-from synergy_core.config import THESIS_MODES, ColocationMode
-from synergy_core.snapshot_format import SnapshotError
+from synergy_core.colocation.predictors.model_format import parse_model
+from synergy_core.model.config import THESIS_MODES, ColocationMode
+from synergy_core.model.measurement import Predictor
+from synergy_core.model.snapshot_format import SnapshotError
 
 MODES: tuple[str, ...] = get_args(ColocationMode)
 

@@ -9,13 +9,13 @@ from synergy_cli.errors import BadInputError, bad_options
 from synergy_cli.files import read_input
 from synergy_cli.numbers import Seconds
 from synergy_cli.text_table import text_table
-from synergy_core.allocation import ALLOCATION_POLICIES, solve
-from synergy_core.allocation.budget import Budget
-from synergy_core.allocation.problem import Allocation, Problem, effective_throughput
-from synergy_core.allocation.problem_format import allocation_document, parse_problem
-from synergy_core.allocation.programme import SolverError
-from synergy_core.model import FieldError
-from synergy_core.snapshot_format import SnapshotError
+from synergy_core.model.snapshot import FieldError
+from synergy_core.model.snapshot_format import SnapshotError
+from synergy_core.policies.allocation import ALLOCATION_POLICIES, solve
+from synergy_core.policies.allocation.budget import Budget
+from synergy_core.policies.allocation.problem import Allocation, Problem, effective_throughput
+from synergy_core.policies.allocation.problem_format import allocation_document, parse_problem
+from synergy_core.policies.allocation.programme.programme import SolverError
 
 
 @click.command("solve")

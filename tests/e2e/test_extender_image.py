@@ -20,10 +20,10 @@ for package in (synergy_core, synergy_extender):
     for module in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
         importlib.import_module(module.name)
 
-from synergy_core.config import PlanConfig
+from synergy_core.model.config import PlanConfig
 from synergy_core.plan import plan
-from synergy_core.policies.time_shares import NAMES
-from synergy_core.snapshot_format import parse_snapshot
+from synergy_core.policies.rounds.time_shares import NAMES
+from synergy_core.model.snapshot_format import parse_snapshot
 snapshot = parse_snapshot(os.environ["SNAPSHOT"])
 for policy in NAMES:
     if "cost" not in policy:

@@ -11,8 +11,8 @@ import synergy_devcluster
 from support.jobs import logs, matrix, restricted_template, submit
 from support.namespaces import alone_on
 from support.waiting import eventually
-from synergy_core.colocation.generic import EFFECTS
-from synergy_core.colocation.usage import Usage
+from synergy_core.colocation.predictors.generic import EFFECTS
+from synergy_core.model.usage import Usage
 from synergy_devcluster import Options
 from synergy_devcluster.gpu_plugin.shared import Preference
 from synergy_devcluster.node import gpus

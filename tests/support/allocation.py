@@ -11,18 +11,17 @@ from typing import Any
 import cvxpy as cp
 import numpy as np
 
-from synergy_core.allocation.problem import (
+from synergy_core.model.arrays import Floats, Ints
+from synergy_core.model.snapshot import Tenant
+from synergy_core.policies.allocation.problem import (
     UNCONSOLIDATED,
-    Floats,
-    Ints,
     Problem,
     check,
     effective_throughput,
     time_used,
     workers_used,
 )
-from synergy_core.allocation.shares import equal_share_throughput, fastest_throughput, isolated_throughput
-from synergy_core.model import Tenant
+from synergy_core.policies.allocation.shares import equal_share_throughput, fastest_throughput, isolated_throughput
 
 _ROUNDING = 1e-7
 SECTION_4_1 = ((40.0, 10.0), (12.0, 4.0), (100.0, 50.0))

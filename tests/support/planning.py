@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import Any
 
-from synergy_core.answer import Plan
-from synergy_core.config import PlanConfig
-from synergy_core.model import Allocation, Job, Node, NodeShare, Profile, Snapshot
+from synergy_core.model.answer import Plan
+from synergy_core.model.config import PlanConfig
+from synergy_core.model.snapshot import Allocation, Job, Node, NodeShare, Profile, Snapshot
 from synergy_core.plan import plan
 
 GIB = 2**30

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from synergy_core.answer import Plan
-from synergy_core.model import Allocation, Job, Node, Profile, Snapshot
+from synergy_core.model.answer import Plan
+from synergy_core.model.snapshot import Allocation, Job, Node, Profile, Snapshot
 
 BASE = ("cpu_millis", "memory_bytes")
 

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from hypothesis import strategies as st
 
-from synergy_core.answer import Plan
-from synergy_core.model import Allocation, Job, Node, Quota, QuotaDraw, QuotaLimit, Snapshot
+from synergy_core.model.answer import Plan
+from synergy_core.model.snapshot import Allocation, Job, Node, Quota, QuotaDraw, QuotaLimit, Snapshot
 
 GIB = 2**30
 PODS, SERVICES = "pods", "services"

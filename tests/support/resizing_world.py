@@ -10,7 +10,7 @@ from support.operator_world import World
 from synergy_api.pods import NOTHING, Amounts, amounts_of, is_terminal
 from synergy_api.pools import node_capacities
 from synergy_api.timestamps import format_time
-from synergy_core.config import Mode, PlanConfig
+from synergy_core.model.config import Mode, PlanConfig
 from synergy_core.plan import plan
 from synergy_extender.cluster.ledger import AssumedBindings
 from synergy_extender.cluster.pod_index import PodIndex

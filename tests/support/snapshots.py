@@ -7,13 +7,13 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from synergy_core.answer import Plan
-from synergy_core.config import Mode, PlanConfig, PriorityQueues
 from synergy_core.mechanisms import MECHANISMS
-from synergy_core.model import Allocation, Job, Node, Profile, Snapshot
+from synergy_core.model.answer import Plan
+from synergy_core.model.config import Mode, PlanConfig, PriorityQueues
+from synergy_core.model.snapshot import Allocation, Job, Node, Profile, Snapshot
 from synergy_core.plan import plan
 from synergy_core.policies import POLICIES
-from synergy_core.policies.time_shares import NAMES as SHARE_TIME
+from synergy_core.policies.rounds.time_shares import NAMES as SHARE_TIME
 
 GIB = 2**30
 FURTHER = ("network", "storage")

@@ -1,10 +1,10 @@
-"""Whether a job will be done by its deadline. The planner's own words are in `synergy_core.deadlines`."""
+"""Whether a job will be done by its deadline. The planner's own words are in `synergy_core.model.deadlines`."""
 
 from typing import Final
 
 from synergy_api.reasons.entry import Entry, Place
 from synergy_api.reasons.words import Reason
-from synergy_core.deadlines import LATE_MESSAGES, LateReason
+from synergy_core.model.deadlines import LATE_MESSAGES, LateReason
 
 _ON_TIME: Final = (Place.ON_TIME,)
 

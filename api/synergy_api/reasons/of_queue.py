@@ -1,11 +1,11 @@
-"""Why a job waits. The planner's own words are in `synergy_core.reasons`; here is what they mean to people."""
+"""Why a job waits. The planner's own words are in `synergy_core.model.reasons`; here is what they mean to people."""
 
 from typing import Final
 
 from synergy_api.reasons.entry import Entry, Place
 from synergy_api.reasons.words import Reason
-from synergy_core.reasons import MESSAGES, NEVER
-from synergy_core.reasons import Reason as Planned
+from synergy_core.model.reasons import MESSAGES, NEVER
+from synergy_core.model.reasons import Reason as Planned
 
 _PLANNED_ALIKE: Final = Planned.TOO_MANY_GPUS
 """Validation has this word too, with a text of its own."""

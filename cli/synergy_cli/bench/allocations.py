@@ -14,8 +14,9 @@ from pathlib import Path
 
 import numpy as np
 
-from synergy_core.allocation.problem import Floats, Problem
-from synergy_core.model import Tenant
+from synergy_core.model.arrays import Floats
+from synergy_core.model.snapshot import Tenant
+from synergy_core.policies.allocation.problem import Problem
 
 TYPES = ("v100", "p100", "k80")
 PRICES = (2.48, 1.46, 0.45)

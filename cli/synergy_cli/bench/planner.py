@@ -13,8 +13,8 @@ from synergy_cli.bench.workload import a_round_later, cluster
 from synergy_cli.errors import bad_options
 from synergy_cli.text_table import text_table
 from synergy_core.collector import collector_paused
-from synergy_core.config import PlanConfig
-from synergy_core.model import Snapshot
+from synergy_core.model.config import PlanConfig
+from synergy_core.model.snapshot import Snapshot
 from synergy_core.plan import plan
 
 _SIZES = ((16, 200, 0.02), (64, 1_000, 0.1), (1_280, 5_000, 1.0))

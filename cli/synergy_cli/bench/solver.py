@@ -19,8 +19,8 @@ import numpy as np
 from synergy_cli.bench.allocations import Table, drawn_table, problem, read_table
 from synergy_cli.errors import BadInputError
 from synergy_cli.text_table import text_table
-from synergy_core.allocation import solve
-from synergy_core.allocation.problem import Problem
+from synergy_core.policies.allocation import solve
+from synergy_core.policies.allocation.problem import Problem
 
 SIZES = (32, 128, 512, 1024, 2048, 4096)
 WITH_PAIRS = (32, 128, 512, 1024, 2048)

@@ -3,8 +3,8 @@
 import random
 from dataclasses import replace
 
-from synergy_core.answer import Plan
-from synergy_core.model import Job, Node, Profile, Snapshot
+from synergy_core.model.answer import Plan
+from synergy_core.model.snapshot import Job, Node, Profile, Snapshot
 
 _GIB = 2**30
 _GPUS, _CPU, _MEMORY = 8, 24000, 500 * _GIB

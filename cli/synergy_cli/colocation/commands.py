@@ -16,13 +16,13 @@ from synergy_cli.errors import BadInputError, OneLineGroup
 from synergy_cli.files import read_input
 from synergy_cli.simulation.options import bad_input
 from synergy_cli.simulation.output import check_writable, write_whole
-from synergy_core.colocation.effects import fit_effects
-from synergy_core.colocation.evaluation import KEPT
-from synergy_core.colocation.measurement import Predictor
-from synergy_core.colocation.model_format import SharingModel, model_text, parse_model
-from synergy_core.colocation.sums import fit_sums
-from synergy_core.estimation.references import References
-from synergy_core.snapshot_format import SnapshotError
+from synergy_core.colocation.predictors.effects import fit_effects
+from synergy_core.colocation.predictors.evaluation import KEPT
+from synergy_core.colocation.predictors.model_format import SharingModel, model_text, parse_model
+from synergy_core.colocation.predictors.references import References
+from synergy_core.colocation.predictors.sums import fit_sums
+from synergy_core.model.measurement import Predictor
+from synergy_core.model.snapshot_format import SnapshotError
 
 single_option = click.option("--single", required=True, metavar="S.csv", help="Jobs alone: usage of GPU and memory.")
 pairs_option = click.option("--pairs", required=True, metavar="P.csv", help="Pairs of them on one GPU.")

@@ -4,10 +4,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from synergy_cli.text_table import text_table
-from synergy_core.colocation.effects import fit_effects
-from synergy_core.colocation.evaluation import Bin, Score, calibration, judged, judged_after, score, threshold_accuracy
-from synergy_core.colocation.measurement import Measurement
-from synergy_core.colocation.sums import fit_sums
+from synergy_core.colocation.predictors.effects import fit_effects
+from synergy_core.colocation.predictors.evaluation import (
+    Bin,
+    Score,
+    calibration,
+    judged,
+    judged_after,
+    score,
+    threshold_accuracy,
+)
+from synergy_core.colocation.predictors.sums import fit_sums
+from synergy_core.model.measurement import Measurement
 
 OBSERVATIONS = (0, 1, 2, 3)
 

@@ -13,11 +13,11 @@ from synergy_cli.gpu.machine import MIB
 from synergy_cli.gpu.measuring import Command, Measured, Setting, TrainingError, side_by_side
 from synergy_cli.gpu.mps import MpsError, mps_daemon
 from synergy_core.colocation.delta import delta
-from synergy_core.colocation.effects import fit_effects
-from synergy_core.colocation.evaluation import Fit, judged, score
-from synergy_core.colocation.measurement import Measurement
-from synergy_core.colocation.sums import fit_sums
-from synergy_core.colocation.usage import Usage
+from synergy_core.colocation.predictors.effects import fit_effects
+from synergy_core.colocation.predictors.evaluation import Fit, judged, score
+from synergy_core.colocation.predictors.sums import fit_sums
+from synergy_core.model.measurement import Measurement
+from synergy_core.model.usage import Usage
 
 Report = Callable[[str], None]
 _DATA = "synthetic"

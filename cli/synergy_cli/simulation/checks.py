@@ -5,8 +5,8 @@ from collections.abc import Iterable, Sequence
 import click
 
 from synergy_cli.errors import BadInputError
-from synergy_core.model import Tenant
-from synergy_core.policies.time_shares import BY_COST
+from synergy_core.model.snapshot import Tenant
+from synergy_core.policies.rounds.time_shares import BY_COST
 from synergy_simulator.engine.options import Options
 from synergy_simulator.workloads.workload import Workload
 

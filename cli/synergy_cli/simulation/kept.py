@@ -23,7 +23,7 @@ import synergy_core
 import synergy_simulator
 from synergy_cli.errors import BadInputError
 from synergy_cli.simulation.output import write_whole
-from synergy_core.model import Profile
+from synergy_core.model.snapshot import Profile
 from synergy_simulator.grid import Case, run_one
 from synergy_simulator.report.summary import Summary
 

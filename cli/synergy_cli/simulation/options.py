@@ -13,11 +13,11 @@ from synergy_cli.numbers import Seconds, Within
 from synergy_cli.queue_options import queue_options, queues_of
 from synergy_cli.sharing_options import mode_of, predictors_of
 from synergy_cli.simulation.checks import check_window
-from synergy_core.config import PlanConfig
 from synergy_core.mechanisms import MECHANISMS
-from synergy_core.model import Tenant
+from synergy_core.model.config import PlanConfig
+from synergy_core.model.snapshot import Tenant
 from synergy_core.policies import POLICIES
-from synergy_core.policies.time_shares import WITH_PAIRS
+from synergy_core.policies.rounds.time_shares import WITH_PAIRS
 from synergy_simulator.engine.options import Options
 from synergy_simulator.engine.selection import SHARES_TIME
 from synergy_simulator.engine.sharing import BUILT_IN, read_usages

@@ -19,8 +19,8 @@ from synergy_cli.simulation.checks import (
 from synergy_cli.simulation.options import input_options, options_of, run_options, workload_of
 from synergy_cli.simulation.output import check_writable, per_job_csv, progress_bar, write_whole
 from synergy_cli.text_table import text_table
-from synergy_core.config import PlanConfig
 from synergy_core.mechanisms import MECHANISMS
+from synergy_core.model.config import PlanConfig
 from synergy_core.policies import POLICIES
 from synergy_simulator.engine.simulation import simulate
 from synergy_simulator.grid import label_of

@@ -15,10 +15,10 @@ from itertools import combinations_with_replacement
 
 import numpy as np
 
-from synergy_core.allocation.problem import Floats, Ints
 from synergy_core.colocation.grouping import WORTH, Grouping
 from synergy_core.colocation.rules import Rules
-from synergy_core.model import Job
+from synergy_core.model.arrays import Floats, Ints
+from synergy_core.model.snapshot import Job
 
 _MOST_KNOWN = 100_000
 _Each = Mapping[str, tuple[float, float]]

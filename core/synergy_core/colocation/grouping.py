@@ -11,11 +11,11 @@ from functools import cached_property
 
 from synergy_core.colocation.rules import Rules
 from synergy_core.colocation.team import Member, member, split
-from synergy_core.colocation.threads import ceiling, kept_alone, least_percent, most_percent
-from synergy_core.config import PlanConfig
-from synergy_core.estimates import NO_SPEEDS, Speeds
-from synergy_core.model import Job, Node, Snapshot
-from synergy_core.pool import Pool
+from synergy_core.model.config import PlanConfig
+from synergy_core.model.pool import Pool
+from synergy_core.model.snapshot import Job, Node, Snapshot
+from synergy_core.throughput.estimates import NO_SPEEDS, Speeds
+from synergy_core.throughput.threads import ceiling, kept_alone, least_percent, most_percent
 
 WORTH = 0.05
 """What sharing must gain, in speeds of a job, to be begun: speeds are not known better."""

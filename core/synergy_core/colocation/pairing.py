@@ -19,9 +19,9 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from synergy_core.colocation.delta import delta, delta_of_fractions
 from synergy_core.colocation.grouping import WORTH, Group, Grouping
-from synergy_core.colocation.measurement import LEAST
-from synergy_core.config import THESIS_MODES, PlanConfig
-from synergy_core.model import Job
+from synergy_core.model.config import THESIS_MODES, PlanConfig
+from synergy_core.model.measurement import LEAST
+from synergy_core.model.snapshot import Job
 
 _TRIED = 16
 """GPUs that a job is tried on, those with the least compute: the others can hardly be better."""

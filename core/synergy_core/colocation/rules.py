@@ -8,11 +8,11 @@ which its speed is only estimated: it has its whole share there.
 
 from collections.abc import Callable, Hashable, Sequence
 
-from synergy_core.colocation.generic import EFFECTS, SUMS
-from synergy_core.colocation.measurement import Observation, Predictor
-from synergy_core.colocation.threads import ceiling, least_percent, measured_with
-from synergy_core.config import THESIS_MODES, PlanConfig
-from synergy_core.model import Job, Node
+from synergy_core.colocation.predictors.generic import EFFECTS, SUMS
+from synergy_core.model.config import THESIS_MODES, PlanConfig
+from synergy_core.model.measurement import Observation, Predictor
+from synergy_core.model.snapshot import Job, Node
+from synergy_core.throughput.threads import ceiling, least_percent, measured_with
 
 _SAME = 1e-9
 _HELD_UP = 0.95

@@ -13,13 +13,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 
-from synergy_core.estimates import NO_SPEEDS
-from synergy_core.kind import Kind
-from synergy_core.model import Allocation, Job, Node, NodeShare, Profile
-from synergy_core.pool import Pool
-from synergy_core.quotas import merged
-from synergy_core.resources import Vector, held_in, node_share, smaller
-from synergy_core.speed import Speed
+from synergy_core.model.pool import Pool
+from synergy_core.model.quota_draws import merged
+from synergy_core.model.resources import Vector, held_in, node_share, smaller
+from synergy_core.model.snapshot import Allocation, Job, Node, NodeShare, Profile
+from synergy_core.throughput.estimates import NO_SPEEDS
+from synergy_core.throughput.kind import Kind
+from synergy_core.throughput.speed import Speed
 
 _POINTS = 10
 """Points of an axis of a team's matrix at the most."""

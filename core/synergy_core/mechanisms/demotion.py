@@ -1,9 +1,9 @@
 """Switches jobs to their proportional share to make room for another (Synergy, section 4.2, step 2a)."""
 
-from synergy_core.contender import Contender
 from synergy_core.mechanisms.statement import Packing
-from synergy_core.placement import Seats
-from synergy_core.resources import Vector, times, within
+from synergy_core.model.placement import Seats
+from synergy_core.model.resources import Vector, times, within
+from synergy_core.selection.contender import Contender
 
 
 def demote(packing: Packing, seats: Seats, per_gpu: Vector) -> bool:

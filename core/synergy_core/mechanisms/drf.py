@@ -12,11 +12,11 @@ memory be fungible (`ordered`).
 from collections.abc import Sequence
 from heapq import heapify, heappop, heappush
 
-from synergy_core.contender import Contender, fastest_first
 from synergy_core.mechanisms.fixed_demands import FixedDemands
 from synergy_core.mechanisms.mechanism import Outcome, Round
-from synergy_core.pool import Pool
-from synergy_core.resources import times
+from synergy_core.model.pool import Pool
+from synergy_core.model.resources import times
+from synergy_core.selection.contender import Contender, fastest_first
 
 
 def mechanism(round_: Round) -> Outcome:

@@ -13,18 +13,18 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from synergy_core.contender import Contender, Held, fastest_first
-from synergy_core.diagnosis import AS_PLACED, choose_for, never
-from synergy_core.kind import Kind
 from synergy_core.mechanisms.mechanism import Outcome, Round
 from synergy_core.mechanisms.statement import Packing, shares_of
-from synergy_core.model import Placement, QuotaDraw
-from synergy_core.placement import Rooms, nodes_needed
-from synergy_core.pool import Booking, Pool, Reservations
-from synergy_core.quotas import QuotaLedger, Use, fewest_pods
-from synergy_core.reasons import NEVER, Reason
-from synergy_core.resources import Vector, smaller, split_down
-from synergy_core.rounds import PoolSelection
+from synergy_core.model.placement import Rooms, nodes_needed
+from synergy_core.model.pool import Booking, Pool, Reservations
+from synergy_core.model.reasons import NEVER, Reason
+from synergy_core.model.resources import Vector, smaller, split_down
+from synergy_core.model.snapshot import Placement, QuotaDraw
+from synergy_core.selection.contender import Contender, Held, fastest_first
+from synergy_core.selection.diagnosis import AS_PLACED, choose_for, never
+from synergy_core.selection.quotas import QuotaLedger, Use, fewest_pods
+from synergy_core.selection.rounds import PoolSelection
+from synergy_core.throughput.kind import Kind
 
 
 class FixedDemands:

@@ -8,11 +8,11 @@ the same amounts beside each GPU of a job; staying jobs stay on their nodes, and
 
 from collections.abc import Callable
 
-from synergy_core.config import Mode
 from synergy_core.mechanisms.mechanism import Mechanism, Outcome, Round
 from synergy_core.mechanisms.quota_limits import keep_to_quotas
 from synergy_core.mechanisms.statement import Packing
-from synergy_core.rounds import PoolSelection, select
+from synergy_core.model.config import Mode
+from synergy_core.selection.rounds import PoolSelection, select
 
 Pack = Callable[[PoolSelection, Mode], Packing]
 """Seats everyone of a selection."""

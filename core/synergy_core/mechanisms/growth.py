@@ -8,9 +8,9 @@ fraction of the pool's resources that it takes, as long as there is a step that 
 from collections.abc import Mapping
 from heapq import heapify, heappop, heappush
 
-from synergy_core.contender import Contender
 from synergy_core.mechanisms.statement import Packing, shares_of
-from synergy_core.resources import Vector, larger, smaller, split_up, times, within
+from synergy_core.model.resources import Vector, larger, smaller, split_up, times, within
+from synergy_core.selection.contender import Contender
 
 _Step = tuple[float, str, Contender, Vector]
 

@@ -3,13 +3,13 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from synergy_core.config import Mode
-from synergy_core.contender import Contender
-from synergy_core.line import Line
 from synergy_core.mechanisms.statement import Packing
-from synergy_core.pool import Pool
-from synergy_core.quotas import NO_QUOTAS, Quotas
-from synergy_core.reasons import Reason
+from synergy_core.model.config import Mode
+from synergy_core.model.pool import Pool
+from synergy_core.model.reasons import Reason
+from synergy_core.selection.contender import Contender
+from synergy_core.selection.line import Line
+from synergy_core.selection.quotas import NO_QUOTAS, Quotas
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,25 +24,25 @@ from dataclasses import replace
 
 import numpy as np
 
-from synergy_core.config import Mode
-from synergy_core.contender import Contender
-from synergy_core.diagnosis import free_to
 from synergy_core.mechanisms import tune
-from synergy_core.mechanisms.choice import Option, best_choice
 from synergy_core.mechanisms.demotion import demote
-from synergy_core.mechanisms.fragments import Piece, parts
 from synergy_core.mechanisms.growth import grow
-from synergy_core.mechanisms.ideal import everyone, ideal, reference_speed
-from synergy_core.mechanisms.machine_types import give_better_types
 from synergy_core.mechanisms.mechanism import Outcome, Round
+from synergy_core.mechanisms.optimum.choice import Option, best_choice
+from synergy_core.mechanisms.optimum.fragments import Piece, parts
+from synergy_core.mechanisms.optimum.ideal import everyone, ideal, reference_speed
+from synergy_core.mechanisms.optimum.machine_types import give_better_types
+from synergy_core.mechanisms.optimum.sensitivity import Point, pareto_front
 from synergy_core.mechanisms.packer import Demands, Packer
 from synergy_core.mechanisms.quota_limits import keep_to_quotas
-from synergy_core.mechanisms.sensitivity import Point, pareto_front
 from synergy_core.mechanisms.statement import Packing, shares_of
-from synergy_core.placement import Seats
-from synergy_core.pool import Pool
-from synergy_core.resources import Vector, times
-from synergy_core.rounds import PoolSelection, select
+from synergy_core.model.config import Mode
+from synergy_core.model.placement import Seats
+from synergy_core.model.pool import Pool
+from synergy_core.model.resources import Vector, times
+from synergy_core.selection.contender import Contender
+from synergy_core.selection.diagnosis import free_to
+from synergy_core.selection.rounds import PoolSelection, select
 
 _WHOLE = 1.0 - 1e-6
 

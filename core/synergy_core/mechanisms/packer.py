@@ -6,15 +6,15 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from synergy_core.config import Mode
-from synergy_core.contender import Contender
-from synergy_core.diagnosis import choose_for, free_to, promise_room
 from synergy_core.mechanisms.demotion import demote
 from synergy_core.mechanisms.statement import Packing, shares_of
-from synergy_core.placement import Rooms, Seats, nodes_needed
-from synergy_core.pool import Booking, Pool
-from synergy_core.resources import Vector, times
-from synergy_core.rounds import PoolSelection
+from synergy_core.model.config import Mode
+from synergy_core.model.placement import Rooms, Seats, nodes_needed
+from synergy_core.model.pool import Booking, Pool
+from synergy_core.model.resources import Vector, times
+from synergy_core.selection.contender import Contender
+from synergy_core.selection.diagnosis import choose_for, free_to, promise_room
+from synergy_core.selection.rounds import PoolSelection
 
 
 class Demands(Protocol):

@@ -5,14 +5,14 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from synergy_core.config import Mode
-from synergy_core.contender import Contender
 from synergy_core.mechanisms.packer import Packer
 from synergy_core.mechanisms.statement import Packing
-from synergy_core.placement import Seats
-from synergy_core.pool import Pool
-from synergy_core.resources import Vector
-from synergy_core.rounds import PoolSelection
+from synergy_core.model.config import Mode
+from synergy_core.model.placement import Seats
+from synergy_core.model.pool import Pool
+from synergy_core.model.resources import Vector
+from synergy_core.selection.contender import Contender
+from synergy_core.selection.rounds import PoolSelection
 
 
 class ProportionalDemands:

@@ -2,12 +2,12 @@
 
 from collections.abc import Iterable
 
-from synergy_core.contender import Contender
 from synergy_core.mechanisms.statement import Packing
-from synergy_core.pool import Booking
-from synergy_core.quotas import QuotaLedger
-from synergy_core.resources import smaller, split_down
-from synergy_core.rounds import shares_at
+from synergy_core.model.pool import Booking
+from synergy_core.model.resources import smaller, split_down
+from synergy_core.selection.contender import Contender
+from synergy_core.selection.quotas import QuotaLedger
+from synergy_core.selection.rounds import shares_at
 
 
 def keep_to_quotas(packings: Iterable[Packing], quotas: QuotaLedger) -> None:

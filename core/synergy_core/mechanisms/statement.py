@@ -11,11 +11,11 @@ from operator import gt
 import numpy as np
 from numpy.typing import NDArray
 
-from synergy_core.contender import Contender
-from synergy_core.placement import Emptiness, Seats
-from synergy_core.pool import Booking
-from synergy_core.resources import Vector, smaller, split_down, times
-from synergy_core.rounds import PoolSelection
+from synergy_core.model.placement import Emptiness, Seats
+from synergy_core.model.pool import Booking
+from synergy_core.model.resources import Vector, smaller, split_down, times
+from synergy_core.selection.contender import Contender
+from synergy_core.selection.rounds import PoolSelection
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,11 +13,11 @@ job gets it keeps to its end.
 import numpy as np
 from numpy.typing import NDArray
 
-from synergy_core.contender import Contender, fastest_first
 from synergy_core.mechanisms.fixed_demands import FixedDemands
 from synergy_core.mechanisms.mechanism import Outcome, Round
 from synergy_core.mechanisms.statement import shares_of
-from synergy_core.pool import Pool
+from synergy_core.model.pool import Pool
+from synergy_core.selection.contender import Contender, fastest_first
 
 
 def mechanism(round_: Round) -> Outcome:

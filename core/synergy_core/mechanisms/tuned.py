@@ -6,11 +6,11 @@ is walked by GPUs alone and packed as `tune` does, so that no GPU stays idle for
 
 from collections.abc import Callable
 
-from synergy_core.contender import Contender
 from synergy_core.mechanisms.fixed_demands import FixedDemands
 from synergy_core.mechanisms.fungible import fungible
 from synergy_core.mechanisms.mechanism import Mechanism, Outcome, Round
 from synergy_core.mechanisms.tune import pack
+from synergy_core.selection.contender import Contender
 
 Order = Callable[[Round, FixedDemands], list[Contender]]
 

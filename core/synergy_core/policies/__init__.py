@@ -4,8 +4,8 @@ A policy is a function `(Queue) -> Ranking`. It sees all jobs that want to run o
 ahead of whom. It does not look at nodes, and does not know what the jobs will get beside their GPUs; that keeps every
 policy free to be combined with every mechanism. Ties are broken by arrival, then by name.
 
-The policies that optimise what part of the time each job spends on each GPU type (Gavel; `synergy_core.allocation`)
-answer with a line as well, and with the GPU type that each job is given in this round (`time_shares`).
+The policies that optimise what part of the time each job spends on each GPU type (Gavel; `policies.allocation`)
+answer with a line as well, and with the GPU type that each job is given in this round (`rounds.time_shares`).
 """
 
 from collections.abc import Callable, Mapping
@@ -18,12 +18,12 @@ from synergy_core.policies import (
     sf,
     srsf,
     srtf,
-    time_shares,
     two_dimensional_gittins,
     two_dimensional_las,
     yarn_cs,
 )
 from synergy_core.policies.queue import Queue, Ranking
+from synergy_core.policies.rounds import time_shares
 
 Policy = Callable[[Queue], Ranking]
 

@@ -7,7 +7,7 @@ earlier a job the more its speed counts, and each is where it gains most by it, 
 from operator import attrgetter
 
 from synergy_core.policies.queue import Queue, Ranking, ranked
-from synergy_core.policies.time_shares import ranked_by
+from synergy_core.policies.rounds.time_shares import ranked_by
 
 _by_shares = ranked_by("gavel-fifo")
 

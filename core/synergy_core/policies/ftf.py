@@ -5,7 +5,7 @@ cluster. The job that is treated worst, with the largest rho, comes first. The t
 the job's own part is one nth of the cluster's GPUs, n being the number of jobs, and never more than the job can use.
 """
 
-from synergy_core.model import Job
+from synergy_core.model.snapshot import Job
 from synergy_core.policies.queue import Queue, Ranking, ranked
 
 

@@ -5,11 +5,11 @@ from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Any, Protocol
 
-from synergy_core.allocation.problem import Floats, Ints
-from synergy_core.answer import IsolatedTime, SharesFrom
-from synergy_core.config import PriorityQueues
-from synergy_core.model import Job, Placement, Tenant
-from synergy_core.policies.solutions import Solutions
+from synergy_core.model.answer import IsolatedTime, SharesFrom
+from synergy_core.model.arrays import Floats, Ints
+from synergy_core.model.config import PriorityQueues
+from synergy_core.model.snapshot import Job, Placement, Tenant
+from synergy_core.policies.allocation.solutions import Solutions
 
 
 class Pairs(Protocol):

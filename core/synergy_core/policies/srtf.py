@@ -2,7 +2,7 @@
 
 import math
 
-from synergy_core.model import Job
+from synergy_core.model.snapshot import Job
 from synergy_core.policies.queue import Queue, Ranking, ranked
 
 

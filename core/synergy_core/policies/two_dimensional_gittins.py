@@ -11,8 +11,8 @@ JCT 9.3); the paper's 10 comes of a queue that ends at the shortest service of t
 import math
 
 from synergy_core.policies import two_dimensional_las
-from synergy_core.policies.discretised_queues import Standing, by_start, rank_by_queue
-from synergy_core.policies.gittins_index import Floats, ServiceDistribution
+from synergy_core.policies.discretised.discretised_queues import Standing, by_start, rank_by_queue
+from synergy_core.policies.discretised.gittins_index import Floats, ServiceDistribution
 from synergy_core.policies.queue import Queue, Ranking, ranked
 
 

@@ -4,7 +4,7 @@ Nothing is asked about how long a job will take. Without thresholds the prioriti
 """
 
 from synergy_core.policies import las
-from synergy_core.policies.discretised_queues import by_start, rank_by_queue
+from synergy_core.policies.discretised.discretised_queues import by_start, rank_by_queue
 from synergy_core.policies.queue import Queue, Ranking
 
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from synergy_core.model import Profile
+from synergy_core.model.snapshot import Profile
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from synergy_core.model import Profile
+from synergy_core.model.snapshot import Profile
 from synergy_core.profiling.memory_model import MemoryModel, steps_per_s
 
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from synergy_api.allocation import Allocation
 from synergy_api.progress import MeasuredSpeed
-from synergy_core.model import FASTEST, SLOWEST
+from synergy_core.model.snapshot import FASTEST, SLOWEST
 from synergy_extender.cluster.placements import REMEMBERED
 from synergy_extender.cluster.views import JobView
 

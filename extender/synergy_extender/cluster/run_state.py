@@ -6,7 +6,7 @@ from synergy_api.allocation import Allocation
 from synergy_api.sizes import SizeLimits
 from synergy_api.timestamps import parse_time
 from synergy_api.training_job import FINISHED, ServiceStatus, TrainingJobStatus
-from synergy_core.model import FieldError
+from synergy_core.model.snapshot import FieldError
 from synergy_extender.cluster.views import JobView
 
 _NO_SERVICE = ServiceStatus()

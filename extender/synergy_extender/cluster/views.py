@@ -22,7 +22,7 @@ from synergy_api.program import model
 from synergy_api.template import depth_problem
 from synergy_api.timestamps import parse_time
 from synergy_api.training_job import TrainingJobSpec, TrainingJobStatus
-from synergy_core import model as core
+from synergy_core.model import snapshot as core
 from synergy_extender.cluster.quota_views import PodScopes, pod_scopes
 
 _MOST_DIGITS: Final = 63

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from synergy_api.allocation import NodeShare
 from synergy_api.names import RESOURCE_SHARED_GPU
 from synergy_api.pools import NodeCapacity
-from synergy_core import model as core
+from synergy_core.model import snapshot as core
 
 Capacities = Mapping[str, NodeCapacity]
 """Nodes by name."""

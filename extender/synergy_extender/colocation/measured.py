@@ -10,7 +10,7 @@ from synergy_api.allocation import Allocation
 from synergy_api.progress import PlacementSpeed, Progress
 from synergy_api.sharing import GPUUsage, SharedSpeed
 from synergy_api.timestamps import format_time, parse_time
-from synergy_core import model as core
+from synergy_core.model import snapshot as core
 from synergy_extender.cluster.measured_speeds import measured_speeds
 from synergy_extender.cluster.run_state import open_run
 from synergy_extender.cluster.views import JobView, Key
@@ -150,7 +150,7 @@ def _alone(job: JobView, allocation: Allocation, placements: Sequence[PlacementS
         return None
     if profile is None:
         return best, best
-    from synergy_core.speed import Speed  # noqa: PLC0415 - it loads numpy, which who shares no GPU has no use for
+    from synergy_core.throughput.speed import Speed  # noqa: PLC0415 - it loads numpy, which who shares no GPU has no use for
 
     share, real = allocation.workers[0], _real(placements, allocation.gpu_type)
     return real * best, real * Speed(profile).at((share.cpu_millis, share.memory_bytes))

@@ -4,10 +4,10 @@ has written."""
 from collections.abc import Mapping
 from pathlib import Path
 
-from synergy_core.colocation.measurement import Predictor
-from synergy_core.colocation.model_format import SharingModel, parse_model
-from synergy_core.config import THESIS_MODES, ColocationMode
-from synergy_core.snapshot_format import SnapshotError
+from synergy_core.colocation.predictors.model_format import SharingModel, parse_model
+from synergy_core.model.config import THESIS_MODES, ColocationMode
+from synergy_core.model.measurement import Predictor
+from synergy_core.model.snapshot_format import SnapshotError
 
 FOLDER_VARIABLE = "SYNERGY_SHARING_MODELS"
 

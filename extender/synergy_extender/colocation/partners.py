@@ -7,7 +7,7 @@ from typing import Literal
 
 from synergy_api.allocation import Allocation
 from synergy_api.sharing import SharedGPU
-from synergy_core import model as core
+from synergy_core.model import snapshot as core
 from synergy_extender.cluster.run_state import open_run
 from synergy_extender.cluster.state import ClusterState
 from synergy_extender.cluster.views import JobView, Key

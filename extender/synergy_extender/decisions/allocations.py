@@ -8,7 +8,7 @@ from synergy_api.pods import Amounts
 from synergy_api.sharing import SharedGPU
 from synergy_api.sizes import SizeLimits
 from synergy_api.timestamps import format_time, parse_time
-from synergy_core import model as core
+from synergy_core.model import snapshot as core
 from synergy_extender.cluster.ledger import amounts_of_share
 from synergy_extender.colocation.devices import Capacities, devices_of, shares_of
 from synergy_extender.colocation.partners import delta_form, shared_gpu

@@ -11,9 +11,9 @@ from synergy_api.reasons import Finding, Reason, say
 from synergy_api.scheduling_policy import SchedulingPolicySpec
 from synergy_api.timestamps import parse_time
 from synergy_api.training_job import FINISHED, Late
-from synergy_core import model as core
-from synergy_core.answer import Plan
-from synergy_core.config import Mode
+from synergy_core.model import snapshot as core
+from synergy_core.model.answer import Plan
+from synergy_core.model.config import Mode
 from synergy_extender.cluster.ledger import AssumedBindings, Ledger
 from synergy_extender.cluster.run_state import RunState, next_run, open_run, run_state, size_limits
 from synergy_extender.cluster.state import ClusterState

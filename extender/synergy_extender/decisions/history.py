@@ -10,8 +10,8 @@ from collections.abc import Collection, Iterable
 
 from synergy_api.queues import PackRules, Queues, ServiceHistory
 from synergy_api.training_job import FINISHED
-from synergy_core.pack_limit import learned_pack_limit
-from synergy_core.service_sketch import counted, samples
+from synergy_core.policies.discretised.service_sketch import counted, samples
+from synergy_core.throughput.pack_limit import learned_pack_limit
 from synergy_extender.cluster.placements import Sizes, spread_speed
 from synergy_extender.cluster.run_state import service_of
 from synergy_extender.cluster.views import JobView
@@ -107,6 +107,6 @@ def _learned(history: ServiceHistory, queues: Queues) -> list[float]:
     if not queues.learn_thresholds or not queues.thresholds_gpu_seconds or history.jobs < LEARN_FROM:
         return []
     # policies need numpy, 20 MB that an extender whose planner is a process of its own does without
-    from synergy_core.policies.learned_thresholds import learned_thresholds  # noqa: PLC0415
+    from synergy_core.policies.discretised.learned_thresholds import learned_thresholds  # noqa: PLC0415
 
     return list(learned_thresholds(service_samples(history), len(queues.thresholds_gpu_seconds) + 1) or ())

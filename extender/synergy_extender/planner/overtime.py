@@ -6,11 +6,11 @@ import time
 from collections.abc import Callable
 from concurrent.futures import Future
 
-from synergy_core.allocation.budget import Budget, OutOfTimeError
-from synergy_core.allocation.problem import Allocation
-from synergy_core.allocation.programme import SolverError
-from synergy_core.model import FieldError
-from synergy_core.policies.solver import Late, Sought
+from synergy_core.model.snapshot import FieldError
+from synergy_core.policies.allocation.budget import Budget, OutOfTimeError
+from synergy_core.policies.allocation.problem import Allocation
+from synergy_core.policies.allocation.programme.programme import SolverError
+from synergy_core.policies.allocation.solver import Late, Sought
 
 _LOG = logging.getLogger(__name__)
 

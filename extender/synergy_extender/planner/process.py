@@ -12,13 +12,13 @@ from typing import BinaryIO
 
 import msgspec
 
-from synergy_core import model as core
-from synergy_core.allocation.budget import Budget
+from synergy_core.cache import Memory
 from synergy_core.collector import collector_paused
-from synergy_core.colocation.model_format import SharingModel
-from synergy_core.config import PlanConfig
-from synergy_core.memory import Memory
+from synergy_core.colocation.predictors.model_format import SharingModel
+from synergy_core.model import snapshot as core
+from synergy_core.model.config import PlanConfig
 from synergy_core.plan import plan
+from synergy_core.policies.allocation.budget import Budget
 from synergy_extender.colocation.models import FOLDER_VARIABLE, predictors, read_models
 from synergy_extender.planner.overtime import Overtime
 from synergy_extender.planner.question import LENGTH, Planned, Question

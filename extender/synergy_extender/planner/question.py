@@ -4,9 +4,9 @@ import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from synergy_core import model as core
-from synergy_core.answer import Plan
-from synergy_core.config import PlanConfig
+from synergy_core.model import snapshot as core
+from synergy_core.model.answer import Plan
+from synergy_core.model.config import PlanConfig
 
 LENGTH = struct.Struct("!Q")
 

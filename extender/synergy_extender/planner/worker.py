@@ -10,8 +10,8 @@ from dataclasses import replace
 
 import msgspec
 
-from synergy_core import model as core
-from synergy_core.config import PlanConfig
+from synergy_core.model import snapshot as core
+from synergy_core.model.config import PlanConfig
 from synergy_extender.planner.question import LENGTH, Planned, Question
 
 _LOG = logging.getLogger(__name__)

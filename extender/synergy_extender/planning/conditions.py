@@ -14,7 +14,7 @@ from synergy_api.scheduling_policy import DEFAULT_POLICY_NAME, InForce, Scheduli
 from synergy_api.tenancy import Tenancy
 from synergy_api.tenant import TenantStatus
 from synergy_api.timestamps import format_time
-from synergy_core.answer import SharesFrom
+from synergy_core.model.answer import SharesFrom
 from synergy_extender.planning.policy import PolicyInForce
 
 VALID = "Valid"

@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 
 from synergy_api.progress import Progress
 from synergy_api.timestamps import parse_time
-from synergy_core import model as core
-from synergy_core.config import Mode
+from synergy_core.model import snapshot as core
+from synergy_core.model.config import Mode
 from synergy_extender.cluster.cache import ClusterCache
 from synergy_extender.cluster.run_state import RunState, run_state, service_of
 from synergy_extender.cluster.views import JobView, Key

@@ -17,7 +17,7 @@ from synergy_api.scheduling_policy import DEFAULT_POLICY_NAME, SchedulingPolicyS
 from synergy_api.tenant import TenantStatus
 from synergy_api.timestamps import format_time
 from synergy_api.training_job import FINISHED
-from synergy_core.answer import SharesFrom
+from synergy_core.model.answer import SharesFrom
 from synergy_extender.cluster.cache import ClusterCache
 from synergy_extender.cluster.measured_speeds import errors_of_estimates
 from synergy_extender.cluster.placements import sizes_of

@@ -11,7 +11,7 @@ from synergy_api.allocation import NodeShare
 from synergy_api.names import RESOURCE_SHARED_GPU
 from synergy_api.pods import NOTHING, Amounts
 from synergy_api.quantity import LARGEST
-from synergy_core import model as core
+from synergy_core.model import snapshot as core
 from synergy_extender.cluster.quota_views import OF_JOBS, OF_PODS, OF_SERVICES, QuotaView, counted
 from synergy_extender.cluster.run_state import open_run
 from synergy_extender.cluster.state import ClusterState

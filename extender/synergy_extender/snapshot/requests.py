@@ -10,7 +10,7 @@ from synergy_api.progress import Progress
 from synergy_api.quantity import LARGEST, byte_count, cpu_millis
 from synergy_api.timestamps import parse_time
 from synergy_api.training_job import Slo, TrainingJobStatus
-from synergy_core import model as core
+from synergy_core.model import snapshot as core
 from synergy_extender.cluster.measured_speeds import measured_speeds
 from synergy_extender.cluster.placements import Sizes, spread_speeds
 from synergy_extender.cluster.run_state import (

@@ -8,7 +8,7 @@ written a second time changes nothing.
 
 from synergy_api.queues import Marks
 from synergy_api.timestamps import format_time, parse_time
-from synergy_core.answer import IsolatedTime
+from synergy_core.model.answer import IsolatedTime
 from synergy_extender.cluster.run_state import attained_gpu_seconds, waiting_seconds
 from synergy_extender.cluster.views import JobView
 

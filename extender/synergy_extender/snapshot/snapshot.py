@@ -21,8 +21,8 @@ from synergy_api.reasons import Finding, Reason, say
 from synergy_api.scheduling_policy import SchedulingPolicySpec
 from synergy_api.tenancy import Tenancy
 from synergy_api.timestamps import parse_time
-from synergy_core import model as core
-from synergy_core.config import Mode
+from synergy_core.model import snapshot as core
+from synergy_core.model.config import Mode
 from synergy_extender.cluster.ledger import amounts_of_share
 from synergy_extender.cluster.placements import sizes_of
 from synergy_extender.cluster.run_state import RunState, open_run, run_state

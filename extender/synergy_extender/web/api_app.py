@@ -11,8 +11,8 @@ from fastapi.responses import JSONResponse, Response
 from pydantic import BaseModel
 
 from synergy_api.timestamps import format_time
-from synergy_core.model import Tenant
-from synergy_core.snapshot_format import plan_document, snapshot_document
+from synergy_core.model.snapshot import Tenant
+from synergy_core.model.snapshot_format import plan_document, snapshot_document
 from synergy_extender.cluster.cache import ClusterCache
 from synergy_extender.cluster.views import Key
 from synergy_extender.failures import CALL_FAILED, explain

@@ -7,7 +7,7 @@ from typing import Final
 from synergy_api.profile import DemandVector, SensitivityMatrix
 from synergy_api.reasons import Finding, Reason, say
 from synergy_api.training_job import TrainingJobSpec
-from synergy_core.model import FASTEST, SLOWEST, Profile
+from synergy_core.model.snapshot import FASTEST, SLOWEST, Profile
 from synergy_core.profiling.adaptive_cpu_search import complete_curve
 from synergy_core.profiling.cpu_grid import cpu_grid
 from synergy_core.profiling.demand import demand_vector

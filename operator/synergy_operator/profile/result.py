@@ -14,7 +14,7 @@ from pydantic import (
 )
 
 from synergy_api.reasons import Reason
-from synergy_core.model import FASTEST, SLOWEST
+from synergy_core.model.snapshot import FASTEST, SLOWEST
 from synergy_operator.views.pod import ContainerView
 
 _HARNESS_REASONS: Final = {

@@ -9,9 +9,9 @@ from math import inf
 
 import numpy as np
 
-from synergy_core.allocation import solve
-from synergy_core.allocation.problem import Problem, effective_throughput
-from synergy_core.model import Tenant
+from synergy_core.model.snapshot import Tenant
+from synergy_core.policies.allocation import solve
+from synergy_core.policies.allocation.problem import Problem, effective_throughput
 from synergy_simulator.inputs.clusters import Cluster
 from synergy_simulator.workloads.workload import Task, Workload
 

@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from synergy_core.colocation.measurement import Predictor
-from synergy_core.config import ColocationMode, PriorityQueues
-from synergy_core.model import Tenant
+from synergy_core.model.config import ColocationMode, PriorityQueues
+from synergy_core.model.measurement import Predictor
+from synergy_core.model.snapshot import Tenant
 from synergy_simulator.engine.sharing import Truth
 
 

@@ -7,9 +7,9 @@ different models are measured on different types (Gavel, section 3.3: partial pr
 from collections.abc import Iterable, Mapping
 from zlib import crc32
 
-from synergy_core.colocation.threads import ceiling, least_percent
-from synergy_core.model import Allocation, Node, Profile
-from synergy_core.speed import Speed
+from synergy_core.model.snapshot import Allocation, Node, Profile
+from synergy_core.throughput.speed import Speed
+from synergy_core.throughput.threads import ceiling, least_percent
 from synergy_simulator.engine.run import Run
 from synergy_simulator.workloads.workload import Task
 

@@ -5,11 +5,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from synergy_core.colocation.grouping import WORTH
-from synergy_core.colocation.measurement import Observation
-from synergy_core.colocation.pair_table import PairTable
-from synergy_core.colocation.usage import Usage
-from synergy_core.estimation.estimator import Estimator
-from synergy_core.estimation.references import References
+from synergy_core.colocation.predictors.estimator import Estimator
+from synergy_core.colocation.predictors.pair_table import PairTable
+from synergy_core.colocation.predictors.references import References
+from synergy_core.model.measurement import Observation
+from synergy_core.model.usage import Usage
 
 
 @dataclass(frozen=True, slots=True)

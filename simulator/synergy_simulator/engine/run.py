@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from math import ceil
 
-from synergy_core import all_reduce
-from synergy_core.model import Allocation, Job, Profile, Shared
+from synergy_core.model.snapshot import Allocation, Job, Profile, Shared
+from synergy_core.throughput import all_reduce
 from synergy_simulator.workloads.workload import Task
 
 

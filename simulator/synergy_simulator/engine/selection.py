@@ -2,11 +2,11 @@
 
 from collections.abc import Collection, Mapping, Sequence
 
-from synergy_core.config import PriorityQueues
-from synergy_core.model import Job
+from synergy_core.model.config import PriorityQueues
+from synergy_core.model.snapshot import Job
 from synergy_core.policies import POLICIES
 from synergy_core.policies.queue import Queue, Ranking
-from synergy_core.policies.time_shares import NAMES
+from synergy_core.policies.rounds.time_shares import NAMES
 
 ORDER_NEVER_CHANGES = frozenset({"best-effort", "fifo", "sf", "yarn-cs"})
 """Policies for which time alone changes nothing."""
@@ -30,7 +30,7 @@ def same_ones_run(line: Ranking, gpus: Mapping[str, int], running: Collection[st
     """Whether the plan would change nothing: nobody is promoted, and the jobs that run are those who would be chosen
     from the line on a pool of `total_gpus`.
 
-    This is the walk of `synergy_core.rounds` for jobs that may lie on any node of a pool of one GPU type.
+    This is the walk of `synergy_core.selection.rounds` for jobs that may lie on any node of a pool of one GPU type.
     """
     if line.promoted or not (line.preempts and line.passes):
         return False

@@ -5,12 +5,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from synergy_core.colocation.generic import EFFECTS
-from synergy_core.colocation.measurement import LEAST, Predictor
-from synergy_core.colocation.samples import MIB
-from synergy_core.colocation.threads import ceiling
-from synergy_core.colocation.usage import Usage
-from synergy_core.model import Job
+from synergy_core.colocation.importers.samples import MIB
+from synergy_core.colocation.predictors.generic import EFFECTS
+from synergy_core.model.measurement import LEAST, Predictor
+from synergy_core.model.snapshot import Job
+from synergy_core.model.usage import Usage
+from synergy_core.throughput.threads import ceiling
 from synergy_simulator.inputs.table import Row, Table
 
 Usages = Mapping[str, Usage]

@@ -14,12 +14,12 @@ from collections.abc import Callable
 from dataclasses import replace
 from math import ceil, inf
 
-from synergy_core.answer import Plan
-from synergy_core.config import Mode, PlanConfig
-from synergy_core.memory import Memory
-from synergy_core.model import Allocation, Snapshot
+from synergy_core.cache import Memory
+from synergy_core.model.answer import Plan
+from synergy_core.model.config import Mode, PlanConfig
+from synergy_core.model.snapshot import Allocation, Snapshot
 from synergy_core.plan import plan
-from synergy_core.policies.time_shares import NAMES, WITH_PAIRS
+from synergy_core.policies.rounds.time_shares import NAMES, WITH_PAIRS
 from synergy_simulator.engine.options import Options
 from synergy_simulator.engine.outcome import Outcome, Segment
 from synergy_simulator.engine.partial import PartialProfiles

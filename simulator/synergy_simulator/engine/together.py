@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable, Mapping
 
-from synergy_core.model import Allocation, Job, Node, Profile, Shared
-from synergy_core.speed import Speed
+from synergy_core.model.snapshot import Allocation, Job, Node, Profile, Shared
+from synergy_core.throughput.speed import Speed
 from synergy_simulator.engine.run import Run
 from synergy_simulator.engine.sharing import Truth
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from synergy_core.model import Allocation
+from synergy_core.model.snapshot import Allocation
 from synergy_simulator.inputs.clusters import Cluster
 from synergy_simulator.inputs.profiles import GIB
 

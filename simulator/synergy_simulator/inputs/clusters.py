@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from synergy_core.model import Node
+from synergy_core.model.snapshot import Node
 from synergy_simulator.inputs.errors import InputError, Place
 from synergy_simulator.inputs.profiles import GIB
 from synergy_simulator.inputs.table import Table, read_text

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from synergy_core.allocation.problem import UNCONSOLIDATED
-from synergy_core.colocation.pair_table import PairTable
-from synergy_core.model import FieldError, Profile, check_speed
+from synergy_core.colocation.predictors.pair_table import PairTable
+from synergy_core.model.snapshot import FieldError, Profile, check_speed
+from synergy_core.policies.allocation.problem import UNCONSOLIDATED
 from synergy_simulator.inputs.errors import InputError, Place
 from synergy_simulator.inputs.table import read_text
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from synergy_core.model import HEAVIEST, LIGHTEST
+from synergy_core.model.snapshot import HEAVIEST, LIGHTEST
 from synergy_simulator.inputs.errors import InputError, Place
 from synergy_simulator.inputs.table import Row, Table
 

@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Final
 
-from synergy_core.colocation.generic import EFFECTS
-from synergy_core.colocation.pair_table import PairTable
-from synergy_core.colocation.usage import Usage
-from synergy_core.model import Profile
+from synergy_core.colocation.predictors.generic import EFFECTS
+from synergy_core.colocation.predictors.pair_table import PairTable
+from synergy_core.model.snapshot import Profile
+from synergy_core.model.usage import Usage
 from synergy_simulator.inputs.errors import Place
 from synergy_simulator.inputs.profiles import ProfileTable, flat_profile
 from synergy_simulator.inputs.traces import TraceJob

@@ -8,7 +8,7 @@ profiler: a CPU curve, and the MinIO model for the memory axis (`synergy_core.pr
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from synergy_core.model import Profile
+from synergy_core.model.snapshot import Profile
 from synergy_core.profiling.memory_model import MemoryModel
 from synergy_core.profiling.sensitivity import sensitivity_matrix
 from synergy_simulator.inputs.profiles import GIB, ProfileTable

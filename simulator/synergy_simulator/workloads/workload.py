@@ -5,12 +5,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from synergy_core.colocation.pair_table import PairTable
-from synergy_core.colocation.usage import Usage
-from synergy_core.config import PlanConfig
-from synergy_core.kind import Kind
-from synergy_core.model import Job, Node, Profile
-from synergy_core.pool import Pool as NodePool
+from synergy_core.colocation.predictors.pair_table import PairTable
+from synergy_core.model.config import PlanConfig
+from synergy_core.model.pool import Pool as NodePool
+from synergy_core.model.snapshot import Job, Node, Profile
+from synergy_core.model.usage import Usage
+from synergy_core.throughput.kind import Kind
 from synergy_simulator.inputs.clusters import Cluster
 from synergy_simulator.inputs.errors import InputError, Place
 from synergy_simulator.inputs.profiles import ProfileTable, flat_profile

@@ -10,9 +10,9 @@ from support.extender_world import GIB, Operator, Replica
 from support.service_account import allowed_to_read_jobs
 from support.waiting import eventually
 from synergy_api.timestamps import format_time
-from synergy_core.config import PlanConfig
+from synergy_core.model.config import PlanConfig
+from synergy_core.model.snapshot_format import parse_snapshot
 from synergy_core.plan import plan
-from synergy_core.snapshot_format import parse_snapshot
 from synergy_kube import KubeClient
 from synergy_kube.resources import PODS
 

@@ -8,9 +8,9 @@ import pytest
 from support.reasons import literal_reasons, named_reasons
 from synergy_api.reasons import ENTRIES, Place, Reason, say
 from synergy_api.reasons.page import troubleshooting
-from synergy_core.deadlines import LateReason
-from synergy_core.reasons import MESSAGES, NEVER
-from synergy_core.reasons import Reason as Planned
+from synergy_core.model.deadlines import LateReason
+from synergy_core.model.reasons import MESSAGES, NEVER
+from synergy_core.model.reasons import Reason as Planned
 
 ROOT = Path(__file__).parents[3]
 ROOMS = ("api/synergy_api", "operator/synergy_operator", "extender/synergy_extender", "cli/synergy_cli")

@@ -10,7 +10,7 @@ from support import promises
 from synergy_cli.bench import planner as bench_planner
 from synergy_cli.bench.workload import a_round_later, cluster
 from synergy_cli.main import main
-from synergy_core.config import PlanConfig
+from synergy_core.model.config import PlanConfig
 from synergy_core.plan import plan
 from synergy_core.policies import POLICIES
 

@@ -10,7 +10,7 @@ from support.papers import found
 from synergy_cli.bench.allocations import drawn_table, problem, read_table
 from synergy_cli.bench.solver import POLICIES
 from synergy_cli.main import main
-from synergy_core.allocation.activities import helpful
+from synergy_core.policies.allocation.programme.activities import helpful
 
 
 def test_json_has_a_case_for_each_policy_with_and_without_pairs() -> None:

@@ -10,9 +10,9 @@ from click.testing import CliRunner, Result
 from support import papers
 from synergy_cli.colocation.tables import measurements_of, read_pairs, read_singles
 from synergy_cli.main import main
-from synergy_core.colocation.effects import fit_effects
-from synergy_core.colocation.evaluation import judged, score
-from synergy_core.colocation.sums import fit_sums
+from synergy_core.colocation.predictors.effects import fit_effects
+from synergy_core.colocation.predictors.evaluation import judged, score
+from synergy_core.colocation.predictors.sums import fit_sums
 
 SINGLE = "model,dataset,batchsize,amp,speed,gpu_util,gmem_util,gmem"
 PAIR = (

@@ -8,7 +8,7 @@ import yaml
 from synergy_api.scheduling_policy import SchedulingPolicySpec
 from synergy_cli.plan_command import plan_command
 from synergy_cli.simulation.simulate import simulate_command
-from synergy_core.config import PlanConfig
+from synergy_core.model.config import PlanConfig
 from synergy_extender.planning.policy import PolicyInForce, plan_config
 
 CHART = Path(__file__).parents[3] / "helm" / "kube-synergy" / "values.yaml"

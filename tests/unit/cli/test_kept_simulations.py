@@ -14,8 +14,8 @@ from synergy_cli.errors import BadInputError
 from synergy_cli.main import main
 from synergy_cli.simulation import kept as kept_module
 from synergy_cli.simulation.kept import CODE, Kept, digest_of, fingerprint
-from synergy_core.colocation.pair_table import PairTable
-from synergy_core.model import Tenant
+from synergy_core.colocation.predictors.pair_table import PairTable
+from synergy_core.model.snapshot import Tenant
 from synergy_simulator.engine.options import Options
 from synergy_simulator.engine.sharing import Truth
 from synergy_simulator.grid import Case, run_all, run_one

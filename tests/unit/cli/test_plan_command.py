@@ -12,9 +12,9 @@ from click.testing import CliRunner, Result
 from support.planning import holding, job, node
 from synergy_cli.main import main
 from synergy_core.mechanisms import MECHANISMS
-from synergy_core.model import Profile, Snapshot
+from synergy_core.model.snapshot import Profile, Snapshot
+from synergy_core.model.snapshot_format import snapshot_document
 from synergy_core.policies import POLICIES
-from synergy_core.snapshot_format import snapshot_document
 
 EXAMPLE = "examples/snapshots/two-servers.json"
 

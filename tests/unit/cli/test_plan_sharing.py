@@ -8,8 +8,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from synergy_cli.main import main
-from synergy_core.colocation.generic import EFFECTS, SUMS
-from synergy_core.colocation.model_format import SharingModel, model_text
+from synergy_core.colocation.predictors.generic import EFFECTS, SUMS
+from synergy_core.colocation.predictors.model_format import SharingModel, model_text
 
 GIB = 2**30
 

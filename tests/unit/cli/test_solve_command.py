@@ -8,7 +8,7 @@ from click.testing import CliRunner, Result
 from cvxpy import SolverError
 
 from synergy_cli.main import main
-from synergy_core.allocation import ALLOCATION_POLICIES
+from synergy_core.policies.allocation import ALLOCATION_POLICIES
 
 
 def _problem(**changes: Any) -> dict[str, Any]:

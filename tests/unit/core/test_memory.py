@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 
 from support.planning import job, node
 from support.snapshots import configs, in_mode, queues, snapshots
-from synergy_core.answer import Plan
-from synergy_core.config import PlanConfig
-from synergy_core.memory import Memory
-from synergy_core.model import Job, Snapshot
+from synergy_core.cache import Memory
+from synergy_core.model.answer import Plan
+from synergy_core.model.config import PlanConfig
+from synergy_core.model.snapshot import Job, Snapshot
 from synergy_core.plan import plan
 
 

@@ -9,7 +9,7 @@ import time
 import pytest
 
 from synergy_cli.bench.workload import a_round_later, cluster
-from synergy_core.config import PlanConfig
+from synergy_core.model.config import PlanConfig
 from synergy_core.plan import plan
 
 

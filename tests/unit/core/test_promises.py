@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from support import planning, promises
 from support.snapshots import configs, filling_configs, fungible_configs, in_mode, later, snapshots
-from synergy_core.config import PlanConfig
-from synergy_core.model import Job, Node, Snapshot
+from synergy_core.model.config import PlanConfig
+from synergy_core.model.reasons import Reason
+from synergy_core.model.snapshot import Job, Node, Snapshot
 from synergy_core.plan import plan
-from synergy_core.policies.time_shares import NAMES as SHARE_TIME
-from synergy_core.reasons import Reason
+from synergy_core.policies.rounds.time_shares import NAMES as SHARE_TIME
 
 often = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 

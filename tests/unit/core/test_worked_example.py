@@ -5,7 +5,7 @@ from itertools import permutations
 import pytest
 
 from support.planning import job, node, planned, shares
-from synergy_core.model import Job
+from synergy_core.model.snapshot import Job
 
 SERVERS = [node("s1"), node("s2")]
 DEMANDS = {"j1": (23, 400), "j2": (12, 450), "j3": (1, 100), "j4": (12, 50)}

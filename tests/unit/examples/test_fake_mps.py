@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from synergy_core.colocation.generic import EFFECTS
-from synergy_core.colocation.threads import ceiling
-from synergy_core.colocation.usage import Usage
+from synergy_core.colocation.predictors.generic import EFFECTS
+from synergy_core.model.usage import Usage
+from synergy_core.throughput.threads import ceiling
 
 sys.path.insert(0, str(Path(__file__).parents[3] / "examples"))
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from synergy_core.config import ColocationMode
+from synergy_core.model.config import ColocationMode
 from synergy_simulator.grid import Case
 from synergy_simulator.inputs.clusters import Cluster, shared
 from synergy_simulator.inputs.errors import InputError, Place

@@ -10,10 +10,11 @@ from typing import Final
 
 import numpy as np
 
-from synergy_core.allocation import solve
-from synergy_core.allocation.problem import Floats, Problem, effective_throughput
-from synergy_core.allocation.shares import equal_share_throughput
-from synergy_core.model import Tenant
+from synergy_core.model.arrays import Floats
+from synergy_core.model.snapshot import Tenant
+from synergy_core.policies.allocation import solve
+from synergy_core.policies.allocation.problem import Problem, effective_throughput
+from synergy_core.policies.allocation.shares import equal_share_throughput
 from synergy_simulator.inputs.traces import TraceJob
 from synergy_simulator.report.chart import Line, line_chart
 from synergy_simulator.reproductions.common import Findings, Inputs

@@ -3,8 +3,8 @@
 import time
 from dataclasses import replace
 
-from synergy_core.allocation import solve
-from synergy_core.model import Tenant
+from synergy_core.model.snapshot import Tenant
+from synergy_core.policies.allocation import solve
 from synergy_simulator.engine.fluid import allocation_problem
 from synergy_simulator.report.chart import Line, line_chart
 from synergy_simulator.reproductions.common import Findings, Inputs

@@ -6,7 +6,7 @@ Average JCT at high load of fairness and FIFO, and the makespan of jobs that are
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from synergy_core.config import ColocationMode
+from synergy_core.model.config import ColocationMode
 from synergy_simulator.grid import Case
 from synergy_simulator.inputs.clusters import shared
 from synergy_simulator.report.summary import Summary

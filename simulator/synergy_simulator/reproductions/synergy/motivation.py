@@ -1,9 +1,9 @@
 """Tables 1 to 3 with figure 3: four jobs of four GPUs on two servers; and figure 2, what models gain from more."""
 
-from synergy_core.config import PlanConfig
-from synergy_core.model import Job, Profile, Snapshot
+from synergy_core.model.config import PlanConfig
+from synergy_core.model.snapshot import Job, Profile, Snapshot
 from synergy_core.plan import plan
-from synergy_core.speed import Speed
+from synergy_core.throughput.speed import Speed
 from synergy_simulator.inputs.clusters import homogeneous
 from synergy_simulator.inputs.profiles import GIB
 from synergy_simulator.reproductions.common import Findings, Inputs, mean

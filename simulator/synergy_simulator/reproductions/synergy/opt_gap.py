@@ -1,17 +1,17 @@
 """Section 5.6: how near Tune comes to Opt's throughput, and how much faster it is.
 
 Two kinds of rounds: of a cluster on which everybody enters at once, planned from nothing; and those of a running
-cluster in steady state, where a planner remembers what it worked out in the round before (`synergy_core.memory`).
+cluster in steady state, where a planner remembers what it worked out in the round before (`synergy_core.cache`).
 """
 
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from synergy_core.cache import Memory
 from synergy_core.collector import collector_paused
-from synergy_core.config import PlanConfig
-from synergy_core.memory import Memory
-from synergy_core.model import Job, Snapshot
+from synergy_core.model.config import PlanConfig
+from synergy_core.model.snapshot import Job, Snapshot
 from synergy_core.plan import plan
 from synergy_simulator.engine.options import Options
 from synergy_simulator.engine.simulation import simulate

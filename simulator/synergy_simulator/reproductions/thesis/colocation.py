@@ -8,10 +8,10 @@ in the worst case it is what the thesis measured, a delta of 1.02.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from synergy_core.colocation.measurement import Observation
-from synergy_core.colocation.usage import Usage
-from synergy_core.config import ColocationMode
-from synergy_core.model import Profile
+from synergy_core.model.config import ColocationMode
+from synergy_core.model.measurement import Observation
+from synergy_core.model.snapshot import Profile
+from synergy_core.model.usage import Usage
 from synergy_simulator.engine.options import Options
 from synergy_simulator.engine.sharing import Truth
 from synergy_simulator.grid import Case

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from itertools import product
 from typing import Final
 
-from synergy_core.config import ColocationMode
+from synergy_core.model.config import ColocationMode
 from synergy_simulator.engine.options import Options
 from synergy_simulator.engine.sharing import BUILT_IN
 from synergy_simulator.grid import Case

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from synergy_core.config import PriorityQueues
-from synergy_core.policies.learned_thresholds import learned_thresholds
+from synergy_core.model.config import PriorityQueues
+from synergy_core.policies.discretised.learned_thresholds import learned_thresholds
 from synergy_simulator.engine.options import Options
 from synergy_simulator.grid import Case
 from synergy_simulator.inputs.clusters import Cluster, Pool

@@ -6,7 +6,7 @@ jobs' speeds on the types where.
 
 from typing import Any, Final
 
-from synergy_core.config import PriorityQueues
+from synergy_core.model.config import PriorityQueues
 from synergy_simulator.engine.options import Options
 from synergy_simulator.grid import Case
 from synergy_simulator.inputs.clusters import Cluster, Pool

@@ -1,6 +1,6 @@
 """Tiresias' figure 7: three jobs on two GPUs under SRSF, 2D-Gittins and 2D-LAS, round by round."""
 
-from synergy_core.config import PriorityQueues
+from synergy_core.model.config import PriorityQueues
 from synergy_simulator.engine.options import Options
 from synergy_simulator.engine.outcome import Outcome
 from synergy_simulator.engine.simulation import simulate

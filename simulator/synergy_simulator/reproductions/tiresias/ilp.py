@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from synergy_core.model import Placement
-from synergy_core.placement import choose
-from synergy_core.placement_ilp import least_load, load_of
+from synergy_core.mechanisms.optimum.placement_ilp import least_load, load_of
+from synergy_core.model.placement import choose
+from synergy_core.model.snapshot import Placement
 from synergy_simulator.reproductions.common import Findings, Inputs, mean
 from synergy_simulator.workloads.tiresias_mix import MODEL_BYTES, SKEW
 

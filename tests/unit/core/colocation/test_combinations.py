@@ -10,16 +10,16 @@ import numpy as np
 import pytest
 
 from support.snapshots import GIB
-from synergy_core.allocation.budget import Budget
-from synergy_core.answer import Plan
+from synergy_core.cache import Memory
 from synergy_core.colocation.combinations import Combinations, KnownPairs
 from synergy_core.colocation.grouping import Grouping
-from synergy_core.colocation.pair_table import PairTable
-from synergy_core.colocation.usage import Usage
-from synergy_core.config import PlanConfig
-from synergy_core.memory import Memory
-from synergy_core.model import FieldError, Job, Node, Profile, Shared, Snapshot
+from synergy_core.colocation.predictors.pair_table import PairTable
+from synergy_core.model.answer import Plan
+from synergy_core.model.config import PlanConfig
+from synergy_core.model.snapshot import FieldError, Job, Node, Profile, Shared, Snapshot
+from synergy_core.model.usage import Usage
 from synergy_core.plan import plan
+from synergy_core.policies.allocation.budget import Budget
 
 ROUND_S = 300.0
 CONFIG = PlanConfig(policy="max-min-fairness", colocation="gavel", mechanism="proportional")

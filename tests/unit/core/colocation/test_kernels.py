@@ -1,9 +1,9 @@
 import pytest
 
-from synergy_core.colocation.kernels import Kernel, usage_of, weighted_bandwidth, weighted_occupancy
-from synergy_core.colocation.nsight import read_kernels
-from synergy_core.colocation.samples import MIB, read_samples
-from synergy_core.model import FieldError
+from synergy_core.colocation.importers.kernels import Kernel, usage_of, weighted_bandwidth, weighted_occupancy
+from synergy_core.colocation.importers.nsight import read_kernels
+from synergy_core.colocation.importers.samples import MIB, read_samples
+from synergy_core.model.snapshot import FieldError
 
 DETAILS = """==PROF== Connected to process 42 (/usr/bin/python3.11)
 ==PROF== Profiling "gemm" - 0: 0%....50%....100% - 9 passes

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from support.snapshots import GIB, later
-from synergy_core.answer import Plan
-from synergy_core.colocation.measurement import Observation
-from synergy_core.colocation.usage import Usage
-from synergy_core.config import PlanConfig
-from synergy_core.memory import Memory
-from synergy_core.model import Job, Node, Profile, Shared, Snapshot
+from synergy_core.cache import Memory
+from synergy_core.model.answer import Plan
+from synergy_core.model.config import PlanConfig
+from synergy_core.model.measurement import Observation
+from synergy_core.model.snapshot import Job, Node, Profile, Shared, Snapshot
+from synergy_core.model.usage import Usage
 from synergy_core.plan import plan
 
 AUTO = PlanConfig(policy="fifo", colocation="auto")

@@ -7,15 +7,22 @@ from itertools import combinations_with_replacement
 import numpy as np
 import pytest
 
-from synergy_core.colocation.effects import fit_effects
-from synergy_core.colocation.evaluation import calibration, family, judged, judged_after, score, threshold_accuracy
-from synergy_core.colocation.generic import EFFECTS
-from synergy_core.colocation.measurement import Measurement, Observation
-from synergy_core.colocation.model_format import SharingModel, model_text, parse_model
-from synergy_core.colocation.sums import fit_sums
-from synergy_core.colocation.usage import Usage
-from synergy_core.estimation.references import References
-from synergy_core.snapshot_format import SnapshotError
+from synergy_core.colocation.predictors.effects import fit_effects
+from synergy_core.colocation.predictors.evaluation import (
+    calibration,
+    family,
+    judged,
+    judged_after,
+    score,
+    threshold_accuracy,
+)
+from synergy_core.colocation.predictors.generic import EFFECTS
+from synergy_core.colocation.predictors.model_format import SharingModel, model_text, parse_model
+from synergy_core.colocation.predictors.references import References
+from synergy_core.colocation.predictors.sums import fit_sums
+from synergy_core.model.measurement import Measurement, Observation
+from synergy_core.model.snapshot_format import SnapshotError
+from synergy_core.model.usage import Usage
 
 SENSITIVITY = {"AlexNet": 0.0, "Bert2": -0.12, "Cnn3": 0.05, "Dcgan": -0.03, "Eff4": 0.02}
 COMPUTE = {"AlexNet": 0.3, "Bert2": 0.8, "Cnn3": 0.5, "Dcgan": 0.6, "Eff4": 0.2}

@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 from support import promises
 from support.quotas import keeps_quotas, with_quotas
 from support.snapshots import GIB, TYPES, in_mode, later, profiles
-from synergy_core.colocation.usage import Usage
-from synergy_core.config import PlanConfig
-from synergy_core.line import Roster
-from synergy_core.memory import Memory
-from synergy_core.model import Allocation, Job, Node, Snapshot
+from synergy_core.cache import Memory
+from synergy_core.model.config import PlanConfig
+from synergy_core.model.snapshot import Allocation, Job, Node, Snapshot
+from synergy_core.model.usage import Usage
 from synergy_core.plan import plan
-from synergy_core.policies.time_shares import WITH_PAIRS
+from synergy_core.policies.rounds.time_shares import WITH_PAIRS
+from synergy_core.selection.line import Roster
 
 some = settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 

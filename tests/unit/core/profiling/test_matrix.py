@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from synergy_core.model import Profile
+from synergy_core.model.snapshot import Profile
 from synergy_core.profiling.demand import Demand, demand_vector
 from synergy_core.profiling.memory_model import MemoryModel, steps_per_s
 from synergy_core.profiling.sensitivity import sensitivity_matrix

@@ -8,7 +8,7 @@ from support.cluster import NOW, allocation, cluster, job, job_object, node_obje
 from support.leads import Leads
 from support.watch_server import WatchServer, following
 from synergy_api.progress import ENOUGH_REPORTS, MeasuredSpeed
-from synergy_core import model as core
+from synergy_core.model import snapshot as core
 from synergy_extender.cluster.measured_speeds import MOST, errors_of_estimates, measured_after
 from synergy_extender.cluster.views import JobView, read_job
 from synergy_extender.decisions.allocations import grant, retune

@@ -12,10 +12,10 @@ from support.cluster import NOW, allocation, foreign, job, key, node_object, sha
 from support.shared import shared_cluster
 from synergy_api.allocation import Allocation
 from synergy_api.pools import node_capacities
-from synergy_core import model as core
-from synergy_core.answer import Plan
-from synergy_core.colocation.usage import Usage
-from synergy_core.config import Mode
+from synergy_core.model import snapshot as core
+from synergy_core.model.answer import Plan
+from synergy_core.model.config import Mode
+from synergy_core.model.usage import Usage
 from synergy_devcluster.gpu_plugin.shared import MpsGpus
 from synergy_extender.cluster.ledger import AssumedBindings
 from synergy_extender.cluster.state import ClusterState

@@ -7,14 +7,14 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from synergy_core import model as core
-from synergy_core.colocation.effects import fit_effects
-from synergy_core.colocation.measurement import Measurement
-from synergy_core.colocation.model_format import SharingModel, model_text, parse_model
-from synergy_core.colocation.sums import fit_sums
-from synergy_core.colocation.usage import Usage
-from synergy_core.config import PlanConfig
-from synergy_core.estimation.references import References
+from synergy_core.colocation.predictors.effects import fit_effects
+from synergy_core.colocation.predictors.model_format import SharingModel, model_text, parse_model
+from synergy_core.colocation.predictors.references import References
+from synergy_core.colocation.predictors.sums import fit_sums
+from synergy_core.model import snapshot as core
+from synergy_core.model.config import PlanConfig
+from synergy_core.model.measurement import Measurement
+from synergy_core.model.usage import Usage
 from synergy_extender.colocation.models import predictors, read_models
 from synergy_extender.config import ConfigError, read_settings
 from synergy_extender.planner.process import Planner

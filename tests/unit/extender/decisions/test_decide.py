@@ -10,9 +10,9 @@ from support.cluster import GI, NOW, allocation, cluster, foreign, job, key, nod
 from synergy_api.allocation import Allocation
 from synergy_api.reasons import Reason, say
 from synergy_api.timestamps import format_time, parse_time
-from synergy_core import model as core
-from synergy_core.answer import Estimate, Late, Plan, Waiting
-from synergy_core.config import Mode
+from synergy_core.model import snapshot as core
+from synergy_core.model.answer import Estimate, Late, Plan, Waiting
+from synergy_core.model.config import Mode
 from synergy_extender.cluster.ledger import AssumedBindings
 from synergy_extender.cluster.state import ClusterState
 from synergy_extender.cluster.views import Key, read_pod

@@ -8,9 +8,9 @@ import pytest
 from support.cluster import NOW, allocation, cluster, job_object, key, share
 from support.shared import shared_cluster
 from synergy_api.timestamps import parse_time
-from synergy_core import model as core
-from synergy_core.answer import Plan
-from synergy_core.config import PlanConfig
+from synergy_core.model import snapshot as core
+from synergy_core.model.answer import Plan
+from synergy_core.model.config import PlanConfig
 from synergy_core.plan import plan
 from synergy_extender.cluster.ledger import AssumedBindings
 from synergy_extender.cluster.state import ClusterState

@@ -7,8 +7,8 @@ import pytest
 from support.cluster import NOW, allocation, cluster, foreign, job, key, node_object, share
 from synergy_api.allocation import Allocation
 from synergy_api.timestamps import format_time
-from synergy_core import model as core
-from synergy_core.config import PlanConfig
+from synergy_core.model import snapshot as core
+from synergy_core.model.config import PlanConfig
 from synergy_core.plan import plan
 from synergy_extender.cluster.placements import ENOUGH, spread_speeds
 from synergy_extender.cluster.run_state import spread_seconds

@@ -7,8 +7,8 @@ import pytest
 from support.cluster import GI, NOW, allocation, cluster, job, job_object, key, node_object, share, team_of
 from synergy_api.queues import Marks
 from synergy_api.timestamps import format_time
-from synergy_core import model as core
-from synergy_core.config import Mode, PlanConfig, PriorityQueues
+from synergy_core.model import snapshot as core
+from synergy_core.model.config import Mode, PlanConfig, PriorityQueues
 from synergy_core.plan import plan
 from synergy_extender.cluster.ledger import AssumedBindings
 from synergy_extender.cluster.state import ClusterState

@@ -11,14 +11,14 @@ import pytest
 
 from support.allocation import problem
 from support.planning import GIB, job, node
-from synergy_core.allocation import solve
-from synergy_core.allocation.budget import Budget, OutOfTimeError
-from synergy_core.allocation.problem import Allocation
-from synergy_core.allocation.programme import SolverError
-from synergy_core.config import PlanConfig
-from synergy_core.model import FieldError, Profile, Snapshot
+from synergy_core.model.config import PlanConfig
+from synergy_core.model.snapshot import FieldError, Profile, Snapshot
 from synergy_core.plan import plan
-from synergy_core.policies.solver import Late, Sought
+from synergy_core.policies.allocation import solve
+from synergy_core.policies.allocation.budget import Budget, OutOfTimeError
+from synergy_core.policies.allocation.problem import Allocation
+from synergy_core.policies.allocation.programme.programme import SolverError
+from synergy_core.policies.allocation.solver import Late, Sought
 from synergy_extender.planner.overtime import LONGEST_S, Overtime
 from synergy_extender.planner.process import Planner
 from synergy_extender.planner.question import Planned, Question

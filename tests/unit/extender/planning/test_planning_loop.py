@@ -13,8 +13,8 @@ from support.leads import Leads
 from support.waiting import eventually
 from support.watch_server import WatchServer, following
 from synergy_api.timestamps import parse_time
-from synergy_core import model as core
-from synergy_core.config import PlanConfig
+from synergy_core.model import snapshot as core
+from synergy_core.model.config import PlanConfig
 from synergy_extender.metrics import Metrics
 from synergy_extender.planner.question import Planned
 from synergy_extender.planner.worker import PlanFailed, PlanWorker

@@ -15,10 +15,11 @@ from synergy_api.scheduling_policy import (
     TimeSharingPolicyName,
 )
 from synergy_api.timestamps import format_time
-from synergy_core import model as core
-from synergy_core.config import PriorityQueues
+from synergy_core.model import snapshot as core
+from synergy_core.model.config import PriorityQueues
 from synergy_core.plan import plan
-from synergy_core.policies import POLICIES, time_shares
+from synergy_core.policies import POLICIES
+from synergy_core.policies.rounds import time_shares
 from synergy_extender.planning.conditions import news, policy_statuses, pool_statuses
 from synergy_extender.planning.policy import PolicyInForce, plan_config, policy_in_force, with_prices
 

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 
 from support.cluster import NOW, cluster, job_object, node_object
 from support.odd_templates import odd_templates
-from synergy_core.config import PlanConfig
+from synergy_core.model.config import PlanConfig
 from synergy_core.plan import plan
 from synergy_extender.cluster.views import read_job
 from synergy_extender.snapshot.snapshot import build_snapshot

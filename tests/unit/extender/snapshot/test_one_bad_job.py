@@ -9,8 +9,8 @@ import pytest
 from support.cluster import NOW, cluster, foreign, job, node_object
 from synergy_api.scheduling_policy import TimeSharingPolicyName
 from synergy_api.timestamps import format_time
-from synergy_core import model as core
-from synergy_core.config import Mode, PlanConfig
+from synergy_core.model import snapshot as core
+from synergy_core.model.config import Mode, PlanConfig
 from synergy_core.plan import plan
 from synergy_extender.cluster.views import JobView
 from synergy_extender.planner.process import Planner

@@ -24,9 +24,9 @@ from synergy_api.pools import node_capacities, read_pools
 from synergy_api.program import model
 from synergy_api.scheduling_policy import SchedulingPolicySpec
 from synergy_api.timestamps import format_time
-from synergy_core import model as core
-from synergy_core.config import Mode
-from synergy_core.snapshot_format import parse_snapshot, snapshot_document
+from synergy_core.model import snapshot as core
+from synergy_core.model.config import Mode
+from synergy_core.model.snapshot_format import parse_snapshot, snapshot_document
 from synergy_extender.cluster.state import ClusterState
 from synergy_extender.snapshot.snapshot import OVERDUE_SECONDS, build_snapshot, tenants_of
 

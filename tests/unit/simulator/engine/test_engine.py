@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from support.simulation import flat, native, server, simulated, times, traced
-from synergy_core.config import PriorityQueues
+from synergy_core.model.config import PriorityQueues
 from synergy_core.policies import POLICIES
-from synergy_core.policies.time_shares import BY_COST
+from synergy_core.policies.rounds.time_shares import BY_COST
 from synergy_simulator.engine.options import Options
 from synergy_simulator.engine.simulation import simulate
 from synergy_simulator.inputs.traces import TraceJob

@@ -6,8 +6,8 @@ from dataclasses import replace
 import pytest
 
 from support.simulation import traced
-from synergy_core.colocation.usage import Usage
-from synergy_core.model import Profile
+from synergy_core.model.snapshot import Profile
+from synergy_core.model.usage import Usage
 from synergy_simulator.engine.options import Options
 from synergy_simulator.engine.outcome import Outcome
 from synergy_simulator.engine.partial import PartialProfiles

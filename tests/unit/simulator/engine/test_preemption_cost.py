@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from support.simulation import flat, server, traced
-from synergy_core.config import PlanConfig, PriorityQueues
-from synergy_core.model import Snapshot
+from synergy_core.model.config import PlanConfig, PriorityQueues
+from synergy_core.model.snapshot import Snapshot
 from synergy_simulator.engine.options import Options
 from synergy_simulator.engine.outcome import Outcome
 from synergy_simulator.engine.simulation import simulate

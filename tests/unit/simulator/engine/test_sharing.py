@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from synergy_core.colocation.usage import Usage
-from synergy_core.config import ColocationMode
-from synergy_core.model import Job, Profile
+from synergy_core.model.config import ColocationMode
+from synergy_core.model.snapshot import Job, Profile
+from synergy_core.model.usage import Usage
 from synergy_simulator.engine.options import Options
 from synergy_simulator.engine.outcome import Outcome
 from synergy_simulator.engine.sharing import Truth, read_usages

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from support import papers
-from synergy_core.config import PriorityQueues
+from synergy_core.model.config import PriorityQueues
 from synergy_simulator.engine.options import Options
 from synergy_simulator.engine.simulation import simulate
 from synergy_simulator.inputs.clusters import read_cluster

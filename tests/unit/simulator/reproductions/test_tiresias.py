@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from support.simulation import server, simulated, times, traced
-from synergy_core.config import PriorityQueues
+from synergy_core.model.config import PriorityQueues
 from synergy_simulator.engine.outcome import Outcome
 
 FIGURE_7 = ((2, 2), (1, 8), (2, 6))

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from synergy_core.policies.learned_thresholds import learned_thresholds
+from synergy_core.policies.discretised.learned_thresholds import learned_thresholds
 from synergy_simulator.grid import Case
 from synergy_simulator.report.summary import Summary
 from synergy_simulator.reproductions.common import Findings, Inputs

@@ -1,1 +1,0 @@
-"""One file per policy; `synergy_core.allocation` lists them."""

@@ -1,0 +1,67 @@
+"""What one plan worked out and the next one may use again.
+
+All of it follows from the nodes, the jobs and what they hold, and is used again only where these are still the same: a
+plan is the same with the memory of earlier ones as without, but where an allocation is not found in time
+(`policies/allocation/solutions.py`). It saves the work on jobs that go on as they were, which in most rounds are most.
+"""
+
+from collections.abc import Sequence
+from itertools import groupby
+
+from synergy_core.colocation.combinations import KnownPairs
+from synergy_core.model.pool import Pool
+from synergy_core.model.snapshot import Job, Node
+from synergy_core.policies.allocation.solutions import Solutions
+from synergy_core.selection.contender import Contender
+from synergy_core.throughput.estimates import NO_SPEEDS, Speeds
+from synergy_core.throughput.kind import Kinds
+from synergy_core.throughput.skew import NO_RULES, PackRules
+
+
+class Memory:
+    """Of the plans of one caller, one after the other. A job is the same if it is one object."""
+
+    def __init__(self) -> None:
+        self.pools: list[Pool] = []
+        """The nodes of the present plan, by GPU type."""
+        self.solutions = Solutions()
+        """Allocation matrices of the policies over several GPU types; its budget is the caller's to set."""
+        self.pairs = KnownPairs()
+        """What jobs keep that share a GPU."""
+        self.speeds = Speeds()
+        """Of the present plan, on GPU types without a matrix."""
+        self._nodes: tuple[Node, ...] = ()
+        self._tolerance = 0.0
+        self._rules = NO_RULES
+        self._kinds = Kinds((), 0.0)
+        self._contenders: dict[str, Contender] = {}
+        self._before: dict[str, Contender] = {}
+
+    def begin(self, nodes: tuple[Node, ...], tolerance: float, rules: PackRules = NO_RULES) -> None:
+        """Begin a plan: what the last plan did not look at is forgotten; all, where the nodes have changed."""
+        self._before, self._contenders = self._contenders, {}
+        if (nodes, tolerance) != (self._nodes, self._tolerance):
+            self.pools = _pools(nodes)
+            self._kinds = Kinds(self.pools[0].further if self.pools else (), tolerance)
+            self._nodes, self._tolerance = nodes, tolerance
+            self._before = {}
+        if rules != self._rules:
+            self._rules, self._before = rules, {}
+
+    def contender(self, job: Job) -> Contender:
+        """The contender of a job of the present plan: always the same one."""
+        found = self._contenders.get(job.name)
+        if found is None:
+            found = self._before.get(job.name)
+            speeds = self.speeds.of.get(job.name, NO_SPEEDS)
+            if found is None or found.job is not job or found.running is not job.running or found.speeds != speeds:
+                found = Contender(job, self.pools, self._tolerance, self._kinds, rules=self._rules, speeds=speeds)
+            self._contenders[job.name] = found
+        return found
+
+
+def _pools(nodes: Sequence[Node]) -> list[Pool]:
+    def by_type(node: Node) -> str:
+        return node.gpu_type
+
+    return [Pool(gpu_type, list(group)) for gpu_type, group in groupby(sorted(nodes, key=by_type), key=by_type)]

@@ -1,0 +1,1 @@
+"""Readers of measurements that other tools made: samples, kernel counters and Nsight Compute's reports."""

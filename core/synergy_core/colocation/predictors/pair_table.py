@@ -1,0 +1,32 @@
+"""Throughputs of pairs as they were measured (Gavel, section 3.1): a predictor that looks them up."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from synergy_core.model.measurement import Observation
+from synergy_core.model.usage import Usage
+
+
+@dataclass(frozen=True, slots=True)
+class PairTable:
+    """On one GPU type: what a model keeps of its speed beside another.
+
+    Models are told by `Usage.model`. Two that are not in the table, and more than two, cannot share a GPU: all come to
+    a stand.
+    """
+
+    kept: Mapping[tuple[str, str], float]
+    """By model and partner, from 0 to 1."""
+
+    def fractions(self, usages: Sequence[Usage]) -> tuple[float, ...]:
+        """The fraction of each job if all of them share one GPU; 1 for a job alone."""
+        if len(usages) < 2:
+            return (1.0,) * len(usages)
+        if len(usages) > 2:
+            return (0.0,) * len(usages)
+        one, other = (usage.model for usage in usages)
+        return self.kept.get((one, other), 0.0), self.kept.get((other, one), 0.0)
+
+    def corrected(self, _observations: Sequence[Observation]) -> "PairTable":
+        """Itself: it is what was measured."""
+        return self

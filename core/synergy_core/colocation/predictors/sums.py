@@ -1,0 +1,40 @@
+"""The thesis' predictor: linear in the sums of the jobs' compute and bandwidth (section 4.2.4, algorithm 2)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from synergy_core.model.measurement import LEAST, Measurement, Observation
+from synergy_core.model.usage import Usage, together
+
+
+@dataclass(frozen=True, slots=True)
+class LinearSums:
+    """Every job's fraction is `base` + `compute` x sum of compute + `bandwidth` x sum of bandwidth."""
+
+    base: float
+    compute: float
+    bandwidth: float
+
+    def fractions(self, usages: Sequence[Usage]) -> tuple[float, ...]:
+        """The fraction of each job: the same for all."""
+        if len(usages) < 2:
+            return (1.0,) * len(usages)
+        compute, bandwidth = together(tuple(usages))
+        value = max(LEAST, self.base + self.compute * compute + self.bandwidth * bandwidth)
+        return (value,) * len(usages)
+
+    def corrected(self, _observations: Sequence[Observation]) -> "LinearSums":
+        """Itself: it knows nothing of single jobs."""
+        return self
+
+
+def fit_sums(measurements: Sequence[Measurement]) -> LinearSums:
+    """Least squares over all jobs of all measurements. Raises ValueError where there are fewer than three."""
+    if len(measurements) < 3:
+        raise ValueError(f"{len(measurements)} measurements are too few for three coefficients; give at least three")
+    rows = [(1.0, *together(one.usages)) for one in measurements for _ in one.fractions]
+    values = [fraction for one in measurements for fraction in one.fractions]
+    found, *_ = np.linalg.lstsq(np.array(rows), np.array(values), rcond=None)
+    return LinearSums(*(float(value) for value in found))

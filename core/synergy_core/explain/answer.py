@@ -1,0 +1,118 @@
+"""The plan, from what was placed and why the other jobs wait."""
+
+from collections.abc import Iterable, Mapping
+
+from synergy_core.explain.late import late_jobs
+from synergy_core.explain.waiting import waiting
+from synergy_core.mechanisms.mechanism import Outcome
+from synergy_core.mechanisms.statement import Packing
+from synergy_core.model.answer import Plan, Waiting
+from synergy_core.model.config import PlanConfig
+from synergy_core.model.reasons import NO_FACTS
+from synergy_core.model.resources import node_share
+from synergy_core.model.snapshot import Allocation, Job, Snapshot
+from synergy_core.policies.queue import Ranking
+from synergy_core.policies.ranking import JobSpeeds
+from synergy_core.selection.shut_out import ShutOut
+from synergy_core.selection.teams import Teams
+from synergy_core.throughput.estimates import Speeds
+from synergy_core.throughput.threads import kept_alone, least_percent
+
+
+def answer(
+    snapshot: Snapshot,
+    config: PlanConfig,
+    *,
+    ranking: Ranking,
+    outcome: Outcome,
+    teams: Teams,
+    kept: dict[str, Allocation],
+    shut_out: Mapping[str, ShutOut],
+    estimates: Speeds,
+    speeds: JobSpeeds,
+) -> Plan:
+    """The plan. `kept` are jobs on nodes that are gone, `shut_out` jobs that their quotas leave no room for."""
+    running = [job for job in snapshot.jobs if job.running is not None]
+    given = {a.job: a for packing in outcome.packings for a in _allocations(packing, config, teams, estimates)} | kept
+    return Plan(
+        allocations=tuple(given[name] for name in sorted(given)),
+        waiting=_waiting(outcome, teams, shut_out) if config.explain else (),
+        preempted=tuple(sorted(job.name for job in running if _run_ends(job, given.get(job.name), teams))),
+        resized=tuple(sorted(job.name for job in running if _is_resized(job, given.get(job.name), teams))),
+        policy=config.policy,
+        mechanism=config.mechanism,
+        promoted=ranking.promoted,
+        late=late_jobs(snapshot.jobs, snapshot.now, speeds.best_speed, ranking.colliding),
+        estimates=estimates.estimates,
+        shares_from=ranking.shares_from,
+        isolated=ranking.isolated,
+    )
+
+
+def _waiting(outcome: Outcome, teams: Teams, shut_out: Mapping[str, ShutOut]) -> tuple[Waiting, ...]:
+    """Entries in the order of the line, those that their quotas shut out last."""
+    placed = (
+        waiting(job, reason, outcome.full.get(one.name, NO_FACTS))
+        for one, reason in outcome.waiting
+        for job in teams.members(one.job)
+    )
+    return (*placed, *(waiting(one.job, one.reason, one.facts) for one in shut_out.values()))
+
+
+def _allocations(packing: Packing, config: PlanConfig, teams: Teams, speeds: Speeds) -> Iterable[Allocation]:
+    for given in _of_planned(packing, config, speeds):
+        yield from teams.allocations(given, packing.pool)
+
+
+def _of_planned(packing: Packing, config: PlanConfig, speeds: Speeds) -> Iterable[Allocation]:
+    pool = packing.pool
+    for contender, seat in packing.seated.items():
+        terms, running, held = contender.on(pool), contender.job.running, contender.held
+        as_it_was = held is not None and held.pool is pool and held.booking == seat.shares
+        unchanged = as_it_was and running is not None and not running.partners  # who had partners has none any more
+        if config.mode == "fill" and running is not None and unchanged:
+            yield running
+            continue
+        speed, usual = terms.steps_per_s(seat.per_gpu), terms.steps_per_s(pool.share_on(seat.nodes))
+        if pool.limits_threads:
+            threads = least_percent(pool.nodes[node] for node in seat.nodes)
+            part = kept_alone(contender.job, pool.gpu_type, threads)
+            speed = terms.with_threads(seat.per_gpu, part)
+            usual = terms.with_threads(pool.share_on(seat.nodes), part)
+        estimated = speeds.is_estimated(contender.name, pool.gpu_type)
+        spread = config.placement_sensitive and contender.gpus > 1 and contender.lies_spread(seat.seats, pool)
+        if (
+            running is not None
+            and unchanged
+            and (running.steps_per_s, running.proportional_steps_per_s) == (speed, usual)
+            and (running.estimated, running.spread) == (estimated, spread)
+        ):
+            yield running
+            continue
+        yield Allocation(
+            job=contender.name,
+            gpu_type=pool.gpu_type,
+            workers=tuple(
+                node_share(pool.nodes[node].name, gpus, amounts, pool.further) for node, gpus, amounts in seat.shares
+            ),
+            steps_per_s=speed,
+            proportional_steps_per_s=usual,
+            estimated=estimated,
+            spread=spread,
+        )
+
+
+def _run_ends(job: Job, given: Allocation | None, teams: Teams) -> bool:
+    if job.running is None or given is job.running:
+        return False
+    return given is None or _place(given) != _place(job.running) or teams.leaves(job)
+
+
+def _is_resized(job: Job, given: Allocation | None, teams: Teams) -> bool:
+    if job.running is None or given is None or given is job.running or _run_ends(job, given, teams):
+        return False
+    return set(given.workers) != set(job.running.workers)
+
+
+def _place(allocation: Allocation) -> frozenset[tuple[str, int]]:
+    return frozenset((share.node, share.gpus) for share in allocation.workers)

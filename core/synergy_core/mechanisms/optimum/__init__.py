@@ -1,0 +1,1 @@
+"""The parts of the optimum allocation (`opt`): its linear programmes and the choices that they leave."""

@@ -1,0 +1,66 @@
+"""The ideal demand of each job were all nodes one: the first programme of Synergy-Opt (Synergy, section 4.1.1)."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from synergy_core.mechanisms.optimum.choice import Option, best_choice
+from synergy_core.mechanisms.optimum.sensitivity import Point, pareto_front
+from synergy_core.model.pool import Pool
+from synergy_core.model.resources import Vector, times
+from synergy_core.selection.contender import Contender
+from synergy_core.selection.rounds import PoolSelection
+
+
+@dataclass(frozen=True, slots=True)
+class Ideal:
+    """What each job should have beside each GPU, and the sum of their speeds relative to their proportional shares."""
+
+    demands: Mapping[Contender, Vector]
+    throughput: float
+    """No packing on real nodes has more (theorem 4.1), up to the solver's gap, with amounts of the jobs' own grids."""
+
+
+def everyone(selection: PoolSelection) -> list[Contender]:
+    """Those who run on the pool, by name, without those who are pinned to what they hold."""
+    running = [*selection.staying, *selection.seated, *selection.floating]
+    return sorted((one for one in running if one not in selection.pinned), key=lambda contender: contender.name)
+
+
+def capacity_of(selection: PoolSelection) -> list[int]:
+    """What all nodes of the pool have together beside GPUs, without what those hold who are pinned."""
+    pool = selection.reservations.pool
+    left = [sum(entries) for entries in zip(*pool.capacity, strict=True)]
+    for contender in selection.pinned:
+        for _, _, amounts in contender.held.booking if contender.held is not None else ():
+            left = [max(0, entry - amount) for entry, amount in zip(left, amounts, strict=True)]
+    return left
+
+
+def ideal(selection: PoolSelection) -> Ideal:
+    """Solve equations 1 to 5 for those who run on one pool."""
+    pool = selection.reservations.pool
+    contenders = everyone(selection)
+    fronts = [front_on(contender, pool) for contender in contenders]
+    options = [
+        [Option(point.worth, tuple(enumerate(times(point.per_gpu, contender.gpus)))) for point in front]
+        for contender, front in zip(contenders, fronts, strict=True)
+    ]
+    choice = best_choice(options, capacity_of(selection))
+    if choice is None:
+        return Ideal({contender: contender.on(pool).wish for contender in contenders}, float("inf"))
+    chosen = zip(contenders, fronts, choice.options, strict=True)
+    return Ideal({contender: front[index].per_gpu for contender, front, index in chosen}, choice.value)
+
+
+def front_on(contender: Contender, pool: Pool) -> list[Point]:
+    """The front of a job whose nodes are not known: not slower than at the pool's smallest share."""
+    terms = contender.on(pool)
+    least = terms.floor_of_share(pool.least_share)
+    usual = terms.proportional_steps_per_s(terms.proportional_to(pool.least_share))
+    return pareto_front(contender, pool, least, fair=usual, reference=reference_speed(contender, pool))
+
+
+def reference_speed(contender: Contender, pool: Pool) -> float:
+    """Speed at the proportional share of the pool's best nodes, which throughputs are relative to."""
+    terms = contender.on(pool)
+    return terms.proportional_steps_per_s() or terms.steps_per_s(pool.most_per_gpu(contender.gpus))

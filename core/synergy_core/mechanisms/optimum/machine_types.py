@@ -1,0 +1,160 @@
+"""Which GPU type each job runs on: Synergy-Opt on mixed machines (Synergy, appendix A.2).
+
+One integer programme for all types: a job is given one type and one point of its matrix there, never slower than its
+fair speed, so that the sum of speeds is the largest; each type is one machine with all its nodes' GPUs and other
+resources. What then is unassigned goes to the next jobs that wait, and the programme is solved again, until nobody
+enters.
+
+The fair speed of a job (the paper's W_fair, from an oracle) is by default its speed at the proportional share of the
+type that the walk along the policy's line gives it (`rounds`): so it comes from any policy, and an assignment that
+keeps it is always there. Running jobs keep their type, since another one means a restart; so do jobs that are bound to
+nodes.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from synergy_core.mechanisms.optimum.choice import Option, best_choice
+from synergy_core.mechanisms.optimum.ideal import capacity_of, everyone, front_on, reference_speed
+from synergy_core.mechanisms.optimum.sensitivity import Point, pareto_front
+from synergy_core.model.pool import Pool
+from synergy_core.model.reasons import Reason
+from synergy_core.model.resources import times
+from synergy_core.selection.contender import Contender, fastest_first
+from synergy_core.selection.rounds import Selection, floats
+
+Fair = Callable[[Contender, Pool], float]
+"""The fair speed of a job, in steps per second, to whom the walk gave a type."""
+
+
+def speed_at_share(contender: Contender, pool: Pool) -> float:
+    """Speed at the smallest proportional share of the type that the walk along the line gave the job."""
+    terms = contender.on(pool)
+    return terms.steps_per_s(terms.proportional_to(pool.least_share))
+
+
+def give_better_types(selection: Selection, pools: Sequence[Pool], fair: Fair = speed_at_share) -> None:
+    """Exchange types so that everybody together is fastest, and let in those who fit then."""
+    fair_speeds: dict[Contender, float] = {}
+    has_changed = len(pools) > 1
+    while has_changed:
+        for pool in pools:
+            for contender in selection.pools[pool.gpu_type].floating:
+                fair_speeds.setdefault(contender, fair(contender, pool))
+        _move(selection, best_types(selection, pools, fair_speeds))
+        has_changed = _let_in(selection, pools)
+
+
+def best_types(
+    selection: Selection, pools: Sequence[Pool], fair_speeds: Mapping[Contender, float]
+) -> dict[Contender, Pool]:
+    """The type of each floating job; where no assignment keeps all fair speeds, the type that it has."""
+    owners = [
+        (contender, pool, contender in floating)
+        for pool in pools
+        for floating in [set(selection.pools[pool.gpu_type].floating)]
+        for contender in everyone(selection.pools[pool.gpu_type])
+    ]
+    offers = [
+        _offers(contender, own, pools if is_floating else [own], fair_speeds.get(contender))
+        for contender, own, is_floating in owners
+    ]
+    choice = best_choice(
+        [
+            [_option(offer, pools, is_floating) for offer in one]
+            for one, (_, _, is_floating) in zip(offers, owners, strict=True)
+        ],
+        _capacity(selection, pools),
+    )
+    if choice is None:
+        return {contender: own for contender, own, is_floating in owners if is_floating}
+    return {
+        contender: one[pick].pool
+        for (contender, _, is_floating), one, pick in zip(owners, offers, choice.options, strict=True)
+        if is_floating
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class _Offer:
+    """A job on a type, with a point of its front there."""
+
+    contender: Contender
+    pool: Pool
+    point: Point
+
+
+def _offers(contender: Contender, own: Pool, pools: Sequence[Pool], fair: float | None) -> list[_Offer]:
+    """What a job may be given: on its own type its front, on others what is not slower than its fair speed."""
+    reference = reference_speed(contender, own)
+    offers = [_Offer(contender, own, point) for point in front_on(contender, own)]
+    if fair is None:
+        return offers
+    for pool in fastest_first(contender, pools):
+        terms = contender.on(pool)
+        if pool is own or terms.speed is None or not floats(contender, pool):
+            continue
+        least = terms.floor_of_share(pool.least_share)
+        enough = max(fair, speed_at_share(contender, pool))
+        front = pareto_front(contender, pool, least, fair=enough, reference=reference)
+        offers += [_Offer(contender, pool, point) for point in front]
+    return [offer for offer in offers if _keeps(offer, fair)] or offers
+
+
+def _keeps(offer: _Offer, fair: float) -> bool:
+    terms = offer.contender.on(offer.pool)
+    return terms.speed is None or terms.steps_per_s(offer.point.per_gpu) >= fair
+
+
+def _option(offer: _Offer, pools: Sequence[Pool], is_floating: bool) -> Option:
+    gpus = offer.contender.gpus
+    first = pools.index(offer.pool) * (1 + len(offer.point.per_gpu))
+    takes = ((gpus if is_floating else 0), *times(offer.point.per_gpu, gpus))
+    return Option(offer.point.worth, tuple((first + row, amount) for row, amount in enumerate(takes)))
+
+
+def _capacity(selection: Selection, pools: Sequence[Pool]) -> list[int]:
+    """Per type: GPUs of the floating jobs and those that are idle, and what all nodes have beside their GPUs."""
+    capacity: list[int] = []
+    for pool in pools:
+        one = selection.pools[pool.gpu_type]
+        capacity.append(one.reservations.total)
+        capacity.extend(capacity_of(one))
+    return capacity
+
+
+def _move(selection: Selection, types: Mapping[Contender, Pool]) -> None:
+    for one in selection.pools.values():
+        one.floating = []
+        one.reservations.floating = 0
+    for contender, pool in types.items():
+        _let_float(selection, contender, pool)
+
+
+def _let_float(selection: Selection, contender: Contender, pool: Pool) -> None:
+    one = selection.pools[pool.gpu_type]
+    one.floating.append(contender)
+    one.reservations.floating += contender.gpus
+
+
+def _let_in(selection: Selection, pools: Sequence[Pool]) -> bool:
+    """Give the unassigned GPUs to the next jobs that wait and fit; whether there were any."""
+    still: list[tuple[Contender, Reason]] = []
+    for contender, reason in selection.waiting:
+        pool = None if contender.is_profile_run else _room_for(selection, contender, pools)
+        if pool is None:
+            still.append((contender, reason))
+        else:
+            _let_float(selection, contender, pool)
+    entered = len(still) < len(selection.waiting)
+    selection.waiting = still
+    return entered
+
+
+def _room_for(selection: Selection, contender: Contender, pools: Sequence[Pool]) -> Pool | None:
+    if contender.job.quotas:  # the walk along the line has said why it waits
+        return None
+    for pool in fastest_first(contender, pools):
+        if floats(contender, pool) and selection.pools[pool.gpu_type].reservations.idle >= contender.gpus:
+            return pool
+    return None

@@ -1,0 +1,81 @@
+"""What the planner answers (Plan): frozen, without behaviour. Its allocations are the `model`'s.
+
+Field names are those of the JSON form (`snapshot_format`).
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from synergy_core.model.snapshot import Allocation
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Waiting:
+    """A job that is not running, why, and what would help."""
+
+    job: str
+    reason: str
+    """One of `reasons.Reason`."""
+    message: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Late:
+    """A job that will not be done by its deadline, as things stand."""
+
+    job: str
+    reason: str
+    """One of `deadlines.LateReason`."""
+    message: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Estimate:
+    """A speed that the plan went by and nobody measured."""
+
+    job: str
+    gpu_type: str
+    steps_per_s: float
+    """At the GPU-proportional share, before what the plan knows that a limit on threads takes of it."""
+    reference: str
+    """The job that it was taken for the like of; empty where that is gone and the job runs by its estimate."""
+
+
+@dataclass(frozen=True, slots=True)
+class IsolatedTime:
+    """What a job's progress would have taken on 1/n of the cluster: an entry of its account (`policies.isolation`)."""
+
+    job: str
+    seconds: float
+    steps: float
+    """The steps that this covers, from the first on."""
+
+
+SharesFrom = Literal["", "cut-short", "last", "isolated"]
+"""Where the allocation matrix came from that a plan follows: it is the policy's own (or the policy has none); the best
+that was found when time ran out; that of an earlier plan, with their own part for who came since; everybody's own
+part."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """The planner's answer.
+
+    `waiting` is in the order in which the jobs stand in line. `preempted` names running jobs whose run ends: they are
+    in `waiting`, or in `allocations` with another place (a move is an end and a new start). `resized` names jobs that
+    stay where they are with other CPU or memory. `promoted` names jobs whose `promoted_gpu_s` and `promoted_waiting_s`
+    are to be set to what they have now. `late` names jobs that will miss their deadlines. `isolated` has jobs whose
+    `isolated_s` and `isolated_steps` are to be set to these values.
+    """
+
+    allocations: tuple[Allocation, ...]
+    waiting: tuple[Waiting, ...]
+    preempted: tuple[str, ...]
+    resized: tuple[str, ...]
+    policy: str
+    mechanism: str
+    promoted: tuple[str, ...] = ()
+    late: tuple[Late, ...] = ()
+    estimates: tuple[Estimate, ...] = ()
+    shares_from: SharesFrom = ""
+    isolated: tuple[IsolatedTime, ...] = ()

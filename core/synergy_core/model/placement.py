@@ -1,0 +1,92 @@
+"""On which nodes a job's GPUs go.
+
+`room[i]` is the number of GPUs that the job could have on node i, `emptiness[i]` how much the node has free (the
+smaller, the fuller). Ties go to the first node, nodes being sorted by name.
+"""
+
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from synergy_core.model.snapshot import Placement
+
+Rooms = NDArray[np.int64]
+Emptiness = NDArray[np.float64]
+Seats = tuple[tuple[int, int], ...]
+"""(index of a node, GPUs there), each node once."""
+
+
+def choose(placement: Placement, need: int, room: Rooms, emptiness: Emptiness) -> Seats | None:
+    """Nodes for `need` GPUs as the job's placement wants them; None where they do not fit.
+
+    `consolidate` is one node or nothing. `auto` is one node where one has the room, else the fewest. `pack` is the same
+    here: whether these are too many is up to the caller. `spread` takes what is free on the fullest nodes first, which
+    keeps whole nodes free for jobs that must be on one.
+    """
+    node = _fullest_with(room, need, emptiness)
+    if placement == "spread" and need > 1:
+        return _leftovers(need, room, emptiness)
+    if node is not None:
+        return ((node, need),)
+    if placement == "consolidate" or need == 1:
+        return None
+    return _fewest(need, room, emptiness)
+
+
+class NodeCounts:
+    """On how many nodes jobs can lie where nodes have this room; summed up once, for many jobs."""
+
+    def __init__(self, room: Rooms) -> None:
+        self._room = room
+        self._together = np.cumsum(np.sort(room)[::-1])
+
+    @cached_property
+    def most(self) -> int:
+        """Nodes that have any."""
+        return int((self._room > 0).sum())
+
+    def fewest(self, need: int) -> int:
+        """The smallest number of nodes that have `need` GPUs together; one more than there are where they have not."""
+        return int(np.searchsorted(self._together, need)) + 1
+
+
+def nodes_needed(need: int, room: Rooms) -> int:
+    """`NodeCounts.fewest` of room that changes."""
+    return NodeCounts(room).fewest(need)
+
+
+def _fullest_with(room: Rooms, need: int, emptiness: Emptiness) -> int | None:
+    candidates = np.flatnonzero(room >= need)
+    if candidates.size == 0:
+        return None
+    return int(candidates[np.argmin(emptiness[candidates])])
+
+
+def _fewest(need: int, room: Rooms, emptiness: Emptiness) -> Seats | None:
+    """The nodes with the most room, and for the rest the fullest node that has enough."""
+    by_room = np.lexsort((emptiness, -room))
+    seats: list[tuple[int, int]] = []
+    for position, node in enumerate(by_room.tolist()):
+        available = int(room[node])
+        if available <= 0:
+            return None
+        if available >= need:
+            enough = [other for other in by_room[position:].tolist() if room[other] >= need]
+            last = min(enough, key=lambda other: (float(emptiness[other]), other))
+            return tuple(sorted([*seats, (last, need)]))
+        seats.append((node, available))
+        need -= available
+    return None
+
+
+def _leftovers(need: int, room: Rooms, emptiness: Emptiness) -> Seats | None:
+    seats: list[tuple[int, int]] = []
+    for node in np.argsort(emptiness, kind="stable").tolist():
+        taken = min(need, max(0, int(room[node])))
+        if taken:
+            seats.append((node, taken))
+            need -= taken
+        if need == 0:
+            return tuple(sorted(seats))
+    return None

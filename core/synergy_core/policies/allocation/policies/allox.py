@@ -1,0 +1,87 @@
+"""AlloX (Le et al., EuroSys 2020), the baseline of Gavel's evaluation (section 7.3): smallest average completion time.
+
+Each worker runs jobs one after another; a job that is k-th from the end on a worker of type j delays k jobs by its
+steps / throughput, itself included. Assigning jobs to (type, k) so that the sum of these is smallest is a
+transportation problem, in which k of type j is there as often as the type has workers. Those who come first on their
+worker run now, all the time. AlloX knows jobs of one worker: one with more stands for its workers (its time counts as
+often), and is given them while they last, the shortest first. One whose turn it is, and that does not fit beside those
+before it, is given workers of another type that are free, of the type on which it is the fastest. One that needs more
+workers than any type has that it can use is given none.
+"""
+
+import numpy as np
+
+from synergy_core.model.arrays import Floats, Ints
+from synergy_core.model.snapshot import FieldError
+from synergy_core.policies.allocation.budget import Budget
+from synergy_core.policies.allocation.policies import max_min_fairness
+from synergy_core.policies.allocation.policy import Found, Policy, on_columns, steps_of
+from synergy_core.policies.allocation.problem import Problem
+from synergy_core.policies.allocation.shares import best_throughputs
+
+
+def durations(problem: Problem) -> Floats:
+    """J x W: seconds that a job needs on each type alone; infinite where it cannot run or has too few workers."""
+    steps = steps_of(problem, "allox")
+    speed = best_throughputs(problem) * (problem.workers > 0) * (problem.scale[:, None] <= problem.workers)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(np.where(speed > 0, steps[:, None] / speed, np.inf))
+
+
+def allocate(problem: Problem, budget: Budget) -> Found:
+    """See the module."""
+    del budget  # one assignment, solved exactly
+    seconds = durations(problem)
+    shares = np.zeros(seconds.shape)
+    able = np.flatnonzero(np.isfinite(seconds).any(axis=1))
+    note = f"{len(seconds) - len(able)} jobs need more workers than any type has" if len(able) < len(seconds) else ""
+    if not len(able):
+        return Found(on_columns(problem, shares), "heuristic", note, value=np.inf)
+    type_, place = _assign((seconds * problem.scale[:, None])[able], problem.workers)
+    until_done = seconds[able, type_]
+    order = np.lexsort((able, until_done, -place))
+    free, turns = problem.workers.copy(), np.zeros(len(problem.types))
+    late = []
+    for job, mine in zip(able[order].tolist(), type_[order].tolist(), strict=True):
+        turns[mine] += 1
+        if not _given(job, mine, problem.scale, free, shares) and turns[mine] <= problem.workers[mine]:
+            late.append(job)
+    for job in late:
+        for other in np.argsort(seconds[job], kind="stable").tolist():
+            if np.isfinite(seconds[job, other]) and _given(job, other, problem.scale, free, shares):
+                break
+    return Found(on_columns(problem, shares), "heuristic", note, value=float((place * until_done).mean()))
+
+
+def _given(job: int, type_: int, scale: Floats, free: Floats, shares: Floats) -> bool:
+    """Give a job its workers of a type for all the time, if they are free."""
+    if scale[job] > free[type_]:
+        return False
+    free[type_] -= scale[job]
+    shares[job, type_] = 1.0
+    return True
+
+
+def _assign(cost: Floats, workers: Floats) -> tuple[Ints, Ints]:
+    """J types and J places from the end (1 is the last) with the smallest sum of place * cost."""
+    try:
+        from scipy.optimize import linear_sum_assignment  # noqa: PLC0415 - only this policy needs it
+    except ImportError as error:
+        raise FieldError("policy", "allox needs scipy; pip install 'kube-synergy[solver]'") from error
+    jobs = len(cost)
+    count = np.minimum(np.floor(workers), jobs).astype(np.int64)
+    most = -(-jobs // np.maximum(count, 1))
+    types = np.repeat(np.arange(len(workers)), count * most)
+    places = np.concatenate([np.repeat(np.arange(1, k + 1), n) for n, k in zip(count, most, strict=True)])
+    _, chosen = linear_sum_assignment(cost[:, types] * places)
+    return types[chosen], places[chosen]
+
+
+POLICY = Policy(
+    allocate,
+    max_min_fairness.objective,
+    "seconds until a job is done, on average, in AlloX's own assignment",
+    solver="SCIPY",
+    less_is_better=True,
+    shares=False,
+)

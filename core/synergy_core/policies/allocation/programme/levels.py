@@ -1,0 +1,157 @@
+"""The highest level at which all jobs get what the level demands of the cluster.
+
+Max-min fairness, makespan, finish-time fairness and each step of water filling ask the same question: a level z demands
+of each class of jobs a throughput r(z), no lower as z rises; how high can z be? Where r is linear in z that is one
+linear programme. Else:
+
+1. Solve for the largest part of the way from r(low), which is feasible, to r(z): delta. If all of it, z is reached.
+2. The dual prices p of that programme bound every feasible throughput: p . throughput <= p . r(low) + delta. So no z
+   with p . r(z) above that is feasible; go on with the largest z that this leaves.
+
+Each z is an upper bound, and falls; every programme gives a feasible point and so a lower bound. The prices are those
+of a vertex of the dual, of which there are finitely many, and none occurs twice: the bounds meet after finitely many
+steps, in practice after two to six.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from sys import float_info
+
+import numpy as np
+
+from synergy_core.model.arrays import Floats
+from synergy_core.policies.allocation.budget import OutOfTimeError
+from synergy_core.policies.allocation.programme.programme import Programme
+
+Requirement = Callable[[float], Floats]
+"""Steps per second that a level demands of one job of each class (G)."""
+
+_CLOSE = 1e-10
+_SLACK = 1e-9
+"""What was reached before is asked for again a hair lower, so that rounding cannot make it infeasible; and less of a
+job's full speed than that is below what the solver tells apart."""
+_MOST_STEPS = 100
+
+
+_PATIENCE = 4
+"""Steps after which every second one tries the middle: where r is far from linear, upper bounds alone fall slowly."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Level:
+    """What was reached."""
+
+    z: float
+    time: Floats
+    """M: time of each class of activities, with which every class of jobs has at least r(z)."""
+    scarcity: Floats
+    """G: as of a `Point` whose prices forbid any higher z; jobs of a class with none may rise on while others stay."""
+    ceiling: Floats
+    """G: as of that `Point`; infinite where no price says anything."""
+    proved: bool
+    """Whether no higher level is feasible; not so where time ran out."""
+    bound: float = np.inf
+    """No level above it is feasible."""
+
+
+def highest_level(
+    programme: Programme,
+    requirement: Requirement,
+    *,
+    low: float,
+    high: float,
+    first: float | None = None,
+    reached: Floats | None = None,
+) -> Level:
+    """The largest z from `low`, which must be feasible, to `high`.
+
+    `first` is where to begin, else at `high`: far better where r bends often, since prices say little of far levels.
+    `reached` (G): a throughput that was had together, and is r(low) but for rounding. Raises OutOfTimeError where time
+    ran out before there was anything but `low`.
+    """
+    held = requirement(low)
+    had = held if reached is None else np.minimum(held, reached)
+    upper, best = high, None
+    stride = (high if first is None else first) - low
+    scarcity, ceiling = np.zeros_like(held), np.full_like(held, np.inf)
+    for step in range(_MOST_STEPS):
+        trial = min(upper, low + stride)
+        if trial == upper and step >= _PATIENCE and step % 2:
+            trial = 0.5 * (low + upper)
+        try:
+            demanded, base = requirement(trial), had * (1.0 - _SLACK)
+            # who is to have no more than before stays out of it: rounding would be its coefficient
+            direction = np.where(demanded > held + _SLACK * programme.fastest, demanded - base, 0.0)
+            point = programme.solve(base=base, direction=direction if direction.any() else None)
+        except OutOfTimeError:
+            break
+        if point.level >= 1.0 - _SLACK or not direction.any():
+            best = Level(trial, point.time, scarcity, ceiling, proved=trial == upper)
+            low, held, had = trial, demanded, np.minimum(demanded, programme.throughput(point.time))
+            stride *= 4.0
+        else:
+            here = _reached(programme, requirement, point.time, low, trial)
+            if best is None or here > best.z:
+                best = Level(here, point.time, scarcity, ceiling, proved=False)
+            if not point.cut_short:
+                scarcity, ceiling = point.scarcity, point.ceiling
+                upper = min(
+                    upper, _bound(requirement, point.price, float(point.price @ base) + point.level, low, trial)
+                )
+        if best.proved or point.cut_short:
+            break
+        if upper - best.z <= _CLOSE * max(abs(upper), 1e-12):
+            best = Level(best.z, best.time, scarcity, ceiling, proved=True)
+            break
+    if best is None:
+        raise OutOfTimeError
+    z = min(best.z, upper)  # rounding may have said that a hair more was reached
+    return replace(best, z=z, time=programme.topped_up(best.time, requirement(z)), bound=upper)
+
+
+def _reached(programme: Programme, requirement: Requirement, time: Floats, low: float, high: float) -> float:
+    """The largest z of which everybody has what it demands."""
+    most = programme.throughput(time) * (1.0 + _SLACK) + _SLACK * programme.fastest
+    short = np.flatnonzero(requirement(high) > most)  # the others have enough at any z
+    if not len(short):
+        return high
+    enough, unit = most[short], programme.fastest[short]
+    return largest(lambda z: float(((requirement(z)[short] - enough) / unit).max()), low, high)
+
+
+def _bound(requirement: Requirement, price: Floats, most: float, low: float, high: float) -> float:
+    """The largest z that prices allow."""
+    return largest(lambda z: float(price @ requirement(z)) - most, low, high)
+
+
+def largest(excess: Callable[[float], float], low: float, high: float) -> float:
+    """The largest z in [low, high] where a function that never falls is at most 0; `low` where it never is.
+
+    By the secant, which ends at once on a straight piece. Where one end stays, the next step is at least eight times
+    as far from the other as the last one had to be, and goes by half of the value at the end that stays (the Illinois
+    method); every fourth step goes to the middle.
+    """
+    over = excess(high)
+    if over <= 0.0:
+        return high
+    under = excess(low)
+    if under > 0.0:
+        return low
+    rose = fell = 0
+    for step in range(800):
+        middle = 0.5 * (low + high)
+        if middle in (low, high):
+            break
+        if step % 4 < 3 and over < np.inf:
+            hair = 2.0 * float_info.epsilon * abs(low)
+            secant = low + (high - low) * (under / (under - over))
+            secant = min(max(secant, low + hair * 8.0**rose), high - hair * 8.0**fell)
+            middle = secant if low < secant < high else middle
+        value = excess(middle)
+        if value <= 0.0:
+            low, under, over = middle, value, over * (0.5 if rose else 1.0)
+            rose, fell = rose + 1, 0
+        else:
+            high, over, under = middle, value, under * (0.5 if fell else 1.0)
+            rose, fell = 0, fell + 1
+    return low

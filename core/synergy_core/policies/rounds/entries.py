@@ -1,0 +1,132 @@
+"""The entries of an allocation matrix: jobs and pairs of jobs on the GPU types that it gives them time on.
+
+A job that has time on the fewest nodes and spread over many has an entry for each of them on one type.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from synergy_core.model.arrays import Floats, Ints
+from synergy_core.model.snapshot import Job
+from synergy_core.policies.allocation.problem import Problem
+from synergy_core.policies.queue import Queue
+from synergy_core.policies.rounds.turns import Shares
+
+Ways = Sequence[tuple[int, float]]
+"""How a job has its time on a type: with which other job (its index; alone: -1), and for how much of the time."""
+
+_LEAST = 1e-6
+"""A share of the time below this is a solver's rounding."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Entries:
+    """E entries by arrival and name of the job, then by name of the partner, then by column. Jobs are indices."""
+
+    column: Ints
+    """E: of X: a type, or a placement on it."""
+    job: Ints
+    """E: of a pair, the one that comes first."""
+    partner: Ints
+    """E: its partner where there is but one way, and that is a pair; else -1."""
+    alone: npt.NDArray[np.bool_]
+    """E: whether the job alone is one of the ways."""
+    shares: Shares
+    several: Mapping[int, Ways]
+    """The ways of entries that have more than one."""
+
+    def ways(self, entry: int) -> Ways:
+        """All ways of an entry."""
+        return self.several.get(entry) or ((int(self.partner[entry]), float(self.shares.share[entry])),)
+
+
+def entries_of(
+    queue: Queue, jobs: Sequence[Job], problem: Problem, x: Floats, pressed: npt.NDArray[np.bool_], *, settling: bool
+) -> Entries:
+    """The entries of X (rows x C), of which `pressed` (J) come before all others.
+
+    In a `settling` round there is one for each job in each column, with all ways in which it has its time there; else
+    one for each job alone and each pair.
+    """
+    row, column = np.nonzero(x > _LEAST)
+    share = x[row, column]
+    both = np.concatenate([np.stack([np.arange(len(jobs)), np.full(len(jobs), -1)], axis=1), problem.pairs])[row]
+    whole = np.zeros((len(jobs), len(problem.columns)))
+    np.add.at(whole, (both.ravel(), np.repeat(column, 2)), np.where(both >= 0, share[:, None], 0.0).ravel())
+    owed = _owed(queue, jobs, problem, whole)
+    job, partner = both.T
+    if settling and len(problem.pairs):
+        return _settling(jobs, problem, (both, column, share), (whole, owed), pressed)
+    priority = np.where(partner >= 0, 0.5 * (owed[job, column] + owed[partner, column]), owed[job, column])
+    presses = pressed[job] | (pressed[partner] & (partner >= 0))
+    order = _in_order(jobs, job, partner, column) if len(problem.pairs) else np.arange(len(row))
+    shares = Shares(
+        share=share[order],
+        priority=priority[order],
+        gpus=problem.scale[job][order],
+        type_=problem.column_type[column][order],
+        row=row[order],
+        pressed=presses[order],
+    )
+    return Entries(column[order], job[order], partner[order], partner[order] < 0, shares, {})
+
+
+def _settling(
+    jobs: Sequence[Job],
+    problem: Problem,
+    rows: tuple[Ints, Ints, Floats],
+    sums: tuple[Floats, Floats],
+    pressed: npt.NDArray[np.bool_],
+) -> Entries:
+    """Of rows of X (both jobs, column, share) one entry for each job in each column; `sums`, J x C: X and X / f."""
+    whole, owed = sums
+    found: dict[tuple[int, int], list[tuple[int, float]]] = {}
+    for (one, other), where, part in zip(*(values.tolist() for values in rows), strict=True):
+        found.setdefault((one, where), []).append((other, part))
+        if other >= 0:
+            found.setdefault((other, where), []).append((one, part))
+    job, column = np.array(list(found), dtype=np.int64).reshape(-1, 2).T
+    ways = list(found.values())
+    partner = np.array([each[0][0] if len(each) == 1 else -1 for each in ways], dtype=np.int64)
+    order = _in_order(jobs, job, partner, column)
+    job, column, partner = job[order], column[order], partner[order]
+    ways = [ways[index] for index in order.tolist()]
+    return Entries(
+        column,
+        job,
+        partner,
+        np.array([each[0][0] < 0 for each in ways], dtype=bool),
+        Shares(
+            share=whole[job, column],
+            priority=owed[job, column],
+            gpus=problem.scale[job],
+            type_=problem.column_type[column],
+            row=job,
+            pressed=pressed[job],
+        ),
+        {entry: each for entry, each in enumerate(ways) if len(each) > 1},
+    )
+
+
+def _in_order(jobs: Sequence[Job], job: Ints, partner: Ints, column: Ints) -> Ints:
+    """Jobs are by arrival and name already."""
+    place = np.empty(len(jobs), dtype=np.int64)
+    place[sorted(range(len(jobs)), key=lambda index: jobs[index].name)] = np.arange(len(jobs))
+    return np.lexsort((column, np.where(partner >= 0, place[partner], -1), job))
+
+
+def _owed(queue: Queue, jobs: Sequence[Job], problem: Problem, whole: Floats) -> Floats:
+    """J x C: X / f of each job in each column."""
+    types = len(problem.types)
+    spent = np.array([[job.received_s.get(gpu_type, 0.0) for gpu_type in problem.types] for job in jobs])
+    spent = np.concatenate([spent, np.zeros((len(jobs), len(problem.columns) - types))], axis=1)
+    for column, type_ in enumerate(problem.column_type[types:].tolist(), start=types):
+        split = problem.throughputs[:, column] > 0
+        far = np.array([job.received_spread_s.get(problem.types[type_], 0.0) for job in jobs]) * split
+        spent[:, column] = far
+        spent[:, type_] -= far
+    life = np.maximum(0.0, queue.now - np.array([job.arrival_s for job in jobs])) + queue.round_s
+    return np.asarray(whole * life[:, None] / (np.maximum(spent, 0.0) + 0.5 * queue.round_s))

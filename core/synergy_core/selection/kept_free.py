@@ -1,0 +1,88 @@
+"""Nodes that are kept free for a job that has waited too long (Tiresias, section 3.2.3).
+
+A promoted job stands at the head of the line, and a round displaces for it whoever may be displaced. Others hold it
+off: jobs that may not be preempted, profile runs, and runs that are too young (`settling`). If such ones went on
+entering wherever something falls free, a job that needs many GPUs at once would wait for ever. So where the first
+promoted job in line finds no room on a GPU type, nodes are kept for it: newcomers that could not be moved away again do
+not enter there. Others may, they are displaced when the job's turn has come.
+
+The nodes are those that will be free for it first: the runs that hold it off are taken away one by one, in the order
+in which they let go, until it fits. A young run lets go when it is old enough; of those that go on to their own end the
+older ones count as first. As nobody of this kind enters on the nodes, the moment never moves away, though nothing is
+remembered from plan to plan: later plans choose the same nodes, or others that are free no later. Hence the bound: the
+job has room when those that ran at its promotion to their own end are over and a least run has passed, and it takes it
+in the next round. Where one of the nodes waits for a run that goes on to its own end, young runs may enter there in the
+meantime, since they cost no more than that least run.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from synergy_core.model.pool import Booking, Pool, Reservations
+from synergy_core.selection.contender import Contender
+from synergy_core.selection.diagnosis import choose_for, promise_room
+
+Release = tuple[int, float]
+"""When a run lets go, the smallest first: (0, 0) at once, (1, moment) at that moment, (2, start) at its own end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """Nodes of one GPU type that are kept free, by index."""
+
+    nodes: frozenset[int]
+    release: Release
+    """When the last of those that hold them lets go."""
+
+    def shuts_out(self, newcomer: Contender) -> bool:
+        """Whether a newcomer there would hold the promoted job off for longer."""
+        if self.release[0] == 2:
+            return newcomer.keeps_its_gpus
+        return newcomer.keeps_its_gpus or newcomer.least_run_s > 0.0
+
+
+def kept_off(newcomer: Contender, kept: Mapping[str, Kept]) -> Mapping[str, frozenset[int]]:
+    """The nodes, by GPU type, on which a newcomer must not start."""
+    return {gpu_type: one.nodes for gpu_type, one in kept.items() if one.shuts_out(newcomer)}
+
+
+def nodes_to_keep(
+    contender: Contender, pool: Pool, reservations: Reservations, held: Iterable[tuple[Contender, Booking]]
+) -> Kept | None:
+    """The nodes of a pool that are to be kept for a job that has no room; None where it would not fit at all.
+
+    `reservations` is what is promised on the pool, `held` the part of it that running jobs have.
+    """
+    runs = sorted(((_release(one, contender), one.name, booking) for one, booking in held), key=lambda run: run[:2])
+    enough = len(runs)
+    nodes = _nodes_without(contender, pool, reservations, [booking for _, _, booking in runs])
+    if nodes is None:
+        return None
+    low = 0
+    while low < enough:
+        middle = (low + enough) // 2
+        found = _nodes_without(contender, pool, reservations, [booking for _, _, booking in runs[:middle]])
+        if found is None:
+            low = middle + 1
+        else:
+            enough, nodes = middle, found
+    return Kept(nodes, runs[enough - 1][0] if enough else (0, 0.0))
+
+
+def _nodes_without(
+    contender: Contender, pool: Pool, reservations: Reservations, released: Iterable[Booking]
+) -> frozenset[int] | None:
+    left = reservations.copy()
+    for booking in released:
+        left.give_back(booking)
+    if left.idle < contender.gpus:
+        return None
+    seats = choose_for(contender, pool, *promise_room(contender, left))
+    return None if seats is None else frozenset(node for node, _ in seats)
+
+
+def _release(run: Contender, contender: Contender) -> Release:
+    started = run.job.arrival_s if run.job.run_started_s is None else run.job.run_started_s
+    if run.keeps_its_gpus or run.rank < contender.rank:
+        return (2, started)
+    return (1, started + run.least_run_s) if run.stays_for_now else (0, 0.0)

@@ -1,0 +1,303 @@
+"""What jobs of one kind may have beside their GPUs: the same GPUs, purpose, bounds and matrices make the same kind.
+
+All amounts are per GPU and integers, so that a job that is split over nodes has exactly the same CPU and memory beside
+each of its GPUs (Synergy, section 4.2), and never more in total than was counted.
+"""
+
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from functools import cached_property
+from weakref import WeakValueDictionary
+
+import numpy as np
+from numpy.typing import NDArray
+
+from synergy_core.model.placement import Seats
+from synergy_core.model.pool import Booking, Pool
+from synergy_core.model.resources import (
+    Further,
+    Vector,
+    larger,
+    maximum,
+    minimum,
+    smaller,
+    split_up,
+    times,
+    within,
+)
+from synergy_core.model.snapshot import Job
+from synergy_core.throughput.estimates import NO_SPEEDS
+from synergy_core.throughput.speed import Speed
+
+_ANY = 2**63 - 1
+"""No bound."""
+
+
+class Kind:
+    """Jobs that differ in nothing that decides what they may have."""
+
+    __slots__ = (
+        "__weakref__",
+        "_best_speed",
+        "_share_speeds",
+        "_terms",
+        "gpu_types",
+        "gpus",
+        "high",
+        "is_profile_run",
+        "low",
+        "profiles",
+        "speeds",
+        "tolerance",
+    )
+
+    def __init__(self, job: Job, further: Further, tolerance: float, speeds: Mapping[str, float] = NO_SPEEDS) -> None:
+        self.speeds = speeds
+        """At the GPU-proportional share, on GPU types without a matrix (`estimates`)."""
+        self.gpus = job.gpus
+        self.gpu_types = job.gpu_types
+        self.is_profile_run = job.purpose == "profile"
+        self.profiles = job.profiles
+        self.tolerance = tolerance
+        bounds = maximum(job, further)
+        self.high = tuple(None if bound is None else max(1, bound // job.gpus) for bound in bounds)
+        """Most of each resource per GPU."""
+        self.low = self.capped(split_up(minimum(job, further), job.gpus))
+        """Least of each resource per GPU."""
+        self._terms: dict[str, Terms] = {}
+        self._best_speed: float | None = None
+        self._share_speeds: dict[bool, Mapping[str, float]] = {}
+
+    def capped(self, per_gpu: Vector) -> Vector:
+        """`per_gpu` within the upper bounds."""
+        if not any(self.high):
+            return per_gpu
+        return tuple(e if most is None else min(e, most) for e, most in zip(per_gpu, self.high, strict=True))
+
+    def may_use(self, pool: Pool) -> bool:
+        """Whether the pool's GPU type is one of those that are allowed."""
+        return not self.gpu_types or pool.gpu_type in self.gpu_types
+
+    def on(self, pool: Pool) -> "Terms":
+        """What they may have on this pool."""
+        terms = self._terms.get(pool.gpu_type)
+        if terms is None:
+            terms = self._terms[pool.gpu_type] = Terms(self, pool)
+        return terms
+
+    def best_speed(self, pools: Iterable[Pool]) -> float:
+        """Speed at the proportional share on the GPU type where they are fastest; 0 where it is not known."""
+        if self._best_speed is None:
+            speeds = [self.on(pool).proportional_steps_per_s() for pool in pools if self.may_use(pool)]
+            self._best_speed = max(speeds, default=0.0)
+        return self._best_speed
+
+    def share_speeds(self, pools: Iterable[Pool], *, on_one_node: bool) -> Mapping[str, float]:
+        """Speed at the proportional share on each GPU type that could hold them, on one node or on any; 0 where it is
+        not known. Always the same mapping."""
+        found = self._share_speeds.get(on_one_node)
+        if found is None:
+            found = self._share_speeds[on_one_node] = {
+                pool.gpu_type: self.on(pool).proportional_steps_per_s()
+                for pool in pools
+                if self.may_use(pool) and self.gpus <= pool.open_gpus[1 if on_one_node else 0]
+            }
+        return found
+
+
+class Kinds:
+    """The kinds of jobs that plans on the same pools have met, as long as one of their jobs is remembered.
+
+    Matrices are the same if they are one object. `further` are the cluster's further resources (`resources`).
+    """
+
+    def __init__(self, further: Further, tolerance: float) -> None:
+        self._further = further
+        self._tolerance = tolerance
+        self._known: WeakValueDictionary[Hashable, Kind] = WeakValueDictionary()
+
+    def of(self, job: Job, speeds: Mapping[str, float] = NO_SPEEDS) -> Kind:
+        """The job's kind; `speeds` are those on types without a matrix."""
+        key = (
+            job.gpus,
+            minimum(job, self._further),
+            maximum(job, self._further),
+            job.purpose,
+            job.gpu_types,
+            id(job.profiles),  # a kind holds its profiles, so that no others come to have their id
+            tuple(sorted(speeds.items())),
+        )
+        kind = self._known.get(key)
+        if kind is None:
+            kind = self._known[key] = Kind(job, self._further, self._tolerance, speeds)
+        return kind
+
+
+class Terms:
+    """A kind of jobs on one pool."""
+
+    def __init__(self, kind: Kind, pool: Pool) -> None:
+        self._kind = kind
+        self._pool = pool
+        self._profile = kind.profiles.get(pool.gpu_type)
+        self._without_matrix = kind.speeds.get(pool.gpu_type, 0.0)
+        self._speeds: dict[Vector, float] = {}
+        self._promises: dict[int, Vector] = {}
+        self._bookings: dict[Seats, Booking] = {}
+        self._least: dict[tuple[Vector, Vector], Vector] = {}
+        self._proportional: dict[Vector, Vector] = {}
+        self._floors: dict[Vector, Vector] = {}
+        self._shares: dict[str, NDArray[np.int64]] = {}
+        self.fixed = self._fixed_demand() if kind.is_profile_run else None
+        self.hard = self.fixed is not None or not within(kind.low, pool.least_share)
+        """Whether it must have more than its GPUs' share somewhere, so that it cannot take just any free GPUs."""
+
+    def _fixed_demand(self) -> Vector:
+        """A profile run's demand; cut to what a node can give it, where no share of a node is asked the share."""
+        asked = tuple(low or share for low, share in zip(self._kind.low, self._pool.best_share, strict=True))
+        return larger(smaller(asked, self._pool.most_per_gpu(self._kind.gpus)), (1,) * len(asked))
+
+    @cached_property
+    def speed(self) -> Speed | None:
+        """The job's speed on this pool's GPUs; None where there is no matrix for them."""
+        return None if self._profile is None else Speed(self._profile, self._pool.further)
+
+    def proportional_steps_per_s(self, share: Vector | None = None) -> float:
+        """Speed at the GPU-proportional share (by default of the pool's best nodes); 0 where it is not known."""
+        return self.steps_per_s(self._pool.best_share if share is None else share)
+
+    def steps_per_s(self, per_gpu: Vector) -> float:
+        """Speed with `per_gpu` beside each GPU, without a matrix as at the share; 0 where it is not known."""
+        known = self._speeds.get(per_gpu)
+        if known is None:
+            known = self._without_matrix if self.speed is None else self.speed.at(times(per_gpu, self._kind.gpus))
+            self._speeds[per_gpu] = known
+        return known
+
+    @cached_property
+    def best_steps_per_s(self) -> float:
+        """Speed with all that the job can use, without a matrix as at the share; 0 where it is not known."""
+        return self._without_matrix if self.speed is None else self.speed.best
+
+    def with_threads(self, per_gpu: Vector, part: float) -> float:
+        """Speed with `per_gpu` beside each GPU where the GPUs' threads are enough for this part of the best speed: the
+        job is held up by whichever is slower."""
+        return min(self.steps_per_s(per_gpu), part * self.best_steps_per_s)
+
+    def serves(self, per_gpu: Vector, share: Vector) -> bool:
+        """Whether the job is as fast with `per_gpu` as with `share`; where its speed is not known, has as much."""
+        if self.speed is None:
+            return within(share, per_gpu)
+        return self.steps_per_s(per_gpu) >= self.steps_per_s(share) and within(self._kind.low, per_gpu)
+
+    def promise(self, node: int) -> Vector:
+        """What is reserved per GPU on a node: the node's share, more where the job's minimum is above it."""
+        promise = self._promises.get(node)
+        if promise is None:
+            promise = self._promises[node] = self.fixed or larger(self._pool.share[node], self._kind.low)
+        return promise
+
+    def booking(self, seats: Seats) -> Booking:
+        """The promise for these nodes."""
+        booking = self._bookings.get(seats)
+        if booking is None:
+            booking = tuple((node, gpus, times(self.promise(node), gpus)) for node, gpus in seats)
+            self._bookings[seats] = booking
+        return booking
+
+    def proportional(self, nodes: Iterable[int]) -> Vector:
+        """The GPU-proportional share on these nodes, within the job's bounds: the same beside each GPU."""
+        return self.proportional_to(self._pool.share_on(nodes))
+
+    def proportional_to(self, share: Vector) -> Vector:
+        """A node's share within the job's bounds."""
+        proportional = self._proportional.get(share)
+        if proportional is None:
+            proportional = self.fixed or larger(self._kind.capped(share), self._kind.low)
+            self._proportional[share] = proportional
+        return proportional
+
+    @property
+    def shares(self) -> NDArray[np.int64]:
+        """The share of each node (nodes x dimensions, one row where all are alike) within the job's bounds."""
+        return self._bounded("whole", lambda: self._pool.shares)
+
+    @property
+    def lean_shares(self) -> NDArray[np.int64]:
+        """The same, without what the job surely cannot use."""
+        return self._bounded("lean", lambda: np.minimum(self._pool.shares, self.lean))
+
+    def _bounded(self, name: str, per_gpu: Callable[[], NDArray[np.int64]]) -> NDArray[np.int64]:
+        known = self._shares.get(name)
+        if known is None:
+            high = [_ANY if most is None else most for most in self._kind.high]
+            known = np.maximum(np.minimum(per_gpu(), high), np.maximum(1, self._kind.low))
+            if len(known) == 1:  # a row for each node of a large pool would be much to keep for each kind
+                self._shares[name] = known
+        return known
+
+    def floor(self, nodes: Iterable[int]) -> Vector:
+        """The least that is as fast as the proportional share on these nodes.
+
+        What the job cannot use of a share is left to others: a job whose speed does not depend on memory gives up the
+        memory of its share, and is as fast as before.
+        """
+        return self.floor_of_share(self._pool.share_on(nodes))
+
+    def floor_of_share(self, share: Vector) -> Vector:
+        """The least that is as fast as this share of a node."""
+        floor = self._floors.get(share)
+        if floor is None:
+            floor = self._floors[share] = self._floor_of(self.proportional_to(share))
+        return floor
+
+    def _floor_of(self, share: Vector) -> Vector:
+        if self.speed is None or self.fixed is not None:
+            return share
+        lean = larger(smaller(self.lean, share), self._kind.low)
+        return lean if self.steps_per_s(lean) >= self.steps_per_s(share) else share
+
+    def least_of(self, held: Vector, nodes: Sequence[int]) -> Vector:
+        """The least within `held` (per GPU) that is as fast as the proportional share; `held` where that is slower."""
+        share = self.proportional(nodes)
+        least = self._least.get((held, share))
+        if least is None:
+            least = self._least[held, share] = self._find_least_of(held, share)
+        return least
+
+    def _find_least_of(self, held: Vector, share: Vector) -> Vector:
+        both = smaller(held, share)
+        if self.speed is None:
+            return both
+        usual = self.steps_per_s(share)
+        within_both = self.steps_per_s(both) >= usual
+        gpus = self._kind.gpus
+        least = split_up(self.speed.smallest(usual, times(both if within_both else held, gpus)), gpus)
+        return smaller(larger(least, self._kind.low), held)
+
+    @cached_property
+    def lean(self) -> Vector:
+        """The least per GPU that is as fast as the proportional share of the pool's best nodes."""
+        share = self._kind.capped(self._pool.best_share)
+        if self.speed is None or self.fixed is not None:
+            return self.fixed or share
+        gpus = self._kind.gpus
+        return split_up(self.speed.smallest(self.steps_per_s(share), times(share, gpus)), gpus)
+
+    @cached_property
+    def wish(self) -> Vector:
+        """The job's demand vector per GPU (Synergy, section 3.2), within its bounds and what a node has.
+
+        Never slower than the proportional share, which the tolerance of the demand vector alone would allow. A job
+        without a matrix wishes for its share; one whose matrix lacks a further resource, for its share of that.
+        """
+        if self.fixed is not None:
+            return self.fixed
+        kind, gpus = self._kind, self._kind.gpus
+        share = kind.capped(self._pool.best_share)
+        if self.speed is None:
+            return larger(share, kind.low)
+        most = larger(kind.capped(self._pool.most_per_gpu(gpus)), share)
+        known = zip(most, share, self.speed.measured, strict=True)
+        ceiling = times(tuple(m if measured else s for m, s, measured in known), gpus)
+        target = max(self.speed.at(ceiling) * (1.0 - kind.tolerance), self.steps_per_s(share))
+        return larger(split_up(self.speed.smallest(target, ceiling), gpus), kind.low, (1,) * len(share))

@@ -1,0 +1,72 @@
+"""Demotion over random packings: it helps, touches no one needlessly, or leaves no trace (section 4.2, step 2a)."""
+
+from dataclasses import replace
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from support.planning import holding, job, node, places, planned
+from synergy_core.mechanisms.demotion import demote
+from synergy_core.mechanisms.statement import Packing, shares_of
+from synergy_core.model.pool import Pool, Reservations
+from synergy_core.selection.contender import Contender
+from synergy_core.selection.rounds import PoolSelection
+
+_CPU, _MEMORY, _UNIT = 24000, 500, 2**30
+
+amounts = st.tuples(st.integers(1, 6000), st.integers(1, 120)).map(lambda pair: (pair[0], pair[1] * _UNIT))
+
+
+@st.composite
+def packings(draw: st.DrawFn) -> Packing:
+    """Two nodes with jobs on one or both of them, each with what it has and what it can be cut down to."""
+    pool = Pool("V100", [node("n1", cpus=_CPU // 1000, gib=_MEMORY), node("n2", cpus=_CPU // 1000, gib=_MEMORY)])
+    packing = Packing(PoolSelection(Reservations(pool)))
+    for index in range(draw(st.integers(0, 6))):
+        seats = draw(st.sampled_from((((0, 1),), ((1, 2),), ((0, 2), (1, 1)))))
+        gpus = sum(count for _, count in seats)
+        has, least = draw(amounts), draw(amounts)
+        if packing.affords(seats, has):
+            contender = Contender(job(f"j{index}", gpus), [pool], 0.05)
+            packing.seat(contender, shares_of(seats, has), shares_of(seats, least))
+    return packing
+
+
+@settings(deadline=None)
+@given(packings(), st.sampled_from((((0, 1),), ((0, 1), (1, 1)))), amounts)
+def test_it_makes_the_room_that_is_asked_for_or_changes_nothing(packing: Packing, seats, per_gpu) -> None:
+    free, seated = packing.free.copy(), dict(packing.seated)
+    missing = not packing.affords(seats, per_gpu)
+    if demote(packing, seats, per_gpu):
+        assert packing.affords(seats, per_gpu)
+        assert (packing.free >= 0).all()
+        changed = {contender for contender in seated if packing.seated[contender] != seated[contender]}
+        assert bool(changed) <= missing
+        assert all(packing.seated[contender].shares == seated[contender].least for contender in changed)
+    else:
+        assert missing
+        assert np.array_equal(packing.free, free)
+        assert packing.seated == seated
+
+
+@settings(deadline=None)
+@given(packings(), st.sampled_from((((0, 1),), ((0, 1), (1, 1)))), amounts)
+def test_it_can_be_undone(packing: Packing, seats, per_gpu) -> None:
+    free, seated, mark = packing.free.copy(), dict(packing.seated), packing.mark()
+    demote(packing, seats, per_gpu)
+    packing.undo_to(mark)
+    assert np.array_equal(packing.free, free)
+    assert packing.seated == seated
+
+
+def test_a_node_that_gives_more_than_it_has_keeps_nobody_off_another() -> None:
+    """n2 has lost all but half a CPU and 1 GiB; `spread` on both is cut down for a newcomer on n1 all the same."""
+    nodes = [node("n1", 2, cpus=8, gib=40), replace(node("n2", 1, gib=1), cpu_millis=500)]
+    jobs = [
+        job("there", running=holding("there", ("n2", 1, 4, 20))),
+        job("spread", 2, placement="spread", running=holding("spread", ("n1", 1, 4, 21), ("n2", 1, 4, 21))),
+        job("newcomer"),
+    ]
+    made = planned(nodes, jobs, mode="fill")
+    assert places(made) == {"there": {"n2": 1}, "spread": {"n1": 1, "n2": 1}, "newcomer": {"n1": 1}}

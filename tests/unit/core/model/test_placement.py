@@ -1,0 +1,48 @@
+"""On which nodes GPUs go."""
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from synergy_core.model.placement import choose, nodes_needed
+
+rooms = st.lists(st.integers(0, 8), min_size=1, max_size=8)
+
+
+def _choose(placement: str, need: int, room: list[int]) -> dict[int, int] | None:
+    seats = choose(placement, need, np.array(room), np.array(room, dtype=float))
+    return None if seats is None else dict(seats)
+
+
+def test_one_node_is_the_fullest_that_has_the_room() -> None:
+    assert _choose("auto", 2, [8, 3, 2, 4]) == {2: 2}
+
+
+def test_auto_takes_the_fewest_nodes_and_for_the_rest_the_fullest() -> None:
+    assert _choose("auto", 10, [8, 3, 2, 4]) == {0: 8, 2: 2}
+
+
+def test_consolidate_waits_rather_than_being_split() -> None:
+    assert _choose("consolidate", 10, [8, 3, 2, 4]) is None
+
+
+def test_spread_uses_up_the_fullest_nodes_first() -> None:
+    assert _choose("spread", 6, [8, 3, 2, 4]) == {2: 2, 1: 3, 3: 1}
+
+
+@given(st.sampled_from(("auto", "spread")), st.integers(1, 30), rooms)
+def test_a_job_that_may_be_split_fits_exactly_when_there_are_enough_gpus(
+    placement: str, need: int, room: list[int]
+) -> None:
+    seats = _choose(placement, need, room)
+    assert (seats is not None) == (sum(room) >= need)
+    if seats is not None:
+        assert sum(seats.values()) == need
+        assert all(0 < gpus <= room[node] for node, gpus in seats.items())
+        if placement == "auto":
+            assert len(seats) == nodes_needed(need, np.array(room))
+
+
+@given(st.integers(1, 10), rooms)
+def test_a_job_that_may_not_be_split_fits_exactly_when_one_node_has_the_room(need: int, room: list[int]) -> None:
+    assert (_choose("consolidate", need, room) is not None) == (max(room) >= need)

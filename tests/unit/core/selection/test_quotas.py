@@ -1,0 +1,249 @@
+"""Quotas are kept in every plan, and who lacks quota is in nobody's way."""
+
+import json
+from dataclasses import replace
+from itertools import combinations
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from support import planning, promises
+from support.quotas import draw_on, gpu_quota, keeps_quotas, with_quotas
+from support.snapshots import configs, snapshots
+from synergy_core.model.answer import Plan
+from synergy_core.model.config import PlanConfig
+from synergy_core.model.snapshot import Job, Quota, QuotaLimit, Snapshot
+from synergy_core.model.snapshot_format import SnapshotError, parse_snapshot, snapshot_document
+from synergy_core.plan import plan
+from synergy_core.policies.rounds.time_shares import NAMES as SHARE_TIME
+
+often = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
+LAS = PlanConfig(policy="las", mechanism="tune")
+
+
+def waits(result: Plan) -> dict[str, str]:
+    return {one.job: one.reason for one in result.waiting}
+
+
+@often
+@given(with_quotas(snapshots()), configs)
+def test_no_plan_exceeds_a_quota(snapshot: Snapshot, config: PlanConfig) -> None:
+    result = plan(snapshot, config)
+    promises.all_promises(snapshot, result, fill=config.mode == "fill")
+    keeps_quotas(snapshot, result)
+
+
+@often
+@given(with_quotas(snapshots(disturbed=True)), configs)
+def test_nor_after_nodes_were_lost_and_pods_of_others_came(snapshot: Snapshot, config: PlanConfig) -> None:
+    keeps_quotas(snapshot, plan(snapshot, config))
+
+
+@settings(often, max_examples=15)
+@given(with_quotas(snapshots(plain=True)), st.sampled_from(("round", "fill")))
+def test_nor_one_of_opt(snapshot: Snapshot, mode: str) -> None:
+    keeps_quotas(snapshot, plan(snapshot, PlanConfig(policy="las", mechanism="opt", mode=mode)))  # type: ignore[arg-type]
+
+
+@often
+@given(with_quotas(snapshots()), configs)
+def test_quotas_with_room_for_all_change_nothing(snapshot: Snapshot, config: PlanConfig) -> None:
+    """Without a limit on pods: a job whose pods are counted is given its nodes earlier in the plan."""
+    wide = tuple(
+        Quota(
+            name=quota.name,
+            limits=tuple(replace(limit, hard=1 << 49, used=0) for limit in quota.limits if limit.counts != "objects"),
+        )
+        for quota in snapshot.quotas
+    )
+    jobs = tuple(replace(job, quotas=tuple(replace(one, per_pod={}) for one in job.quotas)) for job in snapshot.jobs)
+    free = replace(snapshot, jobs=tuple(replace(job, quotas=()) for job in jobs), quotas=())
+    assert plan(replace(snapshot, jobs=jobs, quotas=wide), config) == plan(free, config)
+
+
+@often
+@given(snapshots(), configs, st.integers(0, 3))
+def test_for_all_others_a_job_without_room_in_its_quota_might_as_well_not_be_there(
+    snapshot: Snapshot, config: PlanConfig, held: int
+) -> None:
+    """It is at the head of every line: it came first, has attained nothing and is short."""
+    greedy = Job(name="0", gpus=4, arrival_s=-10.0, steps_total=1, quotas=(draw_on("red/gpus"),))
+    full = replace(snapshot, jobs=(greedy, *snapshot.jobs), quotas=(gpu_quota("red/gpus", held + 3, used=held),))
+    with_it, without = plan(full, config), plan(snapshot, config)
+    assert with_it.allocations == without.allocations
+    assert with_it.preempted == without.preempted
+    told = waits(with_it)
+    assert told.pop("0") in ("QuotaFull", "TooManyGPUs", "TooManyGPUsForANode", "NoSuchGPUType", "NoAllowedNode")
+    assert told == waits(without)
+
+
+@st.composite
+def small_cases(draw: st.DrawFn) -> Snapshot:
+    """Some jobs of one GPU each on one node, and quotas of GPUs."""
+    gpus = draw(st.integers(1, 4))
+    count = draw(st.integers(1, 7))
+    running = draw(st.lists(st.integers(0, count - 1), max_size=gpus, unique=True))
+    jobs = []
+    for index in range(count):
+        names = draw(st.sampled_from(((), ("red",), ("blue",), ("red", "blue"))))
+        place = planning.holding(f"j{index}", ("n0", 1, 3, 60)) if index in running else None
+        jobs.append(
+            Job(
+                name=f"j{index}",
+                gpus=1,
+                attained_gpu_s=float(draw(st.integers(0, 3))),
+                running=place,
+                quotas=tuple(draw_on(name) for name in names),
+            )
+        )
+    quotas = tuple(gpu_quota(name, draw(st.integers(0, 4))) for name in ("red", "blue"))
+    return Snapshot(nodes=(planning.node("n0", gpus, cpus=3 * gpus, gib=60 * gpus),), jobs=tuple(jobs), quotas=quotas)
+
+
+@often
+@given(small_cases())
+def test_the_line_is_served_as_by_trying_all_sets_of_jobs(snapshot: Snapshot) -> None:
+    """Of all sets that fit, the one that is first when they are compared job by job along the line of LAS.
+
+    The quotas are never overdrawn by those who run: these stay, which the brute force does not know.
+    """
+    by_name = {quota.name: quota.limits[0].hard for quota in snapshot.quotas}
+    line = sorted(snapshot.jobs, key=lambda job: (job.attained_gpu_s, job.arrival_s, job.name))
+    for name, hard in by_name.items():
+        if sum(job.running is not None and any(d.quota == name for d in job.quotas) for job in line) > hard:
+            return
+    gpus = snapshot.nodes[0].gpus
+    best: tuple[int, ...] = ()
+    for size in range(len(line) + 1):
+        for chosen in combinations(range(len(line)), size):
+            drawn = [draw.quota for index in chosen for draw in line[index].quotas]
+            if size <= gpus and all(drawn.count(name) <= hard for name, hard in by_name.items()):
+                key = tuple(-(index in chosen) for index in range(len(line)))
+                best = min(best, key) if best else key
+    want = {line[index].name for index, out in enumerate(best) if out}
+    for mechanism in ("tune", "proportional", "greedy"):
+        result = plan(snapshot, PlanConfig(policy="las", mechanism=mechanism))
+        assert {allocation.job for allocation in result.allocations} == want, mechanism
+
+
+def one_node(*jobs: Job, quotas: tuple[Quota, ...], gpus: int = 8) -> Snapshot:
+    return Snapshot(nodes=(planning.node("n0", gpus, cpus=3 * gpus, gib=60 * gpus),), jobs=jobs, quotas=quotas)
+
+
+@pytest.mark.parametrize("mechanism", ["tune", "proportional", "greedy", "drf", "tetris", "drf-tune", "opt"])
+def test_a_job_over_its_quota_displaces_nobody_and_hears_the_numbers(mechanism: str) -> None:
+    others = [
+        Job(name=f"blue/{n}", gpus=4, attained_gpu_s=900.0, running=planning.holding(f"blue/{n}", ("n0", 4, 12, 240)))
+        for n in (1, 2)
+    ]
+    fresh = Job(name="red/j", gpus=4, quotas=(draw_on("red/gpus"),))
+    snapshot = one_node(fresh, *others, quotas=(gpu_quota("red/gpus", 6, used=3),))
+    result = plan(snapshot, PlanConfig(policy="las", mechanism=mechanism))
+    assert result.preempted == ()
+    (told,) = result.waiting
+    assert (told.job, told.reason) == ("red/j", "QuotaFull")
+    assert "quota red/gpus allows 6 of requests.nvidia.com/gpu and has 3 left, and it needs 4" in told.message
+    raised = replace(snapshot, quotas=(gpu_quota("red/gpus", 7, used=3),))
+    assert "red/j" in {a.job for a in plan(raised, LAS).allocations}
+
+
+@pytest.mark.parametrize("mechanism", ["tune", "proportional", "greedy"])
+def test_the_turn_within_a_quota_goes_round_though_gpus_are_free(mechanism: str) -> None:
+    """Only the job that holds the quota gives way; the one of another namespace, last in line, goes on."""
+    held = planning.holding("red/old", ("n0", 2, 6, 120))
+    old = Job(name="red/old", gpus=2, attained_gpu_s=50.0, running=held, quotas=(draw_on("red/gpus"),))
+    last = Job(name="blue/last", gpus=2, attained_gpu_s=99.0, running=planning.holding("blue/last", ("n0", 2, 6, 120)))
+    new = Job(name="red/new", gpus=2, quotas=(draw_on("red/gpus"),))
+    snapshot = one_node(old, last, new, quotas=(gpu_quota("red/gpus", 2),))
+    result = plan(snapshot, PlanConfig(policy="las", mechanism=mechanism))
+    assert {a.job for a in result.allocations} == {"blue/last", "red/new"}
+    assert result.preempted == ("red/old",)
+    filled = plan(snapshot, PlanConfig(policy="las", mechanism=mechanism, mode="fill"))
+    assert {a.job for a in filled.allocations} == {"blue/last", "red/old"}
+    assert waits(filled) == {"red/new": "QuotaFull"}
+
+
+@pytest.mark.parametrize("policy", ["fifo", "las"])
+def test_nobody_waits_behind_a_job_that_waits_for_its_quota(policy: str) -> None:
+    """FIFO lets nobody pass the head of the line; what that waits for are others of its own namespace."""
+    first = Job(
+        name="red/a", gpus=2, arrival_s=-9.0, preemptible=False, quotas=(draw_on("red/gpus"),),
+        running=planning.holding("red/a", ("n0", 2, 6, 120)),
+    )  # fmt: skip
+    second = Job(name="red/b", gpus=2, arrival_s=-8.0, quotas=(draw_on("red/gpus"),))
+    other = Job(name="blue/c", gpus=2)
+    snapshot = one_node(first, second, other, quotas=(gpu_quota("red/gpus", 3),))
+    result = plan(snapshot, PlanConfig(policy=policy, mechanism="tune"))
+    assert {a.job for a in result.allocations} == {"red/a", "blue/c"}
+    assert waits(result) == {"red/b": "QuotaFull"}
+
+
+@pytest.mark.parametrize("mechanism", ["tune", "greedy", "opt"])
+def test_cpu_beyond_the_share_is_given_as_far_as_the_quota_goes(mechanism: str) -> None:
+    hungry = [replace(planning.job(f"red/{n}", 1, wants=(6, 60)), quotas=(draw_on("red/cpu"),)) for n in ("a", "b")]
+    limit = QuotaLimit(resource="requests.cpu", counts="cpu_millis", hard=8000)
+    snapshot = one_node(*hungry, quotas=(Quota(name="red/cpu", limits=(limit,)),))
+    result = plan(snapshot, PlanConfig(policy="las", mechanism=mechanism))
+    cpu = {a.job: a.workers[0].cpu_millis for a in result.allocations}
+    assert sum(cpu.values()) <= 8000
+    assert max(cpu.values()) > 3000, "what the quota leaves beyond their shares is used"
+    if mechanism != "greedy":
+        assert len(cpu) == 2
+
+
+def test_pods_are_counted_as_they_come_to_lie() -> None:
+    """Eight GPUs on two nodes are two pods, of two GPUs each four."""
+    nodes = tuple(planning.node(f"n{n}", 4, cpus=12, gib=240) for n in (0, 1))
+    pods = Quota(name="red/pods", limits=(QuotaLimit(resource="pods", counts="objects", hard=3),))
+    wide = Job(name="red/j", gpus=8, quotas=(draw_on("red/pods"),))
+    (given_now,) = plan(Snapshot(nodes=nodes, jobs=(wide,), quotas=(pods,)), LAS).allocations
+    assert len(given_now.workers) == 2
+    many = replace(wide, gpus_per_worker=2)
+    result = plan(Snapshot(nodes=nodes, jobs=(many,), quotas=(pods,)), LAS)
+    assert waits(result) == {"red/j": "QuotaFull"}
+
+
+def test_who_runs_stays_although_its_quota_was_lowered_and_does_not_grow() -> None:
+    held = planning.holding("red/j", ("n0", 2, 6, 120))
+    job = replace(planning.job("red/j", 2, wants=(20, 120), running=held), quotas=(draw_on("red/cpu"),))
+    limit = QuotaLimit(resource="limits.cpu", counts="cpu_millis", hard=1000)
+    snapshot = one_node(job, quotas=(Quota(name="red/cpu", limits=(limit,)),))
+    for mechanism in ("tune", "greedy", "proportional"):
+        (given_now,) = plan(snapshot, PlanConfig(policy="las", mechanism=mechanism)).allocations
+        assert given_now.workers[0].cpu_millis <= 6000
+
+
+def test_devices_of_shared_gpus_count_as_the_device_plugin_has_them() -> None:
+    shared = replace(planning.node("n0", 2, cpus=6, gib=120), devices_per_gpu=4, counted_as="shared_gpus", replicas=4)
+    limit = QuotaLimit(resource="requests.nvidia.com/gpu.shared", counts="shared_gpus", hard=7)
+    jobs = tuple(Job(name=f"red/{n}", gpus=1, quotas=(draw_on("red/gpus"),)) for n in ("a", "b"))
+    snapshot = Snapshot(nodes=(shared,), jobs=jobs, quotas=(Quota(name="red/gpus", limits=(limit,)),))
+    result = plan(snapshot, LAS)
+    assert [a.job for a in result.allocations] == ["red/a"]
+    assert waits(result) == {"red/b": "QuotaFull"}
+
+
+def test_the_file_reads_back_and_names_what_is_wrong() -> None:
+    snapshot = one_node(
+        Job(name="j", gpus=2, gpus_per_worker=1, quotas=(draw_on("q", services=1, beside_cpu=5),)),
+        quotas=(gpu_quota("q", 3, used=1),),
+    )
+    text = json.dumps(snapshot_document(snapshot))
+    assert parse_snapshot(text) == snapshot
+    assert '"quotas"' not in json.dumps(snapshot_document(replace(snapshot, jobs=(), quotas=())))
+    with pytest.raises(SnapshotError, match=r"jobs\[0\]\.quotas\[0\]\.quota: 'q' is not in quotas; describe it there"):
+        parse_snapshot(text.replace('"name": "q"', '"name": "other"'))
+    with pytest.raises(SnapshotError, match=r"quotas\[0\]\.limits\[0\]\.counts"):
+        parse_snapshot(text.replace('"counts": "gpus"', '"counts": "nothing"'))
+
+
+def test_all_policies_of_time_shares_plan_beside_a_full_quota() -> None:
+    """Their programmes do not see the job that its quota shuts out."""
+    fresh = Job(name="red/j", gpus=8, quotas=(draw_on("red/gpus"),))
+    others = tuple(Job(name=f"blue/{n}", gpus=4) for n in (1, 2))
+    snapshot = one_node(fresh, *others, quotas=(gpu_quota("red/gpus", 7),))
+    snapshot = replace(snapshot, nodes=tuple(replace(node, price_per_hour=1.0) for node in snapshot.nodes))
+    for policy in sorted(SHARE_TIME):
+        result = plan(snapshot, PlanConfig(policy=policy, mechanism="tune"))
+        assert {a.job for a in result.allocations} == {"blue/1", "blue/2"}, policy
