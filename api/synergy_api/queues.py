@@ -6,7 +6,7 @@ from typing import Annotated, TypeVar
 from pydantic import AfterValidator, Field, JsonValue, model_validator
 
 from synergy_api.base import ApiModel, Timestamp
-from synergy_core.policies.discretised import service_sketch
+from synergy_core.model import service_sketch
 
 _SORTED: list[JsonValue] = [{"rule": "self.isSorted()", "message": "must ascend"}]
 """What the API server can check of a long list in one pass; that each value is there once is checked on reading."""

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable
 
 from synergy_api.queues import PackRules, Queues, ServiceHistory
 from synergy_api.training_job import FINISHED
-from synergy_core.policies.discretised.service_sketch import counted, samples
+from synergy_core.model.service_sketch import counted, samples
 from synergy_core.throughput.pack_limit import learned_pack_limit
 from synergy_extender.cluster.placements import Sizes, spread_speed
 from synergy_extender.cluster.run_state import service_of

@@ -1,1 +1,1 @@
-"""Discretised queues, the Gittins index and the service distribution that they go by (Tiresias)."""
+"""Discretised queues, the Gittins index and learned thresholds (Tiresias)."""

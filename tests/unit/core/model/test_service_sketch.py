@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from synergy_core.model.service_sketch import LAST, MOST, WIDTH, bucket, counted, samples
 from synergy_core.policies.discretised.gittins_index import ServiceDistribution
 from synergy_core.policies.discretised.learned_thresholds import learned_thresholds, mean_time
-from synergy_core.policies.discretised.service_sketch import LAST, MOST, WIDTH, bucket, counted, samples
 
 SERVICES = st.lists(st.floats(1.0, 1e12), min_size=1, max_size=60)
 
