@@ -12,9 +12,9 @@ from synergy_core.colocation.combinations import KnownPairs
 from synergy_core.model.pool import Pool
 from synergy_core.model.snapshot import Job, Node
 from synergy_core.policies.allocation.solutions import Solutions
-from synergy_core.selection.contender import Contender
+from synergy_core.selection.queue_entry import QueueEntry
 from synergy_core.throughput.estimates import NO_SPEEDS, Speeds
-from synergy_core.throughput.kind import Kinds
+from synergy_core.throughput.job_class import JobClasses
 from synergy_core.throughput.skew import NO_RULES, PackRules
 
 
@@ -33,29 +33,29 @@ class Memory:
         self._nodes: tuple[Node, ...] = ()
         self._tolerance = 0.0
         self._rules = NO_RULES
-        self._kinds = Kinds((), 0.0)
-        self._contenders: dict[str, Contender] = {}
-        self._before: dict[str, Contender] = {}
+        self._kinds = JobClasses((), 0.0)
+        self._contenders: dict[str, QueueEntry] = {}
+        self._before: dict[str, QueueEntry] = {}
 
     def begin(self, nodes: tuple[Node, ...], tolerance: float, rules: PackRules = NO_RULES) -> None:
         """Begin a plan: what the last plan did not look at is forgotten; all, where the nodes have changed."""
         self._before, self._contenders = self._contenders, {}
         if (nodes, tolerance) != (self._nodes, self._tolerance):
             self.pools = _pools(nodes)
-            self._kinds = Kinds(self.pools[0].further if self.pools else (), tolerance)
+            self._kinds = JobClasses(self.pools[0].further if self.pools else (), tolerance)
             self._nodes, self._tolerance = nodes, tolerance
             self._before = {}
         if rules != self._rules:
             self._rules, self._before = rules, {}
 
-    def contender(self, job: Job) -> Contender:
-        """The contender of a job of the present plan: always the same one."""
+    def entry(self, job: Job) -> QueueEntry:
+        """The queue entry of a job of the present plan: always the same one."""
         found = self._contenders.get(job.name)
         if found is None:
             found = self._before.get(job.name)
             speeds = self.speeds.of.get(job.name, NO_SPEEDS)
             if found is None or found.job is not job or found.running is not job.running or found.speeds != speeds:
-                found = Contender(job, self.pools, self._tolerance, self._kinds, rules=self._rules, speeds=speeds)
+                found = QueueEntry(job, self.pools, self._tolerance, self._kinds, rules=self._rules, speeds=speeds)
             self._contenders[job.name] = found
         return found
 

@@ -20,9 +20,9 @@ from synergy_core.model.pool import Pool
 from synergy_core.model.snapshot import Allocation, Snapshot
 from synergy_core.policies.queue import Ranking
 from synergy_core.policies.ranking import rank, shares_by_matrix
-from synergy_core.selection.line import Line, Roster, out_of_reach
+from synergy_core.selection.preemption_protection import least_run_s, settling
 from synergy_core.selection.quotas import Quotas
-from synergy_core.selection.settling import least_run_s, settling
+from synergy_core.selection.scheduling_queue import JobIndex, SchedulingQueue, out_of_reach
 from synergy_core.selection.shut_out import shut_out
 from synergy_core.selection.teams import NO_TEAMS, Teams, groups_of, teams_of
 from synergy_core.throughput.skew import PackRules
@@ -46,7 +46,7 @@ def plan(snapshot: Snapshot, config: PlanConfig, memory: Memory | None = None) -
     quotas = Quotas(snapshot.quotas, snapshot.jobs)
     excluded = shut_out(snapshot, quotas, memory)
     planned = _without(snapshot, excluded)
-    roster = Roster(planned.jobs, memory)
+    job_index = JobIndex(planned.jobs, memory)
 
     # 3. Who may share a GPU.
     grouping = Grouping(planned, memory.pools, config, memory.speeds)
@@ -57,15 +57,15 @@ def plan(snapshot: Snapshot, config: PlanConfig, memory: Memory | None = None) -
         planned,
         config,
         pools=memory.pools,
-        speeds=roster,
+        speeds=job_index,
         grouping=grouping,
         pairs=pairs,
         solutions=memory.solutions,
     )
 
     # 5. and 6. Who runs this round, on which nodes, with how much CPU and memory.
-    kept = out_of_reach(roster.running, config.mode)
-    teams, outcome = _placed(planned, config, memory, roster, ranking, grouping=grouping, kept=kept, quotas=quotas)
+    kept = out_of_reach(job_index.running, config.mode)
+    teams, outcome = _placed(planned, config, memory, job_index, ranking, grouping=grouping, kept=kept, quotas=quotas)
 
     # 7. The answer, with why the other jobs wait.
     return answer(
@@ -77,7 +77,7 @@ def plan(snapshot: Snapshot, config: PlanConfig, memory: Memory | None = None) -
         kept=kept,
         shut_out=excluded,
         estimates=memory.speeds,
-        speeds=roster,
+        speeds=job_index,
     )
 
 
@@ -92,7 +92,7 @@ def _placed(
     snapshot: Snapshot,
     config: PlanConfig,
     memory: Memory,
-    roster: Roster,
+    job_index: JobIndex,
     ranking: Ranking,
     *,
     grouping: Grouping,
@@ -108,7 +108,7 @@ def _placed(
     groups: Sequence[Group] = groups_of(snapshot, ranking, config, grouping)
     while True:
         teams = teams_of(snapshot, ranking, pools, config, groups)
-        planned = roster if teams is NO_TEAMS else Roster(teams.jobs(snapshot.jobs), memory)
+        planned = job_index if teams is NO_TEAMS else JobIndex(teams.jobs(snapshot.jobs), memory)
         line = planned.line(
             teams.ranking(ranking),
             without=kept,
@@ -123,14 +123,14 @@ def _placed(
         groups = [group for group in groups if frozenset(job.name for job in group.jobs) not in unseated]
 
 
-def _round(line: Line, pools: Sequence[Pool], config: PlanConfig, quotas: Quotas) -> Round:
+def _round(line: SchedulingQueue, pools: Sequence[Pool], config: PlanConfig, quotas: Quotas) -> Round:
     gpus = sum(sum(pool.gpus) for pool in pools)
     return Round(line, pools, config.mode, gpus * config.profile_gpu_percent // 100, config.explain, quotas)
 
 
 def _seated_and_idle(outcome: Outcome, pools: Sequence[Pool]) -> tuple[frozenset[str], frozenset[str]]:
     """Who has GPUs, and the types that have some that nobody has."""
-    seated = frozenset(contender.name for packing in outcome.packings for contender in packing.seated)
+    seated = frozenset(entry.name for packing in outcome.packings for entry in packing.seated)
     free = {pool.gpu_type: pool.open_gpus[0] for pool in pools}
     free |= {packing.pool.gpu_type: int(packing.reservations.slots.sum()) for packing in outcome.packings}
     return seated, frozenset(gpu_type for gpu_type, gpus in free.items() if gpus > 0)

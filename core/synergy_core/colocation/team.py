@@ -18,7 +18,7 @@ from synergy_core.model.quota_draws import merged
 from synergy_core.model.resources import Vector, held_in, node_share, smaller
 from synergy_core.model.snapshot import Allocation, Job, Node, NodeShare, Profile
 from synergy_core.throughput.estimates import NO_SPEEDS
-from synergy_core.throughput.kind import Kind
+from synergy_core.throughput.job_class import JobClass
 from synergy_core.throughput.speed import Speed
 
 _POINTS = 10
@@ -66,7 +66,7 @@ class Member:
 def member(job: Job, pool: Pool, fraction: float, tolerance: float, speeds: Mapping[str, float] = NO_SPEEDS) -> Member:
     """What the job is on this pool when it keeps `fraction` of its best speed; `speeds` are those that are known of it
     on GPU types without a matrix."""
-    terms = Kind(replace_running(job, None), pool.further, tolerance, speeds).on(pool)
+    terms = JobClass(replace_running(job, None), pool.further, tolerance, speeds).on(pool)
     usual = terms.steps_per_s(terms.proportional_to(pool.best_share))
     profile = job.profiles.get(pool.gpu_type)
     speed = None if profile is None else Speed(profile)

@@ -66,8 +66,8 @@ def _allocations(packing: Packing, config: PlanConfig, teams: Teams, speeds: Spe
 
 def _of_planned(packing: Packing, config: PlanConfig, speeds: Speeds) -> Iterable[Allocation]:
     pool = packing.pool
-    for contender, seat in packing.seated.items():
-        terms, running, held = contender.on(pool), contender.job.running, contender.held
+    for entry, seat in packing.seated.items():
+        terms, running, held = entry.on(pool), entry.job.running, entry.held
         as_it_was = held is not None and held.pool is pool and held.booking == seat.shares
         unchanged = as_it_was and running is not None and not running.partners  # who had partners has none any more
         if config.mode == "fill" and running is not None and unchanged:
@@ -76,11 +76,11 @@ def _of_planned(packing: Packing, config: PlanConfig, speeds: Speeds) -> Iterabl
         speed, usual = terms.steps_per_s(seat.per_gpu), terms.steps_per_s(pool.share_on(seat.nodes))
         if pool.limits_threads:
             threads = least_percent(pool.nodes[node] for node in seat.nodes)
-            part = kept_alone(contender.job, pool.gpu_type, threads)
+            part = kept_alone(entry.job, pool.gpu_type, threads)
             speed = terms.with_threads(seat.per_gpu, part)
             usual = terms.with_threads(pool.share_on(seat.nodes), part)
-        estimated = speeds.is_estimated(contender.name, pool.gpu_type)
-        spread = config.placement_sensitive and contender.gpus > 1 and contender.lies_spread(seat.seats, pool)
+        estimated = speeds.is_estimated(entry.name, pool.gpu_type)
+        spread = config.placement_sensitive and entry.gpus > 1 and entry.lies_spread(seat.seats, pool)
         if (
             running is not None
             and unchanged
@@ -90,7 +90,7 @@ def _of_planned(packing: Packing, config: PlanConfig, speeds: Speeds) -> Iterabl
             yield running
             continue
         yield Allocation(
-            job=contender.name,
+            job=entry.name,
             gpu_type=pool.gpu_type,
             workers=tuple(
                 node_share(pool.nodes[node].name, gpus, amounts, pool.further) for node, gpus, amounts in seat.shares

@@ -1,12 +1,12 @@
 """Switches jobs to their proportional share to make room for another (Synergy, section 4.2, step 2a)."""
 
 from synergy_core.mechanisms.statement import Packing
-from synergy_core.model.placement import Seats
+from synergy_core.model.placement import NodeAssignments
 from synergy_core.model.resources import Vector, times, within
-from synergy_core.selection.contender import Contender
+from synergy_core.selection.queue_entry import QueueEntry
 
 
-def demote(packing: Packing, seats: Seats, per_gpu: Vector) -> bool:
+def demote(packing: Packing, seats: NodeAssignments, per_gpu: Vector) -> bool:
     """Cut down just as many jobs on the nodes of `seats` as are needed for `per_gpu` beside each GPU there.
 
     A job that had more CPU and less memory than its share takes the memory of its share when it is cut down; where that
@@ -42,26 +42,26 @@ def _missing(packing: Packing, node: int, wanted: Vector) -> Vector:
     return tuple(max(0, amount - left) for amount, left in zip(wanted, packing.free[node].tolist(), strict=True))
 
 
-def _victim(packing: Packing, node: int, missing: Vector) -> Contender | None:
+def _victim(packing: Packing, node: int, missing: Vector) -> QueueEntry | None:
     """The job on the node that releases what is missing with the least to spare, else the one nearest to it."""
     weight = packing.pool.weight.tolist()
-    best: tuple[tuple[bool, float, str], Contender] | None = None
-    for contender in packing.on_node[node]:
-        released = _released(packing, contender, node)
+    best: tuple[tuple[bool, float, str], QueueEntry] | None = None
+    for entry in packing.on_node[node]:
+        released = _released(packing, entry, node)
         useful = sum(max(0, min(r, m)) * w for r, m, w in zip(released, missing, weight, strict=True))
         if useful <= 0:
             continue
         enough = within(missing, released)
         score = sum(r * w for r, w in zip(released, weight, strict=True)) if enough else -useful
-        key = (not enough, score, contender.name)
+        key = (not enough, score, entry.name)
         if best is None or key < best[0]:
-            best = (key, contender)
+            best = (key, entry)
     return None if best is None else best[1]
 
 
-def _released(packing: Packing, contender: Contender, node: int) -> Vector:
+def _released(packing: Packing, entry: QueueEntry, node: int) -> Vector:
     """What the node gets back when the job is cut down to its least."""
-    seat = packing.seated[contender]
+    seat = packing.seated[entry]
     for (index, _, amounts), (_, _, least) in zip(seat.shares, seat.least, strict=True):
         if index == node:
             return tuple(amount - low for amount, low in zip(amounts, least, strict=True))

@@ -16,7 +16,7 @@ from synergy_core.mechanisms.fixed_demands import FixedDemands
 from synergy_core.mechanisms.mechanism import Outcome, Round
 from synergy_core.model.pool import Pool
 from synergy_core.model.resources import times
-from synergy_core.selection.contender import Contender, fastest_first
+from synergy_core.selection.queue_entry import QueueEntry, fastest_first
 
 
 def mechanism(round_: Round) -> Outcome:
@@ -26,49 +26,47 @@ def mechanism(round_: Round) -> Outcome:
     return walk.outcome()
 
 
-def order(round_: Round, walk: FixedDemands) -> list[Contender]:
+def order(round_: Round, walk: FixedDemands) -> list[QueueEntry]:
     """Fill the cluster; everyone in the order in which they were considered, the running jobs first."""
     considered = walk.let_stay()
     shares: dict[tuple[str, str], float] = {}
-    for contender in considered:
-        _count(shares, contender, walk, round_.pools)
-    queues: dict[tuple[str, str], list[Contender]] = {}
-    for contender in walk.newcomers():
-        if contender.is_profile_run:
-            walk.admit(contender)
-            considered.append(contender)
+    for entry in considered:
+        _count(shares, entry, walk, round_.pools)
+    queues: dict[tuple[str, str], list[QueueEntry]] = {}
+    for entry in walk.newcomers():
+        if entry.is_profile_run:
+            walk.admit(entry)
+            considered.append(entry)
         else:
-            queues.setdefault(_user(contender), []).append(contender)
+            queues.setdefault(_user(entry), []).append(entry)
     line = [(shares.get(user, 0.0), queue[0].rank, user, 0) for user, queue in queues.items()]
     heapify(line)
     while line and not walk.is_over():
         _, _, user, index = heappop(line)
-        contender = queues[user][index]
-        considered.append(contender)
-        if walk.admit(contender):
-            _count(shares, contender, walk, round_.pools)
+        entry = queues[user][index]
+        considered.append(entry)
+        if walk.admit(entry):
+            _count(shares, entry, walk, round_.pools)
         if index + 1 < len(queues[user]):
             heappush(line, (shares.get(user, 0.0), queues[user][index + 1].rank, user, index + 1))
     return considered
 
 
-def _user(contender: Contender) -> tuple[str, str]:
-    tenant = contender.job.tenant
-    return (tenant, "") if tenant else ("", contender.name)
+def _user(entry: QueueEntry) -> tuple[str, str]:
+    tenant = entry.job.tenant
+    return (tenant, "") if tenant else ("", entry.name)
 
 
-def _count(
-    shares: dict[tuple[str, str], float], contender: Contender, walk: FixedDemands, pools: Sequence[Pool]
-) -> None:
-    user = _user(contender)
-    shares[user] = shares.get(user, 0.0) + dominant_share(contender, walk, pools) / contender.job.weight
+def _count(shares: dict[tuple[str, str], float], entry: QueueEntry, walk: FixedDemands, pools: Sequence[Pool]) -> None:
+    user = _user(entry)
+    shares[user] = shares.get(user, 0.0) + dominant_share(entry, walk, pools) / entry.job.weight
 
 
-def dominant_share(contender: Contender, walk: FixedDemands, pools: Sequence[Pool]) -> float:
+def dominant_share(entry: QueueEntry, walk: FixedDemands, pools: Sequence[Pool]) -> float:
     """The largest part of a resource of the whole cluster that the job's demand takes."""
     totals = [sum(sum(pool.gpus) for pool in pools)]
     totals += [sum(entries) for entries in zip(*(left for pool in pools for left in pool.capacity), strict=True)]
-    pool = contender.held.pool if contender.held is not None else fastest_first(contender, pools)[0]
-    demand = walk.demand(contender, pool) or pool.best_share
-    wanted = (contender.gpus, *times(demand, contender.gpus))
+    pool = entry.held.pool if entry.held is not None else fastest_first(entry, pools)[0]
+    demand = walk.demand(entry, pool) or pool.best_share
+    wanted = (entry.gpus, *times(demand, entry.gpus))
     return max(amount / max(1, total) for amount, total in zip(wanted, totals, strict=True))

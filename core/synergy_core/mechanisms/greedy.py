@@ -11,7 +11,7 @@ from synergy_core.mechanisms.mechanism import Outcome, Round
 def mechanism(round_: Round) -> Outcome:
     """Walk the line; each job keeps its place with its whole demand, enters with it, or waits."""
     walk = FixedDemands(round_, displaces=round_.mode == "round")
-    for contender in walk.line():
-        if not walk.stays(contender):
-            walk.admit(contender)
+    for entry in walk.line():
+        if not walk.stays(entry):
+            walk.admit(entry)
     return walk.outcome()

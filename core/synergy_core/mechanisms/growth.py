@@ -10,55 +10,55 @@ from heapq import heapify, heappop, heappush
 
 from synergy_core.mechanisms.statement import Packing, shares_of
 from synergy_core.model.resources import Vector, larger, smaller, split_up, times, within
-from synergy_core.selection.contender import Contender
+from synergy_core.selection.queue_entry import QueueEntry
 
-_Step = tuple[float, str, Contender, Vector]
+_Step = tuple[float, str, QueueEntry, Vector]
 
 
-def grow(packing: Packing, limits: Mapping[Contender, Vector]) -> None:
+def grow(packing: Packing, limits: Mapping[QueueEntry, Vector]) -> None:
     """Grow jobs step by step, the most useful step first, each job up to its limit per GPU."""
-    steps = [step for contender, limit in limits.items() if (step := _next_step(packing, contender, limit)) is not None]
+    steps = [step for entry, limit in limits.items() if (step := _next_step(packing, entry, limit)) is not None]
     heapify(steps)
     while steps:
-        _, _, contender, target = heappop(steps)
-        given = _affordable(packing, contender, target)
-        if given != packing.seated[contender].per_gpu and _is_faster(packing, contender, given):
-            packing.resize(contender, shares_of(packing.seated[contender].seats, given))
+        _, _, entry, target = heappop(steps)
+        given = _affordable(packing, entry, target)
+        if given != packing.seated[entry].per_gpu and _is_faster(packing, entry, given):
+            packing.resize(entry, shares_of(packing.seated[entry].seats, given))
             if given == target:
-                step = _next_step(packing, contender, limits[contender])
+                step = _next_step(packing, entry, limits[entry])
                 if step is not None:
                     heappush(steps, step)
 
 
-def _next_step(packing: Packing, contender: Contender, limit: Vector) -> _Step | None:
+def _next_step(packing: Packing, entry: QueueEntry, limit: Vector) -> _Step | None:
     """The next point of the job's matrix with its rank: the negative gain for its cost."""
-    speed = contender.on(packing.pool).speed
-    now = packing.seated[contender].per_gpu
+    speed = entry.on(packing.pool).speed
+    now = packing.seated[entry].per_gpu
     if speed is None or within(limit, now):
         return None
-    gpus = contender.gpus
+    gpus = entry.gpus
     ceiling = larger(limit, now)
     amounts = speed.next_faster(times(now, gpus), times(ceiling, gpus))
     if amounts is None:
         return None
     target = smaller(split_up(amounts, gpus), ceiling)
     gain = speed.at(times(target, gpus)) - speed.at(times(now, gpus))
-    usual = contender.on(packing.pool).proportional_steps_per_s() or 1.0
+    usual = entry.on(packing.pool).proportional_steps_per_s() or 1.0
     cost = sum((t - n) * gpus * w for t, n, w in zip(target, now, packing.pool.weight.tolist(), strict=True))
-    return (-gain / usual / cost, contender.name, contender, target)
+    return (-gain / usual / cost, entry.name, entry, target)
 
 
-def _affordable(packing: Packing, contender: Contender, target: Vector) -> Vector:
+def _affordable(packing: Packing, entry: QueueEntry, target: Vector) -> Vector:
     """As much of the way to the target as the job's nodes and quotas have left."""
-    seat = packing.seated[contender]
+    seat = packing.seated[entry]
     now = seat.per_gpu
     spare = smaller(*(tuple(free // gpus for free in packing.free[node].tolist()) for node, gpus in seat.seats))
-    if contender.job.quotas:
-        allowed = packing.quotas.spare(contender, packing.pool, seat.shares)
-        spare = (*(min(s, a // contender.gpus) for s, a in zip(spare[:2], allowed, strict=True)), *spare[2:])
+    if entry.job.quotas:
+        allowed = packing.quotas.spare(entry, packing.pool, seat.shares)
+        spare = (*(min(s, a // entry.gpus) for s, a in zip(spare[:2], allowed, strict=True)), *spare[2:])
     return tuple(n + max(0, min(t - n, s)) for n, t, s in zip(now, target, spare, strict=True))
 
 
-def _is_faster(packing: Packing, contender: Contender, per_gpu: Vector) -> bool:
-    terms = contender.on(packing.pool)
-    return terms.steps_per_s(per_gpu) > terms.steps_per_s(packing.seated[contender].per_gpu)
+def _is_faster(packing: Packing, entry: QueueEntry, per_gpu: Vector) -> bool:
+    terms = entry.on(packing.pool)
+    return terms.steps_per_s(per_gpu) > terms.steps_per_s(packing.seated[entry].per_gpu)

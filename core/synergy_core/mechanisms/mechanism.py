@@ -7,16 +7,16 @@ from synergy_core.mechanisms.statement import Packing
 from synergy_core.model.config import Mode
 from synergy_core.model.pool import Pool
 from synergy_core.model.reasons import Reason
-from synergy_core.selection.contender import Contender
-from synergy_core.selection.line import Line
+from synergy_core.selection.queue_entry import QueueEntry
 from synergy_core.selection.quotas import NO_QUOTAS, Quotas
+from synergy_core.selection.scheduling_queue import SchedulingQueue
 
 
 @dataclass(frozen=True, slots=True)
 class Round:
     """What is to be dealt out, and the line of those who want it."""
 
-    line: Line
+    line: SchedulingQueue
     pools: Sequence[Pool]
     """The nodes, by GPU type."""
     mode: Mode
@@ -36,7 +36,7 @@ class Outcome:
     """Who runs where with what, and why the others wait, in the order of the line."""
 
     packings: list[Packing] = field(default_factory=list)
-    waiting: list[tuple[Contender, Reason]] = field(default_factory=list)
+    waiting: list[tuple[QueueEntry, Reason]] = field(default_factory=list)
     full: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """Name and numbers of the quota that a job waits for, by job."""
 

@@ -37,11 +37,11 @@ from synergy_core.mechanisms.packer import Demands, Packer
 from synergy_core.mechanisms.quota_limits import keep_to_quotas
 from synergy_core.mechanisms.statement import Packing, shares_of
 from synergy_core.model.config import Mode
-from synergy_core.model.placement import Seats
+from synergy_core.model.placement import NodeAssignments
 from synergy_core.model.pool import Pool
 from synergy_core.model.resources import Vector, times
-from synergy_core.selection.contender import Contender
 from synergy_core.selection.diagnosis import free_to
+from synergy_core.selection.queue_entry import QueueEntry
 from synergy_core.selection.rounds import PoolSelection, select
 
 _WHOLE = 1.0 - 1e-6
@@ -72,9 +72,9 @@ def pack(selection: PoolSelection, mode: Mode) -> Packing:
     packings = [tune.pack(_separate(selection), mode)]
     for demands in tries:
         packing = Packer(_separate(selection), demands).pack(mode)
-        in_play = [contender for contender in everyone(selection) if not contender.is_profile_run]
+        in_play = [entry for entry in everyone(selection) if not entry.is_profile_run]
         _deal_out(packing, in_play)
-        grow(packing, {contender: contender.on(packing.pool).wish for contender in in_play})
+        grow(packing, {entry: entry.on(packing.pool).wish for entry in in_play})
         packings.append(packing)
     best = max(reversed(packings), key=throughput)
     selection.quotas.become(best.quotas)
@@ -90,43 +90,43 @@ def throughput(packing: Packing) -> float:
     """Sum of speeds relative to the proportional share."""
     pool = packing.pool
     return sum(
-        contender.on(pool).steps_per_s(seat.per_gpu) / (reference_speed(contender, pool) or 1.0)
-        for contender, seat in packing.seated.items()
+        entry.on(pool).steps_per_s(seat.per_gpu) / (reference_speed(entry, pool) or 1.0)
+        for entry, seat in packing.seated.items()
     )
 
 
 class OptDemands(tune.TuneDemands):
     """The ideal demand, on the nodes of the second programme; else the least that is as fast as the share."""
 
-    def __init__(self, demands: Mapping[Contender, Vector]) -> None:
+    def __init__(self, demands: Mapping[QueueEntry, Vector]) -> None:
         self._demands = demands
 
-    def wish(self, contender: Contender, pool: Pool) -> Vector | None:
+    def wish(self, entry: QueueEntry, pool: Pool) -> Vector | None:
         """The ideal demand."""
-        return self._demands[contender]
+        return self._demands[entry]
 
-    def seats(self, packing: Packing, contenders: Sequence[Contender]) -> Mapping[Contender, Seats]:
+    def seats(self, packing: Packing, entries: Sequence[QueueEntry]) -> Mapping[QueueEntry, NodeAssignments]:
         """Nodes for those who are whole on one in the second programme."""
-        in_order = sorted(contenders, key=lambda contender: contender.name)
+        in_order = sorted(entries, key=lambda entry: entry.name)
         pieces = [
-            Piece(contender.gpus, times(self._demands[contender], contender.gpus), free_to(contender, packing.pool))
-            for contender in in_order
+            Piece(entry.gpus, times(self._demands[entry], entry.gpus), free_to(entry, packing.pool))
+            for entry in in_order
         ]
         found = parts(pieces, packing.reservations.slots, packing.free)
         if found is None:
             return {}
         return {
-            contender: ((node, contender.gpus),)
-            for contender, on_nodes in zip(in_order, found, strict=True)
+            entry: ((node, entry.gpus),)
+            for entry, on_nodes in zip(in_order, found, strict=True)
             for node, part in on_nodes.items()
-            if part >= _WHOLE and (contender.gpus == 1 or contender.place(packing.pool) != "spread")
+            if part >= _WHOLE and (entry.gpus == 1 or entry.place(packing.pool) != "spread")
         }
 
 
-def _deal_out(packing: Packing, contenders: Sequence[Contender]) -> None:
+def _deal_out(packing: Packing, entries: Sequence[QueueEntry]) -> None:
     """Give each of the jobs the point of its front that is best for all together on the nodes where they are."""
     pool = packing.pool
-    fronts = [_front_in_place(packing, contender) for contender in contenders]
+    fronts = [_front_in_place(packing, entry) for entry in entries]
     dimensions = len(pool.best_share)
     options = [
         [
@@ -134,32 +134,32 @@ def _deal_out(packing: Packing, contenders: Sequence[Contender]) -> None:
                 point.worth,
                 tuple(
                     (node * dimensions + dimension, amount * gpus)
-                    for node, gpus in packing.seated[contender].seats
+                    for node, gpus in packing.seated[entry].seats
                     for dimension, amount in enumerate(point.per_gpu)
                 ),
             )
             for point in front
         ]
-        for contender, front in zip(contenders, fronts, strict=True)
+        for entry, front in zip(entries, fronts, strict=True)
     ]
     free = packing.free.copy()
-    for contender in contenders:
-        for node, _, amounts in packing.seated[contender].shares:
+    for entry in entries:
+        for node, _, amounts in packing.seated[entry].shares:
             free[node] += amounts
     choice = best_choice(options, [max(0, amount) for amount in free.ravel().tolist()])
-    for index, (contender, front) in enumerate(zip(contenders, fronts, strict=True)):
-        seat = packing.seated[contender]
+    for index, (entry, front) in enumerate(zip(entries, fronts, strict=True)):
+        seat = packing.seated[entry]
         given = seat.least
-        if choice is not None and packing.may_have(contender, seat.seats, front[choice.options[index]].per_gpu):
+        if choice is not None and packing.may_have(entry, seat.seats, front[choice.options[index]].per_gpu):
             given = shares_of(seat.seats, front[choice.options[index]].per_gpu)
-        packing.resize(contender, given)
+        packing.resize(entry, given)
     # the solver may have overshot by its tolerance, which is more than a byte
     nothing = (0,) * dimensions
     demote(packing, tuple((node, 0) for node in np.flatnonzero((packing.free < 0).any(axis=1)).tolist()), nothing)
 
 
-def _front_in_place(packing: Packing, contender: Contender) -> list[Point]:
-    pool, seat, terms = packing.pool, packing.seated[contender], contender.on(packing.pool)
+def _front_in_place(packing: Packing, entry: QueueEntry) -> list[Point]:
+    pool, seat, terms = packing.pool, packing.seated[entry], entry.on(packing.pool)
     usual = terms.steps_per_s(terms.proportional(seat.nodes))
     least = terms.floor(seat.nodes)
-    return pareto_front(contender, pool, least, fair=usual, reference=reference_speed(contender, pool))
+    return pareto_front(entry, pool, least, fair=usual, reference=reference_speed(entry, pool))

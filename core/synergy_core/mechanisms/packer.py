@@ -9,27 +9,27 @@ from numpy.typing import NDArray
 from synergy_core.mechanisms.demotion import demote
 from synergy_core.mechanisms.statement import Packing, shares_of
 from synergy_core.model.config import Mode
-from synergy_core.model.placement import Rooms, Seats, nodes_needed
+from synergy_core.model.placement import NodeAssignments, Rooms, nodes_needed
 from synergy_core.model.pool import Booking, Pool
 from synergy_core.model.resources import Vector, times
-from synergy_core.selection.contender import Contender
 from synergy_core.selection.diagnosis import choose_for, free_to, promise_room
+from synergy_core.selection.queue_entry import QueueEntry
 from synergy_core.selection.rounds import PoolSelection
 
 
 class Demands(Protocol):
     """What a mechanism gives a job, in amounts per GPU."""
 
-    def wish(self, contender: Contender, pool: Pool) -> Vector | None:
+    def wish(self, entry: QueueEntry, pool: Pool) -> Vector | None:
         """What the job should have if that fits; None where there is nothing above the least."""
 
-    def least(self, contender: Contender, pool: Pool, nodes: tuple[int, ...]) -> Vector:
+    def least(self, entry: QueueEntry, pool: Pool, nodes: tuple[int, ...]) -> Vector:
         """What the job must have on these nodes; never above its promise there."""
 
-    def least_by_node(self, contender: Contender, pool: Pool) -> NDArray[np.int64]:
+    def least_by_node(self, entry: QueueEntry, pool: Pool) -> NDArray[np.int64]:
         """`least` of each node alone (nodes x dimensions), or a lower bound of it."""
 
-    def seats(self, packing: Packing, contenders: Sequence[Contender]) -> Mapping[Contender, Seats]:
+    def seats(self, packing: Packing, entries: Sequence[QueueEntry]) -> Mapping[QueueEntry, NodeAssignments]:
         """Nodes that are better than others for some of those who may go anywhere; taken where they have the GPUs."""
 
 
@@ -41,26 +41,24 @@ class Packer:
         self._demands = demands
         self._pool = selection.reservations.pool
         self._packing = Packing(selection)
-        self._advised: Mapping[Contender, Seats] = {}
+        self._advised: Mapping[QueueEntry, NodeAssignments] = {}
 
     def pack(self, mode: Mode) -> Packing:
         """Seat everyone: those whose nodes are given, then those who may go anywhere."""
         chosen = self._selection
         bound = {
-            contender: seats
-            for contender, seats in chosen.seated.items()
-            if contender.on(self._pool).hard or contender.pods_matter
+            entry: seats for entry, seats in chosen.seated.items() if entry.on(self._pool).hard or entry.pods_matter
         }
-        loose = {contender: seats for contender, seats in chosen.seated.items() if contender not in bound}
-        for contender in chosen.staying:
-            if mode == "fill" or contender.is_profile_run or contender in chosen.pinned:
-                self._leave(contender)
+        loose = {entry: seats for entry, seats in chosen.seated.items() if entry not in bound}
+        for entry in chosen.staying:
+            if mode == "fill" or entry.is_profile_run or entry in chosen.pinned:
+                self._leave(entry)
             else:
-                bound[contender] = _seats_held(contender)
+                bound[entry] = _seats_held(entry)
         self._settle_all(bound)
         mark = self._packing.mark()
-        for contender, seats in loose.items():
-            self._packing.unbind(contender.on(self._pool).booking(seats))
+        for entry, seats in loose.items():
+            self._packing.unbind(entry.on(self._pool).booking(seats))
         self._advised = self._demands.seats(self._packing, [*chosen.floating, *loose])
         if not self._place_all([*chosen.floating, *loose]) or (loose and self._shuts_out_needlessly()):
             self._packing.undo_to(mark)
@@ -70,87 +68,87 @@ class Packer:
                 raise RuntimeError(f"a job that was promised room on {self._pool.gpu_type} cannot be seated")
         return self._packing
 
-    def _in_order(self, contenders: list[Contender]) -> list[Contender]:
-        if len(contenders) < 2:
-            return contenders
+    def _in_order(self, entries: list[QueueEntry]) -> list[QueueEntry]:
+        if len(entries) < 2:
+            return entries
 
-        def size(contender: Contender) -> tuple[object, ...]:
-            demand = self._demands.wish(contender, self._pool) or self._pool.best_share
-            is_advised = contender in self._advised
-            return (not is_advised, -contender.gpus, *times(demand, -contender.gpus), contender.name)
+        def size(entry: QueueEntry) -> tuple[object, ...]:
+            demand = self._demands.wish(entry, self._pool) or self._pool.best_share
+            is_advised = entry in self._advised
+            return (not is_advised, -entry.gpus, *times(demand, -entry.gpus), entry.name)
 
-        return sorted(contenders, key=size)
+        return sorted(entries, key=size)
 
     # Jobs whose nodes are given
 
-    def _leave(self, contender: Contender) -> None:
+    def _leave(self, entry: QueueEntry) -> None:
         """Seat a job of fill mode, a profile run or a pinned job with what it holds; it gets nothing more."""
-        held: Booking = contender.held.booking if contender.held is not None else ()
-        self._packing.seat(contender, held, contender.cut_down)
+        held: Booking = entry.held.booking if entry.held is not None else ()
+        self._packing.seat(entry, held, entry.cut_down)
 
-    def _settle_all(self, bound: dict[Contender, Seats]) -> None:
-        for contender in self._in_order(list(bound)):
-            if not self._settle(contender, bound[contender]):
-                raise RuntimeError(f"{contender.name} was promised its nodes and does not fit there")
+    def _settle_all(self, bound: dict[QueueEntry, NodeAssignments]) -> None:
+        for entry in self._in_order(list(bound)):
+            if not self._settle(entry, bound[entry]):
+                raise RuntimeError(f"{entry.name} was promised its nodes and does not fit there")
 
-    def _settle(self, contender: Contender, seats: Seats) -> bool:
+    def _settle(self, entry: QueueEntry, seats: NodeAssignments) -> bool:
         """Seat a job on the given nodes: with its wish, else with its least, else by demoting others there."""
         nodes = tuple(node for node, _ in seats)
-        wish = self._demands.wish(contender, self._pool)
-        least = self._demands.least(contender, self._pool, nodes)
-        if wish is not None and self._packing.affords(seats, wish) and self._packing.may_have(contender, seats, wish):
-            self._packing.seat(contender, shares_of(seats, wish), shares_of(seats, least))
+        wish = self._demands.wish(entry, self._pool)
+        least = self._demands.least(entry, self._pool, nodes)
+        if wish is not None and self._packing.affords(seats, wish) and self._packing.may_have(entry, seats, wish):
+            self._packing.seat(entry, shares_of(seats, wish), shares_of(seats, least))
             return True
         if self._packing.affords(seats, least) or demote(self._packing, seats, least):
-            self._packing.seat(contender, shares_of(seats, least), shares_of(seats, least))
+            self._packing.seat(entry, shares_of(seats, least), shares_of(seats, least))
             return True
         return False
 
     # Jobs that may go anywhere
 
-    def _place_all(self, contenders: list[Contender]) -> bool:
-        return all(self._place(contender) for contender in self._in_order(contenders))
+    def _place_all(self, entries: list[QueueEntry]) -> bool:
+        return all(self._place(entry) for entry in self._in_order(entries))
 
     def _shuts_out_needlessly(self) -> bool:
         """Whether a job waits that would have room beside the nodes which the others ended up on."""
         reservations = self._packing.reservations
         return any(
-            choose_for(contender, self._pool, *promise_room(contender, reservations)) is not None
-            for contender in self._selection.turned_away
+            choose_for(entry, self._pool, *promise_room(entry, reservations)) is not None
+            for entry in self._selection.turned_away
         )
 
-    def _place(self, contender: Contender) -> bool:
+    def _place(self, entry: QueueEntry) -> bool:
         """Find nodes: the advised ones, else where the wish fits, else where the least fits, else by GPUs alone."""
-        slots = self._slots(contender)
-        advised = self._advised.get(contender, ())
+        slots = self._slots(entry)
+        advised = self._advised.get(entry, ())
         if advised and all(slots[node] >= gpus for node, gpus in advised):
-            return self._promised(contender, advised)
-        wish = self._demands.wish(contender, self._pool)
-        seats = None if wish is None else self._find(contender, slots, np.array(wish, dtype=np.int64))
+            return self._promised(entry, advised)
+        wish = self._demands.wish(entry, self._pool)
+        seats = None if wish is None else self._find(entry, slots, np.array(wish, dtype=np.int64))
         if seats is None:
-            seats = self._find(contender, slots, self._demands.least_by_node(contender, self._pool))
+            seats = self._find(entry, slots, self._demands.least_by_node(entry, self._pool))
         if seats is None:
-            seats = choose_for(contender, self._pool, slots, self._packing.emptiness())
-        return seats is not None and self._promised(contender, seats)
+            seats = choose_for(entry, self._pool, slots, self._packing.emptiness())
+        return seats is not None and self._promised(entry, seats)
 
-    def _promised(self, contender: Contender, seats: Seats) -> bool:
-        self._packing.promise(contender.on(self._pool).booking(seats))
-        return self._settle(contender, seats)
+    def _promised(self, entry: QueueEntry, seats: NodeAssignments) -> bool:
+        self._packing.promise(entry.on(self._pool).booking(seats))
+        return self._settle(entry, seats)
 
-    def _slots(self, contender: Contender) -> Rooms:
+    def _slots(self, entry: QueueEntry) -> Rooms:
         slots = self._packing.reservations.slots
-        anywhere = contender.job.nodes is None and not contender.kept_off
-        return slots if anywhere else np.where(free_to(contender, self._pool), slots, 0)
+        anywhere = entry.job.nodes is None and not entry.kept_off
+        return slots if anywhere else np.where(free_to(entry, self._pool), slots, 0)
 
-    def _find(self, contender: Contender, slots: Rooms, per_gpu: NDArray[np.int64]) -> Seats | None:
+    def _find(self, entry: QueueEntry, slots: Rooms, per_gpu: NDArray[np.int64]) -> NodeAssignments | None:
         """Nodes that can give `per_gpu` (one vector, or one per node), no more of them than the GPUs force."""
         room = np.minimum(slots, (self._packing.free // per_gpu).min(axis=1))
-        place = contender.place(self._pool)
-        seats = choose_for(contender, self._pool, room, self._packing.emptiness())
+        place = entry.place(self._pool)
+        seats = choose_for(entry, self._pool, room, self._packing.emptiness())
         if seats is None or place == "spread" or len(seats) == 1:
             return seats
-        return seats if len(seats) <= nodes_needed(contender.gpus, slots) else None
+        return seats if len(seats) <= nodes_needed(entry.gpus, slots) else None
 
 
-def _seats_held(contender: Contender) -> Seats:
-    return contender.held.seats if contender.held is not None else ()
+def _seats_held(entry: QueueEntry) -> NodeAssignments:
+    return entry.held.seats if entry.held is not None else ()

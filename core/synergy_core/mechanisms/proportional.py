@@ -8,28 +8,28 @@ from numpy.typing import NDArray
 from synergy_core.mechanisms.packer import Packer
 from synergy_core.mechanisms.statement import Packing
 from synergy_core.model.config import Mode
-from synergy_core.model.placement import Seats
+from synergy_core.model.placement import NodeAssignments
 from synergy_core.model.pool import Pool
 from synergy_core.model.resources import Vector
-from synergy_core.selection.contender import Contender
+from synergy_core.selection.queue_entry import QueueEntry
 from synergy_core.selection.rounds import PoolSelection
 
 
 class ProportionalDemands:
     """The share and nothing else."""
 
-    def wish(self, contender: Contender, pool: Pool) -> Vector | None:
+    def wish(self, entry: QueueEntry, pool: Pool) -> Vector | None:
         """Nothing above the share."""
 
-    def least(self, contender: Contender, pool: Pool, nodes: tuple[int, ...]) -> Vector:
+    def least(self, entry: QueueEntry, pool: Pool, nodes: tuple[int, ...]) -> Vector:
         """The share of the nodes."""
-        return contender.on(pool).proportional(nodes)
+        return entry.on(pool).proportional(nodes)
 
-    def least_by_node(self, contender: Contender, pool: Pool) -> NDArray[np.int64]:
+    def least_by_node(self, entry: QueueEntry, pool: Pool) -> NDArray[np.int64]:
         """The shares of all nodes."""
-        return contender.on(pool).shares
+        return entry.on(pool).shares
 
-    def seats(self, packing: Packing, contenders: Sequence[Contender]) -> Mapping[Contender, Seats]:
+    def seats(self, packing: Packing, entries: Sequence[QueueEntry]) -> Mapping[QueueEntry, NodeAssignments]:
         """None better than others."""
         return {}
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from synergy_core.mechanisms.statement import Packing
 from synergy_core.model.pool import Booking
 from synergy_core.model.resources import smaller, split_down
-from synergy_core.selection.contender import Contender
+from synergy_core.selection.queue_entry import QueueEntry
 from synergy_core.selection.quotas import QuotaLedger
 from synergy_core.selection.rounds import shares_at
 
@@ -18,18 +18,18 @@ def keep_to_quotas(packings: Iterable[Packing], quotas: QuotaLedger) -> None:
     """
     if not any(left < 0 for left in quotas.left):
         return
-    seated = [(contender, packing) for packing in packings for contender in packing.seated if contender.job.quotas]
+    seated = [(entry, packing) for packing in packings for entry in packing.seated if entry.job.quotas]
     seated.sort(key=lambda entry: -entry[0].rank)
-    for contender, packing in seated:
-        if quotas.overdrawn(contender):
-            packing.resize(contender, packing.seated[contender].least)
-    for contender, packing in seated:
-        if quotas.overdrawn(contender):
-            packing.resize(contender, _no_more_than_held(contender, packing))
+    for entry, packing in seated:
+        if quotas.overdrawn(entry):
+            packing.resize(entry, packing.seated[entry].least)
+    for entry, packing in seated:
+        if quotas.overdrawn(entry):
+            packing.resize(entry, _no_more_than_held(entry, packing))
 
 
-def _no_more_than_held(contender: Contender, packing: Packing) -> Booking:
-    held, seat = contender.held, packing.seated[contender]
+def _no_more_than_held(entry: QueueEntry, packing: Packing) -> Booking:
+    held, seat = entry.held, packing.seated[entry]
     if held is None or held.pool is not packing.pool or held.seats != seat.seats:
         return seat.shares
     per_gpu = smaller(*(split_down(amounts, gpus) for _, gpus, amounts in held.booking))

@@ -11,22 +11,22 @@ from operator import gt
 import numpy as np
 from numpy.typing import NDArray
 
-from synergy_core.model.placement import Emptiness, Seats
+from synergy_core.model.placement import Emptiness, NodeAssignments
 from synergy_core.model.pool import Booking
 from synergy_core.model.resources import Vector, smaller, split_down, times
-from synergy_core.selection.contender import Contender
+from synergy_core.selection.queue_entry import QueueEntry
 from synergy_core.selection.rounds import PoolSelection
 
 
 @dataclass(frozen=True, slots=True)
-class Seat:
+class NodeAssignment:
     """Where a job is: what it has on each node, and the least that it can be cut down to there."""
 
     shares: Booking
     least: Booking
 
     @property
-    def seats(self) -> Seats:
+    def seats(self) -> NodeAssignments:
         return tuple((node, gpus) for node, gpus, _ in self.shares)
 
     @property
@@ -47,8 +47,8 @@ class Packing:
         self.quotas = selection.quotas
         self.pool = selection.reservations.pool
         self.free: NDArray[np.int64] = np.array(self.pool.capacity, dtype=np.int64)
-        self.seated: dict[Contender, Seat] = {}
-        self.on_node: list[list[Contender]] = [[] for _ in self.pool.nodes]
+        self.seated: dict[QueueEntry, NodeAssignment] = {}
+        self.on_node: list[list[QueueEntry]] = [[] for _ in self.pool.nodes]
         self._reverses: list[Callable[[], None]] = []
 
     def emptiness(self) -> Emptiness:
@@ -56,27 +56,27 @@ class Packing:
         emptiness: Emptiness = self.reservations.slots + self.free @ self.pool.weight
         return emptiness
 
-    def affords(self, seats: Seats, per_gpu: Vector) -> bool:
+    def affords(self, seats: NodeAssignments, per_gpu: Vector) -> bool:
         """Whether the nodes have `per_gpu` left for each GPU."""
         return not any(any(map(gt, times(per_gpu, gpus), self.free[node].tolist())) for node, gpus in seats)
 
-    def may_have(self, contender: Contender, seats: Seats, per_gpu: Vector) -> bool:
+    def may_have(self, entry: QueueEntry, seats: NodeAssignments, per_gpu: Vector) -> bool:
         """Whether the job's quotas allow so much beside each of its GPUs."""
-        return not contender.job.quotas or self.quotas.affords(contender, self.pool, shares_of(seats, per_gpu))
+        return not entry.job.quotas or self.quotas.affords(entry, self.pool, shares_of(seats, per_gpu))
 
-    def seat(self, contender: Contender, shares: Booking, least: Booking) -> None:
+    def seat(self, entry: QueueEntry, shares: Booking, least: Booking) -> None:
         """Give a job its shares."""
-        self._occupy(contender, Seat(shares, least))
-        self._reverses.append(lambda: self._leave(contender))
+        self._occupy(entry, NodeAssignment(shares, least))
+        self._reverses.append(lambda: self._leave(entry))
 
-    def resize(self, contender: Contender, shares: Booking) -> None:
+    def resize(self, entry: QueueEntry, shares: Booking) -> None:
         """Change what a seated job has on its nodes."""
-        before = self._vacate(contender)
-        self._occupy(contender, Seat(shares, before.least))
+        before = self._vacate(entry)
+        self._occupy(entry, NodeAssignment(shares, before.least))
 
         def reverse() -> None:
-            self._vacate(contender)
-            self._occupy(contender, before)
+            self._vacate(entry)
+            self._occupy(entry, before)
 
         self._reverses.append(reverse)
 
@@ -101,27 +101,27 @@ class Packing:
         while len(self._reverses) > mark:
             self._reverses.pop()()
 
-    def _occupy(self, contender: Contender, seat: Seat) -> None:
-        self.seated[contender] = seat
-        self.quotas.seat(contender, self.pool, seat.shares)
+    def _occupy(self, entry: QueueEntry, seat: NodeAssignment) -> None:
+        self.seated[entry] = seat
+        self.quotas.seat(entry, self.pool, seat.shares)
         for node, _, amounts in seat.shares:
             self._take(node, amounts)
-            self.on_node[node].append(contender)
+            self.on_node[node].append(entry)
 
-    def _vacate(self, contender: Contender) -> Seat:
-        seat = self.seated.pop(contender)
-        self.quotas.unseat(contender)
+    def _vacate(self, entry: QueueEntry) -> NodeAssignment:
+        seat = self.seated.pop(entry)
+        self.quotas.unseat(entry)
         for node, _, amounts in seat.shares:
             self._take(node, times(amounts, -1))
-            self.on_node[node].remove(contender)
+            self.on_node[node].remove(entry)
         return seat
 
     def _take(self, node: int, amounts: Vector) -> None:
         for dimension, amount in enumerate(amounts):
             self.free[node, dimension] -= amount  # a row of two or three: faster one by one
 
-    def _leave(self, contender: Contender) -> None:
-        self._vacate(contender)
+    def _leave(self, entry: QueueEntry) -> None:
+        self._vacate(entry)
 
     def _settle_promise(self, booking: Booking, gpus: int) -> None:
         self.reservations.floating -= gpus
@@ -132,6 +132,6 @@ class Packing:
         self.reservations.floating += gpus
 
 
-def shares_of(seats: Seats, per_gpu: Vector) -> Booking:
+def shares_of(seats: NodeAssignments, per_gpu: Vector) -> Booking:
     """Shares with the same amounts beside each GPU."""
     return tuple((node, gpus, times(per_gpu, gpus)) for node, gpus in seats)

@@ -17,7 +17,7 @@ from synergy_core.mechanisms.fixed_demands import FixedDemands
 from synergy_core.mechanisms.mechanism import Outcome, Round
 from synergy_core.mechanisms.statement import shares_of
 from synergy_core.model.pool import Pool
-from synergy_core.selection.contender import Contender, fastest_first
+from synergy_core.selection.queue_entry import QueueEntry, fastest_first
 
 
 def mechanism(round_: Round) -> Outcome:
@@ -27,48 +27,48 @@ def mechanism(round_: Round) -> Outcome:
     return walk.outcome()
 
 
-def order(round_: Round, walk: FixedDemands) -> list[Contender]:
+def order(round_: Round, walk: FixedDemands) -> list[QueueEntry]:
     """Fill the cluster; everyone in the order in which they were considered, the running jobs first."""
     seated = walk.let_stay()
-    by_pool: dict[str, list[Contender]] = {pool.gpu_type: [] for pool in round_.pools}
-    last: list[Contender] = []
+    by_pool: dict[str, list[QueueEntry]] = {pool.gpu_type: [] for pool in round_.pools}
+    last: list[QueueEntry] = []
     free = sum(max(0, walk.reservations(pool).unheld) for pool in round_.pools)
-    for contender in walk.newcomers():
-        pools = fastest_first(contender, round_.pools)
-        free -= contender.gpus
-        if contender.is_profile_run or not pools or (free >= 0 and _needs_several(contender, pools[0])):
-            walk.admit(contender)
-            seated.append(contender)
-        elif _needs_several(contender, pools[0]):
-            last.append(contender)
+    for entry in walk.newcomers():
+        pools = fastest_first(entry, round_.pools)
+        free -= entry.gpus
+        if entry.is_profile_run or not pools or (free >= 0 and _needs_several(entry, pools[0])):
+            walk.admit(entry)
+            seated.append(entry)
+        elif _needs_several(entry, pools[0]):
+            last.append(entry)
         else:
-            by_pool[pools[0].gpu_type].append(contender)
+            by_pool[pools[0].gpu_type].append(entry)
     for pool in round_.pools:
         seated += _fill(pool, by_pool[pool.gpu_type], walk)
-        last += [contender for contender in by_pool[pool.gpu_type] if not walk.has_seat(contender)]
-    last.sort(key=lambda contender: contender.rank)
-    for contender in last:
+        last += [entry for entry in by_pool[pool.gpu_type] if not walk.has_seat(entry)]
+    last.sort(key=lambda entry: entry.rank)
+    for entry in last:
         if walk.is_over():
             break
-        walk.admit(contender)
+        walk.admit(entry)
     return [*seated, *last]
 
 
-def _needs_several(contender: Contender, pool: Pool) -> bool:
-    return contender.gpus > max(pool.gpus) or (contender.gpus > 1 and contender.place(pool) == "spread")
+def _needs_several(entry: QueueEntry, pool: Pool) -> bool:
+    return entry.gpus > max(pool.gpus) or (entry.gpus > 1 and entry.place(pool) == "spread")
 
 
-def _fill(pool: Pool, queue: list[Contender], walk: FixedDemands) -> list[Contender]:
+def _fill(pool: Pool, queue: list[QueueEntry], walk: FixedDemands) -> list[QueueEntry]:
     """Seat jobs on the pool's machines; those who were seated, in that order."""
-    demands = [(contender, walk.demand(contender, pool)) for contender in queue]
-    fixed = [(contender, demand) for contender, demand in demands if demand is not None]
+    demands = [(entry, walk.demand(entry, pool)) for entry in queue]
+    fixed = [(entry, demand) for entry, demand in demands if demand is not None]
     if not fixed:
         return []
     wanted = np.array([[c.gpus, *(amount * c.gpus for amount in demand)] for c, demand in fixed], dtype=np.int64)
-    allowed = np.array([contender.open_nodes(pool) for contender, _ in fixed])
+    allowed = np.array([entry.open_nodes(pool) for entry, _ in fixed])
     first = 1.0 - np.arange(len(fixed)) / max(1, len(fixed) - 1)
     waits = np.ones(len(fixed), dtype=bool)
-    seated: list[Contender] = []
+    seated: list[QueueEntry] = []
     ledger = walk.reservations(pool)
     for node in sorted(range(len(pool.nodes)), key=lambda index: (ledger.free_gpus[index], pool.nodes[index].name)):
         machine = np.maximum(1, [pool.gpus[node], *pool.capacity[node]])
@@ -78,13 +78,13 @@ def _fill(pool: Pool, queue: list[Contender], walk: FixedDemands) -> list[Conten
             if not fits.any():
                 break
             best = _highest(wanted / machine @ (free / machine), first, fits)
-            contender, demand = fixed[best]
-            booking = shares_of(((node, contender.gpus),), demand)
+            entry, demand = fixed[best]
+            booking = shares_of(((node, entry.gpus),), demand)
             waits[best] = False
-            if not walk.quotas_allow(contender, pool, booking):
+            if not walk.quotas_allow(entry, pool, booking):
                 continue
-            walk.seat(contender, pool, booking)
-            seated.append(contender)
+            walk.seat(entry, pool, booking)
+            seated.append(entry)
     return seated
 
 

@@ -26,29 +26,29 @@ from synergy_core.mechanisms.growth import grow
 from synergy_core.mechanisms.packer import Packer
 from synergy_core.mechanisms.statement import Packing
 from synergy_core.model.config import Mode
-from synergy_core.model.placement import Seats
+from synergy_core.model.placement import NodeAssignments
 from synergy_core.model.pool import Pool
 from synergy_core.model.resources import Vector, smaller, split_down
-from synergy_core.selection.contender import Contender
+from synergy_core.selection.queue_entry import QueueEntry
 from synergy_core.selection.rounds import PoolSelection
 
 
 class TuneDemands:
     """First the demand vector, then the least that is as fast as the proportional share."""
 
-    def wish(self, contender: Contender, pool: Pool) -> Vector | None:
+    def wish(self, entry: QueueEntry, pool: Pool) -> Vector | None:
         """The demand vector."""
-        return contender.on(pool).wish
+        return entry.on(pool).wish
 
-    def least(self, contender: Contender, pool: Pool, nodes: tuple[int, ...]) -> Vector:
+    def least(self, entry: QueueEntry, pool: Pool, nodes: tuple[int, ...]) -> Vector:
         """The least that is as fast as the share of the nodes."""
-        return contender.on(pool).floor(nodes)
+        return entry.on(pool).floor(nodes)
 
-    def least_by_node(self, contender: Contender, pool: Pool) -> NDArray[np.int64]:
+    def least_by_node(self, entry: QueueEntry, pool: Pool) -> NDArray[np.int64]:
         """The shares of all nodes without what the job surely cannot use."""
-        return contender.on(pool).lean_shares
+        return entry.on(pool).lean_shares
 
-    def seats(self, packing: Packing, contenders: Sequence[Contender]) -> Mapping[Contender, Seats]:
+    def seats(self, packing: Packing, entries: Sequence[QueueEntry]) -> Mapping[QueueEntry, NodeAssignments]:
         """None better than others."""
         return {}
 
@@ -60,16 +60,16 @@ def pack(selection: PoolSelection, mode: Mode) -> Packing:
     return packing
 
 
-def _may_grow(packing: Packing, selection: PoolSelection, mode: Mode) -> dict[Contender, Vector]:
+def _may_grow(packing: Packing, selection: PoolSelection, mode: Mode) -> dict[QueueEntry, Vector]:
     """Who may get more, and how much per GPU at the most.
 
     In fill mode that is what a job held before it was cut down: the room for a newcomer is made no larger than needed.
     """
-    limits = {contender: contender.on(packing.pool).wish for contender in packing.seated}
+    limits = {entry: entry.on(packing.pool).wish for entry in packing.seated}
     if mode == "fill":
-        for contender in selection.staying:
-            del limits[contender]
-            held = contender.held
-            if held is not None and packing.seated[contender].shares != held.booking:
-                limits[contender] = smaller(*(split_down(amounts, gpus) for _, gpus, amounts in held.booking))
+        for entry in selection.staying:
+            del limits[entry]
+            held = entry.held
+            if held is not None and packing.seated[entry].shares != held.booking:
+                limits[entry] = smaller(*(split_down(amounts, gpus) for _, gpus, amounts in held.booking))
     return limits

@@ -10,9 +10,9 @@ from synergy_core.mechanisms.fixed_demands import FixedDemands
 from synergy_core.mechanisms.fungible import fungible
 from synergy_core.mechanisms.mechanism import Mechanism, Outcome, Round
 from synergy_core.mechanisms.tune import pack
-from synergy_core.selection.contender import Contender
+from synergy_core.selection.queue_entry import QueueEntry
 
-Order = Callable[[Round, FixedDemands], list[Contender]]
+Order = Callable[[Round, FixedDemands], list[QueueEntry]]
 
 
 def tuned(order: Order) -> Mechanism:
@@ -20,7 +20,7 @@ def tuned(order: Order) -> Mechanism:
     tune = fungible(pack)
 
     def mechanism(round_: Round) -> Outcome:
-        first = [contender.name for contender in order(round_, FixedDemands(round_, displaces=False))]
+        first = [entry.name for entry in order(round_, FixedDemands(round_, displaces=False))]
         return tune(round_.in_order(first))
 
     return mechanism

@@ -13,11 +13,11 @@ from synergy_core.model.snapshot import Placement
 
 Rooms = NDArray[np.int64]
 Emptiness = NDArray[np.float64]
-Seats = tuple[tuple[int, int], ...]
+NodeAssignments = tuple[tuple[int, int], ...]
 """(index of a node, GPUs there), each node once."""
 
 
-def choose(placement: Placement, need: int, room: Rooms, emptiness: Emptiness) -> Seats | None:
+def choose(placement: Placement, need: int, room: Rooms, emptiness: Emptiness) -> NodeAssignments | None:
     """Nodes for `need` GPUs as the job's placement wants them; None where they do not fit.
 
     `consolidate` is one node or nothing. `auto` is one node where one has the room, else the fewest. `pack` is the same
@@ -63,7 +63,7 @@ def _fullest_with(room: Rooms, need: int, emptiness: Emptiness) -> int | None:
     return int(candidates[np.argmin(emptiness[candidates])])
 
 
-def _fewest(need: int, room: Rooms, emptiness: Emptiness) -> Seats | None:
+def _fewest(need: int, room: Rooms, emptiness: Emptiness) -> NodeAssignments | None:
     """The nodes with the most room, and for the rest the fullest node that has enough."""
     by_room = np.lexsort((emptiness, -room))
     seats: list[tuple[int, int]] = []
@@ -80,7 +80,7 @@ def _fewest(need: int, room: Rooms, emptiness: Emptiness) -> Seats | None:
     return None
 
 
-def _leftovers(need: int, room: Rooms, emptiness: Emptiness) -> Seats | None:
+def _leftovers(need: int, room: Rooms, emptiness: Emptiness) -> NodeAssignments | None:
     seats: list[tuple[int, int]] = []
     for node in np.argsort(emptiness, kind="stable").tolist():
         taken = min(need, max(0, int(room[node])))

@@ -6,11 +6,11 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from synergy_core.model.placement import Rooms, Seats, choose
+from synergy_core.model.placement import NodeAssignments, Rooms, choose
 from synergy_core.model.pool import Pool, Reservations
 from synergy_core.model.reasons import Reason
 from synergy_core.model.snapshot import Placement
-from synergy_core.selection.contender import Contender
+from synergy_core.selection.queue_entry import QueueEntry
 
 _FAR: Final = 1e6
 """More than any two nodes differ in how empty they are."""
@@ -22,10 +22,10 @@ AS_PLACED: Final[Mapping[Placement, Reason]] = {
 """Why a job waits while GPUs are free, but not so that they lie as it is to have them."""
 
 
-def free_to(contender: Contender, pool: Pool) -> NDArray[np.bool_]:
+def free_to(entry: QueueEntry, pool: Pool) -> NDArray[np.bool_]:
     """Which of them it may start on in this plan: those that are not kept for another job."""
-    kept = contender.kept_off.get(pool.gpu_type)
-    allowed = contender.open_nodes(pool)
+    kept = entry.kept_off.get(pool.gpu_type)
+    allowed = entry.open_nodes(pool)
     if not kept:
         return allowed
     free = allowed.copy()
@@ -33,93 +33,93 @@ def free_to(contender: Contender, pool: Pool) -> NDArray[np.bool_]:
     return free
 
 
-def promise_room(contender: Contender, reservations: Reservations) -> tuple[Rooms, NDArray[np.float64]]:
-    """GPUs that each node can promise the contender, and how little its place there would hurt (the less, the better).
+def promise_room(entry: QueueEntry, reservations: Reservations) -> tuple[Rooms, NDArray[np.float64]]:
+    """GPUs that each node can promise the entry, and how little its place there would hurt (the less, the better).
 
     A job that takes more than its share of a node goes where the fewest other GPUs are left without CPU or memory.
     """
     pool = reservations.pool
-    terms = contender.on(pool)
+    terms = entry.on(pool)
     if not terms.hard:
         room = reservations.slots
         harm = room.astype(np.float64)
     else:
-        per_gpu = _promises(contender, pool)
+        per_gpu = _promises(entry, pool)
         room = reservations.room(per_gpu)
-        stranded = reservations.stranded(per_gpu, contender.gpus)
+        stranded = reservations.stranded(per_gpu, entry.gpus)
         harm = (stranded * (1 + max(pool.gpus)) + reservations.slots).astype(np.float64)
-    return np.where(free_to(contender, pool), room, 0), harm
+    return np.where(free_to(entry, pool), room, 0), harm
 
 
-def choose_for(contender: Contender, pool: Pool, room: Rooms, emptiness: NDArray[np.float64]) -> Seats | None:
-    """Nodes of the pool for the contender, as its GPUs are to lie; None where they do not fit.
+def choose_for(entry: QueueEntry, pool: Pool, room: Rooms, emptiness: NDArray[np.float64]) -> NodeAssignments | None:
+    """Nodes of the pool for the queue entry, as its GPUs are to lie; None where they do not fit.
 
     Among nodes that would do, those whose GPUs are shared are left to who shares, and the others to who does not.
     """
-    place = contender.place(pool)
-    if contender.wants_shared is not None and pool.shared is not None:
-        emptiness = emptiness + _FAR * (pool.shared != (pool.gpu_type in contender.wants_shared))
-    seats = choose(place, contender.gpus, room, emptiness)
+    place = entry.place(pool)
+    if entry.wants_shared is not None and pool.shared is not None:
+        emptiness = emptiness + _FAR * (pool.shared != (pool.gpu_type in entry.wants_shared))
+    seats = choose(place, entry.gpus, room, emptiness)
     if seats is None or place != "pack":
         return seats
-    return seats if len(seats) <= contender.fewest_nodes(pool) else None
+    return seats if len(seats) <= entry.fewest_nodes(pool) else None
 
 
-def never(contender: Contender, pools: Sequence[Pool]) -> Reason | None:
+def never(entry: QueueEntry, pools: Sequence[Pool]) -> Reason | None:
     """Why the job could not run if nothing else did; None if it could."""
-    allowed = [pool for pool in pools if contender.may_use(pool)]
+    allowed = [pool for pool in pools if entry.may_use(pool)]
     if not any(pool.nodes for pool in allowed):
         return Reason.NO_SUCH_GPU_TYPE
-    rooms = [_gpus_open_to(contender, pool) for pool in allowed]
+    rooms = [_gpus_open_to(entry, pool) for pool in allowed]
     if not any(total for total, _ in rooms):
         return Reason.NO_ALLOWED_NODE
-    if all(total < contender.gpus for total, _ in rooms):
+    if all(total < entry.gpus for total, _ in rooms):
         return Reason.TOO_MANY_GPUS
-    if contender.placement == "consolidate" and all(most < contender.gpus for _, most in rooms):
+    if entry.placement == "consolidate" and all(most < entry.gpus for _, most in rooms):
         return Reason.TOO_MANY_GPUS_FOR_A_NODE
-    if not any(_fits_empty(contender, pool) for pool in allowed):
+    if not any(_fits_empty(entry, pool) for pool in allowed):
         return Reason.MINIMUM_TOO_LARGE
     return None
 
 
-def _gpus_open_to(contender: Contender, pool: Pool) -> tuple[int, int]:
-    """GPUs of the nodes that the contender may be placed on: all together, and on one node at the most."""
-    if contender.job.nodes is None:
+def _gpus_open_to(entry: QueueEntry, pool: Pool) -> tuple[int, int]:
+    """GPUs of the nodes that the queue entry may be placed on: all together, and on one node at the most."""
+    if entry.job.nodes is None:
         return pool.open_gpus
-    rooms = contender.open_gpus(pool)
+    rooms = entry.open_gpus(pool)
     return int(rooms.sum()), int(rooms.max())
 
 
-def _fits_empty(contender: Contender, pool: Pool) -> bool:
-    if not contender.on(pool).hard:
+def _fits_empty(entry: QueueEntry, pool: Pool) -> bool:
+    if not entry.on(pool).hard:
         return True
-    per_gpu = _promises(contender, pool)
+    per_gpu = _promises(entry, pool)
     afforded = (np.array(pool.capacity, dtype=np.int64) // np.maximum(1, per_gpu)).min(axis=1)
-    room = np.where(contender.open_nodes(pool), np.minimum(pool.gpus, afforded), 0)
-    if contender.lies.get(pool.gpu_type) == "pack":  # what the policy wants this round; it may lie anyhow
-        return int(room.sum()) >= contender.gpus
-    return choose_for(contender, pool, room, room.astype(np.float64)) is not None
+    room = np.where(entry.open_nodes(pool), np.minimum(pool.gpus, afforded), 0)
+    if entry.lies.get(pool.gpu_type) == "pack":  # what the policy wants this round; it may lie anyhow
+        return int(room.sum()) >= entry.gpus
+    return choose_for(entry, pool, room, room.astype(np.float64)) is not None
 
 
-def _promises(contender: Contender, pool: Pool) -> NDArray[np.int64]:
-    terms = contender.on(pool)
+def _promises(entry: QueueEntry, pool: Pool) -> NDArray[np.int64]:
+    terms = entry.on(pool)
     return np.array([terms.promise(node) for node in range(len(pool.nodes))], dtype=np.int64)
 
 
-def not_now(contender: Contender, reservations: Sequence[Reservations]) -> Reason:
+def not_now(entry: QueueEntry, reservations: Sequence[Reservations]) -> Reason:
     """Why the job, which could run, does not run now."""
-    if contender.goes_by_price and any(
-        one.idle >= contender.gpus and one.pool.gpu_type not in (contender.types or ())
+    if entry.goes_by_price and any(
+        one.idle >= entry.gpus and one.pool.gpu_type not in (entry.types or ())
         for one in reservations
-        if contender.may_use(one.pool)
+        if entry.may_use(one.pool)
     ):
         return Reason.NOT_WORTH_ITS_PRICE
-    if contender.job.running is not None:
+    if entry.job.running is not None:
         return Reason.YIELDED
-    usable = [one for one in reservations if contender.may_use(one.pool)]
-    roomy = [one for one in usable if one.idle >= contender.gpus]
-    if any(contender.on(one.pool).hard for one in roomy):
+    usable = [one for one in reservations if entry.may_use(one.pool)]
+    roomy = [one for one in usable if one.idle >= entry.gpus]
+    if any(entry.on(one.pool).hard for one in roomy):
         return Reason.NO_FREE_CPU_OR_MEMORY
-    if not roomy and any(one.unheld >= contender.gpus for one in usable):
+    if not roomy and any(one.unheld >= entry.gpus for one in usable):
         return Reason.NO_FREE_CPU_OR_MEMORY
-    return AS_PLACED.get(contender.wanted(roomy[0].pool), Reason.NO_FREE_GPU) if roomy else Reason.NO_FREE_GPU
+    return AS_PLACED.get(entry.wanted(roomy[0].pool), Reason.NO_FREE_GPU) if roomy else Reason.NO_FREE_GPU

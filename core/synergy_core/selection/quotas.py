@@ -10,11 +10,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
 from typing import Final
 
-from synergy_core.model.placement import Seats
+from synergy_core.model.placement import NodeAssignments
 from synergy_core.model.pool import Booking, Pool
 from synergy_core.model.resources import Vector, times
 from synergy_core.model.snapshot import Job, Quota, QuotaDraw, QuotaLimit
-from synergy_core.selection.contender import Contender
+from synergy_core.selection.queue_entry import QueueEntry
 
 Use = tuple[tuple[int, int], ...]
 """(index of a limit, amount): what a job counts with."""
@@ -67,35 +67,33 @@ class Quotas:
                     found.append((index, amount))
         return tuple(found)
 
-    def of_booking(self, contender: Contender, pool: Pool, booking: Booking) -> Use:
+    def of_booking(self, entry: QueueEntry, pool: Pool, booking: Booking) -> Use:
         """What a job counts with that has this on the pool's nodes."""
-        if not contender.job.quotas:
+        if not entry.job.quotas:
             return _NOTHING
         gpus = {"gpus": 0, "shared_gpus": 0}
         for node, count, _ in booking:
             gpus[pool.nodes[node].counted_as] += count * pool.nodes[node].devices_per_gpu
         amounts = tuple(sum(entries) for entries in zip(*(amounts for _, _, amounts in booking), strict=True))
-        return self.use(
-            contender.job, _pods(contender.job, [count for _, count, _ in booking]), gpus, amounts or (0, 0)
-        )
+        return self.use(entry.job, _pods(entry.job, [count for _, count, _ in booking]), gpus, amounts or (0, 0))
 
-    def of_newcomer(self, contender: Contender, pool: Pool, pods: int, per_gpu: Vector | None = None) -> Use:
+    def of_newcomer(self, entry: QueueEntry, pool: Pool, pods: int, per_gpu: Vector | None = None) -> Use:
         """What a job counts with wherever it comes to lie on the pool, with `per_gpu` of CPU and memory; by default
         cut down as far as its mechanism may."""
-        job = contender.job
+        job = entry.job
         if not job.quotas:
             return _NOTHING
-        amounts = contender.on(pool).proportional_to(pool.best_share) if per_gpu is None else per_gpu
+        amounts = entry.on(pool).proportional_to(pool.best_share) if per_gpu is None else per_gpu
         gpus = {kind: most * job.gpus for kind, most in pool.most_devices.items()}
         return self.use(job, pods, gpus, times(amounts, job.gpus))
 
-    def least_of_newcomer(self, contender: Contender, pool: Pool) -> Use:
+    def least_of_newcomer(self, entry: QueueEntry, pool: Pool) -> Use:
         """The same with as few pods as can be."""
-        if not contender.job.quotas or not self.limits:
+        if not entry.job.quotas or not self.limits:
             return _NOTHING
-        key = contender.name, pool.gpu_type
+        key = entry.name, pool.gpu_type
         if key not in self._least:
-            self._least[key] = self.of_newcomer(contender, pool, fewest_pods(contender.job))
+            self._least[key] = self.of_newcomer(entry, pool, fewest_pods(entry.job))
         return self._least[key]
 
     def pods_matter(self, job: Job) -> bool:
@@ -108,19 +106,19 @@ class Quotas:
             for index, limit in self.limits_of(draw)
         )
 
-    def at(self, contender: Contender, pool: Pool, seats: Seats) -> Use:
+    def at(self, entry: QueueEntry, pool: Pool, seats: NodeAssignments) -> Use:
         """The same with the pods that it has in this place."""
-        if not contender.job.quotas:
+        if not entry.job.quotas:
             return _NOTHING
-        if not contender.pods_matter:
-            return self.least_of_newcomer(contender, pool)
-        return self.of_newcomer(contender, pool, _pods(contender.job, [gpus for _, gpus in seats]))
+        if not entry.pods_matter:
+            return self.least_of_newcomer(entry, pool)
+        return self.of_newcomer(entry, pool, _pods(entry.job, [gpus for _, gpus in seats]))
 
-    def shut_out(self, contender: Contender, pools: Sequence[Pool]) -> bool:
+    def shut_out(self, entry: QueueEntry, pools: Sequence[Pool]) -> bool:
         """Whether its quotas have no room for it although no job of the snapshot held any of them."""
-        if not contender.job.quotas:
+        if not entry.job.quotas:
             return False
-        uses = [self.least_of_newcomer(contender, pool) for pool in pools if contender.may_use(pool)]
+        uses = [self.least_of_newcomer(entry, pool) for pool in pools if entry.may_use(pool)]
         return bool(uses) and all(any(amount > self.room[index] for index, amount in use) for use in uses)
 
 
@@ -168,35 +166,35 @@ class QuotaLedger:
         left = self.left
         return all(amount <= left[index] for index, amount in use)
 
-    def take(self, contender: Contender, use: Use) -> None:
+    def take(self, entry: QueueEntry, use: Use) -> None:
         """Count a job, whether or not that fits."""
         if use:
-            self._taken[contender.name] = use
+            self._taken[entry.name] = use
             self._change(use, -1)
 
-    def drop(self, contender: Contender) -> None:
+    def drop(self, entry: QueueEntry) -> None:
         """Count it no more."""
-        if contender.job.quotas:
-            self._change(self._taken.pop(contender.name, _NOTHING), 1)
+        if entry.job.quotas:
+            self._change(self._taken.pop(entry.name, _NOTHING), 1)
 
-    def count_releasable(self, contender: Contender, sign: int) -> None:
+    def count_releasable(self, entry: QueueEntry, sign: int) -> None:
         """A job that is counted may be displaced from now on, or may not any more."""
-        if contender.job.quotas:
-            for index, amount in self._taken.get(contender.name, _NOTHING):
+        if entry.job.quotas:
+            for index, amount in self._taken.get(entry.name, _NOTHING):
                 self.releasable[index] += sign * amount
 
     def could_fit(self, use: Use) -> bool:
         """Whether so much were left once all those had gone that may be displaced."""
         return all(amount <= self.left[index] + self.releasable[index] for index, amount in use)
 
-    def would_help(self, victim: Contender, use: Use) -> bool:
+    def would_help(self, victim: QueueEntry, use: Use) -> bool:
         """Whether a counted job holds some of what is lacking for this."""
         if not victim.job.quotas:
             return False
         lacking = {index for index, amount in use if amount > self.left[index]}
         return any(index in lacking for index, _ in self._taken.get(victim.name, _NOTHING))
 
-    def note_full(self, contender: Contender, use: Use) -> None:
+    def note_full(self, entry: QueueEntry, use: Use) -> None:
         """Remember which limit keeps the job waiting: the one that lacks the largest part of what it needs."""
         lacking = [(1.0 - self.left[index] / amount, -index) for index, amount in use if amount > self.left[index]]
         if not lacking:
@@ -204,7 +202,7 @@ class QuotaLedger:
         index = -max(lacking)[1]
         name, limit = self.quotas.limits[index]
         numbers = {"hard": limit.hard, "left": max(0, self.left[index]), "need": dict(use)[index]}
-        self.full[contender.name] = {
+        self.full[entry.name] = {
             "quota": name,
             "resource": limit.resource,
             **{field: _shown(limit.counts, number) for field, number in numbers.items()},
@@ -212,21 +210,21 @@ class QuotaLedger:
 
     # While CPU and memory are dealt out
 
-    def affords(self, contender: Contender, pool: Pool, booking: Booking) -> bool:
+    def affords(self, entry: QueueEntry, pool: Pool, booking: Booking) -> bool:
         """Whether a job that is counted may have this on its nodes."""
-        if not contender.job.quotas:
+        if not entry.job.quotas:
             return True
-        now = self._more.get(contender.name, {})
+        now = self._more.get(entry.name, {})
         return all(
             more <= self.left[index] + now.get(index, 0) or more <= now.get(index, 0)
-            for index, more in self._beyond(contender, pool, booking).items()
+            for index, more in self._beyond(entry, pool, booking).items()
         )
 
-    def spare(self, contender: Contender, pool: Pool, booking: Booking) -> tuple[int, int]:
+    def spare(self, entry: QueueEntry, pool: Pool, booking: Booking) -> tuple[int, int]:
         """How much more CPU and memory a job may have than it has on its nodes."""
         spare = [_ANY, _ANY]
-        taken = dict(self._taken.get(contender.name, _NOTHING))
-        now = dict(self.quotas.of_booking(contender, pool, booking))
+        taken = dict(self._taken.get(entry.name, _NOTHING))
+        now = dict(self.quotas.of_booking(entry, pool, booking))
         for index, have in now.items():
             place = _OF_VECTOR.get(self.quotas.limits[index][1].counts)
             if place is not None:
@@ -234,30 +232,30 @@ class QuotaLedger:
                 spare[place] = min(spare[place], max(0, self.left[index]) + unused)
         return spare[0], spare[1]
 
-    def seat(self, contender: Contender, pool: Pool, booking: Booking) -> None:
+    def seat(self, entry: QueueEntry, pool: Pool, booking: Booking) -> None:
         """Count what a seated job has beyond what it counts with already."""
-        if contender.job.quotas:
-            more = self._beyond(contender, pool, booking)
-            self._more[contender.name] = more
+        if entry.job.quotas:
+            more = self._beyond(entry, pool, booking)
+            self._more[entry.name] = more
             self._change(more.items(), -1)
 
-    def unseat(self, contender: Contender) -> None:
+    def unseat(self, entry: QueueEntry) -> None:
         """Undo `seat`."""
-        if contender.job.quotas:
-            self._change(self._more.pop(contender.name, {}).items(), 1)
+        if entry.job.quotas:
+            self._change(self._more.pop(entry.name, {}).items(), 1)
 
-    def overdrawn(self, contender: Contender) -> bool:
+    def overdrawn(self, entry: QueueEntry) -> bool:
         """Whether a quota is overdrawn that a seated job counts against with CPU or memory."""
         return any(
             self.left[index] < 0 and self.quotas.limits[index][1].counts in _OF_VECTOR
-            for index, _ in self._taken.get(contender.name, _NOTHING)
+            for index, _ in self._taken.get(entry.name, _NOTHING)
         )
 
-    def _beyond(self, contender: Contender, pool: Pool, booking: Booking) -> dict[int, int]:
-        taken = dict(self._taken.get(contender.name, _NOTHING))
+    def _beyond(self, entry: QueueEntry, pool: Pool, booking: Booking) -> dict[int, int]:
+        taken = dict(self._taken.get(entry.name, _NOTHING))
         return {
             index: amount - taken.get(index, 0)
-            for index, amount in self.quotas.of_booking(contender, pool, booking)
+            for index, amount in self.quotas.of_booking(entry, pool, booking)
             if amount > taken.get(index, 0)
         }
 

@@ -25,15 +25,15 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from synergy_core.model.config import Mode
-from synergy_core.model.placement import Seats
+from synergy_core.model.placement import NodeAssignments
 from synergy_core.model.pool import Booking, Pool, Reservations
 from synergy_core.model.reasons import NEVER, Reason
 from synergy_core.model.resources import Vector, times
-from synergy_core.selection.contender import Contender, fastest_first
 from synergy_core.selection.diagnosis import choose_for, free_to, never, not_now, promise_room
-from synergy_core.selection.kept_free import Kept, kept_off, nodes_to_keep
-from synergy_core.selection.line import Line
+from synergy_core.selection.node_reservation import Kept, kept_off, nodes_to_keep
+from synergy_core.selection.queue_entry import QueueEntry, fastest_first
 from synergy_core.selection.quotas import NO_QUOTAS, QuotaLedger, Quotas, Use
+from synergy_core.selection.scheduling_queue import SchedulingQueue
 
 
 @dataclass(slots=True)
@@ -43,15 +43,15 @@ class PoolSelection:
     reservations: Reservations
     quotas: QuotaLedger = field(default_factory=QuotaLedger)
     """What is taken of the quotas, on all pools."""
-    staying: list[Contender] = field(default_factory=list)
+    staying: list[QueueEntry] = field(default_factory=list)
     """Running jobs that stay where they are."""
-    pinned: set[Contender] = field(default_factory=set)
+    pinned: set[QueueEntry] = field(default_factory=set)
     """Those of them that keep exactly what they hold, because what others have taken since leaves no other room."""
-    seated: dict[Contender, Seats] = field(default_factory=dict)
+    seated: dict[QueueEntry, NodeAssignments] = field(default_factory=dict)
     """Newcomers with their nodes."""
-    floating: list[Contender] = field(default_factory=list)
+    floating: list[QueueEntry] = field(default_factory=list)
     """Newcomers for whom there is room somewhere in the pool."""
-    turned_away: list[Contender] = field(default_factory=list)
+    turned_away: list[QueueEntry] = field(default_factory=list)
     """Jobs that wait because the nodes which they are bound to are full."""
 
 
@@ -61,11 +61,11 @@ class Selection:
 
     pools: dict[str, PoolSelection]
     quotas: QuotaLedger = field(default_factory=QuotaLedger)
-    waiting: list[tuple[Contender, Reason]] = field(default_factory=list)
+    waiting: list[tuple[QueueEntry, Reason]] = field(default_factory=list)
 
 
 def select(
-    line: Line,
+    line: SchedulingQueue,
     pools: Sequence[Pool],
     *,
     mode: Mode,
@@ -81,13 +81,13 @@ def select(
     walk = _Walk(line, pools, profile_gpus, QuotaLedger(quotas), nobody_leaves=mode == "fill")
     walk.hold_places()
     fewest_gpus = 0 if explain else line.fewest_gpus
-    for contender in line:
-        if walk.stays(contender):
+    for entry in line:
+        if walk.stays(entry):
             continue
         # a profile run may need less than a share: it is asked for even where no share is left
-        if not explain and not contender.is_profile_run and walk.is_over(fewest_gpus):
+        if not explain and not entry.is_profile_run and walk.is_over(fewest_gpus):
             break
-        walk.admit(contender)
+        walk.admit(entry)
     else:
         walk.spread_those_who_wait()
         return walk.selection
@@ -98,7 +98,13 @@ def select(
 
 class _Walk:
     def __init__(
-        self, line: Line, pools: Sequence[Pool], profile_gpus: int, quotas: QuotaLedger, *, nobody_leaves: bool
+        self,
+        line: SchedulingQueue,
+        pools: Sequence[Pool],
+        profile_gpus: int,
+        quotas: QuotaLedger,
+        *,
+        nobody_leaves: bool,
     ) -> None:
         self._quotas = quotas
         self._nobody_leaves = nobody_leaves
@@ -109,13 +115,13 @@ class _Walk:
         self._blocked = False
         """Whether a job that nobody may pass does not fit yet."""
         self.selection = Selection({pool.gpu_type: PoolSelection(Reservations(pool), quotas) for pool in pools}, quotas)
-        self._held: dict[Contender, Booking] = {}
+        self._held: dict[QueueEntry, Booking] = {}
         """What is kept for running jobs whose turn has not come."""
-        self._booked: dict[Contender, Booking] = {}
+        self._booked: dict[QueueEntry, Booking] = {}
         """What all running jobs have that were not displaced."""
         self._kept: dict[str, Kept] = {}
         """Nodes that are kept for promoted jobs, by GPU type."""
-        self._displaceable: dict[str, list[Contender]] = {pool.gpu_type: [] for pool in pools}
+        self._displaceable: dict[str, list[QueueEntry]] = {pool.gpu_type: [] for pool in pools}
         """Running jobs that may be displaced, in the order of the line; those no longer in `_held` are past."""
         self._releasable = {pool.gpu_type: np.zeros(len(pool.nodes), dtype=np.int64) for pool in pools}
         """GPUs of each node that they hold."""
@@ -125,45 +131,45 @@ class _Walk:
 
     def hold_places(self) -> None:
         """Keep the places of running jobs: all of them in fill mode, those that still fit in round mode."""
-        running = [contender for contender in self._line.running if contender.held is not None]
-        for contender in sorted(running, key=lambda contender: not contender.keeps_its_gpus):
+        running = [entry for entry in self._line.running if entry.held is not None]
+        for entry in sorted(running, key=lambda entry: not entry.keeps_its_gpus):
             if self._nobody_leaves:
-                self._hold(contender, contender.booking_as_held)
-            elif self._may_stay(contender):
-                self._hold(contender, contender.booking_in_place)
-                if contender.may_be_displaced:
-                    self._displaceable[_pool_of(contender).gpu_type].append(contender)
-                    self._count_releasable(contender, 1)
-            elif contender.keeps_its_gpus and contender.nodes_are_there:
-                self._pin(contender)
-        held = [contender.gpus for contender in self._held if contender.is_profile_run]
+                self._hold(entry, entry.booking_as_held)
+            elif self._may_stay(entry):
+                self._hold(entry, entry.booking_in_place)
+                if entry.may_be_displaced:
+                    self._displaceable[_pool_of(entry).gpu_type].append(entry)
+                    self._count_releasable(entry, 1)
+            elif entry.keeps_its_gpus and entry.nodes_are_there:
+                self._pin(entry)
+        held = [entry.gpus for entry in self._held if entry.is_profile_run]
         self._profile_gpus_held = sum(held)
 
-    def _pin(self, contender: Contender) -> None:
+    def _pin(self, entry: QueueEntry) -> None:
         """Leave a job that keeps its GPUs with what it holds, for its promise does not fit; and so those whose promise
         on the same nodes does not fit any more then."""
-        selection = self._pool_selection(_pool_of(contender))
-        selection.pinned.add(contender)
-        self._hold(contender, contender.booking_as_held)
-        nothing = tuple((node, 0, (0,) * len(amounts)) for node, _, amounts in self._held[contender])
+        selection = self._pool_selection(_pool_of(entry))
+        selection.pinned.add(entry)
+        self._hold(entry, entry.booking_as_held)
+        nothing = tuple((node, 0, (0,) * len(amounts)) for node, _, amounts in self._held[entry])
         if selection.reservations.fits(nothing):
             return
         nodes = {node for node, _, _ in nothing}
         for other in list(self._held):
-            beside = _pool_of(other) is _pool_of(contender) and any(node in nodes for node, _, _ in self._held[other])
+            beside = _pool_of(other) is _pool_of(entry) and any(node in nodes for node, _, _ in self._held[other])
             if beside and other not in selection.pinned and not other.is_profile_run:
                 selection.reservations.give_back(self._held[other])
                 self._quotas.drop(other)
                 self._pin(other)
 
-    def stays(self, contender: Contender) -> bool:
+    def stays(self, entry: QueueEntry) -> bool:
         """Confirm the place of a running job for which it is still kept."""
-        if contender not in self._held:
+        if entry not in self._held:
             return False
-        if contender.may_be_displaced and not self._nobody_leaves:
-            self._count_releasable(contender, -1)
-        del self._held[contender]
-        self._pool_selection(_pool_of(contender)).staying.append(contender)
+        if entry.may_be_displaced and not self._nobody_leaves:
+            self._count_releasable(entry, -1)
+        del self._held[entry]
+        self._pool_selection(_pool_of(entry)).staying.append(entry)
         return True
 
     def is_over(self, fewest_gpus: int) -> bool:
@@ -175,25 +181,25 @@ class _Walk:
 
     def confirm_the_rest(self) -> None:
         """Let all those stay whose place is still kept."""
-        for contender in list(self._held):
-            self.stays(contender)
+        for entry in list(self._held):
+            self.stays(entry)
 
-    def _may_stay(self, contender: Contender) -> bool:
-        return contender.place_is_there and self._has_room(_pool_of(contender), contender.booking_in_place)
+    def _may_stay(self, entry: QueueEntry) -> bool:
+        return entry.place_is_there and self._has_room(_pool_of(entry), entry.booking_in_place)
 
-    def _may_return(self, contender: Contender) -> bool:
+    def _may_return(self, entry: QueueEntry) -> bool:
         """Whether a running job whose place was taken away for a moment, or who has just come to it, fits there."""
-        return self._may_stay(contender) and self._quotas.fits(self._least_in_place(contender))
+        return self._may_stay(entry) and self._quotas.fits(self._least_in_place(entry))
 
-    def _least_in_place(self, contender: Contender) -> Use:
+    def _least_in_place(self, entry: QueueEntry) -> Use:
         """What of its quotas a running job takes in its place, cut down as far as the mechanism may."""
-        held = contender.held
-        if held is None or not contender.job.quotas:
+        held = entry.held
+        if held is None or not entry.job.quotas:
             return ()
-        least = contender.cut_down
-        if not (self._nobody_leaves or contender.is_profile_run or contender in self._pool_selection(held.pool).pinned):
-            least = shares_at(held.seats, contender.on(held.pool).proportional(node for node, _ in held.seats))
-        return self._quotas.quotas.of_booking(contender, held.pool, least)
+        least = entry.cut_down
+        if not (self._nobody_leaves or entry.is_profile_run or entry in self._pool_selection(held.pool).pinned):
+            least = shares_at(held.seats, entry.on(held.pool).proportional(node for node, _ in held.seats))
+        return self._quotas.quotas.of_booking(entry, held.pool, least)
 
     def _has_room(self, pool: Pool, booking: Booking) -> bool:
         reservations = self._pool_selection(pool).reservations
@@ -206,15 +212,15 @@ class _Walk:
         reservations.give_back(booking)
         return enough
 
-    def _hold(self, contender: Contender, booking: Booking) -> None:
-        self._pool_selection(_pool_of(contender)).reservations.take(booking)
-        self._held[contender] = self._booked[contender] = booking
-        self._quotas.take(contender, self._least_in_place(contender))
+    def _hold(self, entry: QueueEntry, booking: Booking) -> None:
+        self._pool_selection(_pool_of(entry)).reservations.take(booking)
+        self._held[entry] = self._booked[entry] = booking
+        self._quotas.take(entry, self._least_in_place(entry))
 
-    def _count_releasable(self, contender: Contender, sign: int) -> None:
-        pool = _pool_of(contender)
-        self._quotas.count_releasable(contender, sign)
-        for node, gpus, _ in self._held[contender]:
+    def _count_releasable(self, entry: QueueEntry, sign: int) -> None:
+        pool = _pool_of(entry)
+        self._quotas.count_releasable(entry, sign)
+        for node, gpus, _ in self._held[entry]:
             change = sign * gpus if pool.is_open[node] else 0
             self._releasable[pool.gpu_type][node] += change
             self._all_releasable[pool.gpu_type] += change
@@ -224,139 +230,139 @@ class _Walk:
 
     # Newcomers
 
-    def admit(self, contender: Contender) -> None:
+    def admit(self, entry: QueueEntry) -> None:
         """Promise a newcomer its GPUs, or note why it waits."""
-        contender.kept_off = kept_off(contender, self._kept)
-        contender.pods_matter = self._quotas.quotas.pods_matter(contender.job)
-        reason = Reason.HEAD_OF_LINE if self._blocked and not contender.is_profile_run else self._try(contender)
+        entry.kept_off = kept_off(entry, self._kept)
+        entry.pods_matter = self._quotas.quotas.pods_matter(entry.job)
+        reason = Reason.HEAD_OF_LINE if self._blocked and not entry.is_profile_run else self._try(entry)
         if reason is not None:
-            reason = never(contender, self._pools) or reason
+            reason = never(entry, self._pools) or reason
             in_nobodys_way = reason in NEVER or reason is Reason.QUOTA_FULL
-            if contender.goes_first and not in_nobodys_way:
-                self._keep_nodes_for(contender)
-            waits_in_front = not in_nobodys_way and not contender.is_profile_run
+            if entry.goes_first and not in_nobodys_way:
+                self._keep_nodes_for(entry)
+            waits_in_front = not in_nobodys_way and not entry.is_profile_run
             self._blocked |= waits_in_front and not self._line.passes
-            self.selection.waiting.append((contender, reason))
-        elif contender.is_profile_run:
-            self._profile_gpus_held += contender.gpus
+            self.selection.waiting.append((entry, reason))
+        elif entry.is_profile_run:
+            self._profile_gpus_held += entry.gpus
 
-    def _try(self, contender: Contender) -> Reason | None:
-        profile_gpus = self._profile_gpus_held + contender.gpus
-        if contender.is_profile_run and self._profile_gpus_held > 0 and profile_gpus > self._profile_gpus:
+    def _try(self, entry: QueueEntry) -> Reason | None:
+        profile_gpus = self._profile_gpus_held + entry.gpus
+        if entry.is_profile_run and self._profile_gpus_held > 0 and profile_gpus > self._profile_gpus:
             return Reason.PROFILE_SHARE_USED
-        pools = fastest_first(contender, self._pools)
-        if any(self._place(contender, pool) for pool in pools):
+        pools = fastest_first(entry, self._pools)
+        if any(self._place(entry, pool) for pool in pools):
             return None
-        if not self._nobody_leaves and any(self._displace(contender, pool) for pool in pools):
+        if not self._nobody_leaves and any(self._displace(entry, pool) for pool in pools):
             return None
-        if contender.job.quotas and self._lacks_quota(contender, pools):
+        if entry.job.quotas and self._lacks_quota(entry, pools):
             return Reason.QUOTA_FULL
         for pool in pools:
-            if not floats(contender, pool):
-                self._pool_selection(pool).turned_away.append(contender)
-        if contender.kept_off and contender.running is None and self._would_fit(contender, pools):
+            if not floats(entry, pool):
+                self._pool_selection(pool).turned_away.append(entry)
+        if entry.kept_off and entry.running is None and self._would_fit(entry, pools):
             return Reason.KEPT_FREE
-        return not_now(contender, [one.reservations for one in self.selection.pools.values()])
+        return not_now(entry, [one.reservations for one in self.selection.pools.values()])
 
-    def _place(self, contender: Contender, pool: Pool) -> bool:
+    def _place(self, entry: QueueEntry, pool: Pool) -> bool:
         chosen = self._pool_selection(pool)
         reservations = chosen.reservations
-        if contender.held is not None and contender.held.pool is pool and self._may_return(contender):
-            reservations.take(contender.booking_in_place)
-            self._quotas.take(contender, self._least_in_place(contender))
-            self._booked[contender] = contender.booking_in_place
-            chosen.staying.append(contender)
+        if entry.held is not None and entry.held.pool is pool and self._may_return(entry):
+            reservations.take(entry.booking_in_place)
+            self._quotas.take(entry, self._least_in_place(entry))
+            self._booked[entry] = entry.booking_in_place
+            chosen.staying.append(entry)
             return True
-        use = self._quotas.quotas.least_of_newcomer(contender, pool)
-        if reservations.idle < contender.gpus or not self._quotas.fits(use):
+        use = self._quotas.quotas.least_of_newcomer(entry, pool)
+        if reservations.idle < entry.gpus or not self._quotas.fits(use):
             return False
-        if floats(contender, pool):
-            self._quotas.take(contender, use)
-            reservations.floating += contender.gpus
-            chosen.floating.append(contender)
+        if floats(entry, pool):
+            self._quotas.take(entry, use)
+            reservations.floating += entry.gpus
+            chosen.floating.append(entry)
             return True
-        seats = choose_for(contender, pool, *promise_room(contender, reservations))
-        if seats is None or not self._has_room(pool, contender.on(pool).booking(seats)):
+        seats = choose_for(entry, pool, *promise_room(entry, reservations))
+        if seats is None or not self._has_room(pool, entry.on(pool).booking(seats)):
             return False
-        use = self._quotas.quotas.at(contender, pool, seats)
+        use = self._quotas.quotas.at(entry, pool, seats)
         if not self._quotas.fits(use):
             return False
-        self._quotas.take(contender, use)
-        reservations.take(contender.on(pool).booking(seats))
-        chosen.seated[contender] = seats
+        self._quotas.take(entry, use)
+        reservations.take(entry.on(pool).booking(seats))
+        chosen.seated[entry] = seats
         return True
 
-    def _lacks_quota(self, contender: Contender, pools: Iterable[Pool]) -> bool:
+    def _lacks_quota(self, entry: QueueEntry, pools: Iterable[Pool]) -> bool:
         """Whether a newcomer's quotas have too little left on each GPU type, and note which. A running job that lost
         its place to others hears of them."""
-        uses = [self._quotas.quotas.least_of_newcomer(contender, pool) for pool in pools]
-        if contender.running is not None or not uses or any(self._quotas.fits(use) for use in uses):
+        uses = [self._quotas.quotas.least_of_newcomer(entry, pool) for pool in pools]
+        if entry.running is not None or not uses or any(self._quotas.fits(use) for use in uses):
             return False
-        self._quotas.note_full(contender, uses[0])
+        self._quotas.note_full(entry, uses[0])
         return True
 
     # GPUs that nobody can use who is to lie close together
 
     def spread_those_who_wait(self) -> None:
         """Let jobs that the policy wants to lie on the fewest nodes have GPUs anywhere that nobody else took."""
-        still: list[tuple[Contender, Reason]] = []
-        for contender, reason in self.selection.waiting:
-            if "pack" not in contender.lies.values() or not self._enters_anyhow(contender):
-                still.append((contender, reason))
+        still: list[tuple[QueueEntry, Reason]] = []
+        for entry, reason in self.selection.waiting:
+            if "pack" not in entry.lies.values() or not self._enters_anyhow(entry):
+                still.append((entry, reason))
         self.selection.waiting = still
 
-    def _enters_anyhow(self, contender: Contender) -> bool:
-        close, contender.lies = contender.lies, dict.fromkeys(contender.lies, "auto")
-        pools = fastest_first(contender, self._pools)
-        if not any(self._place(contender, pool) for pool in pools):
-            contender.lies = close
+    def _enters_anyhow(self, entry: QueueEntry) -> bool:
+        close, entry.lies = entry.lies, dict.fromkeys(entry.lies, "auto")
+        pools = fastest_first(entry, self._pools)
+        if not any(self._place(entry, pool) for pool in pools):
+            entry.lies = close
             return False
         for pool in pools:
             turned_away = self._pool_selection(pool).turned_away
-            if contender in turned_away:
-                turned_away.remove(contender)
+            if entry in turned_away:
+                turned_away.remove(entry)
         return True
 
     # Nodes that are kept for a promoted job
 
-    def _keep_nodes_for(self, contender: Contender) -> None:
-        """Where nothing is kept yet, keep the nodes that are free for the contender first."""
+    def _keep_nodes_for(self, entry: QueueEntry) -> None:
+        """Where nothing is kept yet, keep the nodes that are free for the queue entry first."""
         found: list[tuple[Kept, str]] = []
-        for pool in fastest_first(contender, self._pools):
+        for pool in fastest_first(entry, self._pools):
             if pool.gpu_type in self._kept:
                 continue
             held = [(one, booking) for one, booking in self._booked.items() if _pool_of(one) is pool]
-            kept = nodes_to_keep(contender, pool, self._pool_selection(pool).reservations, held)
+            kept = nodes_to_keep(entry, pool, self._pool_selection(pool).reservations, held)
             found += [(kept, pool.gpu_type)] if kept is not None else []
         if found:
             kept, gpu_type = min(found, key=lambda one: one[0].release)
             self._kept[gpu_type] = kept
 
-    def _would_fit(self, contender: Contender, pools: Iterable[Pool]) -> bool:
+    def _would_fit(self, entry: QueueEntry, pools: Iterable[Pool]) -> bool:
         """Whether there would be room if nothing were kept."""
-        kept, contender.kept_off = contender.kept_off, {}
+        kept, entry.kept_off = entry.kept_off, {}
         fits = False
         for pool in pools:
             reservations = self._pool_selection(pool).reservations
-            enough = reservations.idle >= contender.gpus
-            fits |= enough and choose_for(contender, pool, *promise_room(contender, reservations)) is not None
-        contender.kept_off = kept
+            enough = reservations.idle >= entry.gpus
+            fits |= enough and choose_for(entry, pool, *promise_room(entry, reservations)) is not None
+        entry.kept_off = kept
         return fits
 
     # Displacing
 
-    def _displace(self, contender: Contender, pool: Pool) -> bool:
-        """Take the places of running jobs behind the contender, from the end of the line, until it fits."""
-        use = self._quotas.quotas.least_of_newcomer(contender, pool)
-        if not self._quotas.could_fit(use) or not self._could_fit(contender, pool):
+    def _displace(self, entry: QueueEntry, pool: Pool) -> bool:
+        """Take the places of running jobs behind the queue entry, from the end of the line, until it fits."""
+        use = self._quotas.quotas.least_of_newcomer(entry, pool)
+        if not self._quotas.could_fit(use) or not self._could_fit(entry, pool):
             return False
-        released = self._release_quota(contender, use)
-        placed = bool(released) and self._place(contender, pool)
+        released = self._release_quota(entry, use)
+        placed = bool(released) and self._place(entry, pool)
         if not placed and self._quotas.fits(use):
-            for victim in self._behind(contender, pool):
+            for victim in self._behind(entry, pool):
                 self._release(victim)
                 released.append(victim)
-                if self._may_fit_after(contender, victim, pool) and self._place(contender, pool):
+                if self._may_fit_after(entry, victim, pool) and self._place(entry, pool):
                     placed = True
                     break
         for victim in reversed(released):
@@ -369,8 +375,8 @@ class _Walk:
                 line.pop()
         return placed
 
-    def _release_quota(self, contender: Contender, use: Use) -> list[Contender]:
-        """Take the places of running jobs behind the contender that hold what it lacks of its quotas, from the end of
+    def _release_quota(self, entry: QueueEntry, use: Use) -> list[QueueEntry]:
+        """Take the places of running jobs behind the queue entry that hold what it lacks of its quotas, from the end of
         the line, on any GPU type, until its quotas have room."""
         if self._quotas.fits(use):
             return []
@@ -378,9 +384,9 @@ class _Walk:
             victim
             for line in self._displaceable.values()
             for victim in line
-            if victim in self._held and victim.rank > contender.rank and victim.job.quotas
+            if victim in self._held and victim.rank > entry.rank and victim.job.quotas
         ]
-        released: list[Contender] = []
+        released: list[QueueEntry] = []
         for victim in sorted(behind, key=lambda victim: -victim.rank):
             if self._quotas.fits(use):
                 break
@@ -389,57 +395,57 @@ class _Walk:
                 released.append(victim)
         return released
 
-    def _behind(self, contender: Contender, pool: Pool) -> Iterable[Contender]:
+    def _behind(self, entry: QueueEntry, pool: Pool) -> Iterable[QueueEntry]:
         for victim in reversed(self._displaceable[pool.gpu_type]):
-            if victim.rank < contender.rank:
+            if victim.rank < entry.rank:
                 return
             if victim in self._held and any(pool.is_open[node] for node, _, _ in self._held[victim]):
                 yield victim
 
-    def _release(self, victim: Contender) -> None:
+    def _release(self, victim: QueueEntry) -> None:
         self._count_releasable(victim, -1)
         self._quotas.drop(victim)
         del self._booked[victim]
         self._pool_selection(_pool_of(victim)).reservations.give_back(self._held.pop(victim))
 
-    def _could_fit(self, contender: Contender, pool: Pool) -> bool:
+    def _could_fit(self, entry: QueueEntry, pool: Pool) -> bool:
         """Whether there are enough GPUs at all once every job that may be displaced is: a cheap no for most."""
         reservations = self._pool_selection(pool).reservations
-        if reservations.idle + self._all_releasable[pool.gpu_type] < contender.gpus:
+        if reservations.idle + self._all_releasable[pool.gpu_type] < entry.gpus:
             return False
-        if floats(contender, pool):
+        if floats(entry, pool):
             return True
         after = np.array(reservations.free_gpus) + self._releasable[pool.gpu_type]
-        rooms = np.where(free_to(contender, pool), after, 0)
-        needs_one = contender.place(pool) == "consolidate"
-        return bool((rooms.max() if needs_one else rooms.sum()) >= contender.gpus)
+        rooms = np.where(free_to(entry, pool), after, 0)
+        needs_one = entry.place(pool) == "consolidate"
+        return bool((rooms.max() if needs_one else rooms.sum()) >= entry.gpus)
 
-    def _may_fit_after(self, contender: Contender, victim: Contender, pool: Pool) -> bool:
+    def _may_fit_after(self, entry: QueueEntry, victim: QueueEntry, pool: Pool) -> bool:
         """Whether the GPUs that a victim gave back can have made the difference."""
         reservations = self._pool_selection(pool).reservations
-        if reservations.idle < contender.gpus:
+        if reservations.idle < entry.gpus:
             return False
-        if floats(contender, pool) or contender.place(pool) != "consolidate":
+        if floats(entry, pool) or entry.place(pool) != "consolidate":
             return True
         held = victim.held.seats if victim.held is not None else ()
-        return any(reservations.free_gpus[node] >= contender.gpus for node, _ in held)
+        return any(reservations.free_gpus[node] >= entry.gpus for node, _ in held)
 
 
-def shares_at(seats: Seats, per_gpu: Vector) -> Booking:
+def shares_at(seats: NodeAssignments, per_gpu: Vector) -> Booking:
     """The same amounts beside each GPU of a place."""
     return tuple((node, gpus, times(per_gpu, gpus)) for node, gpus in seats)
 
 
-def _pool_of(contender: Contender) -> Pool:
-    if contender.held is None:
-        raise LookupError(f"{contender.name} holds nothing")
-    return contender.held.pool
+def _pool_of(entry: QueueEntry) -> Pool:
+    if entry.held is None:
+        raise LookupError(f"{entry.name} holds nothing")
+    return entry.held.pool
 
 
-def floats(contender: Contender, pool: Pool) -> bool:
+def floats(entry: QueueEntry, pool: Pool) -> bool:
     """Whether any free GPUs of the pool will do, wherever they are."""
-    if contender.pods_matter:
+    if entry.pods_matter:
         return False
-    is_free = contender.job.nodes is None and not contender.kept_off.get(pool.gpu_type)
-    anywhere = is_free and not contender.on(pool).hard
-    return anywhere and (contender.gpus == 1 or contender.place(pool) not in ("consolidate", "pack"))
+    is_free = entry.job.nodes is None and not entry.kept_off.get(pool.gpu_type)
+    anywhere = is_free and not entry.on(pool).hard
+    return anywhere and (entry.gpus == 1 or entry.place(pool) not in ("consolidate", "pack"))

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from synergy_core.model.reasons import Reason
 from synergy_core.model.snapshot import Job, Snapshot
 from synergy_core.selection.diagnosis import never
-from synergy_core.selection.line import Contenders
 from synergy_core.selection.quotas import QuotaLedger, Quotas
+from synergy_core.selection.scheduling_queue import QueueEntries
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,18 +20,18 @@ class ShutOut:
     """Name and numbers of the quota."""
 
 
-def shut_out(snapshot: Snapshot, quotas: Quotas, contenders: Contenders) -> dict[str, ShutOut]:
+def shut_out(snapshot: Snapshot, quotas: Quotas, entries: QueueEntries) -> dict[str, ShutOut]:
     """The jobs that are shut out, by name, in the order of the snapshot."""
     found: dict[str, ShutOut] = {}
-    pools = contenders.pools
+    pools = entries.pools
     for job in snapshot.jobs if snapshot.quotas else ():
         if job.running is not None or not job.quotas:
             continue
-        contender = contenders.contender(job)
-        if not quotas.shut_out(contender, pools):
+        entry = entries.entry(job)
+        if not quotas.shut_out(entry, pools):
             continue
         ledger = QuotaLedger(quotas)
-        allowed = next(pool for pool in pools if contender.may_use(pool))
-        ledger.note_full(contender, quotas.least_of_newcomer(contender, allowed))
-        found[job.name] = ShutOut(job, never(contender, pools) or Reason.QUOTA_FULL, ledger.full[job.name])
+        allowed = next(pool for pool in pools if entry.may_use(pool))
+        ledger.note_full(entry, quotas.least_of_newcomer(entry, allowed))
+        found[job.name] = ShutOut(job, never(entry, pools) or Reason.QUOTA_FULL, ledger.full[job.name])
     return found

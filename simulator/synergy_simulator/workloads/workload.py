@@ -10,7 +10,7 @@ from synergy_core.model.config import PlanConfig
 from synergy_core.model.pool import Pool as NodePool
 from synergy_core.model.snapshot import Job, Node, Profile
 from synergy_core.model.usage import Usage
-from synergy_core.throughput.kind import Kind
+from synergy_core.throughput.job_class import JobClass
 from synergy_simulator.inputs.clusters import Cluster
 from synergy_simulator.inputs.errors import InputError, Place
 from synergy_simulator.inputs.profiles import ProfileTable, flat_profile
@@ -195,7 +195,7 @@ class _Known:
         at_share: dict[str, float] = {}
         for pool in self._pools:
             one = Job(name="one", gpus=job.gpus, profiles=matrices, gpu_types=(pool.gpu_type,))
-            speed = Kind(one, pool.further, tolerance).best_speed([pool]) if pool.gpu_type in matrices else 0.0
+            speed = JobClass(one, pool.further, tolerance).best_speed([pool]) if pool.gpu_type in matrices else 0.0
             if speed > 0 and self._cluster.gpus_of(pool.gpu_type) >= job.gpus:
                 at_share[pool.gpu_type] = speed
         if not at_share:

@@ -41,12 +41,12 @@ def test_a_job_that_goes_on_as_it_was_is_remembered_and_one_that_left_is_not() -
     nodes = (node("n1"),)
     memory.begin(nodes, 0.05)
     first, second = job("a"), job("b")
-    remembered, left = memory.contender(first), memory.contender(second)
+    remembered, left = memory.entry(first), memory.entry(second)
     memory.begin(nodes, 0.05)
-    assert memory.contender(first) is remembered
+    assert memory.entry(first) is remembered
     memory.begin(nodes, 0.05)
-    assert memory.contender(second) is not left
-    assert memory.contender(replace(first)) is not remembered
+    assert memory.entry(second) is not left
+    assert memory.entry(replace(first)) is not remembered
 
 
 def test_other_nodes_or_another_tolerance_leave_nothing_to_remember() -> None:
@@ -54,9 +54,9 @@ def test_other_nodes_or_another_tolerance_leave_nothing_to_remember() -> None:
     one = job("a")
     for nodes, tolerance in (((node("n1"),), 0.05), ((node("n2"),), 0.05), ((node("n2"),), 0.1)):
         memory.begin(nodes, tolerance)
-        first = memory.contender(one)
+        first = memory.entry(one)
         memory.begin(nodes, tolerance)
-        assert memory.contender(one) is first
+        assert memory.entry(one) is first
     memory.begin((node("n1"),), 0.05)
-    assert memory.contender(one) is not first
+    assert memory.entry(one) is not first
     assert [pool.nodes[0].name for pool in memory.pools] == ["n1"]

@@ -7,7 +7,7 @@ from synergy_core.mechanisms.optimum.choice import Option, best_choice
 from synergy_core.mechanisms.optimum.sensitivity import Point, pareto_front
 from synergy_core.model.pool import Pool
 from synergy_core.model.resources import Vector, times
-from synergy_core.selection.contender import Contender
+from synergy_core.selection.queue_entry import QueueEntry
 from synergy_core.selection.rounds import PoolSelection
 
 
@@ -15,23 +15,23 @@ from synergy_core.selection.rounds import PoolSelection
 class Ideal:
     """What each job should have beside each GPU, and the sum of their speeds relative to their proportional shares."""
 
-    demands: Mapping[Contender, Vector]
+    demands: Mapping[QueueEntry, Vector]
     throughput: float
     """No packing on real nodes has more (theorem 4.1), up to the solver's gap, with amounts of the jobs' own grids."""
 
 
-def everyone(selection: PoolSelection) -> list[Contender]:
+def everyone(selection: PoolSelection) -> list[QueueEntry]:
     """Those who run on the pool, by name, without those who are pinned to what they hold."""
     running = [*selection.staying, *selection.seated, *selection.floating]
-    return sorted((one for one in running if one not in selection.pinned), key=lambda contender: contender.name)
+    return sorted((one for one in running if one not in selection.pinned), key=lambda entry: entry.name)
 
 
 def capacity_of(selection: PoolSelection) -> list[int]:
     """What all nodes of the pool have together beside GPUs, without what those hold who are pinned."""
     pool = selection.reservations.pool
     left = [sum(entries) for entries in zip(*pool.capacity, strict=True)]
-    for contender in selection.pinned:
-        for _, _, amounts in contender.held.booking if contender.held is not None else ():
+    for entry in selection.pinned:
+        for _, _, amounts in entry.held.booking if entry.held is not None else ():
             left = [max(0, entry - amount) for entry, amount in zip(left, amounts, strict=True)]
     return left
 
@@ -39,28 +39,28 @@ def capacity_of(selection: PoolSelection) -> list[int]:
 def ideal(selection: PoolSelection) -> Ideal:
     """Solve equations 1 to 5 for those who run on one pool."""
     pool = selection.reservations.pool
-    contenders = everyone(selection)
-    fronts = [front_on(contender, pool) for contender in contenders]
+    entries = everyone(selection)
+    fronts = [front_on(entry, pool) for entry in entries]
     options = [
-        [Option(point.worth, tuple(enumerate(times(point.per_gpu, contender.gpus)))) for point in front]
-        for contender, front in zip(contenders, fronts, strict=True)
+        [Option(point.worth, tuple(enumerate(times(point.per_gpu, entry.gpus)))) for point in front]
+        for entry, front in zip(entries, fronts, strict=True)
     ]
     choice = best_choice(options, capacity_of(selection))
     if choice is None:
-        return Ideal({contender: contender.on(pool).wish for contender in contenders}, float("inf"))
-    chosen = zip(contenders, fronts, choice.options, strict=True)
-    return Ideal({contender: front[index].per_gpu for contender, front, index in chosen}, choice.value)
+        return Ideal({entry: entry.on(pool).wish for entry in entries}, float("inf"))
+    chosen = zip(entries, fronts, choice.options, strict=True)
+    return Ideal({entry: front[index].per_gpu for entry, front, index in chosen}, choice.value)
 
 
-def front_on(contender: Contender, pool: Pool) -> list[Point]:
+def front_on(entry: QueueEntry, pool: Pool) -> list[Point]:
     """The front of a job whose nodes are not known: not slower than at the pool's smallest share."""
-    terms = contender.on(pool)
+    terms = entry.on(pool)
     least = terms.floor_of_share(pool.least_share)
     usual = terms.proportional_steps_per_s(terms.proportional_to(pool.least_share))
-    return pareto_front(contender, pool, least, fair=usual, reference=reference_speed(contender, pool))
+    return pareto_front(entry, pool, least, fair=usual, reference=reference_speed(entry, pool))
 
 
-def reference_speed(contender: Contender, pool: Pool) -> float:
+def reference_speed(entry: QueueEntry, pool: Pool) -> float:
     """Speed at the proportional share of the pool's best nodes, which throughputs are relative to."""
-    terms = contender.on(pool)
-    return terms.proportional_steps_per_s() or terms.steps_per_s(pool.most_per_gpu(contender.gpus))
+    terms = entry.on(pool)
+    return terms.proportional_steps_per_s() or terms.steps_per_s(pool.most_per_gpu(entry.gpus))

@@ -20,44 +20,44 @@ from synergy_core.mechanisms.optimum.sensitivity import Point, pareto_front
 from synergy_core.model.pool import Pool
 from synergy_core.model.reasons import Reason
 from synergy_core.model.resources import times
-from synergy_core.selection.contender import Contender, fastest_first
+from synergy_core.selection.queue_entry import QueueEntry, fastest_first
 from synergy_core.selection.rounds import Selection, floats
 
-Fair = Callable[[Contender, Pool], float]
+Fair = Callable[[QueueEntry, Pool], float]
 """The fair speed of a job, in steps per second, to whom the walk gave a type."""
 
 
-def speed_at_share(contender: Contender, pool: Pool) -> float:
+def speed_at_share(entry: QueueEntry, pool: Pool) -> float:
     """Speed at the smallest proportional share of the type that the walk along the line gave the job."""
-    terms = contender.on(pool)
+    terms = entry.on(pool)
     return terms.steps_per_s(terms.proportional_to(pool.least_share))
 
 
 def give_better_types(selection: Selection, pools: Sequence[Pool], fair: Fair = speed_at_share) -> None:
     """Exchange types so that everybody together is fastest, and let in those who fit then."""
-    fair_speeds: dict[Contender, float] = {}
+    fair_speeds: dict[QueueEntry, float] = {}
     has_changed = len(pools) > 1
     while has_changed:
         for pool in pools:
-            for contender in selection.pools[pool.gpu_type].floating:
-                fair_speeds.setdefault(contender, fair(contender, pool))
+            for entry in selection.pools[pool.gpu_type].floating:
+                fair_speeds.setdefault(entry, fair(entry, pool))
         _move(selection, best_types(selection, pools, fair_speeds))
         has_changed = _let_in(selection, pools)
 
 
 def best_types(
-    selection: Selection, pools: Sequence[Pool], fair_speeds: Mapping[Contender, float]
-) -> dict[Contender, Pool]:
+    selection: Selection, pools: Sequence[Pool], fair_speeds: Mapping[QueueEntry, float]
+) -> dict[QueueEntry, Pool]:
     """The type of each floating job; where no assignment keeps all fair speeds, the type that it has."""
     owners = [
-        (contender, pool, contender in floating)
+        (entry, pool, entry in floating)
         for pool in pools
         for floating in [set(selection.pools[pool.gpu_type].floating)]
-        for contender in everyone(selection.pools[pool.gpu_type])
+        for entry in everyone(selection.pools[pool.gpu_type])
     ]
     offers = [
-        _offers(contender, own, pools if is_floating else [own], fair_speeds.get(contender))
-        for contender, own, is_floating in owners
+        _offers(entry, own, pools if is_floating else [own], fair_speeds.get(entry))
+        for entry, own, is_floating in owners
     ]
     choice = best_choice(
         [
@@ -67,10 +67,10 @@ def best_types(
         _capacity(selection, pools),
     )
     if choice is None:
-        return {contender: own for contender, own, is_floating in owners if is_floating}
+        return {entry: own for entry, own, is_floating in owners if is_floating}
     return {
-        contender: one[pick].pool
-        for (contender, _, is_floating), one, pick in zip(owners, offers, choice.options, strict=True)
+        entry: one[pick].pool
+        for (entry, _, is_floating), one, pick in zip(owners, offers, choice.options, strict=True)
         if is_floating
     }
 
@@ -79,35 +79,35 @@ def best_types(
 class _Offer:
     """A job on a type, with a point of its front there."""
 
-    contender: Contender
+    entry: QueueEntry
     pool: Pool
     point: Point
 
 
-def _offers(contender: Contender, own: Pool, pools: Sequence[Pool], fair: float | None) -> list[_Offer]:
+def _offers(entry: QueueEntry, own: Pool, pools: Sequence[Pool], fair: float | None) -> list[_Offer]:
     """What a job may be given: on its own type its front, on others what is not slower than its fair speed."""
-    reference = reference_speed(contender, own)
-    offers = [_Offer(contender, own, point) for point in front_on(contender, own)]
+    reference = reference_speed(entry, own)
+    offers = [_Offer(entry, own, point) for point in front_on(entry, own)]
     if fair is None:
         return offers
-    for pool in fastest_first(contender, pools):
-        terms = contender.on(pool)
-        if pool is own or terms.speed is None or not floats(contender, pool):
+    for pool in fastest_first(entry, pools):
+        terms = entry.on(pool)
+        if pool is own or terms.speed is None or not floats(entry, pool):
             continue
         least = terms.floor_of_share(pool.least_share)
-        enough = max(fair, speed_at_share(contender, pool))
-        front = pareto_front(contender, pool, least, fair=enough, reference=reference)
-        offers += [_Offer(contender, pool, point) for point in front]
+        enough = max(fair, speed_at_share(entry, pool))
+        front = pareto_front(entry, pool, least, fair=enough, reference=reference)
+        offers += [_Offer(entry, pool, point) for point in front]
     return [offer for offer in offers if _keeps(offer, fair)] or offers
 
 
 def _keeps(offer: _Offer, fair: float) -> bool:
-    terms = offer.contender.on(offer.pool)
+    terms = offer.entry.on(offer.pool)
     return terms.speed is None or terms.steps_per_s(offer.point.per_gpu) >= fair
 
 
 def _option(offer: _Offer, pools: Sequence[Pool], is_floating: bool) -> Option:
-    gpus = offer.contender.gpus
+    gpus = offer.entry.gpus
     first = pools.index(offer.pool) * (1 + len(offer.point.per_gpu))
     takes = ((gpus if is_floating else 0), *times(offer.point.per_gpu, gpus))
     return Option(offer.point.worth, tuple((first + row, amount) for row, amount in enumerate(takes)))
@@ -123,38 +123,38 @@ def _capacity(selection: Selection, pools: Sequence[Pool]) -> list[int]:
     return capacity
 
 
-def _move(selection: Selection, types: Mapping[Contender, Pool]) -> None:
+def _move(selection: Selection, types: Mapping[QueueEntry, Pool]) -> None:
     for one in selection.pools.values():
         one.floating = []
         one.reservations.floating = 0
-    for contender, pool in types.items():
-        _let_float(selection, contender, pool)
+    for entry, pool in types.items():
+        _let_float(selection, entry, pool)
 
 
-def _let_float(selection: Selection, contender: Contender, pool: Pool) -> None:
+def _let_float(selection: Selection, entry: QueueEntry, pool: Pool) -> None:
     one = selection.pools[pool.gpu_type]
-    one.floating.append(contender)
-    one.reservations.floating += contender.gpus
+    one.floating.append(entry)
+    one.reservations.floating += entry.gpus
 
 
 def _let_in(selection: Selection, pools: Sequence[Pool]) -> bool:
     """Give the unassigned GPUs to the next jobs that wait and fit; whether there were any."""
-    still: list[tuple[Contender, Reason]] = []
-    for contender, reason in selection.waiting:
-        pool = None if contender.is_profile_run else _room_for(selection, contender, pools)
+    still: list[tuple[QueueEntry, Reason]] = []
+    for entry, reason in selection.waiting:
+        pool = None if entry.is_profile_run else _room_for(selection, entry, pools)
         if pool is None:
-            still.append((contender, reason))
+            still.append((entry, reason))
         else:
-            _let_float(selection, contender, pool)
+            _let_float(selection, entry, pool)
     entered = len(still) < len(selection.waiting)
     selection.waiting = still
     return entered
 
 
-def _room_for(selection: Selection, contender: Contender, pools: Sequence[Pool]) -> Pool | None:
-    if contender.job.quotas:  # the walk along the line has said why it waits
+def _room_for(selection: Selection, entry: QueueEntry, pools: Sequence[Pool]) -> Pool | None:
+    if entry.job.quotas:  # the walk along the line has said why it waits
         return None
-    for pool in fastest_first(contender, pools):
-        if floats(contender, pool) and selection.pools[pool.gpu_type].reservations.idle >= contender.gpus:
+    for pool in fastest_first(entry, pools):
+        if floats(entry, pool) and selection.pools[pool.gpu_type].reservations.idle >= entry.gpus:
             return pool
     return None

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from synergy_core.model.pool import Pool
 from synergy_core.model.resources import Vector, larger, smaller, split_up, within
-from synergy_core.selection.contender import Contender
+from synergy_core.selection.queue_entry import QueueEntry
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,21 +15,21 @@ class Point:
     worth: float
 
 
-def pareto_front(contender: Contender, pool: Pool, least: Vector, *, fair: float, reference: float) -> list[Point]:
+def pareto_front(entry: QueueEntry, pool: Pool, least: Vector, *, fair: float, reference: float) -> list[Point]:
     """The points that are not slower than `fair` and that no other point beats in every way; never empty.
 
     Points of the matrix, cut to what a node can give and the job's bounds, and `least`: what the job can have in any
     case (equation 5 of the integer programme is that the others are not slower than `fair`). `fair` and `reference` are
     in steps per second; worth is speed / reference. A job whose speed is not known has `least` alone, with worth 1.
     """
-    terms = contender.on(pool)
+    terms = entry.on(pool)
     if terms.speed is None or terms.fixed is not None:
         return [Point(least, 1.0)]
-    ceiling = larger(contender.capped(pool.most_per_gpu(contender.gpus)), least)
-    floor = larger(contender.low, (1,) * len(least))
+    ceiling = larger(entry.capped(pool.most_per_gpu(entry.gpus)), least)
+    floor = larger(entry.low, (1,) * len(least))
     found = {least, ceiling}
     for point in terms.speed.points():
-        known = zip(split_up(point, contender.gpus), terms.speed.measured, least, strict=True)
+        known = zip(split_up(point, entry.gpus), terms.speed.measured, least, strict=True)
         amounts = tuple(amount if measured else own for amount, measured, own in known)
         found.add(larger(smaller(amounts, ceiling), floor))
     worth = {amounts: terms.steps_per_s(amounts) / (reference or 1.0) for amounts in found}

@@ -16,7 +16,7 @@ from synergy_core.model.snapshot import Allocation, Job, Node, Snapshot
 from synergy_core.model.usage import Usage
 from synergy_core.plan import plan
 from synergy_core.policies.rounds.time_shares import WITH_PAIRS
-from synergy_core.selection.line import Roster
+from synergy_core.selection.scheduling_queue import JobIndex
 
 some = settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
@@ -134,7 +134,7 @@ def _fair(snapshot: Snapshot, config: PlanConfig, job: Job, gpu_type: str) -> fl
         if other.running is not None and not other.preemptible:
             gpus[other.running.gpu_type] -= other.gpus
     speeds = {
-        name: one * _alone(snapshot, job, name) for name, one in Roster(snapshot.jobs, memory).speeds(job).items()
+        name: one * _alone(snapshot, job, name) for name, one in JobIndex(snapshot.jobs, memory).speeds(job).items()
     }
     done = sum(speed * gpus[name] for name, speed in speeds.items() if gpus[name] >= job.gpus)
     return fair * min(1.0, done / sum(gpus.values()) / speeds[gpu_type])

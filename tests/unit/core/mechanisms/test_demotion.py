@@ -10,7 +10,7 @@ from support.planning import holding, job, node, places, planned
 from synergy_core.mechanisms.demotion import demote
 from synergy_core.mechanisms.statement import Packing, shares_of
 from synergy_core.model.pool import Pool, Reservations
-from synergy_core.selection.contender import Contender
+from synergy_core.selection.queue_entry import QueueEntry
 from synergy_core.selection.rounds import PoolSelection
 
 _CPU, _MEMORY, _UNIT = 24000, 500, 2**30
@@ -28,8 +28,8 @@ def packings(draw: st.DrawFn) -> Packing:
         gpus = sum(count for _, count in seats)
         has, least = draw(amounts), draw(amounts)
         if packing.affords(seats, has):
-            contender = Contender(job(f"j{index}", gpus), [pool], 0.05)
-            packing.seat(contender, shares_of(seats, has), shares_of(seats, least))
+            entry = QueueEntry(job(f"j{index}", gpus), [pool], 0.05)
+            packing.seat(entry, shares_of(seats, has), shares_of(seats, least))
     return packing
 
 
@@ -41,9 +41,9 @@ def test_it_makes_the_room_that_is_asked_for_or_changes_nothing(packing: Packing
     if demote(packing, seats, per_gpu):
         assert packing.affords(seats, per_gpu)
         assert (packing.free >= 0).all()
-        changed = {contender for contender in seated if packing.seated[contender] != seated[contender]}
+        changed = {entry for entry in seated if packing.seated[entry] != seated[entry]}
         assert bool(changed) <= missing
-        assert all(packing.seated[contender].shares == seated[contender].least for contender in changed)
+        assert all(packing.seated[entry].shares == seated[entry].least for entry in changed)
     else:
         assert missing
         assert np.array_equal(packing.free, free)

@@ -22,7 +22,7 @@ from synergy_core.model.config import PlanConfig
 from synergy_core.model.pool import Pool, Reservations
 from synergy_core.model.snapshot import FieldError, Job, Profile, Snapshot
 from synergy_core.plan import plan
-from synergy_core.selection.contender import Contender
+from synergy_core.selection.queue_entry import QueueEntry
 from synergy_core.selection.rounds import PoolSelection, Selection
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
@@ -38,9 +38,9 @@ def _matrix(rng: random.Random, gpus: int, *, speed: float = 10.0) -> Profile:
 
 def _selected(pool: Pool, jobs: list[Job]) -> PoolSelection:
     """The jobs as newcomers who may go anywhere on the pool."""
-    contenders = [Contender(one, [pool], 0.05) for one in jobs]
-    selection = PoolSelection(Reservations(pool), floating=contenders)
-    selection.reservations.floating = sum(one.gpus for one in contenders)
+    entries = [QueueEntry(one, [pool], 0.05) for one in jobs]
+    selection = PoolSelection(Reservations(pool), floating=entries)
+    selection.reservations.floating = sum(one.gpus for one in entries)
     return selection
 
 
@@ -111,10 +111,10 @@ def test_the_front_has_no_point_that_another_beats_and_none_below_the_fair_speed
     rng = random.Random(1)
     pool = Pool("V100", [node("n1")])
     for index in range(20):
-        contender = Contender(job(f"j{index}", profiles={"V100": _matrix(rng, 1)}), [pool], 0.05)
-        terms = contender.on(pool)
+        entry = QueueEntry(job(f"j{index}", profiles={"V100": _matrix(rng, 1)}), [pool], 0.05)
+        terms = entry.on(pool)
         usual = terms.proportional_steps_per_s()
-        front = pareto_front(contender, pool, terms.floor((0,)), fair=usual, reference=usual)
+        front = pareto_front(entry, pool, terms.floor((0,)), fair=usual, reference=usual)
         assert min(point.worth for point in front) >= 1.0
         for a, b in product(front, front):
             better = all(x <= y for x, y in zip(a.per_gpu, b.per_gpu, strict=True)) and a.worth >= b.worth
@@ -217,10 +217,10 @@ class TestMachineTypes:
         pools = [Pool("K80", [self.K80]), Pool("V100", [self.V100])]
         selection = Selection({pool.gpu_type: PoolSelection(Reservations(pool)) for pool in pools})
         for one in jobs:
-            contender = Contender(one, pools, 0.05)
+            entry = QueueEntry(one, pools, 0.05)
             if one.name in on:
                 chosen = selection.pools[on[one.name]]
-                chosen.floating.append(contender)
+                chosen.floating.append(entry)
                 chosen.reservations.floating += one.gpus
         return selection, pools
 
@@ -229,7 +229,7 @@ class TestMachineTypes:
         jobs = [self._job("first", 2.0, 2.1), self._job("keen", 1.0, 10.0)]
         owed = {"first": 2.0, "keen": 1.0}
         selection, pools = self._selection(jobs, {"first": "V100", "keen": "K80"})
-        machine_types.give_better_types(selection, pools, fair=lambda contender, _: owed[contender.name])
+        machine_types.give_better_types(selection, pools, fair=lambda entry, _: owed[entry.name])
         assert [c.name for c in selection.pools["V100"].floating] == ["keen"]
         assert [c.name for c in selection.pools["K80"].floating] == ["first"]
 

@@ -5,7 +5,7 @@ from synergy_core.mechanisms.demotion import demote
 from synergy_core.mechanisms.statement import Packing, shares_of
 from synergy_core.model.pool import Pool, Reservations
 from synergy_core.model.snapshot import Profile
-from synergy_core.selection.contender import Contender
+from synergy_core.selection.queue_entry import QueueEntry
 from synergy_core.selection.rounds import PoolSelection
 
 
@@ -158,13 +158,13 @@ class TestDemotion:
     """Demotion alone, on a packing made by hand."""
 
     @staticmethod
-    def _packing(*jobs: tuple[str, int, tuple[int, int], tuple[int, int]]) -> tuple[Packing, dict[str, Contender]]:
+    def _packing(*jobs: tuple[str, int, tuple[int, int], tuple[int, int]]) -> tuple[Packing, dict[str, QueueEntry]]:
         """Jobs on one node of 8 GPUs: (name, GPUs, what each GPU has, what it can be cut down to)."""
         pool = Pool("V100", [node("n1")])
         packing = Packing(PoolSelection(Reservations(pool)))
         made = {}
         for name, gpus, has, least in jobs:
-            made[name] = Contender(job(name, gpus), [pool], 0.05)
+            made[name] = QueueEntry(job(name, gpus), [pool], 0.05)
             packing.seat(made[name], shares_of(((0, gpus),), has), shares_of(((0, gpus),), least))
         return packing, made
 
@@ -180,7 +180,7 @@ class TestDemotion:
     def test_several_are_cut_down_where_no_one_alone_is_enough(self) -> None:
         packing, made = self._packing(("a", 1, (11000, 1), (3000, 1)), ("b", 1, (12000, 1), (3000, 1)))
         assert demote(packing, ((0, 1),), (15000, 1))
-        assert {packing.seated[contender].per_gpu for contender in made.values()} == {(3000, 1)}
+        assert {packing.seated[entry].per_gpu for entry in made.values()} == {(3000, 1)}
 
     def test_all_is_undone_when_it_does_not_help(self) -> None:
         packing, made = self._packing(("a", 1, (11000, 1), (3000, 1)), ("b", 1, (12000, 1), (3000, 1)))

@@ -15,8 +15,8 @@ from synergy_core.policies.allocation.policies import max_min_fairness
 from synergy_core.policies.allocation.policies.max_min_fairness import unit_throughput
 from synergy_core.policies.allocation.policy import Found, Policy, Setting, on_columns, setting, steps_of
 from synergy_core.policies.allocation.problem import Problem, effective_throughput
-from synergy_core.policies.allocation.programme.filling import fill_above
 from synergy_core.policies.allocation.programme.levels import Level, highest_level
+from synergy_core.policies.allocation.programme.progressive_filling import fill_above
 from synergy_core.policies.allocation.shares import isolated_shares, isolated_throughput
 
 Mask = np.typing.NDArray[np.bool_]

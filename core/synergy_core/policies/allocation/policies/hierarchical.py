@@ -10,7 +10,7 @@ from synergy_core.model.arrays import Floats
 from synergy_core.policies.allocation.budget import Budget
 from synergy_core.policies.allocation.policy import Found, Policy, Setting, setting
 from synergy_core.policies.allocation.problem import Problem, effective_throughput
-from synergy_core.policies.allocation.programme.filling import Fill, Group, fill
+from synergy_core.policies.allocation.programme.progressive_filling import Fill, Group, fill
 from synergy_core.policies.allocation.shares import equal_share_throughput
 
 

@@ -10,8 +10,8 @@ from synergy_core.model.arrays import Floats
 from synergy_core.policies.allocation.budget import Budget
 from synergy_core.policies.allocation.policy import Found, Policy, setting
 from synergy_core.policies.allocation.problem import Problem, effective_throughput
-from synergy_core.policies.allocation.programme.filling import fill_each
 from synergy_core.policies.allocation.programme.levels import highest_level
+from synergy_core.policies.allocation.programme.progressive_filling import fill_each
 from synergy_core.policies.allocation.shares import equal_share_throughput
 
 NORMALISATION = (

@@ -9,7 +9,7 @@ from synergy_core.policies.allocation.policies import max_min_fairness
 from synergy_core.policies.allocation.policies.max_min_fairness import unit_throughput
 from synergy_core.policies.allocation.policy import Found, Policy
 from synergy_core.policies.allocation.problem import Problem
-from synergy_core.policies.allocation.programme.filling import fill_each
+from synergy_core.policies.allocation.programme.progressive_filling import fill_each
 
 
 def allocate(problem: Problem, budget: Budget) -> Found:

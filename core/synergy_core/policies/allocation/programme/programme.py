@@ -25,8 +25,8 @@ from synergy_core.model.arrays import Floats, Ints
 from synergy_core.model.snapshot import FieldError
 from synergy_core.policies.allocation.budget import Budget, OutOfTimeError
 from synergy_core.policies.allocation.programme.activities import Activities
-from synergy_core.policies.allocation.programme.crash import Basis, Market
 from synergy_core.policies.allocation.programme.indifferent import Indifferent
+from synergy_core.policies.allocation.programme.starting_basis import Basis, Market
 from synergy_core.policies.allocation.programme.symmetry import Merged
 
 _TOLERANCE = 1e-9

@@ -11,8 +11,8 @@ from synergy_core.policies.allocation import solve
 from synergy_core.policies.allocation.budget import Budget
 from synergy_core.policies.allocation.problem import Problem
 from synergy_core.policies.allocation.programme.activities import activities
-from synergy_core.policies.allocation.programme.crash import Basis, Market
 from synergy_core.policies.allocation.programme.programme import Programme
+from synergy_core.policies.allocation.programme.starting_basis import Basis, Market
 from synergy_core.policies.allocation.programme.symmetry import apart
 
 POLICIES = (

@@ -19,8 +19,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from synergy_core.model.pool import Booking, Pool, Reservations
-from synergy_core.selection.contender import Contender
 from synergy_core.selection.diagnosis import choose_for, promise_room
+from synergy_core.selection.queue_entry import QueueEntry
 
 Release = tuple[int, float]
 """When a run lets go, the smallest first: (0, 0) at once, (1, moment) at that moment, (2, start) at its own end."""
@@ -34,34 +34,34 @@ class Kept:
     release: Release
     """When the last of those that hold them lets go."""
 
-    def shuts_out(self, newcomer: Contender) -> bool:
+    def shuts_out(self, newcomer: QueueEntry) -> bool:
         """Whether a newcomer there would hold the promoted job off for longer."""
         if self.release[0] == 2:
             return newcomer.keeps_its_gpus
         return newcomer.keeps_its_gpus or newcomer.least_run_s > 0.0
 
 
-def kept_off(newcomer: Contender, kept: Mapping[str, Kept]) -> Mapping[str, frozenset[int]]:
+def kept_off(newcomer: QueueEntry, kept: Mapping[str, Kept]) -> Mapping[str, frozenset[int]]:
     """The nodes, by GPU type, on which a newcomer must not start."""
     return {gpu_type: one.nodes for gpu_type, one in kept.items() if one.shuts_out(newcomer)}
 
 
 def nodes_to_keep(
-    contender: Contender, pool: Pool, reservations: Reservations, held: Iterable[tuple[Contender, Booking]]
+    entry: QueueEntry, pool: Pool, reservations: Reservations, held: Iterable[tuple[QueueEntry, Booking]]
 ) -> Kept | None:
     """The nodes of a pool that are to be kept for a job that has no room; None where it would not fit at all.
 
     `reservations` is what is promised on the pool, `held` the part of it that running jobs have.
     """
-    runs = sorted(((_release(one, contender), one.name, booking) for one, booking in held), key=lambda run: run[:2])
+    runs = sorted(((_release(one, entry), one.name, booking) for one, booking in held), key=lambda run: run[:2])
     enough = len(runs)
-    nodes = _nodes_without(contender, pool, reservations, [booking for _, _, booking in runs])
+    nodes = _nodes_without(entry, pool, reservations, [booking for _, _, booking in runs])
     if nodes is None:
         return None
     low = 0
     while low < enough:
         middle = (low + enough) // 2
-        found = _nodes_without(contender, pool, reservations, [booking for _, _, booking in runs[:middle]])
+        found = _nodes_without(entry, pool, reservations, [booking for _, _, booking in runs[:middle]])
         if found is None:
             low = middle + 1
         else:
@@ -70,19 +70,19 @@ def nodes_to_keep(
 
 
 def _nodes_without(
-    contender: Contender, pool: Pool, reservations: Reservations, released: Iterable[Booking]
+    entry: QueueEntry, pool: Pool, reservations: Reservations, released: Iterable[Booking]
 ) -> frozenset[int] | None:
     left = reservations.copy()
     for booking in released:
         left.give_back(booking)
-    if left.idle < contender.gpus:
+    if left.idle < entry.gpus:
         return None
-    seats = choose_for(contender, pool, *promise_room(contender, left))
+    seats = choose_for(entry, pool, *promise_room(entry, left))
     return None if seats is None else frozenset(node for node, _ in seats)
 
 
-def _release(run: Contender, contender: Contender) -> Release:
+def _release(run: QueueEntry, entry: QueueEntry) -> Release:
     started = run.job.arrival_s if run.job.run_started_s is None else run.job.run_started_s
-    if run.keeps_its_gpus or run.rank < contender.rank:
+    if run.keeps_its_gpus or run.rank < entry.rank:
         return (2, started)
     return (1, started + run.least_run_s) if run.stays_for_now else (0, 0.0)

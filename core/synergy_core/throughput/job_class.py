@@ -11,7 +11,7 @@ from weakref import WeakValueDictionary
 import numpy as np
 from numpy.typing import NDArray
 
-from synergy_core.model.placement import Seats
+from synergy_core.model.placement import NodeAssignments
 from synergy_core.model.pool import Booking, Pool
 from synergy_core.model.resources import (
     Further,
@@ -32,7 +32,7 @@ _ANY = 2**63 - 1
 """No bound."""
 
 
-class Kind:
+class JobClass:
     """Jobs that differ in nothing that decides what they may have."""
 
     __slots__ = (
@@ -63,7 +63,7 @@ class Kind:
         """Most of each resource per GPU."""
         self.low = self.capped(split_up(minimum(job, further), job.gpus))
         """Least of each resource per GPU."""
-        self._terms: dict[str, Terms] = {}
+        self._terms: dict[str, ClassOnPool] = {}
         self._best_speed: float | None = None
         self._share_speeds: dict[bool, Mapping[str, float]] = {}
 
@@ -77,11 +77,11 @@ class Kind:
         """Whether the pool's GPU type is one of those that are allowed."""
         return not self.gpu_types or pool.gpu_type in self.gpu_types
 
-    def on(self, pool: Pool) -> "Terms":
+    def on(self, pool: Pool) -> "ClassOnPool":
         """What they may have on this pool."""
         terms = self._terms.get(pool.gpu_type)
         if terms is None:
-            terms = self._terms[pool.gpu_type] = Terms(self, pool)
+            terms = self._terms[pool.gpu_type] = ClassOnPool(self, pool)
         return terms
 
     def best_speed(self, pools: Iterable[Pool]) -> float:
@@ -104,7 +104,7 @@ class Kind:
         return found
 
 
-class Kinds:
+class JobClasses:
     """The kinds of jobs that plans on the same pools have met, as long as one of their jobs is remembered.
 
     Matrices are the same if they are one object. `further` are the cluster's further resources (`resources`).
@@ -113,9 +113,9 @@ class Kinds:
     def __init__(self, further: Further, tolerance: float) -> None:
         self._further = further
         self._tolerance = tolerance
-        self._known: WeakValueDictionary[Hashable, Kind] = WeakValueDictionary()
+        self._known: WeakValueDictionary[Hashable, JobClass] = WeakValueDictionary()
 
-    def of(self, job: Job, speeds: Mapping[str, float] = NO_SPEEDS) -> Kind:
+    def of(self, job: Job, speeds: Mapping[str, float] = NO_SPEEDS) -> JobClass:
         """The job's kind; `speeds` are those on types without a matrix."""
         key = (
             job.gpus,
@@ -128,21 +128,21 @@ class Kinds:
         )
         kind = self._known.get(key)
         if kind is None:
-            kind = self._known[key] = Kind(job, self._further, self._tolerance, speeds)
+            kind = self._known[key] = JobClass(job, self._further, self._tolerance, speeds)
         return kind
 
 
-class Terms:
+class ClassOnPool:
     """A kind of jobs on one pool."""
 
-    def __init__(self, kind: Kind, pool: Pool) -> None:
+    def __init__(self, kind: JobClass, pool: Pool) -> None:
         self._kind = kind
         self._pool = pool
         self._profile = kind.profiles.get(pool.gpu_type)
         self._without_matrix = kind.speeds.get(pool.gpu_type, 0.0)
         self._speeds: dict[Vector, float] = {}
         self._promises: dict[int, Vector] = {}
-        self._bookings: dict[Seats, Booking] = {}
+        self._bookings: dict[NodeAssignments, Booking] = {}
         self._least: dict[tuple[Vector, Vector], Vector] = {}
         self._proportional: dict[Vector, Vector] = {}
         self._floors: dict[Vector, Vector] = {}
@@ -196,7 +196,7 @@ class Terms:
             promise = self._promises[node] = self.fixed or larger(self._pool.share[node], self._kind.low)
         return promise
 
-    def booking(self, seats: Seats) -> Booking:
+    def booking(self, seats: NodeAssignments) -> Booking:
         """The promise for these nodes."""
         booking = self._bookings.get(seats)
         if booking is None:

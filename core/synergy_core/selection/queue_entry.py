@@ -7,12 +7,12 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from synergy_core.model.placement import NodeCounts, Rooms, Seats
+from synergy_core.model.placement import NodeAssignments, NodeCounts, Rooms
 from synergy_core.model.pool import Booking, Pool
 from synergy_core.model.resources import Vector, held_in, larger, split_down, times
 from synergy_core.model.snapshot import Job, Placement
 from synergy_core.throughput.estimates import NO_SPEEDS
-from synergy_core.throughput.kind import Kind, Kinds, Terms
+from synergy_core.throughput.job_class import ClassOnPool, JobClass, JobClasses
 from synergy_core.throughput.skew import NO_RULES, PackRules, kept_when_spread, placement_of
 
 
@@ -22,13 +22,13 @@ class Held:
 
     pool: Pool
     booking: Booking
-    seats: Seats
+    seats: NodeAssignments
 
 
-class Contender:
+class QueueEntry:
     """A job in line; `rank` is its place there, 0 the first.
 
-    `kinds` is shared by the contenders of a plan: what is worked out for a job serves all others of its kind.
+    `kinds` is shared by the queue entries of a plan: what is worked out for a job serves all others of its kind.
     """
 
     def __init__(
@@ -36,7 +36,7 @@ class Contender:
         job: Job,
         pools: Sequence[Pool],
         tolerance: float,
-        kinds: Kinds | None = None,
+        kinds: JobClasses | None = None,
         *,
         rules: PackRules = NO_RULES,
         speeds: Mapping[str, float] = NO_SPEEDS,
@@ -68,8 +68,8 @@ class Contender:
         self.held = _held(job, pools) if job.running is not None else None
         self.speeds = speeds
         """On GPU types without a matrix."""
-        self.kind: Kind = (kinds or Kinds(pools[0].further if pools else (), tolerance)).of(job, speeds)
-        self.on: Callable[[Pool], Terms] = self.kind.on
+        self.kind: JobClass = (kinds or JobClasses(pools[0].further if pools else (), tolerance)).of(job, speeds)
+        self.on: Callable[[Pool], ClassOnPool] = self.kind.on
         """What the job may have on a pool."""
         self.is_profile_run = self.kind.is_profile_run
         """Whether it is run to be measured."""
@@ -79,7 +79,7 @@ class Contender:
         self._counts: dict[str, NodeCounts] = {}
 
     def __repr__(self) -> str:
-        return f"Contender({self.name})"
+        return f"QueueEntry({self.name})"
 
     @property
     def low(self) -> Vector:
@@ -208,7 +208,7 @@ class Contender:
             self._counts[pool.gpu_type] = NodeCounts(self.open_gpus(pool))
         return self._counts[pool.gpu_type]
 
-    def lies_spread(self, seats: Seats, pool: Pool) -> bool:
+    def lies_spread(self, seats: NodeAssignments, pool: Pool) -> bool:
         """Whether these are more nodes than the fewest that could hold it, were all of the pool's nodes empty."""
         return len(seats) > pool.counts.fewest(self.gpus)
 
@@ -235,17 +235,17 @@ class Contender:
         return self.kind.capped(per_gpu)
 
 
-def fastest_first(contender: Contender, pools: Iterable[Pool]) -> list[Pool]:
+def fastest_first(entry: QueueEntry, pools: Iterable[Pool]) -> list[Pool]:
     """The pools it may use, the one where it is fastest at its share first; where that is not known, by name.
 
     Where the policy gives types, those in its order instead.
     """
-    allowed = [pool for pool in pools if contender.may_use(pool)]
-    if contender.types is not None:
-        given = {gpu_type: place for place, gpu_type in enumerate(contender.types)}
+    allowed = [pool for pool in pools if entry.may_use(pool)]
+    if entry.types is not None:
+        given = {gpu_type: place for place, gpu_type in enumerate(entry.types)}
         return sorted((pool for pool in allowed if pool.gpu_type in given), key=lambda pool: given[pool.gpu_type])
     if len(allowed) > 1:
-        allowed.sort(key=lambda pool: (-contender.on(pool).proportional_steps_per_s(), pool.gpu_type))
+        allowed.sort(key=lambda pool: (-entry.on(pool).proportional_steps_per_s(), pool.gpu_type))
     return allowed
 
 
