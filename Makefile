@@ -20,7 +20,7 @@ REPORT ?=
 MINUTES ?= 5
 TIMES ?= 10
 
-.PHONY: help setup lock format lint types imports check crds images images-docker sbom unit properties coverage prerequisites integration integration-product integration-devcluster test-e2e faketime chaos chaos-outage chaos-short pairings fidelity storm docs test test-long side-by-side demo demo-kind
+.PHONY: help setup lock format lint types imports prose check crds images images-docker sbom unit properties coverage prerequisites integration integration-product integration-devcluster test-e2e faketime chaos chaos-outage chaos-short pairings fidelity storm docs test test-long side-by-side demo demo-kind
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "%-14s %s\n", $$1, $$2}'
@@ -62,6 +62,9 @@ types: setup ## mypy, strict
 imports: setup ## which room may import which
 	$(BIN)/lint-imports
 
+prose: setup ## the words of the documentation, by Vale (built with Go on the first run)
+	PYTHONPATH=tests $(PY) -m support.prose
+
 crds: setup ## write crds/, the chart's copy, docs/api.md and docs/troubleshooting.md from api/
 	$(PY) -m synergy_api.generate
 
@@ -74,7 +77,7 @@ images-docker: ## the project's images with Docker: REGISTRY=registry.example.co
 	docker build --file images/scheduler/Dockerfile --tag $(REGISTRY)kube-synergy-scheduler:$(TAG) .
 
 sbom: setup prerequisites ## what is in the images and under which licences: sbom/*.cdx.json, sbom/licences.csv
-	$(PY) -m synergy_devcluster.sbom sbom
+	$(PY) -m synergy_devcluster.images.sbom sbom
 
 unit: setup ## fast, pure tests
 	$(BIN)/pytest tests/unit -n auto

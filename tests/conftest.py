@@ -14,8 +14,8 @@ from support.crds import apply_crds
 from support.namespaces import fresh_namespace
 from support.tenants import all_allowed
 from synergy_cli.product import install
-from synergy_devcluster import gpus
-from synergy_devcluster.processes import wait_for
+from synergy_devcluster.node import gpus
+from synergy_devcluster.programs.processes import wait_for
 from synergy_devcluster.real_nodes import REAL_NODE
 from synergy_kube import KubeClient
 from synergy_kube.resources import GPU_POOLS, SCHEDULING_POLICIES

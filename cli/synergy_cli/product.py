@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import synergy_devcluster
-from synergy_devcluster.project_images import build_images, load_images
+from synergy_devcluster.images.project import build_images, load_images
 
 NAMESPACE = "kube-synergy"
 RELEASE = "kube-synergy"

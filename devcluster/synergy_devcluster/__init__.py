@@ -5,11 +5,11 @@ with fake NVIDIA GPUs on the one real node and any number of fake nodes by kwok;
 exactly what ``up`` started and made.
 """
 
-from synergy_devcluster.base_image import BASE_IMAGE
 from synergy_devcluster.cluster import Cluster, connect, down, prepare, programs, up
-from synergy_devcluster.components import Component
+from synergy_devcluster.control_plane.components import Component
 from synergy_devcluster.errors import BadInputError, DevclusterError
-from synergy_devcluster.images import build_image
+from synergy_devcluster.images.base import BASE_IMAGE
+from synergy_devcluster.images.build import build_image
 from synergy_devcluster.options import FakeNodes, Options, parse_fake_nodes
 from synergy_devcluster.paths import Paths
 from synergy_devcluster.run_with import alone, at_hand

@@ -8,24 +8,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from synergy_devcluster import (
-    control_plane,
-    images,
-    kwok,
-    manifests,
-    network,
-    node,
-    prerequisites,
-    processes,
-    toolchain,
-)
-from synergy_devcluster.api import Api
-from synergy_devcluster.base_image import Buildah, ensure_base
-from synergy_devcluster.components import Component
+from synergy_devcluster import network
+from synergy_devcluster.control_plane import command_lines as control_plane
+from synergy_devcluster.control_plane.api import Api
+from synergy_devcluster.control_plane.components import Component
 from synergy_devcluster.errors import BadInputError, DevclusterError
+from synergy_devcluster.images import build as images
+from synergy_devcluster.images.base import Buildah, ensure_base
 from synergy_devcluster.launch import Launch, not_up
+from synergy_devcluster.node import kwok, manifests, node
 from synergy_devcluster.options import FakeNodes, Options
 from synergy_devcluster.paths import Paths
+from synergy_devcluster.programs import prerequisites, processes, toolchain
 from synergy_devcluster.real_nodes import RealNode, real_nodes
 from synergy_devcluster.state import State, StateFile, boot_id
 from synergy_devcluster.steps import Report, Steps, silent

@@ -3,14 +3,18 @@
 import sys
 from pathlib import Path
 
-from synergy_devcluster import components, control_plane, images, kwok, node, processes
-from synergy_devcluster.api import Api
-from synergy_devcluster.components import Component
-from synergy_devcluster.control_plane import Identities
+from synergy_devcluster.control_plane import command_lines as control_plane
+from synergy_devcluster.control_plane import components
+from synergy_devcluster.control_plane.api import Api
+from synergy_devcluster.control_plane.command_lines import Identities
+from synergy_devcluster.control_plane.components import Component
 from synergy_devcluster.errors import DevclusterError
+from synergy_devcluster.images import build as images
+from synergy_devcluster.node import kwok, node
 from synergy_devcluster.options import Options
 from synergy_devcluster.paths import Paths
-from synergy_devcluster.processes import MARKER
+from synergy_devcluster.programs import processes
+from synergy_devcluster.programs.processes import MARKER
 from synergy_devcluster.real_nodes import RealNode
 from synergy_devcluster.state import StateFile
 
@@ -63,7 +67,9 @@ class Launch:
         self._add("kube-proxy", control_plane.kube_proxy(programs["kube-proxy"], ids, paths))
         self._add("coredns", control_plane.coredns(programs["coredns"], ids, paths))
         self._add("kwok", kwok.kwok(programs["kwok"], ids, paths))
-        self._add("volume-recycler", [sys.executable, "-m", "synergy_devcluster.volumes", f"--name={paths.state.name}"])
+        self._add(
+            "volume-recycler", [sys.executable, "-m", "synergy_devcluster.node.volumes", f"--name={paths.state.name}"]
+        )
 
     def _hold_namespace(self, place: RealNode) -> None:
         pause = Path(self._programs["pause"]).resolve()

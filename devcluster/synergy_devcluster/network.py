@@ -14,8 +14,8 @@ from typing import Any
 
 import psutil
 
-from synergy_devcluster.commands import run
 from synergy_devcluster.errors import DevclusterError
+from synergy_devcluster.programs.commands import run
 
 BRIDGE = "ksdev0"
 POD_RANGE = "10.244.0.0/16"

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from synergy_devcluster.errors import BadInputError
+from synergy_devcluster.gpu_plugin.gpu_types import GpuType, gpu_type
 from synergy_devcluster.gpu_plugin.shared import MAX_REPLICAS, PREFERENCES, Preference
-from synergy_devcluster.gpu_types import GpuType, gpu_type
 
 MAX_GPUS_PER_NODE = 64
 MAX_FAKE_NODES = 5000

@@ -18,7 +18,7 @@ from typing import Any, Literal
 from synergy_devcluster.errors import DevclusterError
 from synergy_devcluster.options import Options
 from synergy_devcluster.paths import Paths
-from synergy_devcluster.processes import ProcessId
+from synergy_devcluster.programs.processes import ProcessId
 
 FORMAT = 1
 Phase = Literal["starting", "running", "stopping"]

@@ -4,9 +4,9 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from synergy_devcluster import network
-from synergy_devcluster.api import Api
 from synergy_devcluster.cluster import node_ready
-from synergy_devcluster.components import Component
+from synergy_devcluster.control_plane.api import Api
+from synergy_devcluster.control_plane.components import Component
 from synergy_devcluster.paths import Paths
 from synergy_devcluster.state import StateFile
 

@@ -8,9 +8,11 @@ from pathlib import Path
 
 import psutil
 
-from synergy_devcluster import network, node, processes
+from synergy_devcluster import network
+from synergy_devcluster.node import node
 from synergy_devcluster.paths import Paths
-from synergy_devcluster.processes import ProcessId
+from synergy_devcluster.programs import processes
+from synergy_devcluster.programs.processes import ProcessId
 from synergy_devcluster.state import State, StateFile
 from synergy_devcluster.steps import Steps
 

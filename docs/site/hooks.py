@@ -12,7 +12,7 @@ from prometheus_client import CollectorRegistry
 
 from synergy_cli.main import main
 from synergy_extender.metrics import Metrics as ExtenderMetrics
-from synergy_operator.metrics import Metrics as OperatorMetrics
+from synergy_operator.edge.metrics import Metrics as OperatorMetrics
 
 ROOT = Path(__file__).parents[2]
 ADDED = {

@@ -13,15 +13,15 @@ from synergy_extender.cluster.fresh import FreshLook
 from synergy_extender.config import Settings
 from synergy_extender.failures import CALL_FAILED
 from synergy_extender.leader import LeaderElection
-from synergy_extender.leases.desk import LeaseDesk
 from synergy_extender.leases.progress_writer import ProgressWriter
+from synergy_extender.leases.service import LeaseService
 from synergy_extender.leases.tokens import Reviewer
 from synergy_extender.metrics import Metrics
+from synergy_extender.planner.worker import PlanWorker
 from synergy_extender.planning.loop import PlanningLoop
-from synergy_extender.planning.worker import PlanWorker
 from synergy_extender.verbs.bind import Binder
 from synergy_extender.verbs.placements import ClusterPlacements
-from synergy_extender.web.api_app import ApiDesk, api_app
+from synergy_extender.web.api_app import ApiParts, api_app
 from synergy_extender.web.ops_app import ops_app
 from synergy_extender.web.scheduler_app import SchedulerVerbs, scheduler_app
 from synergy_extender.web.servers import Endpoint, Servers
@@ -67,7 +67,7 @@ class Extender:
             placements, Binder(placements, self.cache.assumed), self.metrics, lambda: self.cache.synced
         )
         reviewer = Reviewer(client, time.monotonic)
-        self._leases = LeaseDesk(
+        self._leases = LeaseService(
             self.cache,
             FreshLook(client, self.cache),
             reviewer,
@@ -77,7 +77,7 @@ class Extender:
             clock=clock,
             writes_per_second=settings.progress_writes_per_second / settings.replicas,
         )
-        desk = ApiDesk(
+        parts = ApiParts(
             self.cache,
             self._leases,
             reviewer,
@@ -97,7 +97,7 @@ class Extender:
                     self._tls[0].context,
                     settings.scheduler_names,
                 ),
-                Endpoint(api_app(desk), settings.api_port, self._tls[1].context),
+                Endpoint(api_app(parts), settings.api_port, self._tls[1].context),
                 Endpoint(ops_app(self.metrics, self._missing), settings.ops_port),
             ],
         )

@@ -119,7 +119,7 @@ class _Reader:
         folder = self._environ.get(name, "")
         if not folder:
             return ()
-        from synergy_extender.sharing.models import read_models  # noqa: PLC0415 - it loads numpy, for few
+        from synergy_extender.colocation.models import read_models  # noqa: PLC0415 - it loads numpy, for few
 
         try:
             return tuple(sorted(read_models(folder)))

@@ -25,21 +25,21 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import TYPE_CHECKING, TypeVar
 
-from synergy_job.cache import Cache, CacheError, EpochCounts
-from synergy_job.cached_dataset import CachedDataset
-from synergy_job.checkpoint import Checkpoint, CheckpointError, atomic_file, newest_checkpoint
+from synergy_job.cache.cache import Cache, CacheError, EpochCounts
+from synergy_job.cache.dataset import CachedDataset
+from synergy_job.checkpoints.checkpoint import Checkpoint, CheckpointError, atomic_file, newest_checkpoint
+from synergy_job.checkpoints.fence import FencedError
 from synergy_job.cpus import cpus
-from synergy_job.data import LoaderError, epochs, one_epoch
 from synergy_job.environment import ConfigError, Profile, read_environment
-from synergy_job.fence import FencedError
-from synergy_job.gang import PeerLostError
-from synergy_job.rules import EXIT_YIELDED, CheckpointRules
-from synergy_job.tensors import TensorSizes, tensor_sizes
+from synergy_job.gang.base import PeerLostError
+from synergy_job.loop.data import LoaderError, epochs, one_epoch
+from synergy_job.loop.rules import EXIT_YIELDED, CheckpointRules
+from synergy_job.loop.tensors import TensorSizes, tensor_sizes
 
 if TYPE_CHECKING:
     from typing import Literal
 
-    from synergy_job.data import Loader
+    from synergy_job.loop.data import Loader
 
 __all__ = [
     "EXIT_YIELDED",
@@ -77,7 +77,7 @@ def iterate(
 ) -> Iterator[T]:
     """The batches to train on; one pass of the loop's body is one training step.
 
-    Inside a TrainingJob: epochs over `loader` (see `synergy_job.data.epochs` for what it may be) until the job's
+    Inside a TrainingJob: epochs over `loader` (see `synergy_job.loop.data.epochs` for what it may be) until the job's
     `steps` are done, counted over all runs, beginning after the step that `load()` returns. A step counts when the
     loop's body has ended. When the job must leave (lease not renewed, SIGTERM) the running step is ended, `save(step)`
     called, and `SystemExit(75)` raised out of the loop, so that `finally` and `atexit` of the script still run. In a
@@ -114,13 +114,13 @@ def iterate(
     if place is None:
         return iter(one_epoch(loader)) if steps is None else islice(epochs(loader), steps)
     if isinstance(place, Profile):
-        from synergy_job.profiling import profile_steps  # noqa: PLC0415 - each kind of run loads what it needs
+        from synergy_job.loop.profiling import profile_steps  # noqa: PLC0415 - each kind of run loads what it needs
 
         return profile_steps(place, loader, sizes)
     if place.world_size > 1 and rules.every_rank and rules.every_seconds is not None:
         raise ValueError(
             "checkpoint_every_seconds cannot be used with save_on='all', clocks differ: use checkpoint_every_steps"
         )
-    from synergy_job.training import Training  # noqa: PLC0415 - no TLS and no threads outside a cluster
+    from synergy_job.loop.training import Training  # noqa: PLC0415 - no TLS and no threads outside a cluster
 
     return Training(place, loader, rules, sizes).batches()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from synergy_job.fence import DEFAULT_SECONDS
+from synergy_job.checkpoints.fence import DEFAULT_SECONDS
 
 DEFAULT_PEER_PORT = 29499
 DEFAULT_TERMINATION_LOG = "/dev/termination-log"

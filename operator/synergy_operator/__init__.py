@@ -1,1 +1,1 @@
-"""The operator: kopf runs it, one level-based reconcile per TrainingJob decides what to do next."""
+"""The operator: kopf runs the process, and one level-based reconcile per TrainingJob decides the next actions."""

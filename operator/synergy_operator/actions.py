@@ -1,4 +1,4 @@
-"""What a reconcile wants done: plain data, carried out in order by the executor."""
+"""The actions that a reconcile asks for: plain data, which the executor carries out in order."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,15 +12,18 @@ Manifest = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class ApplyStatus:
-    """Write the operator's whole part of the status. It is refused if the job changed since it was observed, so that no
-    decision rests on what is no longer so."""
+    """Write every status field that the operator owns.
+
+    The API server refuses the write if the job has changed since the operator read it. A decision therefore never rests
+    on outdated data.
+    """
 
     status: TrainingJobStatus
 
 
 @dataclass(frozen=True, slots=True)
 class PostEvent:
-    """Tell the user, in `kubectl describe`."""
+    """Post an event on the TrainingJob, as `kubectl describe` shows it."""
 
     kind: EventKind
     reason: Reason
@@ -28,8 +31,8 @@ class PostEvent:
 
 
 @dataclass(frozen=True, slots=True)
-class AskWhy:
-    """The newest warning event of a pod or Job that does not get on: what it complains of is known at the next look."""
+class ReadWarning:
+    """Read the newest warning event of a pod or Job that makes no progress. The next reconcile sees it."""
 
     kind: Literal["Pod", "Job"]
     name: str
@@ -38,8 +41,10 @@ class AskWhy:
 
 @dataclass(frozen=True, slots=True)
 class ConfirmUnbound:
-    """Ask the API server whether the pod is unbound still. If it is not, nothing of what follows is done: the watch was
-    late, and the next look knows better."""
+    """Check with the API server that the pod is still unbound.
+
+    If it is bound, the watch was late: the remaining actions are skipped, and the next reconcile decides anew.
+    """
 
     name: str
     uid: str
@@ -47,22 +52,24 @@ class ConfirmUnbound:
 
 @dataclass(frozen=True, slots=True)
 class EnsureService:
-    """The job's headless Service is there."""
+    """Create the job's headless Service, or correct it."""
 
     manifest: Manifest
 
 
 @dataclass(frozen=True, slots=True)
 class EnsureGangKey:
-    """The Secret with the key of the job's gangs is there. The executor draws the key when it makes the Secret; nobody
-    reads it back."""
+    """Create the Secret that holds the key of the job's gangs, unless it exists.
+
+    The executor draws the key at random. The operator never reads it back.
+    """
 
     manifest: Manifest
 
 
 @dataclass(frozen=True, slots=True)
 class CreatePod:
-    """One worker pod of a run. Its name is its identity: one that exists already is left as it is."""
+    """Create one worker pod of a run. A pod of this name that exists already stays as it is."""
 
     run: int
     manifest: Manifest
@@ -70,7 +77,7 @@ class CreatePod:
 
 @dataclass(frozen=True, slots=True)
 class UngatePod:
-    """Our gate falls; `gates` are what is left."""
+    """Remove the operator's scheduling gate from a pod. `gates` are the gates that remain, `at` is the Unix time."""
 
     name: str
     uid: str
@@ -80,7 +87,7 @@ class UngatePod:
 
 @dataclass(frozen=True, slots=True)
 class ResizePod:
-    """CPU and memory of the first container, in place."""
+    """Set CPU and memory of a pod's first container, in place."""
 
     name: str
     uid: str
@@ -91,7 +98,10 @@ class ResizePod:
 
 @dataclass(frozen=True, slots=True)
 class DeletePod:
-    """By the template's own grace period, or at once with `grace_seconds` 0 (only where nobody is left to ask)."""
+    """Delete a pod with its own grace period.
+
+    With `grace_seconds` 0 it is deleted at once. That is reserved for pods whose kubelet can no longer answer.
+    """
 
     name: str
     uid: str
@@ -100,7 +110,7 @@ class DeletePod:
 
 @dataclass(frozen=True, slots=True)
 class CreateJob:
-    """The batch/v1 Job of one CPU point."""
+    """Create the batch/v1 Job that measures one point."""
 
     run: int
     manifest: Manifest
@@ -108,7 +118,7 @@ class CreateJob:
 
 @dataclass(frozen=True, slots=True)
 class DeleteJob:
-    """A batch/v1 Job with its pods."""
+    """Delete a batch/v1 Job with its pods."""
 
     name: str
     uid: str
@@ -116,8 +126,11 @@ class DeleteJob:
 
 @dataclass(frozen=True, slots=True)
 class PublishProfile:
-    """The ThroughputProfile of a finished series, for identical jobs to use. `version` is that of the one it rests on,
-    empty if there was none: it is refused if another job has published since."""
+    """Write the ThroughputProfile of a finished series, for identical jobs to use.
+
+    `version` is the resourceVersion of the profile that it replaces, empty if there was none. The write is refused if
+    another job has published since.
+    """
 
     name: str
     spec: Manifest
@@ -126,13 +139,13 @@ class PublishProfile:
 
 @dataclass(frozen=True, slots=True)
 class DeleteTrainingJob:
-    """The job's time after its end is over."""
+    """Delete the TrainingJob: its time to live after its end is over."""
 
 
 Action = (
     ApplyStatus
     | PostEvent
-    | AskWhy
+    | ReadWarning
     | ConfirmUnbound
     | EnsureService
     | EnsureGangKey
@@ -149,7 +162,7 @@ Action = (
 
 @dataclass(frozen=True, slots=True)
 class Actions:
-    """The outcome of one reconcile: what to do, in this order, and when to look again at the latest (seconds)."""
+    """The result of one reconcile: actions in order, and the latest time of the next reconcile, in seconds from now."""
 
     todo: tuple[Action, ...] = ()
-    look_again_in: float | None = None
+    requeue_after: float | None = None

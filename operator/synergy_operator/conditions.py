@@ -21,51 +21,53 @@ _LONGEST_MESSAGE: Final = 4096
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
-    """What a condition shall say."""
+class ConditionUpdate:
+    """Status, reason and message that a condition gets."""
 
     status: Literal["True", "False", "Unknown"]
     finding: Finding
 
 
-def yes(finding: Finding) -> Verdict:
-    """The condition holds."""
-    return Verdict("True", finding)
+def yes(finding: Finding) -> ConditionUpdate:
+    """The condition is true."""
+    return ConditionUpdate("True", finding)
 
 
-def no(finding: Finding) -> Verdict:
-    """The condition does not hold."""
-    return Verdict("False", finding)
+def no(finding: Finding) -> ConditionUpdate:
+    """The condition is false."""
+    return ConditionUpdate("False", finding)
 
 
 def find(conditions: Iterable[Condition], kind: str) -> Condition | None:
-    """The condition of a type."""
+    """The condition of one type, or None."""
     return next((c for c in conditions if c.type == kind), None)
 
 
 def write(
-    old: Iterable[Condition], verdicts: Mapping[str, Verdict | None], generation: int, now: float
+    old: Iterable[Condition], updates: Mapping[str, ConditionUpdate | None], generation: int, now: float
 ) -> list[Condition]:
-    """The conditions after `verdicts`: `lastTransitionTime` moves only when a status flips; None leaves a condition as
-    it was."""
+    """The conditions after `updates`, by type; None keeps a condition as it was.
+
+    `lastTransitionTime` changes only when the status changes. `now` is Unix time.
+    """
     before = {condition.type: condition for condition in old}
     after: list[Condition] = []
     for kind in ORDER:
-        verdict, previous = verdicts.get(kind), before.get(kind)
-        if verdict is not None:
-            after.append(_next(kind, verdict, previous, generation, now))
+        update, previous = updates.get(kind), before.get(kind)
+        if update is not None:
+            after.append(_next(kind, update, previous, generation, now))
         elif previous is not None:
             after.append(previous)
     return after
 
 
-def _next(kind: str, verdict: Verdict, previous: Condition | None, generation: int, now: float) -> Condition:
-    flipped = previous is None or previous.status != verdict.status
+def _next(kind: str, update: ConditionUpdate, previous: Condition | None, generation: int, now: float) -> Condition:
+    flipped = previous is None or previous.status != update.status
     return Condition(
         type=kind,
-        status=verdict.status,
-        reason=verdict.finding.reason.value,
-        message=verdict.finding.message[:_LONGEST_MESSAGE],
+        status=update.status,
+        reason=update.finding.reason.value,
+        message=update.finding.message[:_LONGEST_MESSAGE],
         last_transition_time=format_time(now) if flipped or previous is None else previous.last_transition_time,
         observed_generation=generation,
     )

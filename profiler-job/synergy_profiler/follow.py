@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING
 
 from synergy_job.departure import Departure
 from synergy_job.environment import ConfigError, Worker, read_environment
-from synergy_job.lease import LeaseClient, Report
-from synergy_job.rate import RateWindow
-from synergy_job.reporter import Reporter
-from synergy_job.termination import write_termination_message
+from synergy_job.lease.client import LeaseClient, Report
+from synergy_job.lease.reporter import Reporter
+from synergy_job.loop.rate import RateWindow
+from synergy_job.loop.termination import write_termination_message
 from synergy_profiler.child import Child
 from synergy_profiler.printed import PrintedSteps
 

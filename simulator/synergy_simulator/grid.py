@@ -9,10 +9,10 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
 from multiprocessing.connection import wait
 
-from synergy_simulator.engine import simulate
-from synergy_simulator.options import Options
+from synergy_simulator.engine.options import Options
+from synergy_simulator.engine.simulation import simulate
 from synergy_simulator.report.summary import Summary, summarize
-from synergy_simulator.workload import Workload
+from synergy_simulator.workloads.workload import Workload
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ import aiohttp
 from chaos.link import Link
 from support.waiting import eventually
 from synergy_devcluster import Cluster
-from synergy_devcluster.processes import reap
+from synergy_devcluster.programs.processes import reap
 from synergy_kube import ApiError, KubeClient
 from synergy_kube.resources import NODES
 

@@ -15,6 +15,10 @@ CLOCK = "clock"
 """The wall clock of a process under test is off: what it writes of times is, and what it does by them."""
 CLOCK_SECONDS = 25.0
 """How long after a clock was set right times that it wrote may be about: two rounds and a pass."""
+BY_ITSELF = "its workers "
+"""So the reason begins of a run that finished, or left as it was told."""
+SLOW_SAVE = "its checkpoint took longer than anybody knew"
+"""So a run was hurt that had to leave: not its failure, although its workers were killed."""
 Run = tuple[str, int]
 """A job's name and the number of one of its runs."""
 
@@ -28,7 +32,10 @@ class Book:
         """Until when each run was last told that it holds its place; written by the observer."""
         self._hurt: dict[Run, str] = {}
         self._ended: dict[Run, str] = {}
+        self.saves: dict[str, float] = {}
+        """Seconds of each job's newest checkpoint, as its status has them; written by the observer."""
         self._back_at: dict[str, float] = {}
+        self._cut: set[str] = set()
 
     def breaks(self, promise: str) -> None:
         """A promise is broken."""
@@ -62,13 +69,23 @@ class Book:
         """The node or component is down from now on."""
         self._back_at[what] = math.inf
 
+    def cuts_off(self, node: str) -> None:
+        """Nothing gets to the node or from it from now on; its containers run on."""
+        self._cut.add(node)
+        self.fails(node)
+
     def is_back(self, what: str) -> None:
-        """It is up again."""
+        """It is up again, or can be reached again."""
+        self._cut.discard(what)
         self._back_at[what] = time.time()
 
     def failed_now(self, what: str) -> bool:
-        """Whether it is down."""
-        return self._back_at.get(what) == math.inf
+        """Whether it is down, and what ran there is gone."""
+        return self._back_at.get(what) == math.inf and what not in self._cut
+
+    def cut_now(self, node: str) -> bool:
+        """Whether the node cannot be reached, while its containers run."""
+        return node in self._cut
 
     def failed_lately(self, what: str, seconds: float = 60.0) -> bool:
         """Whether it was down within the last seconds."""

@@ -15,23 +15,17 @@ from typing import Any
 from chaos.gang import environment
 from chaos.kubelet import Kubelet
 from chaos.link import Break, Link
-from chaos.stage import Stage
+from chaos.stage import SHORT_MARGIN, Stage
 from chaos.workload import plain_template
 from support.waiting import eventually
 from synergy_api import names
-from synergy_devcluster.kwok import FAIL_ANNOTATION
+from synergy_devcluster.node.kwok import FAIL_ANNOTATION
 from synergy_job import Checkpoint
 from synergy_kube import KubeClient
 from synergy_kube.resources import NODES, PODS, TRAINING_JOBS
 
 JOB = "shared"
 FENCE_SECONDS = 10
-_MARGIN_SECONDS = 5.0
-_SHORT_MARGIN = (
-    f"import runpy, synergy_operator.fencing as fencing; fencing.MARGIN_SECONDS = {_MARGIN_SECONDS}; "
-    "runpy.run_module('synergy_operator', run_name='__main__')"
-)
-"""The operator, for which a worker that the extender still answers is gone sooner: here none is answered."""
 
 
 @dataclass(frozen=True)
@@ -164,7 +158,7 @@ class _Volume:
 async def _short_fence(scene: Stage) -> AsyncIterator[None]:
     """Meanwhile the operator has a short fence."""
     usual = scene.programs["operator"]
-    short = usual.variant(["-c", _SHORT_MARGIN], {"SYNERGY_FENCE_SECONDS": str(FENCE_SECONDS)})
+    short = usual.variant(["-c", SHORT_MARGIN], {"SYNERGY_FENCE_SECONDS": str(FENCE_SECONDS)})
     await usual.kill()
     try:
         await short.start()

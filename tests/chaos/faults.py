@@ -27,6 +27,8 @@ KINDS: dict[str, tuple[int, tuple[float, float]]] = {
     "cut-scheduler-extender": (4, _LONG),
     "cut-workers-extender": (5, _LONG),
     "cut-api-server-etcd": (3, _LONG),
+    "cut-node": (3, (30.0, 170.0)),
+    "slow-checkpoint": (3, (20.0, 90.0)),
     "fail-node": (6, _LONG),
     "delete-pod": (8, (0.0, 0.0)),
     "delete-pod-at-once": (6, (0.0, 0.0)),

@@ -1,6 +1,7 @@
 """One run of one job as its containers live it: steps are counted, checkpoints are numbers, lease reports are real."""
 
 import asyncio
+import contextlib
 import json
 import random
 import time
@@ -9,22 +10,30 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from chaos.book import CLOCK, CLOCK_SECONDS, Book, Run
+from chaos.book import BY_ITSELF, CLOCK, CLOCK_SECONDS, SLOW_SAVE, Book, Run
 from chaos.kubelet import Kubelet
 from synergy_api.names import EXIT_YIELDED
+from synergy_job.checkpoints.fence import Fence
 from synergy_job.departure import Departure
 from synergy_job.environment import LeaseAccess
-from synergy_job.lease import LeaseClient, Report
-from synergy_job.reporter import Reporter
+from synergy_job.lease.client import LeaseClient, LeaseError, Report, Verdict
+from synergy_job.lease.reporter import Reporter
 
 RATE = 10.0
 """Steps per second."""
 CHECKPOINT_STEPS = 50
+_CUT_OFF_RATE, _CUT_OFF_STEPS = 0.5, 1
+"""The same where the node is cut off: jobs are short, and a worker that nothing held back would have finished long
+before the next run may start. So it would still train and save then."""
 _TICK_SECONDS = 0.1
 _LONGEST_TICK_SECONDS = 0.3
 """A machine that stalls trains no further meanwhile."""
 _EARLY_SECONDS = 1.0
 """How much before its lease's end a worker may leave: status times are whole seconds at worst."""
+_SLOW_SAVES = 2
+_SURE_SECONDS = 25.0
+"""A checkpoint of which nobody knows how long it takes is waited for at least so long after the lease: 30 s are
+promised, of which some go by until the worker has heard that it has to leave."""
 
 Object = Mapping[str, Any]
 
@@ -44,6 +53,9 @@ class Training:
         self.doubled = 0
         self.live: dict[int, int] = {}
         """The runs that train now, with their step."""
+        self.newest = 0
+        """The newest run that has begun to train."""
+        self._slow: list[float] = []
         self._book = book
 
     def resume(self, run: int) -> int:
@@ -56,6 +68,7 @@ class Training:
             )
         if self.live:
             self._book.breaks(f"{self.job} run {run} begins to train while run {max(self.live)} trains")
+        self.newest = max(self.newest, run)
         self.live[run] = self.resumed = self.checkpoint
         return self.checkpoint
 
@@ -66,8 +79,19 @@ class Training:
         self.live[run] = step
         self.reached, self.reached_in = step, run
 
+    def slows(self, seconds: float) -> None:
+        """The job's storage is slow: its next checkpoints take so long."""
+        self._slow = [seconds] * _SLOW_SAVES
+
+    def begin_save(self) -> float:
+        """A checkpoint begins: how many seconds it takes."""
+        return self._slow.pop() if self._slow else 0.0
+
     def save(self, run: int) -> None:
-        """The run writes a checkpoint."""
+        """The run has written a checkpoint."""
+        if run < self.newest:
+            self._book.breaks(f"{self.job} run {run} writes a checkpoint after run {self.newest} has begun to train")
+            return
         self.checkpoint = self.live[run]
 
 
@@ -95,8 +119,17 @@ class Gang:
         self._departure = _Departure()
         self._task: asyncio.Task[None] | None = None
         self._broken = ""
+        self._fence: Fence | None = None
+        self._save_seconds: float | None = None
         self.told = False
         """A worker got SIGTERM."""
+        self._unknown = False
+        self.saving = False
+        """It writes a checkpoint that takes a while."""
+        self.reachable = asyncio.Event()
+        """Reports get through to the extender from its node, and what its kubelet says to the API server."""
+        self.reachable.set()
+        self._lost = asyncio.Event()
 
     @property
     def complete(self) -> bool:
@@ -129,6 +162,20 @@ class Gang:
     def loses(self, how: str) -> None:
         """A worker is gone without a word; the others wait for it in vain."""
         self._broken = self._broken or how
+        self._lost.set()
+
+    def cut_short(self, rank: int) -> None:
+        """A worker was killed while it wrote its checkpoint. That may be where a fault or a user ended the run, or
+        where the checkpoint takes longer than anybody could know; else steps are lost that should not be."""
+        if why := self._book.why_ended(self.run) or (SLOW_SAVE if self._unknown else ""):
+            self._book.hurt(self.run, why)
+        self.loses(f"worker {rank} was killed while it wrote its checkpoint")
+
+    @property
+    def can_live_cut_off(self) -> bool:
+        """Whether it trains with the library on one node alone: what others do there nobody could fence."""
+        nodes = {pod["spec"]["nodeName"] for pod in self.pods.values()}
+        return self.trains and self._training.library and self.complete and len(nodes) == 1
 
     async def stop(self) -> None:
         """The end of the harness."""
@@ -165,27 +212,48 @@ class Gang:
             if self._broken:
                 return "broken"
             now = time.monotonic()
-            exact += min(now - at, _LONGEST_TICK_SECONDS) * RATE
+            exact += min(now - at, _LONGEST_TICK_SECONDS) * (RATE if self.reachable.is_set() else _CUT_OFF_RATE)
             at = now
             training.advance(number, min(total, int(exact)))
             if training.live[number] >= total:
-                training.save(number)
-                return "finished"
+                return await self._save(number, "finished")
             if self._departure.due():
-                training.save(number)
                 self._check_lease()
-                return "yielded"
-            if training.live[number] - training.checkpoint >= CHECKPOINT_STEPS:
-                training.save(number)
+                return await self._save(number, "yielded")
+            every = CHECKPOINT_STEPS if self.reachable.is_set() else _CUT_OFF_STEPS
+            if training.live[number] - training.checkpoint >= every:
+                await self._save(number, "")
+                at = time.monotonic()
+
+    async def _save(self, number: int, then: str) -> str:
+        """Write a checkpoint, for as long as it takes; `then`, or how it went wrong."""
+        begun, seconds = time.monotonic(), self._training.begin_save()
+        self._unknown = seconds > max(_SURE_SECONDS, self._book.saves.get(self.run[0], 0.0))
+        self.saving = seconds > 0
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._lost.wait(), seconds)
+        self.saving = False
+        if self._broken:
+            return "broken"
+        if self._fence is not None and not self._fence.may_save:
+            self._book.hurt(self.run, "its fence was shut before its checkpoint was written")
+            self._departure.request()
+            return then
+        self._training.save(number)
+        self._save_seconds = round(time.monotonic() - begun, 3)
+        return then
 
     def _check_lease(self) -> None:
         """Nobody of ours may send a worker away before its lease ends."""
         told = self._departure.told_by_lease
         until = self._book.leases.get(self.run)
         off = self._book.failed_lately(CLOCK, CLOCK_SECONDS)
+        if self._fence is not None and self._fence.should_leave:
+            self._book.ended(self.run, "it has heard nobody for too long")
         if told is None or until is None or off or self._book.why_ended(self.run):
             return
-        if told < until - _EARLY_SECONDS:
+        early = self._book.saves.get(self.run[0], 0.0)  # who saves for long is asked so much earlier
+        if told < until - early - _EARLY_SECONDS:
             self._book.breaks(
                 f"{self.run[0]} run {self.run[1]} was told to leave {until - told:.1f} s before its lease ends"
             )
@@ -193,17 +261,19 @@ class Gang:
     async def _exit(self, ended: str) -> None:
         """The containers end: all of them alike, or, where one was lost, the others some seconds later."""
         if ended != "broken":
-            self._book.ended(self.run, f"its workers {ended}")
+            self._book.ended(self.run, f"{BY_ITSELF}{ended}")
         message, code = "", 0
         if ended == "broken":
             await asyncio.sleep(self._around.chance.uniform(1.0, 6.0))
             code = 1
         elif self._training.library:
             step = self._training.checkpoint
-            message = json.dumps({"outcome": ended, "step": step, "checkpoint_step": step})
+            known = {} if self._save_seconds is None else {"save_seconds": self._save_seconds}
+            message = json.dumps({"outcome": ended, "step": step, "checkpoint_step": step} | known)
             code = EXIT_YIELDED if ended == "yielded" else 0
         elif ended == "yielded":
             code = 143
+        await self.reachable.wait()
         pods = [pod for pod in self.pods.values() if self._can_end(pod)]
         if ended == "broken" and pods:
             self._book.ended(self.run, self._broken)
@@ -221,16 +291,35 @@ class Gang:
         file.write_text(token)
         env = environment(pod)
         access = LeaseAccess(env["SYNERGY_EXTENDER_URL"], str(file), env["SYNERGY_CA_CERT"])
-        return Reporter(LeaseClient(access), self._departure, self._progress())
+        self._fence = Fence(float(env["SYNERGY_FENCE_SECONDS"]))
+        client = _CutOff(access, self.reachable.is_set)
+        return Reporter(client, self._departure, self._progress(), fence=self._fence)
 
     def _progress(self) -> Callable[[bool], Report]:
         training, number = self._training, self.run[1]
 
         def progress(done: bool) -> Report:
             step = training.live.get(number, training.checkpoint)
-            return Report(step, training.checkpoint, RATE, (), done)
+            return Report(step, training.checkpoint, RATE, (), done, save_seconds=self._save_seconds)
 
         return progress
+
+
+class _CutOff(LeaseClient):
+    """Reports from a node that can be cut off."""
+
+    def __init__(self, access: LeaseAccess, reachable: Callable[[], bool]) -> None:
+        super().__init__(access)
+        self._reachable = reachable
+
+    def send(self, report: Report) -> Verdict:
+        """No report, and no answer, gets through a cut."""
+        if not self._reachable():
+            raise LeaseError("no route to host")
+        answer = super().send(report)
+        if not self._reachable():
+            raise LeaseError("the connection was lost")
+        return answer
 
 
 class _Departure(Departure):

@@ -20,7 +20,7 @@ from chaos.uptime import Uptime
 from chaos.watchman import Watchman
 from chaos.workload import GPU_TYPES, plain_template
 from support.waiting import eventually
-from synergy_devcluster.processes import reap
+from synergy_devcluster.programs.processes import reap
 from synergy_kube import KubeClient
 from synergy_kube.resources import TRAINING_JOBS
 

@@ -58,7 +58,13 @@ class Player:
         """The worker pods whose containers run, by name."""
         pods = [pod for pod in self._pods if _role(pod) == names.ROLE_WORKER and _phase(pod) == "Running"]
         alive = [pod for pod in pods if not self._kubelet.has_ended(pod) and "deletionTimestamp" not in pod["metadata"]]
+        alive = [pod for pod in alive if not self._book.cut_now(pod["spec"]["nodeName"])]
         return sorted(alive, key=lambda pod: str(pod["metadata"]["name"]))
+
+    def nodes_to_cut(self) -> list[str]:
+        """The nodes with a worker that would train on if they were cut off, by name."""
+        held = [pod for pod in self.running() if self._gang(pod).can_live_cut_off]
+        return sorted({str(pod["spec"]["nodeName"]) for pod in held})
 
     def pods(self) -> list[Object]:
         """All pods of ours, by name."""
@@ -90,6 +96,40 @@ class Player:
         self._book.is_back(node)
         for pod in self._on(node):
             self._spawn(self._kubelet.end(pod, 137, reason="ContainerStatusUnknown"))
+
+    def node_is_cut_off(self, node: str) -> list[Object]:
+        """Nobody reaches the node or hears of it, and its containers run on; the worker pods there. Gangs that would
+        lose peers by that break, and so do those without a fence."""
+        self._book.cuts_off(node)
+        pods = self._on(node)
+        for pod in pods:
+            gang = self._gang(pod)
+            if not gang.can_live_cut_off:
+                self._book.hurt(gang.run, f"node {node} was cut off")
+                gang.loses(f"node {node} was cut off")
+            gang.reachable.clear()
+        return pods
+
+    def node_rejoins(self, node: str, pods: list[Object]) -> None:
+        """The node, on which these pods were, is reached again: its kubelet ends what was deleted meanwhile."""
+        self._book.is_back(node)
+        there = {pod["metadata"]["uid"]: pod for pod in self._pods}
+        for pod in pods:
+            gang, now = self._gang(pod), there.get(pod["metadata"]["uid"])
+            gang.reachable.set()
+            if now is None or "deletionTimestamp" in now["metadata"]:
+                gang.terminate()
+            if now is not None and not gang.trains and not self._kubelet.has_ended(now):
+                self._spawn(self._kubelet.end(now, 137, reason="ContainerStatusUnknown"))
+
+    def slow_checkpoints(self, pick: float, seconds: float) -> str | None:
+        """The next checkpoints of a job that trains with the library take so long; which job, None without one."""
+        jobs = sorted({run[0] for run, gang in self._gangs.items() if gang.trains and self.trainings[run[0]].library})
+        if not jobs:
+            return None
+        job = jobs[int(pick * len(jobs))]
+        self.trainings[job].slows(seconds)
+        return job
 
     def _on(self, node: str) -> list[Object]:
         held = [pod for pod in self._pods if pod["spec"].get("nodeName") == node and _role(pod) == names.ROLE_WORKER]
@@ -127,7 +167,8 @@ class Player:
             return
         gang.pods[rank] = pod
         if "deletionTimestamp" in pod["metadata"]:
-            if not self._book.failed_now(pod["spec"].get("nodeName", "")):
+            node = pod["spec"]["nodeName"]
+            if not self._book.failed_now(node) and not self._book.cut_now(node):
                 gang.terminate()
         else:
             if self._book.failed_now(pod["spec"].get("nodeName", "")):
@@ -137,6 +178,11 @@ class Player:
     def _gone(self, gang: Gang, rank: int) -> None:
         """A kubelet lets a pod go once its containers have saved and ended. What went without SIGTERM was killed,
         unless that was between two watches."""
+        if not gang.reachable.is_set():
+            return  # only its object is gone
+        if gang.saving:
+            gang.cut_short(rank)
+            return
         told = gang.told or self._book.failed_lately(API_SERVER)
         if told and not self._book.why_hurt(gang.run):
             gang.terminate()

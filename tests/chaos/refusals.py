@@ -17,7 +17,7 @@ from typing import Any
 import yaml
 from aiohttp import web
 
-from synergy_devcluster.pki import Authority
+from synergy_devcluster.control_plane.pki import Authority
 from synergy_kube import KubeClient, NotFound, Resource
 
 WEBHOOKS = Resource(

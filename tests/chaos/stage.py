@@ -4,7 +4,7 @@ reaches the API server, and each other, through links that can be broken."""
 import asyncio
 import contextlib
 import sys
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -26,7 +26,7 @@ from support.service_account import kubeconfig_of
 from support.tenants import all_allowed
 from support.waiting import eventually
 from synergy_devcluster import Cluster
-from synergy_devcluster.pki import Authority
+from synergy_devcluster.control_plane.pki import Authority
 from synergy_kube import KubeClient, NotFound
 from synergy_kube.resources import LEASES, NAMESPACES, SCHEDULING_POLICIES
 
@@ -39,6 +39,13 @@ _HOME = "chaos-home"
 """The namespace that the extender calls its own."""
 _ELECTION = {"SYNERGY_LEASE_SECONDS": "6", "SYNERGY_RENEW_SECONDS": "4", "SYNERGY_RETRY_SECONDS": "1"}
 """Shorter than the chart's, so that a run of minutes sees many hand-overs."""
+FENCE_SECONDS = 40
+"""Longer than all but a cut-off node is without an answer: a worker that hears nobody for 28 s saves and leaves."""
+SHORT_MARGIN = (
+    "import runpy, synergy_operator.run.fencing as fencing; fencing.MARGIN_SECONDS = 5.0; "
+    "runpy.run_module('synergy_operator', run_name='__main__')"
+)
+"""The operator, for which a worker that the extender still answers is gone sooner: on a cut-off node none is."""
 
 
 @dataclass(frozen=True)
@@ -156,18 +163,18 @@ class _Parts:
         file.write_text(yaml.safe_dump(scheduler))
         program = str(self.cluster.program("kube-scheduler"))
         made = {
-            "operator": self._python("operator", "synergy_operator", self._operator(configs["operator"])),
+            "operator": self._python("operator", ["-c", SHORT_MARGIN], self._operator(configs["operator"])),
             "scheduler": Program(
                 "scheduler", [program, f"--config={file}", "--secure-port=0"], {}, self.folder / "scheduler.log"
             ),
         }
         for name in EXTENDERS:
-            made[name] = self._python(name, "synergy_extender", self._extender(name, configs[name]))
+            made[name] = self._python(name, ["-m", "synergy_extender"], self._extender(name, configs[name]))
         return made
 
-    def _python(self, name: str, module: str, env: Mapping[str, str]) -> Program:
+    def _python(self, name: str, arguments: Sequence[str], env: Mapping[str, str]) -> Program:
         told = {**env, **self.clocks[name].environment}
-        return Program(name, [sys.executable, "-m", module], told, self.folder / f"{name}.log")
+        return Program(name, [sys.executable, *arguments], told, self.folder / f"{name}.log")
 
     def _operator(self, kubeconfig: Path) -> dict[str, str]:
         return {
@@ -177,6 +184,7 @@ class _Parts:
             "SYNERGY_CA_FILE": str(self.authority.certificate),
             "SYNERGY_HEALTH_PORT": str(self.health),
             "SYNERGY_METRICS_PORT": "0",
+            "SYNERGY_FENCE_SECONDS": str(FENCE_SECONDS),
         }
 
     def _extender(self, name: str, kubeconfig: Path) -> dict[str, str]:

@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 from typing import Any
 
-from chaos.book import CLOCK, CLOCK_SECONDS, Book, Run, run_of
+from chaos.book import BY_ITSELF, CLOCK, CLOCK_SECONDS, SLOW_SAVE, Book, Run, run_of
 from chaos.job_promises import check_job
 from chaos.uptime import Uptime
 from support.observer import DIMENSIONS, number, pod_request
@@ -77,12 +77,30 @@ class Watchman:
         if allocation.get("state") == "Granted" and allocation.get("leaseUntil"):
             self._book.leases[(change.key[1], allocation["run"])] = parse_time(allocation["leaseUntil"])
         last = (status.get("service") or {}).get("last") or {}
+        self._note_save(change.key[1], status)
+        if change.old is not None:
+            self._check_failures(change.key[1], change.old, status)
         if last and self._uneven_lately((change.key[1], last["run"])):
             self._book.ended((change.key[1], last["run"]), "its gang is not whole")
         for promise in check_job(change.old, change.new, true_times=not self._clock_off()):
             self._book.breaks(promise)
         if change.old is not None and self._user_ended(change.old, change.new):
             self._book.ended((change.key[1], (status.get("service") or {}).get("run", 0)), "its user suspended it")
+
+    def _note_save(self, job: str, status: Object) -> None:
+        """How long the job's checkpoint takes, as everybody can read."""
+        last, progress = (status.get("service") or {}).get("last") or {}, status.get("progress") or {}
+        self._book.saves[job] = max(last.get("saveSeconds") or 0.0, progress.get("saveSeconds") or 0.0)
+
+    def _check_failures(self, job: str, old: Object, status: Object) -> None:
+        """Only what happens to a run counts as its failure; that the scheduler ended it never does."""
+        was, now = (old.get("status") or {}).get("service") or {}, status.get("service") or {}
+        if now.get("failures", 0) <= was.get("failures", 0):
+            return
+        last = now.get("last") or {}
+        why = self._book.why_ended((job, last.get("run", 0)))
+        if not why or why.startswith((BY_ITSELF, SLOW_SAVE)):
+            self._book.breaks(f"{job} run {last.get('run')} counts as a failure ({last}), which it was not: {why}")
 
     def _clock_off(self) -> bool:
         return self._book.failed_lately(CLOCK, CLOCK_SECONDS)

@@ -13,8 +13,12 @@ FAKE_NODES = "V100=8x4,T4=8x4"
 GPU_TYPES = ("Tesla-V100-SXM2-16GB", "Tesla-T4")
 _SIZES = [1] * 9 + [2] * 4 + [3] * 1 + [4] * 4 + [8] * 3
 MOST_STEPS = 400
+STOP_ANNOTATION = "kwok.kube-synergy.dev/stop-seconds"
 STOP_SECONDS = 2
 """How long a container may take to save after SIGTERM: kwok deletes its pod then."""
+_LOST_NODE = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
+_LOST = {"operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 5}
+"""Beyond the 50 s after which a node counts as lost, which is longer than one fails."""
 
 
 @dataclass(frozen=True)
@@ -75,8 +79,13 @@ def plain_template() -> dict[str, Any]:
     """A pod template for the fake nodes, whose containers may save after SIGTERM."""
     container = {"name": "train", "image": "example/train:1", "command": ["python3", "train.py"]}
     return {
-        "metadata": {"annotations": {"kwok.kube-synergy.dev/stop-seconds": str(STOP_SECONDS)}},
-        "spec": {"containers": [container], "nodeSelector": {"type": "kwok"}, "tolerations": TOLERATIONS},
+        "metadata": {"annotations": {STOP_ANNOTATION: str(STOP_SECONDS)}},
+        "spec": {
+            "containers": [container],
+            "nodeSelector": {"type": "kwok"},
+            "terminationGracePeriodSeconds": STOP_SECONDS,
+            "tolerations": [*TOLERATIONS, *({"key": key, **_LOST} for key in _LOST_NODE)],
+        },
     }
 
 

@@ -6,6 +6,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 from chaos.api_server import STORE_LINK, UNREACHABLE
@@ -16,8 +17,9 @@ from chaos.link import Break
 from chaos.player import Player
 from chaos.stage import EXTENDERS, Stage, elsewhere
 from chaos.watchman import Watchman
-from synergy_devcluster.kwok import FAIL_ANNOTATION
-from synergy_devcluster.processes import reap
+from chaos.workload import STOP_ANNOTATION, STOP_SECONDS
+from synergy_devcluster.node.kwok import FAIL_ANNOTATION
+from synergy_devcluster.programs.processes import reap
 from synergy_kube import Conflict, NotFound
 from synergy_kube.resources import NODES, PODS, TRAINING_JOBS
 
@@ -25,6 +27,13 @@ _LOG = logging.getLogger("chaos")
 _AT_ONCE = 5
 _API = {"api-server": "kube-apiserver", "etcd": "etcd", "default-scheduler": "kube-scheduler"}
 _READY_SECONDS = 180.0
+_NEVER_SECONDS = 86_400
+_TARGET_SECONDS = 60.0
+"""How long a fault waits for something that it can happen to."""
+
+
+class _NoTargetError(Exception):
+    """There was nothing that the fault could have happened to."""
 
 
 class Wreck:
@@ -60,6 +69,7 @@ class Wreck:
                 "fail": self._fail_node,
                 "delete": self._delete,
                 "crash": self._crash,
+                "slow": self._slow_checkpoint,
                 "storm": self._ill_will.storm,
                 "deny": self._ill_will.deny,
                 "fill": self._ill_will.fill_quota,
@@ -68,6 +78,8 @@ class Wreck:
                 "step": self._step_clock,
             }[what](fault, target)
             self.done[fault.kind] += 1
+        except _NoTargetError:
+            _LOG.info("%s: nothing to do it to", fault.kind)
         finally:
             self._slots.release()
 
@@ -146,6 +158,9 @@ class Wreck:
                     program.resume()
 
     async def _cut(self, fault: Fault, target: str) -> None:
+        if target == "node":
+            await self._cut_node(fault)
+            return
         name = target
         if target.startswith("extender-"):
             name = await self._replica(target.removesuffix("-api")) + "-api"
@@ -169,10 +184,9 @@ class Wreck:
             self._stage.links[link].heal()
 
     async def _fail_node(self, fault: Fault, _: str) -> None:
-        nodes = sorted({pod["spec"]["nodeName"] for pod in self._player.running()})
-        if not nodes:
-            return
-        node = _choose(nodes, fault.pick)
+        node = await self._target(
+            lambda: sorted({pod["spec"]["nodeName"] for pod in self._player.running()}), fault.pick
+        )
         async with self._lock(node):
             with self._breaking(node, f"fails for {fault.seconds:.1f} s"):
                 self._player.node_fails(node)
@@ -181,14 +195,38 @@ class Wreck:
                 await self._annotate(node, None)
                 self._player.node_is_back(node)
 
+    async def _cut_node(self, fault: Fault) -> None:
+        """Its pods cannot go meanwhile but by force, and no kubelet tells of them: kwok is told to let them stay."""
+        node = await self._target(self._player.nodes_to_cut, fault.pick)
+        async with self._lock(node):
+            with self._breaking(node, f"is cut off for {fault.seconds:.1f} s"):
+                pods = self._player.node_is_cut_off(node)
+                await self._annotate(node, "true")
+                await self._stop_seconds(pods, _NEVER_SECONDS)
+                await asyncio.sleep(fault.seconds)
+                await self._stop_seconds(pods, STOP_SECONDS)
+                await self._annotate(node, None)
+                self._player.node_rejoins(node, pods)
+
+    async def _stop_seconds(self, pods: Sequence[Mapping[str, Any]], seconds: int) -> None:
+        for pod in pods:
+            body = {"metadata": {"uid": pod["metadata"]["uid"], "annotations": {STOP_ANNOTATION: str(seconds)}}}
+            await self._insist(partial(
+                self._stage.kube.merge_patch, PODS, pod["metadata"]["name"], body, self._stage.namespace
+            ))  # fmt: skip
+
+    async def _slow_checkpoint(self, fault: Fault, _: str) -> None:
+        def slowed() -> list[str]:
+            job = self._player.slow_checkpoints(fault.pick, fault.seconds)
+            return [job] if job else []
+
+        _LOG.info("checkpoints of %s take %.0f s", await self._target(slowed, 0.0), fault.seconds)
+
     async def _delete(self, fault: Fault, target: str) -> None:
         if target == "allocation":
             await self._delete_allocation(fault)
             return
-        pods = self._player.pods()
-        if not pods:
-            return
-        pod = _choose(pods, fault.pick)
+        pod = await self._target(self._player.pods, fault.pick)
         name, run = pod["metadata"]["name"], run_of(pod)
         _LOG.info("%s %s", fault.kind, name)
         if target == "pod-at-once":
@@ -202,12 +240,13 @@ class Wreck:
         )
 
     async def _delete_allocation(self, fault: Fault) -> None:
-        jobs = [
-            job for job in self._watchman.jobs if ((job.get("status") or {}).get("allocation") or {}).get("workers")
-        ]
-        if not jobs:
-            return
-        job = _choose(sorted(jobs, key=lambda job: str(job["metadata"]["name"])), fault.pick)
+        def placed() -> list[Mapping[str, Any]]:
+            jobs = [
+                job for job in self._watchman.jobs if ((job.get("status") or {}).get("allocation") or {}).get("workers")
+            ]
+            return sorted(jobs, key=lambda job: str(job["metadata"]["name"]))
+
+        job = await self._target(placed, fault.pick)
         name = job["metadata"]["name"]
         _LOG.info("%s %s", fault.kind, name)
         for run in (job["status"]["allocation"]["run"], job["status"]["allocation"]["run"] + 1):
@@ -218,10 +257,9 @@ class Wreck:
         )
 
     async def _crash(self, fault: Fault, _: str) -> None:
-        if pods := self._player.running():
-            pod = _choose(pods, fault.pick)
-            _LOG.info("crash of %s", pod["metadata"]["name"])
-            self._player.crashes(pod)
+        pod = await self._target(self._player.running, fault.pick)
+        _LOG.info("crash of %s", pod["metadata"]["name"])
+        self._player.crashes(pod)
 
     async def _drop_job(self, fault: Fault, _: str) -> None:
         async with self._lock("operator-api"):
@@ -236,6 +274,15 @@ class Wreck:
     async def _annotate(self, node: str, value: str | None) -> None:
         body = {"metadata": {"annotations": {FAIL_ANNOTATION: value}}}
         await self._insist(lambda: self._stage.kube.merge_patch(NODES, node, body))
+
+    async def _target(self, among: Callable[[], Sequence[Any]], pick: float) -> Any:
+        """One of them, as soon as there are any."""
+        deadline = time.monotonic() + _TARGET_SECONDS
+        while not (items := among()):
+            if time.monotonic() > deadline:
+                raise _NoTargetError
+            await asyncio.sleep(0.2)
+        return items[int(pick * len(items))]
 
     async def _api_ready(self) -> None:
         """Each kind of object has connections of its own to etcd, and those that are dead are noticed one by one."""
@@ -258,7 +305,3 @@ class Wreck:
                 await asyncio.sleep(0.2)
             else:
                 return
-
-
-def _choose(items: Sequence[Any], pick: float) -> Any:
-    return items[int(pick * len(items))]

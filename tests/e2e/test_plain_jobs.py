@@ -11,8 +11,8 @@ from synergy_api.names import LABEL_JOB
 from synergy_api.training_job import TrainingJobSpec
 from synergy_kube import KubeClient
 from synergy_kube.resources import PERSISTENT_VOLUME_CLAIMS, PODS, SERVICES, THROUGHPUT_PROFILES, TRAINING_JOBS
-from synergy_operator.fingerprint import fingerprint
-from synergy_operator.known_profiles import profile_name
+from synergy_operator.profile.fingerprint import fingerprint
+from synergy_operator.profile.known_profiles import profile_name
 
 pytestmark = pytest.mark.e2e
 

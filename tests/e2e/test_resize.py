@@ -15,8 +15,8 @@ from support.observer import Observer, number, pod_request
 from support.programs import run
 from support.waiting import eventually
 from synergy_api.timestamps import parse_time
-from synergy_devcluster import gpus
-from synergy_devcluster.node import PAUSE_IMAGE
+from synergy_devcluster.node import gpus
+from synergy_devcluster.node.node import PAUSE_IMAGE
 from synergy_devcluster.real_nodes import REAL_NODE
 from synergy_kube import KubeClient
 from synergy_kube.resources import NODES, PODS, TRAINING_JOBS

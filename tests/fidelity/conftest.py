@@ -6,10 +6,10 @@ import pytest
 import pytest_asyncio
 
 import synergy_devcluster
-from synergy_devcluster.gpu_types import gpu_type
+from synergy_devcluster.gpu_plugin.gpu_types import gpu_type
 from synergy_kube import KubeClient
 from synergy_kube.resources import GPU_POOLS
-from synergy_simulator.gavel_mix import TYPES
+from synergy_simulator.workloads.gavel_mix import TYPES
 
 GPUS_OF_EACH = 8
 

@@ -21,13 +21,13 @@ from support.fake_training import FakeTraining
 from support.jobs import GIB, matrix, restricted_template, submit
 from support.waiting import eventually
 from synergy_kube import KubeClient
-from synergy_simulator.engine import simulate
-from synergy_simulator.gavel_mix import TYPES, built_in_speeds, drawn
+from synergy_simulator.engine.options import Options
+from synergy_simulator.engine.simulation import simulate
 from synergy_simulator.inputs.traces import TraceJob
-from synergy_simulator.metrics import Metrics, metrics_of
-from synergy_simulator.options import Options
-from synergy_simulator.reproductions.gavel_common import cluster
-from synergy_simulator.workload import build_workload
+from synergy_simulator.report.metrics import Metrics, metrics_of
+from synergy_simulator.reproductions.gavel.common import cluster
+from synergy_simulator.workloads.gavel_mix import TYPES, built_in_speeds, drawn
+from synergy_simulator.workloads.workload import build_workload
 
 JOBS = 60
 ROUND_S = 30

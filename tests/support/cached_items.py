@@ -8,8 +8,8 @@ from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 
-from synergy_job.cache_store import Item, Store
-from synergy_job.cached_dataset import CachedDataset
+from synergy_job.cache.dataset import CachedDataset
+from synergy_job.cache.store import Item, Store
 
 
 def content(index: int, size: int = 1000) -> bytes:

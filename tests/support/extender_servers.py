@@ -9,17 +9,17 @@ from typing import Any
 
 import aiohttp
 
-from synergy_devcluster.pki import Authority, KeyPair
+from synergy_devcluster.control_plane.pki import Authority, KeyPair
 from synergy_extender.cluster.cache import ClusterCache
 from synergy_extender.cluster.fresh import FreshLook
-from synergy_extender.leases.desk import LeaseDesk
 from synergy_extender.leases.progress_writer import ProgressWriter
+from synergy_extender.leases.service import LeaseService
 from synergy_extender.leases.tokens import Reviewer
 from synergy_extender.metrics import Metrics
 from synergy_extender.rounds import Rounds
 from synergy_extender.verbs.bind import Binder
 from synergy_extender.verbs.placements import ClusterPlacements
-from synergy_extender.web.api_app import ApiDesk
+from synergy_extender.web.api_app import ApiParts
 from synergy_extender.web.scheduler_app import SchedulerVerbs
 from synergy_extender.web.servers import Endpoint, Servers
 from synergy_kube import KubeClient
@@ -61,8 +61,8 @@ class Parts:
         writer = ProgressWriter(client, self.cache.observe)
         fresh = FreshLook(client, self.cache)
         rounds = Rounds(20)
-        leases = LeaseDesk(self.cache, fresh, reviewer, writer, self.metrics, rounds=lambda: rounds, clock=time.time)
-        self.desk = ApiDesk(
+        leases = LeaseService(self.cache, fresh, reviewer, writer, self.metrics, rounds=lambda: rounds, clock=time.time)
+        self.desk = ApiParts(
             self.cache,
             leases,
             reviewer,

@@ -14,7 +14,7 @@ import yaml
 from support.waiting import eventually
 from synergy_api import names
 from synergy_api.quantity import format_bytes, format_cpu
-from synergy_devcluster.pki import Authority
+from synergy_devcluster.control_plane.pki import Authority
 from synergy_extender.app import Extender
 from synergy_extender.config import Settings
 from synergy_extender.leader import Timing

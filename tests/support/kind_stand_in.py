@@ -15,8 +15,8 @@ import yaml
 
 from synergy_cli.demo.kind import IMAGES
 from synergy_devcluster import BASE_IMAGE, BadInputError, Cluster, Paths, build_image, connect
-from synergy_devcluster.project_images import SCHEDULER, load_images
-from synergy_devcluster.toolchain import kind_module, locate
+from synergy_devcluster.images.project import SCHEDULER, load_images
+from synergy_devcluster.programs.toolchain import kind_module, locate
 
 _FOLDER = "KIND_STAND_IN_FOLDER"
 _DOCKER = """#!/bin/sh

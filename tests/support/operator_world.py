@@ -19,7 +19,6 @@ from synergy_operator.actions import (
     Action,
     Actions,
     ApplyStatus,
-    AskWhy,
     ConfirmUnbound,
     CreateJob,
     CreatePod,
@@ -28,20 +27,26 @@ from synergy_operator.actions import (
     DeleteTrainingJob,
     PostEvent,
     PublishProfile,
+    ReadWarning,
     ResizePod,
     UngatePod,
 )
-from synergy_operator.cluster import Cluster, read_cluster
-from synergy_operator.config import Settings
-from synergy_operator.known_profiles import KnownProfile
-from synergy_operator.observed import Observed, Refusals
-from synergy_operator.profile_shelf import judge
-from synergy_operator.reconcile import reconcile
-from synergy_operator.twins import Asking
-from synergy_operator.views import ANNOTATION_UNGATED_AT, JobView, PodView, read_batch_job, read_job, read_pod
-from synergy_operator.witness import Complaint, Witness
+from synergy_operator.edge.caches.pod_events import PodEventCache
+from synergy_operator.edge.caches.profile_candidates import ProfileCandidates
+from synergy_operator.job.reconcile import reconcile
+from synergy_operator.profile.known_profiles import check_profile
+from synergy_operator.views.annotations import ANNOTATION_UNGATED_AT
+from synergy_operator.views.batch_job import read_batch_job
+from synergy_operator.views.cluster import ClusterView, read_cluster
+from synergy_operator.views.job import JobView, read_job
+from synergy_operator.views.known_profile import KnownProfile
+from synergy_operator.views.observed import Observed
+from synergy_operator.views.pod import PodView, read_pod
+from synergy_operator.views.pod_events import PodWarning
+from synergy_operator.views.refusals import Refusals
+from synergy_operator.views.settings import WorkerSettings
 
-SETTINGS = Settings("example/profiler:1", "https://extender.example:9444", "PEM", "low")
+SETTINGS = WorkerSettings("example/profiler:1", "https://extender.example:9444", "PEM", "low")
 
 
 EXTENDERS = ("allocation", "queue", "late", "restriction", "marks", "estimates", "progress")
@@ -61,14 +66,14 @@ class World:
         self.nodes = {item["metadata"]["name"]: item for item in (list(nodes) or [node("n1"), node("n2")])}
         self.pools: list[Json] = []
         self.profiles: dict[str, tuple[KnownProfile, ...]] = {}
-        self.asking = Asking()
+        self.candidates = ProfileCandidates()
         self.profiling = Profiling()
         self.policy = SchedulingPolicySpec()
         self.refusals = Refusals()
         self.resizable = True
         self.partners: tuple[PodView, ...] = ()
-        self.witness = Witness()
-        self.complaints: dict[str, tuple[str, str]] = {}
+        self.pod_events = PodEventCache()
+        self.warnings: dict[str, tuple[str, str]] = {}
         self.image_id = ""
         self.events: list[PostEvent] = []
         self.deleted = False
@@ -78,7 +83,7 @@ class World:
     # what there is to see
 
     @property
-    def cluster(self) -> Cluster:
+    def cluster(self) -> ClusterView:
         return read_cluster(
             self.nodes.values(), self.pools, self.policy.model_copy(update={"profiling": self.profiling})
         )
@@ -100,9 +105,9 @@ class World:
             pods=tuple(read_pod(pod) for _, pod in sorted(self.pods.items())),
             batch_jobs=tuple(read_batch_job(job) for _, job in sorted(self.jobs.items())),
             profiles=self.profiles,
-            asking=self.asking.by_fingerprint,
+            candidates=self.candidates.by_fingerprint,
             refusals=self.refusals,
-            testimony=self.witness.of(self.view.key),
+            pod_events=self.pod_events.of(self.view.key),
             resizable=self.resizable,
             partners=self.partners,
         )
@@ -131,7 +136,7 @@ class World:
         """One reconcile, carried out."""
         actions = reconcile(self.observe(), self.now)
         self.carry_out(actions.todo)
-        self.asking.note(self.view.key, None if self.deleted else self.view)
+        self.candidates.update(self.view.key, None if self.deleted else self.view)
         return actions
 
     def settle(self, most: int = 60) -> Actions:
@@ -158,9 +163,9 @@ class World:
             case PostEvent():
                 check_event(action.kind, action.reason)
                 self.events.append(action)
-            case AskWhy():
-                word, text = self.complaints.get(action.name, ("", ""))
-                self.witness.hear(self.view.key, action.uid, Complaint(word, text, self.now))
+            case ReadWarning():
+                word, text = self.warnings.get(action.name, ("", ""))
+                self.pod_events.record(self.view.key, action.uid, PodWarning(word, text, self.now))
             case CreatePod():
                 self._create(self.pods, action.manifest)
             case CreateJob():
@@ -203,7 +208,7 @@ class World:
         self._version += 1
         item = {"metadata": {"name": action.name, "resourceVersion": str(self._version)}, "spec": action.spec}
         others = (known for known in old if known.name != action.name)
-        spec, finding = judge(item)
+        spec, finding = check_profile(item)
         assert spec is not None, finding
         self.profiles[action.spec["fingerprint"]] = (*others, KnownProfile(action.name, str(self._version), spec))
 
@@ -349,7 +354,7 @@ class World:
         """The kubelets end what is deleted."""
         for name, pod in list(self.pods.items()):
             if "deletionTimestamp" in pod["metadata"]:
-                self.witness.see_off(self.view.key, read_pod(pod))
+                self.pod_events.pod_deleted(self.view.key, read_pod(pod))
                 del self.pods[name]
 
     def finish_job(self, name: str, *, failed: str = "") -> None:

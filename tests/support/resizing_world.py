@@ -12,13 +12,13 @@ from synergy_api.pools import node_capacities
 from synergy_api.timestamps import format_time
 from synergy_core.config import Mode, PlanConfig
 from synergy_core.plan import plan
+from synergy_extender.cluster.ledger import AssumedBindings
 from synergy_extender.cluster.pod_index import PodIndex
 from synergy_extender.cluster.state import ClusterState
 from synergy_extender.cluster.views import Key, read_job, read_pod
-from synergy_extender.ledger import AssumedBindings
-from synergy_extender.planning.decide import PlanResult, decide, stance
-from synergy_extender.planning.snapshot import build_snapshot
+from synergy_extender.decisions.decide import PlanResult, decide, stance
 from synergy_extender.rounds import Moment, Rounds
+from synergy_extender.snapshot.snapshot import build_snapshot
 
 ROUNDS = Rounds(20)
 Answer = Literal["granted", "infeasible"]

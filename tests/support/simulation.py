@@ -5,14 +5,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from synergy_simulator.engine import simulate
+from synergy_simulator.engine.options import Options
+from synergy_simulator.engine.outcome import Outcome
+from synergy_simulator.engine.simulation import simulate
 from synergy_simulator.inputs.clusters import Cluster, Pool
 from synergy_simulator.inputs.errors import Place
 from synergy_simulator.inputs.profiles import ProfileTable, flat_profile, read_profiles
 from synergy_simulator.inputs.traces import TraceJob
-from synergy_simulator.options import Options
-from synergy_simulator.outcome import Outcome
-from synergy_simulator.workload import build_workload
+from synergy_simulator.workloads.workload import build_workload
 
 PROFILES = {
     "models": {

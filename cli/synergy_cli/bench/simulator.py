@@ -16,18 +16,18 @@ import click
 from synergy_cli.errors import BadInputError
 from synergy_cli.simulation.options import bad_input
 from synergy_cli.text_table import text_table
-from synergy_simulator.engine import simulate
-from synergy_simulator.gavel_mix import built_in_speeds
-from synergy_simulator.gavel_mix import drawn as gavel_drawn
-from synergy_simulator.generator import PHILLY, SINGLE, Split, generate, with_models
+from synergy_simulator.engine.options import Options
+from synergy_simulator.engine.simulation import simulate
 from synergy_simulator.inputs.clusters import homogeneous
 from synergy_simulator.inputs.profiles import ProfileTable, read_profiles
 from synergy_simulator.inputs.traces import TraceJob, read_trace
-from synergy_simulator.metrics import metrics_of
-from synergy_simulator.models import built_in_profiles
-from synergy_simulator.options import Options
-from synergy_simulator.reproductions.gavel_common import cluster as gavel_cluster
-from synergy_simulator.workload import Workload, build_workload
+from synergy_simulator.report.metrics import metrics_of
+from synergy_simulator.reproductions.gavel.common import cluster as gavel_cluster
+from synergy_simulator.workloads.gavel_mix import built_in_speeds
+from synergy_simulator.workloads.gavel_mix import drawn as gavel_drawn
+from synergy_simulator.workloads.generator import PHILLY, SINGLE, Split, generate, with_models
+from synergy_simulator.workloads.models import built_in_profiles
+from synergy_simulator.workloads.workload import Workload, build_workload
 
 SPLIT = Split(20, 70, 10)
 PHILLY_WINDOW = slice(48_000, 56_000)

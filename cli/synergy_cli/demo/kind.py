@@ -13,9 +13,9 @@ from synergy_api.names import RESOURCE_GPU
 from synergy_cli.demo.place import Report
 from synergy_cli.product import SOURCE, helm_install
 from synergy_devcluster import DevclusterError, Paths
-from synergy_devcluster.commands import run
-from synergy_devcluster.project_images import GPU_PLUGIN, PROJECT_IMAGES, SCHEDULER
-from synergy_devcluster.versions import pinned
+from synergy_devcluster.images.project import GPU_PLUGIN, PROJECT_IMAGES, SCHEDULER
+from synergy_devcluster.programs.commands import run
+from synergy_devcluster.programs.versions import pinned
 from synergy_kube import KubeClient
 from synergy_kube.resources import DAEMON_SETS, NODES
 

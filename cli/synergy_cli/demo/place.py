@@ -6,7 +6,7 @@ from typing import Final, Protocol
 
 import synergy_devcluster
 from synergy_cli.product import install
-from synergy_devcluster import prerequisites
+from synergy_devcluster.programs import prerequisites
 
 Report = Callable[[str], None]
 

@@ -7,8 +7,8 @@ import click
 from synergy_cli.errors import BadInputError
 from synergy_core.model import Tenant
 from synergy_core.policies.time_shares import BY_COST
-from synergy_simulator.options import Options
-from synergy_simulator.workload import Workload
+from synergy_simulator.engine.options import Options
+from synergy_simulator.workloads.workload import Workload
 
 _NEVER_PREEMPT = frozenset({"best-effort", "fifo", "yarn-cs"})
 

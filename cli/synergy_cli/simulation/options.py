@@ -18,16 +18,16 @@ from synergy_core.mechanisms import MECHANISMS
 from synergy_core.model import Tenant
 from synergy_core.policies import POLICIES
 from synergy_core.policies.time_shares import WITH_PAIRS
-from synergy_simulator.generator import Split, parse_split, with_models
+from synergy_simulator.engine.options import Options
+from synergy_simulator.engine.selection import SHARES_TIME
+from synergy_simulator.engine.sharing import BUILT_IN, read_usages
 from synergy_simulator.inputs.clusters import read_cluster, shared
 from synergy_simulator.inputs.errors import InputError
 from synergy_simulator.inputs.profiles import ProfileTable, read_profiles
 from synergy_simulator.inputs.traces import read_trace
-from synergy_simulator.models import built_in_profiles
-from synergy_simulator.options import Options
-from synergy_simulator.selection import SHARES_TIME
-from synergy_simulator.sharing import BUILT_IN, read_usages
-from synergy_simulator.workload import Workload, build_workload, with_usages
+from synergy_simulator.workloads.generator import Split, parse_split, with_models
+from synergy_simulator.workloads.models import built_in_profiles
+from synergy_simulator.workloads.workload import Workload, build_workload, with_usages
 
 
 class JobsPerHour(click.FloatRange):

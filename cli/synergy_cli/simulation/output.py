@@ -21,7 +21,7 @@ from rich.progress import (
 )
 
 from synergy_cli.errors import BadInputError
-from synergy_simulator.metrics import PER_JOB_COLUMNS, JobRow
+from synergy_simulator.report.metrics import PER_JOB_COLUMNS, JobRow
 
 
 def check_writable(option: str, path: str | None) -> None:

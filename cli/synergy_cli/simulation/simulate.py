@@ -22,9 +22,9 @@ from synergy_cli.text_table import text_table
 from synergy_core.config import PlanConfig
 from synergy_core.mechanisms import MECHANISMS
 from synergy_core.policies import POLICIES
-from synergy_simulator.engine import simulate
+from synergy_simulator.engine.simulation import simulate
 from synergy_simulator.grid import label_of
-from synergy_simulator.metrics import job_rows, metrics_of
+from synergy_simulator.report.metrics import job_rows, metrics_of
 from synergy_simulator.report.page import figures, page
 from synergy_simulator.report.summary import summarize
 

@@ -12,11 +12,11 @@ from synergy_api.pods import Amounts, amounts_of
 from synergy_api.pools import NodeCapacity, Pool, Problem, node_capacities, read_pools
 from synergy_api.scheduling_policy import DEFAULT_POLICY_NAME
 from synergy_api.tenancy import Tenancy, read_tenancy
+from synergy_extender.cluster.ledger import AssumedBindings, Ledger
 from synergy_extender.cluster.pod_index import PodIndex, changes_room
 from synergy_extender.cluster.quota_views import read_quota
 from synergy_extender.cluster.state import ClusterState
 from synergy_extender.cluster.views import JobView, Key, PodView, read_job, read_pod
-from synergy_extender.ledger import AssumedBindings, Ledger
 from synergy_kube import Change, KubeClient, Reflector
 from synergy_kube.resources import (
     GPU_POOLS,

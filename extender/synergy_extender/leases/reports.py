@@ -10,10 +10,10 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from synergy_api.progress import Progress
 from synergy_api.timestamps import format_time, parse_time
 from synergy_api.training_job import RunOutcome
+from synergy_extender.cluster.measured_speeds import measured_after
+from synergy_extender.cluster.placements import placements_after
 from synergy_extender.cluster.views import JobView, Key
-from synergy_extender.leases.measured_speeds import measured_after
-from synergy_extender.leases.placements import placements_after
-from synergy_extender.sharing.measured import partners_now, shared_after
+from synergy_extender.colocation.measured import partners_now, shared_after
 
 _NOTHING = Progress()
 _NOBODY: Mapping[Key, JobView] = MappingProxyType({})

@@ -1,1 +1,1 @@
-"""From the cluster to a snapshot, from a plan to changes of status: pure steps, and the leader's loop around them."""
+"""The leader's loop: look, plan, decide, write; and what it tells of pools, policies and nodes."""

@@ -12,24 +12,24 @@ from synergy_api.timestamps import parse_time
 from synergy_core import model as core
 from synergy_core.config import Mode
 from synergy_extender.cluster.cache import ClusterCache
+from synergy_extender.cluster.run_state import RunState, run_state, service_of
 from synergy_extender.cluster.views import JobView, Key
+from synergy_extender.decisions.changes import Kind, StatusChange
+from synergy_extender.decisions.decide import PlanResult, decide, stance
+from synergy_extender.decisions.unstarted import Unstarted
 from synergy_extender.failures import CALL_FAILED, explain
 from synergy_extender.leader import Lead
 from synergy_extender.leases.progress_writer import ProgressWriter
 from synergy_extender.leases.reports import repaired
 from synergy_extender.metrics import Metrics
-from synergy_extender.planning.changes import Kind, StatusChange
-from synergy_extender.planning.decide import PlanResult, decide, stance
+from synergy_extender.planner.question import Planned
+from synergy_extender.planner.worker import PlanFailed, PlanWorker
 from synergy_extender.planning.policy import PolicyInForce, plan_config, policy_in_force, with_prices
 from synergy_extender.planning.publisher import Publisher
-from synergy_extender.planning.question import Planned
-from synergy_extender.planning.snapshot import BuiltSnapshot, build_snapshot, tenants_of
-from synergy_extender.planning.standing import Standing, service_of, standing
-from synergy_extender.planning.unstarted import Unstarted
 from synergy_extender.planning.unwritten import Unwritten
-from synergy_extender.planning.worker import PlanFailed, PlanWorker
 from synergy_extender.planning.writer import LeadLostError, StatusWriter
 from synergy_extender.rounds import Moment, Rounds, Timetable
+from synergy_extender.snapshot.snapshot import BuiltSnapshot, build_snapshot, tenants_of
 from synergy_kube import ApiError, Conflict, KubeClient
 
 _LOG = logging.getLogger(__name__)
@@ -180,7 +180,7 @@ class PlanningLoop:
             times.append(now + refused_wait)
         for job in self._cache.jobs.values():
             retry_at = service_of(job).retry_at
-            if retry_at is not None and standing(job, now) is Standing.BACKING_OFF:
+            if retry_at is not None and run_state(job, now) is RunState.BACKING_OFF:
                 times.append(parse_time(retry_at))
         return min(times)
 

@@ -11,7 +11,7 @@ from synergy_api.queues import ServiceHistory
 from synergy_api.scheduling_policy import COST_POLICIES, PAIRS_POLICIES, SchedulingPolicySpec, SchedulingPolicyStatus
 from synergy_core.config import Mode, PlanConfig, PriorityQueues
 from synergy_extender.cluster.views import first_problem
-from synergy_extender.planning.history import pack_limit, service_samples, thresholds
+from synergy_extender.decisions.history import pack_limit, service_samples, thresholds
 
 
 @dataclass(frozen=True)

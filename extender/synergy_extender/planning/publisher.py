@@ -19,16 +19,16 @@ from synergy_api.timestamps import format_time
 from synergy_api.training_job import FINISHED
 from synergy_core.answer import SharesFrom
 from synergy_extender.cluster.cache import ClusterCache
+from synergy_extender.cluster.measured_speeds import errors_of_estimates
+from synergy_extender.cluster.placements import sizes_of
+from synergy_extender.cluster.run_state import RunState, run_state
 from synergy_extender.cluster.state import ClusterState
+from synergy_extender.decisions.history import updated
 from synergy_extender.leader import Lead
-from synergy_extender.leases.measured_speeds import errors_of_estimates
-from synergy_extender.leases.placements import sizes_of
 from synergy_extender.metrics import Metrics
 from synergy_extender.planning.conditions import TenantCounts, news, policy_statuses, pool_statuses, tenant_statuses
-from synergy_extender.planning.entitlements import entitlements, never_preempted_gpus
-from synergy_extender.planning.history import updated
 from synergy_extender.planning.policy import PolicyInForce, history_of
-from synergy_extender.planning.standing import Standing, standing
+from synergy_extender.snapshot.entitlements import entitlements, never_preempted_gpus
 from synergy_kube import ApiError, Conflict, KubeClient, NotFound
 from synergy_kube.events import Subject, post_event
 from synergy_kube.resources import GPU_POOLS, NODES, SCHEDULING_POLICIES, TENANTS, Resource
@@ -136,10 +136,10 @@ class Publisher:
             )
 
     def _measure(self, state: ClusterState, now: float) -> None:
-        stands = [standing(job, now) for job in state.jobs.values()]
-        self._metrics.queue_length.set(stands.count(Standing.WAITING) + stands.count(Standing.BACKING_OFF))
-        self._metrics.allocations.labels("granted").set(stands.count(Standing.HOLDING))
-        self._metrics.allocations.labels("revoked").set(stands.count(Standing.LEAVING))
+        stands = [run_state(job, now) for job in state.jobs.values()]
+        self._metrics.queue_length.set(stands.count(RunState.WAITING) + stands.count(RunState.BACKING_OFF))
+        self._metrics.allocations.labels("granted").set(stands.count(RunState.HOLDING))
+        self._metrics.allocations.labels("revoked").set(stands.count(RunState.LEAVING))
         self._metrics.estimated_speeds.set(sum(len(job.status.estimates or ()) for job in state.jobs.values()))
         errors = [error for job in state.jobs.values() for error in errors_of_estimates(job)]
         self._metrics.estimate_error.set(sum(errors) / len(errors) if errors else 0.0)

@@ -11,10 +11,10 @@ from synergy_api.names import MANAGER_PLAN
 from synergy_api.reasons import ENTRIES, Finding
 from synergy_api.timestamps import format_time
 from synergy_extender.cluster.views import JobView, Key, read_job
+from synergy_extender.decisions.changes import Kind, StatusChange
+from synergy_extender.decisions.decide import stance
 from synergy_extender.leader import Lead
 from synergy_extender.metrics import Metrics
-from synergy_extender.planning.changes import Kind, StatusChange
-from synergy_extender.planning.decide import stance
 from synergy_extender.planning.unwritten import Unwritten, is_busy
 from synergy_kube import ApiError, Conflict, KubeClient, NotFound
 from synergy_kube.client import Object

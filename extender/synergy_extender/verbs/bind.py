@@ -8,11 +8,11 @@ from typing import Any, Protocol
 from synergy_api.allocation import Allocation
 from synergy_api.names import ANNOTATION_BOUND
 from synergy_api.pods import NOTHING, Amounts
+from synergy_extender.cluster.ledger import AssumedBindings, Ledger
 from synergy_extender.cluster.views import JobView, PodView
 from synergy_extender.failures import NO_ANSWER, explain
-from synergy_extender.ledger import AssumedBindings, Ledger
 from synergy_extender.verbs.place import Refusal
-from synergy_extender.wire.verbs import BindingArgs
+from synergy_extender.verbs.wire import BindingArgs
 from synergy_kube import ApiError, Conflict
 
 _LOG = logging.getLogger(__name__)

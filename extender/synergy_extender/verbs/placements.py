@@ -6,11 +6,11 @@ from typing import Any
 from synergy_api.allocation import Allocation
 from synergy_extender.cluster.cache import ClusterCache
 from synergy_extender.cluster.fresh import FreshLook
+from synergy_extender.cluster.ledger import Ledger
 from synergy_extender.cluster.views import JobView, Key, Member, PodView
-from synergy_extender.ledger import Ledger
-from synergy_extender.sharing.order import group_of, in_the_way, occupancy
+from synergy_extender.colocation.order import group_of, in_the_way, occupancy
 from synergy_extender.verbs.place import Refusal, place_of
-from synergy_extender.wire.verbs import BindingArgs
+from synergy_extender.verbs.wire import BindingArgs
 from synergy_kube import KubeClient
 from synergy_kube.resources import PODS
 

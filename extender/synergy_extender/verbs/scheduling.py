@@ -1,7 +1,7 @@
 """filter, prioritize and preempt: pure answers, given where the plan wants the pod."""
 
 from synergy_extender.verbs.place import OTHER_NODE, Refusal
-from synergy_extender.wire.verbs import (
+from synergy_extender.verbs.wire import (
     ExtenderArgs,
     FilterResult,
     HostPriority,

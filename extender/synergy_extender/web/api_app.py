@@ -16,14 +16,14 @@ from synergy_core.snapshot_format import plan_document, snapshot_document
 from synergy_extender.cluster.cache import ClusterCache
 from synergy_extender.cluster.views import Key
 from synergy_extender.failures import CALL_FAILED, explain
-from synergy_extender.leases.desk import LeaseDesk, NotReadyError, NoWorkerError, TokenRefusedError
 from synergy_extender.leases.reports import Report, progress_after
 from synergy_extender.leases.review_turns import BusyError
+from synergy_extender.leases.service import LeaseService, NotReadyError, NoWorkerError, TokenRefusedError
 from synergy_extender.leases.tokens import Reviewer
 from synergy_extender.metrics import Metrics
 from synergy_extender.planning.loop import LastPlan
-from synergy_extender.planning.snapshot import build_snapshot
 from synergy_extender.rounds import Rounds
+from synergy_extender.snapshot.snapshot import build_snapshot
 from synergy_extender.web.limits import App, LimitBody
 
 _MOST_BYTES = 64 << 10
@@ -46,13 +46,13 @@ class Problem(BaseModel):
     detail: str
 
 
-class ApiDesk:
+class ApiParts:
     """What the endpoints need."""
 
     def __init__(
         self,
         cache: ClusterCache,
-        leases: LeaseDesk,
+        leases: LeaseService,
         reviewer: Reviewer,
         metrics: Metrics,
         *,
@@ -73,27 +73,27 @@ class ApiDesk:
         self.clock = clock
 
 
-def api_app(desk: ApiDesk) -> App:
+def api_app(parts: ApiParts) -> App:
     """The ASGI application."""
     app = FastAPI(title="kube-synergy extender", version="v1", redoc_url=None)
     app.add_exception_handler(RequestValidationError, _not_valid)
-    app.post("/v1/lease", responses=_REFUSALS, summary="A worker reports and hears whether to train on")(_lease(desk))
-    person = Depends(_person(desk))
+    app.post("/v1/lease", responses=_REFUSALS, summary="A worker reports and hears whether to train on")(_lease(parts))
+    person = Depends(_person(parts))
     app.get(
         "/v1/snapshot",
         responses=_REFUSALS,
         dependencies=[person],
         summary="The cluster as the planner sees it, for `kube-synergy plan`",
-    )(_snapshot(desk))
+    )(_snapshot(parts))
     app.get("/v1/plan", responses=_REFUSALS, dependencies=[person], summary="The newest plan of this replica")(
-        _plan(desk)
+        _plan(parts)
     )
     app.get(
         "/v1/progress/{namespace}/{name}",
         responses={**_REFUSALS, 404: {"model": Problem, "description": "There is no such TrainingJob."}},
         dependencies=[person],
         summary="The newest progress of a job that this replica knows, which its status may not show yet",
-    )(_progress(desk))
+    )(_progress(parts))
     return LimitBody(app, _MOST_BYTES)
 
 
@@ -110,12 +110,12 @@ _REFUSALS: dict[int | str, dict[str, Any]] = {
 Authorization = Annotated[str, Header(description="`Bearer` and a token.")]
 
 
-def _lease(desk: ApiDesk) -> Callable[..., Any]:
+def _lease(parts: ApiParts) -> Callable[..., Any]:
     async def lease(request: Request, report: Report, authorization: Authorization = "") -> VerdictAnswer:
         token = _token(authorization)
-        with desk.metrics.report_seconds.time():
+        with parts.metrics.report_seconds.time():
             try:
-                answer = await desk.leases.report(token, report, _peer(request))
+                answer = await parts.leases.report(token, report, _peer(request))
             except TokenRefusedError as error:
                 raise HTTPException(401, str(error)) from None
             except NoWorkerError as error:
@@ -135,14 +135,14 @@ def _not_valid(_: Request, error: Exception) -> Response:
     return Response(json.dumps({"detail": detail}), 422, media_type="application/json")
 
 
-def _person(desk: ApiDesk) -> Callable[..., Any]:
+def _person(parts: ApiParts) -> Callable[..., Any]:
     async def person(request: Request, authorization: Authorization = "") -> None:
         token = _token(authorization)
         try:
-            identity = await desk.reviewer.identify(token, None, peer=_peer(request))
+            identity = await parts.reviewer.identify(token, None, peer=_peer(request))
             if identity is None:
                 raise HTTPException(401, "the API server refuses the token")
-            allowed = await desk.reviewer.may_read_jobs(identity, peer=_peer(request))
+            allowed = await parts.reviewer.may_read_jobs(identity, peer=_peer(request))
         except BusyError as error:
             raise HTTPException(503, f"the token cannot be reviewed now: {error}") from error
         except CALL_FAILED as error:
@@ -153,28 +153,28 @@ def _person(desk: ApiDesk) -> Callable[..., Any]:
     return person
 
 
-def _snapshot(desk: ApiDesk) -> Callable[..., Any]:
+def _snapshot(parts: ApiParts) -> Callable[..., Any]:
     async def snapshot(mode: Literal["round", "fill"] = "round") -> JSONResponse:
-        if not desk.cache.synced:
+        if not parts.cache.synced:
             raise HTTPException(503, "this replica has not read the cluster yet")
         built = await asyncio.to_thread(
             build_snapshot,
-            desk.cache.state(),
+            parts.cache.state(),
             mode=mode,
-            now=desk.clock(),
-            round_s=desk.rounds().seconds,
-            tenants=desk.tenants(),
+            now=parts.clock(),
+            round_s=parts.rounds().seconds,
+            tenants=parts.tenants(),
         )
         return JSONResponse(snapshot_document(built.snapshot))
 
     return snapshot
 
 
-def _plan(desk: ApiDesk) -> Callable[..., Any]:
+def _plan(parts: ApiParts) -> Callable[..., Any]:
     async def plan() -> JSONResponse:
-        last = desk.last_plan()
+        last = parts.last_plan()
         if last is None:
-            raise HTTPException(503, f"this replica has not planned; the leader is {desk.leader() or 'not known'}")
+            raise HTTPException(503, f"this replica has not planned; the leader is {parts.leader() or 'not known'}")
         document = plan_document(last.planned.plan, seconds=last.planned.seconds)
         about = {"mode": last.mode, "round": last.round_index, "planned_at": format_time(last.at)}
         return JSONResponse({**about, "plan": document})
@@ -182,15 +182,15 @@ def _plan(desk: ApiDesk) -> Callable[..., Any]:
     return plan
 
 
-def _progress(desk: ApiDesk) -> Callable[..., Any]:
+def _progress(parts: ApiParts) -> Callable[..., Any]:
     async def progress(namespace: str, name: str) -> JSONResponse:
-        job = desk.cache.jobs.get(Key(namespace, name))
+        job = parts.cache.jobs.get(Key(namespace, name))
         if job is None:
             raise HTTPException(404, f"there is no TrainingJob {namespace}/{name}")
-        written, heard = job.status.progress, desk.leases.progress.newest(job.key)
+        written, heard = job.status.progress, parts.leases.progress.newest(job.key)
         if heard is None or (written is not None and written.run > heard.reported.run):
             return JSONResponse({"source": "status", **(written.to_wire() if written is not None else {})})
-        newest = progress_after(job, heard.reported, desk.clock(), desk.cache.jobs)
+        newest = progress_after(job, heard.reported, parts.clock(), parts.cache.jobs)
         return JSONResponse({"source": "report", **newest.to_wire()})
 
     return progress

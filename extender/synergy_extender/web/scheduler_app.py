@@ -22,8 +22,8 @@ from synergy_extender.verbs.bind import Binder, BindRefused
 from synergy_extender.verbs.place import Refusal
 from synergy_extender.verbs.placements import ClusterPlacements
 from synergy_extender.verbs.scheduling import filter_nodes, prioritize_nodes, refuse_preemption
+from synergy_extender.verbs.wire import BindingArgs, BindingResult, ExtenderArgs, FilterResult, PodMetadata
 from synergy_extender.web.limits import App, LimitBody
-from synergy_extender.wire.verbs import BindingArgs, BindingResult, ExtenderArgs, FilterResult, PodMetadata
 
 _LOG = logging.getLogger(__name__)
 _MOST_BYTES = 64 << 20

@@ -1,1 +1,1 @@
-"""The certificates between scheduler, extender and workers: made and renewed by a Job of the chart, run once a day."""
+"""The certificates between scheduler, extender and workers. A Job of the chart creates and renews them once a day."""

@@ -1,4 +1,4 @@
-"""`python3 -m synergy_operator.certificates`: one look at the Secrets; ends when all is as it shall be."""
+"""`python3 -m synergy_operator.certificates`: bring the Secrets up to date once, then exit."""
 
 import asyncio
 import logging
@@ -30,7 +30,7 @@ async def _main() -> int:
         _LOG.error("%s", error)
         return 2
     except (ApiError, aiohttp.ClientError, TimeoutError) as error:
-        _LOG.error("the API server: %s", error)  # the Job tries again
+        _LOG.error("the API server: %s", error)  # the Job retries
         return 1
     return 0
 

@@ -1,4 +1,4 @@
-"""Brings the Secrets in the cluster to what `renewal` decides, and restarts the scheduler when it must trust anew."""
+"""Writes the Secrets that `renewal` decides on, and restarts the scheduler if it must load new authorities."""
 
 import base64
 from collections.abc import Mapping
@@ -17,26 +17,26 @@ EXTENDER: Final = "kube-synergy-extender-tls"
 SCHEDULER: Final = "kube-synergy-scheduler-tls"
 SCHEDULER_DEPLOYMENT: Final = "kube-synergy-scheduler"
 SINCE: Final = f"{GROUP}/authorities-since"
-"""On the authority's Secret: when the authorities that all shall trust last changed."""
+"""On the authority's Secret: when the set of trusted authorities last changed."""
 RESTARTED: Final = f"{GROUP}/restarted-at"
 _KEEP: Final = {"helm.sh/resource-policy": "keep"}
-"""Secrets of an earlier release's chart would else be deleted by the upgrade that no longer names them."""
+"""Without it, the upgrade from an earlier release would delete Secrets that the new chart no longer contains."""
 _TRIES: Final = 5
 
 Object = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Settings:
-    """Where the Secrets are, and what is wanted."""
+class RenewalSettings:
+    """The namespace of the Secrets, the names to certify, and the lifetimes."""
 
     namespace: str
     wanted: Wanted
     lifetimes: Lifetimes
 
 
-def read_settings(environ: Mapping[str, str]) -> Settings:
-    """Settings from `SYNERGY_*` variables. Raises ValueError naming the variable."""
+def read_settings(environ: Mapping[str, str]) -> RenewalSettings:
+    """Settings from `SYNERGY_*` variables. Raises ValueError that names the variable."""
     namespace = environ.get("SYNERGY_NAMESPACE", "")
     hosts = tuple(name.strip() for name in environ.get("SYNERGY_EXTENDER_NAMES", "").split(",") if name.strip())
     if not namespace or not hosts:
@@ -48,14 +48,14 @@ def read_settings(environ: Mapping[str, str]) -> Settings:
         _days(environ, "SYNERGY_OVERLAP_DAYS", defaults.overlap),
     )
     scheduler = environ.get("SYNERGY_SCHEDULER_NAME", "") or "kube-synergy-scheduler"
-    return Settings(namespace, Wanted(hosts, scheduler), lifetimes)
+    return RenewalSettings(namespace, Wanted(hosts, scheduler), lifetimes)
 
 
-async def run(kube: KubeClient, settings: Settings, now: datetime) -> list[str]:
-    """Look and change what must change; what was done, in words. May be stopped at any point and run again.
+async def run(kube: KubeClient, settings: RenewalSettings, now: datetime) -> list[str]:
+    """Bring the Secrets up to date, and return what was done, one line each. It may be interrupted and run again.
 
-    Raises ApiError, aiohttp.ClientError or TimeoutError when the API server refuses or does not answer, and Conflict
-    when somebody else goes on changing the same Secrets.
+    Raises ApiError, aiohttp.ClientError or TimeoutError if the API server refuses or does not answer. Raises Conflict
+    if somebody else keeps changing the same Secrets.
     """
     for attempt in range(_TRIES):
         try:
@@ -66,27 +66,27 @@ async def run(kube: KubeClient, settings: Settings, now: datetime) -> list[str]:
     raise AssertionError("not reached")
 
 
-async def _once(kube: KubeClient, settings: Settings, now: datetime) -> list[str]:
+async def _once(kube: KubeClient, settings: RenewalSettings, now: datetime) -> list[str]:
     found = [await _secret(kube, name, settings.namespace) for name in (AUTHORITY, EXTENDER, SCHEDULER)]
     held = Secrets(*(_data(item) for item in found))
-    shall = renew(held, now, settings.lifetimes, settings.wanted)
+    wanted = renew(held, now, settings.lifetimes, settings.wanted)
     since = _annotations(found[0]).get(SINCE, "")
-    if shall.authority["ca.crt"] != held.authority.get("ca.crt"):
+    if wanted.authority["ca.crt"] != held.authority.get("ca.crt"):
         since = format_time(int(now.timestamp()))
     done = []
-    # the authority first: what it signs must not be seen without it
+    # the authority first: what it signed must not be visible without it
     for name, item, data, notes in (
-        (AUTHORITY, found[0], shall.authority, _KEEP | {SINCE: since}),
-        (EXTENDER, found[1], shall.extender, _KEEP),
-        (SCHEDULER, found[2], shall.scheduler, _KEEP),
+        (AUTHORITY, found[0], wanted.authority, _KEEP | {SINCE: since}),
+        (EXTENDER, found[1], wanted.extender, _KEEP),
+        (SCHEDULER, found[2], wanted.scheduler, _KEEP),
     ):
-        body = _shall_be(name, item, data, notes)
+        body = _wanted_secret(name, item, data, notes)
         if body != item:
             await _write(kube, settings.namespace, body, new=item is None)
             done.append(f"Secret {name} {'changed' if item else 'made'}")
     if await _restart_scheduler(kube, settings.namespace, parse_time(since), now):
         done.append(f"Deployment {SCHEDULER_DEPLOYMENT} restarted, to trust the new authority")
-    return done or ["all certificates are as they shall be"]
+    return done or ["all certificates are up to date"]
 
 
 async def _secret(kube: KubeClient, name: str, namespace: str) -> Object | None:
@@ -96,8 +96,8 @@ async def _secret(kube: KubeClient, name: str, namespace: str) -> Object | None:
         return None
 
 
-def _shall_be(name: str, found: Object | None, data: Data, notes: dict[str, str]) -> Object:
-    """The Secret with this data and these annotations; whatever else it has stays."""
+def _wanted_secret(name: str, found: Object | None, data: Data, notes: dict[str, str]) -> Object:
+    """The Secret with this data and these annotations. Its other fields stay."""
     encoded = {key: base64.b64encode(value).decode("ascii") for key, value in data.items()}
     if found is None:
         labels = {"app.kubernetes.io/name": "kube-synergy", "app.kubernetes.io/component": "certificates"}
@@ -107,7 +107,7 @@ def _shall_be(name: str, found: Object | None, data: Data, notes: dict[str, str]
 
 
 async def _write(kube: KubeClient, namespace: str, body: Object, *, new: bool) -> None:
-    """Create or replace, guarded by the resource version."""
+    """Create or replace the Secret, guarded by its resourceVersion."""
     if new:
         await kube.create(SECRETS, body, namespace)
     else:
@@ -115,7 +115,10 @@ async def _write(kube: KubeClient, namespace: str, body: Object, *, new: bool) -
 
 
 async def _restart_scheduler(kube: KubeClient, namespace: str, since: float, now: datetime) -> bool:
-    """kube-scheduler reads its own certificate anew whenever it changes, but the authorities at its start only."""
+    """Restart kube-scheduler if the authorities changed after its start.
+
+    It reloads its own certificate whenever that changes, but reads the authorities at its start only.
+    """
     try:
         deployment = await kube.get(DEPLOYMENTS, SCHEDULER_DEPLOYMENT, namespace)
     except NotFound:

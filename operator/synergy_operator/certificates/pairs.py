@@ -1,4 +1,4 @@
-"""Certificates with their keys: made, read, and asked about. PEM in and out; P-256 and SHA-256 throughout."""
+"""Certificates and their keys: create, read and check them. PEM in and out; P-256 and SHA-256 throughout."""
 
 import ipaddress
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 _BACKDATED = timedelta(minutes=5)
-"""For clocks that are a little behind."""
+"""For clocks that are slightly behind."""
 _SIGNS = x509.KeyUsage(
     digital_signature=False, content_commitment=False, key_encipherment=False, data_encipherment=False,
     key_agreement=False, key_cert_sign=True, crl_sign=True, encipher_only=False, decipher_only=False,
@@ -24,13 +24,13 @@ PrivateKey = ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey
 
 @dataclass(frozen=True)
 class Pair:
-    """A certificate and its private key (an RSA key only where somebody else made it)."""
+    """A certificate and its private key. The key is RSA only if somebody else created it."""
 
     certificate: x509.Certificate
     key: PrivateKey
 
     def data(self, name: str) -> dict[str, bytes]:
-        """As entries `NAME.crt` and `NAME.key` of a Secret."""
+        """The entries `NAME.crt` and `NAME.key` of a Secret."""
         key = self.key.private_bytes(
             serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
         )
@@ -40,7 +40,7 @@ class Pair:
 def new_authority(now: datetime, lifetime: timedelta) -> Pair:
     """An authority that signs end certificates only."""
     key, serial = ec.generate_private_key(ec.SECP256R1()), x509.random_serial_number()
-    # a name of its own: one that follows another must not be taken for it
+    # a unique name: a verifier must not confuse two successive authorities
     name = _common_name(f"kube-synergy authority {serial:040x}"[:46])
     builder = _builder(key, now, lifetime).subject_name(name).serial_number(serial)
     builder = builder.add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
@@ -48,7 +48,7 @@ def new_authority(now: datetime, lifetime: timedelta) -> Pair:
 
 
 def issue(authority: Pair, names: Sequence[str], now: datetime, lifetime: timedelta, *, server: bool) -> Pair:
-    """A certificate for these names, the first of which is its common name; it does not outlive its authority."""
+    """A certificate for these names, the first of which is its common name. It does not outlive its authority."""
     key = ec.generate_private_key(ec.SECP256R1())
     use = ExtendedKeyUsageOID.SERVER_AUTH if server else ExtendedKeyUsageOID.CLIENT_AUTH
     builder = _builder(key, now, min(lifetime, authority.certificate.not_valid_after_utc - now))
@@ -60,7 +60,7 @@ def issue(authority: Pair, names: Sequence[str], now: datetime, lifetime: timede
 
 
 def read_pair(data: Mapping[str, bytes], name: str) -> Pair | None:
-    """The entries `NAME.crt` and `NAME.key`; None if either is missing, is none, or does not fit the other."""
+    """The entries `NAME.crt` and `NAME.key`. None if one is missing or invalid, or if they do not belong together."""
     certificates = read_certificates(data.get(f"{name}.crt", b""))
     try:
         key = serialization.load_pem_private_key(data.get(f"{name}.key", b""), None)
@@ -72,7 +72,7 @@ def read_pair(data: Mapping[str, bytes], name: str) -> Pair | None:
 
 
 def read_certificates(pem: bytes) -> list[x509.Certificate]:
-    """All certificates in a PEM text; none if it cannot be read."""
+    """All certificates of a PEM text; none if it cannot be read."""
     try:
         return x509.load_pem_x509_certificates(pem)
     except ValueError:
@@ -80,12 +80,12 @@ def read_certificates(pem: bytes) -> list[x509.Certificate]:
 
 
 def bundle(certificates: Iterable[x509.Certificate]) -> bytes:
-    """One PEM text of all of them."""
+    """One PEM text of all of these certificates."""
     return b"".join(certificate.public_bytes(serialization.Encoding.PEM) for certificate in certificates)
 
 
 def names_of(certificate: x509.Certificate) -> set[str]:
-    """Its DNS names and addresses."""
+    """The certificate's DNS names and IP addresses."""
     try:
         names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     except x509.ExtensionNotFound:
@@ -94,7 +94,7 @@ def names_of(certificate: x509.Certificate) -> set[str]:
 
 
 def issued_by(certificate: x509.Certificate, authority: x509.Certificate) -> bool:
-    """Whether the authority's key signed it."""
+    """The authority's key signed the certificate."""
     try:
         certificate.verify_directly_issued_by(authority)
     except (ValueError, TypeError, InvalidSignature):

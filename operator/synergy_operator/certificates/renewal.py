@@ -1,8 +1,8 @@
-"""What the three Secrets shall hold, decided from what they hold and the time. Pure.
+"""The wanted content of the three Secrets, derived from their current content and the time. Pure.
 
-An authority is trusted everywhere for `overlap` before it signs, and for as long after another has taken its place, so
-that nobody meets a certificate whose authority he does not know yet, or knows no more: a worker keeps the authorities
-of the moment it was made, kube-scheduler those of its start.
+An authority is trusted everywhere for `overlap` before it signs, and for the same time after another has replaced it.
+Nobody therefore meets a certificate of an authority that it does not trust. A worker keeps the authorities of the time
+of its creation, kube-scheduler those of its start.
 """
 
 from collections.abc import Mapping, Sequence
@@ -27,7 +27,7 @@ Data = Mapping[str, bytes]
 
 @dataclass(frozen=True)
 class Lifetimes:
-    """How long an authority and a certificate are valid, and how long a new authority is trusted before it signs."""
+    """How long authorities and certificates are valid, and how long a new authority is trusted before it signs."""
 
     authority: timedelta = timedelta(days=3650)
     certificate: timedelta = timedelta(days=90)
@@ -35,15 +35,15 @@ class Lifetimes:
 
     def __post_init__(self) -> None:
         if not timedelta(0) < self.certificate <= self.authority:
-            raise ValueError("a certificate must be valid for more than no time and no longer than its authority")
-        # the last third of an authority's life is when the next one is made, waits and takes over
+            raise ValueError("the lifetime of a certificate must be positive and at most that of its authority")
+        # in the last third of an authority's life the next one is created, waits and takes over
         if not timedelta(0) < 6 * self.overlap <= self.authority:
-            raise ValueError("the overlap must be more than no time and at most a sixth of an authority's life")
+            raise ValueError("the overlap must be positive and at most a sixth of an authority's lifetime")
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """Whose certificates: the extender's DNS names, and the scheduler's name."""
+    """The names to certify: the extender's DNS names, and the scheduler's name."""
 
     extender: Sequence[str]
     scheduler: str
@@ -51,7 +51,7 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Secrets:
-    """The data of the three Secrets; empty for one that is not there."""
+    """The data of the three Secrets; empty for one that does not exist."""
 
     authority: Data = field(default_factory=dict)
     extender: Data = field(default_factory=dict)
@@ -66,14 +66,15 @@ class _Authorities:
 
     @property
     def trusted(self) -> list[x509.Certificate]:
-        """The newest first, whatever part each plays: only who is trusted shall show as a change."""
+        """All authorities, the newest first, independent of their roles. A change of roles alone does not change the
+        bundle."""
         upcoming = [self.upcoming.certificate] if self.upcoming else []
         everyone = [self.signing.certificate, *upcoming, *self.retired]
         return sorted(everyone, key=lambda one: (one.not_valid_before_utc, one.serial_number), reverse=True)
 
 
 def renew(held: Secrets, now: datetime, lifetimes: Lifetimes, wanted: Wanted) -> Secrets:
-    """What the Secrets shall hold now; what needs no change is as it was."""
+    """The wanted content of the Secrets now. Entries that need no change stay as they are."""
     authorities = _authorities(held, now, lifetimes)
     trusted = bundle(authorities.trusted)
     own = {**authorities.signing.data("tls"), "ca.crt": trusted, "retired.crt": bundle(authorities.retired)}
@@ -97,7 +98,7 @@ def _authorities(held: Secrets, now: datetime, lifetimes: Lifetimes) -> _Authori
     upcoming = read_pair(held.authority, "next")
     retired = read_certificates(held.authority.get("retired.crt", b""))
     if signing is None or _left(signing.certificate, now) <= timedelta(0):
-        # whose key is lost may have signed what is still in use
+        # the authority whose key is lost may have signed certificates that are still in use
         retired = [*read_certificates(held.extender.get("ca.crt", b"")), *retired]
         signing, upcoming = new_authority(now, lifetimes.authority), None
     elif upcoming is not None and _age(upcoming, now) >= lifetimes.overlap:
@@ -115,7 +116,7 @@ def _authorities(held: Secrets, now: datetime, lifetimes: Lifetimes) -> _Authori
 def _good(
     certificate: x509.Certificate, names: Sequence[str], authorities: _Authorities, now: datetime, lifetimes: Lifetimes
 ) -> bool:
-    """Whether a certificate may stay in use."""
+    """The certificate may stay in use."""
     if _left(certificate, now) < lifetimes.certificate / 3 or not set(names) <= names_of(certificate):
         return False
     if issued_by(certificate, authorities.signing.certificate):

@@ -1,4 +1,4 @@
-"""Brings the CustomResourceDefinitions to the version of this image and makes the default policy where there is none.
+"""Updates the CustomResourceDefinitions to this image's version, and creates the default policy if there is none.
 
-The chart's Job runs it before each install and upgrade: Helm never changes definitions that are there.
+The chart's Job runs it before each install and upgrade, because Helm never changes existing definitions.
 """

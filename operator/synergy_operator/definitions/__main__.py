@@ -1,6 +1,6 @@
-"""`python3 -m synergy_operator.definitions`: one look at the definitions and the default policy; ends when all is done.
+"""`python3 -m synergy_operator.definitions`: update definitions and default policy once, then exit.
 
-Exit code 1 where another try may help, 2 where the settings or the cluster must change first.
+Exit code 1: a retry may help. Exit code 2: the settings or the cluster must change first.
 """
 
 import asyncio
@@ -13,7 +13,7 @@ import aiohttp
 from synergy_kube import KubeClient
 from synergy_kube.errors import ApiError, NoClusterError
 from synergy_operator.definitions.job import packaged, read_settings, run
-from synergy_operator.definitions.verdict import DowngradeError
+from synergy_operator.definitions.upgrade_check import DowngradeError
 
 _LOG = logging.getLogger("definitions")
 
@@ -29,7 +29,7 @@ async def _main() -> int:
         _LOG.error("%s", error)
         return 2
     except (ApiError, aiohttp.ClientError, TimeoutError) as error:
-        _LOG.error("the API server: %s", error)  # the Job tries again
+        _LOG.error("the API server: %s", error)  # the Job retries
         return 1
     return 0
 

@@ -1,4 +1,4 @@
-"""Applies the packaged definitions, and creates the SchedulingPolicy `default` where there is none."""
+"""Applies the packaged definitions, and creates the SchedulingPolicy `default` if there is none."""
 
 import asyncio
 import json
@@ -12,7 +12,7 @@ from synergy_api.crd import KINDS, custom_resource_definition
 from synergy_api.scheduling_policy import DEFAULT_POLICY_NAME, SchedulingPolicySpec
 from synergy_kube import Conflict, KubeClient, NotFound
 from synergy_kube.resources import CUSTOM_RESOURCE_DEFINITIONS, SCHEDULING_POLICIES
-from synergy_operator.definitions.verdict import check_upgrade, version_of
+from synergy_operator.definitions.upgrade_check import check_upgrade, version_of
 
 MANAGER: Final = "kube-synergy-definitions"
 _ESTABLISHED_TRIES: Final = 60
@@ -22,18 +22,18 @@ Object = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Settings:
-    """What the Job shall do. `policy` is the spec of the default policy, None where it shall make none."""
+class UpgradeSettings:
+    """What the Job does. `policy` is the spec of the default policy, None to create none."""
 
     upgrade: bool = True
     allow_downgrade: bool = False
     policy: Mapping[str, Any] | None = None
 
 
-def read_settings(environ: Mapping[str, str]) -> Settings:
-    """Settings from `SYNERGY_*` variables. Raises ValueError naming the variable."""
+def read_settings(environ: Mapping[str, str]) -> UpgradeSettings:
+    """Settings from `SYNERGY_*` variables. Raises ValueError that names the variable."""
     text = environ.get("SYNERGY_DEFAULT_POLICY", "")
-    return Settings(
+    return UpgradeSettings(
         upgrade=_flag(environ, "SYNERGY_UPGRADE_DEFINITIONS", default=True),
         allow_downgrade=_flag(environ, "SYNERGY_ALLOW_DOWNGRADE", default=False),
         policy=_policy(text) if text else None,
@@ -41,15 +41,15 @@ def read_settings(environ: Mapping[str, str]) -> Settings:
 
 
 def packaged() -> list[Object]:
-    """The definitions that belong to this image."""
+    """The definitions of this image."""
     return [custom_resource_definition(kind) for kind in KINDS]
 
 
-async def run(kube: KubeClient, settings: Settings, definitions: Sequence[Object]) -> list[str]:
-    """Do what is to do and tell it in words. May be stopped at any point and run again.
+async def run(kube: KubeClient, settings: UpgradeSettings, definitions: Sequence[Object]) -> list[str]:
+    """Apply the definitions and return what was done, one line each. It may be interrupted and run again.
 
-    Raises DowngradeError before anything is changed if one definition would go back; ApiError, aiohttp.ClientError or
-    TimeoutError when the API server refuses or does not answer.
+    Raises DowngradeError before any change if a definition would be downgraded. Raises ApiError, aiohttp.ClientError or
+    TimeoutError if the API server refuses or does not answer.
     """
     done: list[str] = []
     if settings.upgrade:
@@ -94,7 +94,7 @@ async def _established(kube: KubeClient, name: str) -> None:
 
 
 async def _make_policy(kube: KubeClient, spec: Mapping[str, Any]) -> str:
-    """One that is there is somebody's own: nothing in it is changed."""
+    """Create the default policy. An existing one belongs to somebody and is not changed."""
     try:
         await kube.create(SCHEDULING_POLICIES, {"metadata": {"name": DEFAULT_POLICY_NAME}, "spec": dict(spec)})
     except Conflict:
@@ -114,5 +114,5 @@ def _policy(text: str) -> Mapping[str, Any]:
         spec = json.loads(text)
         SchedulingPolicySpec.model_validate(spec)
     except (json.JSONDecodeError, ValidationError) as error:
-        raise ValueError(f"SYNERGY_DEFAULT_POLICY is no spec of a SchedulingPolicy: {error}") from None
+        raise ValueError(f"SYNERGY_DEFAULT_POLICY is not a valid spec of a SchedulingPolicy: {error}") from None
     return dict(spec)

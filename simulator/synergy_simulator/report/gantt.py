@@ -4,7 +4,7 @@ import math
 import zlib
 from html import escape
 
-from synergy_simulator.outcome import Segment
+from synergy_simulator.engine.outcome import Segment
 from synergy_simulator.report.summary import Summary
 
 _WIDTH, _LEFT, _LANE, _BOTTOM = 720, 90, 5, 34

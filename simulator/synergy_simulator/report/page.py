@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from html import escape
 
-from synergy_simulator.metrics import Metrics
 from synergy_simulator.report.chart import Line, colour, line_chart
 from synergy_simulator.report.gantt import gantt
+from synergy_simulator.report.metrics import Metrics
 from synergy_simulator.report.summary import Point, Summary
 
 STYLE = """

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from synergy_simulator.engine.outcome import Outcome, Segment
+from synergy_simulator.engine.usage import Moment
 from synergy_simulator.inputs.profiles import GIB
-from synergy_simulator.metrics import Metrics, fairness_of, measured_runs, metrics_of
-from synergy_simulator.outcome import Outcome, Segment
-from synergy_simulator.usage import Moment
+from synergy_simulator.report.metrics import Metrics, fairness_of, measured_runs, metrics_of
 
 BUCKETS = 400
 WINDOW_ROUNDS = 48

@@ -4,15 +4,15 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from synergy_simulator.generator import Split, generate
+from synergy_simulator.engine.options import Options
 from synergy_simulator.grid import Case
 from synergy_simulator.inputs.clusters import Cluster
 from synergy_simulator.inputs.profiles import ProfileTable, read_profiles
 from synergy_simulator.inputs.traces import TraceJob, read_trace
-from synergy_simulator.models import built_in_profiles
-from synergy_simulator.options import Options
 from synergy_simulator.report.summary import Summary
-from synergy_simulator.workload import Workload, build_workload
+from synergy_simulator.workloads.generator import Split, generate
+from synergy_simulator.workloads.models import built_in_profiles
+from synergy_simulator.workloads.workload import Workload, build_workload
 
 HOUR = 3600.0
 LONG_S = 4 * HOUR

@@ -2,36 +2,33 @@
 
 from collections.abc import Callable, Mapping
 
-from synergy_simulator.reproductions import (
-    colocation,
-    colocation_modes,
-    gavel_authors,
-    gavel_batches,
-    gavel_fig13,
-    gavel_fig16,
-    gavel_loads,
-    gavel_packing,
-    gavel_placements,
-    tiresias_composition,
-    tiresias_fig7,
-    tiresias_fig10,
-    tiresias_ilp,
-    tiresias_sensitivity,
-    tiresias_tables,
-)
 from synergy_simulator.reproductions.common import Findings, Inputs
-from synergy_simulator.reproductions.fig5 import fig5
-from synergy_simulator.reproductions.fig6 import fig6
-from synergy_simulator.reproductions.fig12 import fig12
-from synergy_simulator.reproductions.ftf import ftf
-from synergy_simulator.reproductions.gavel_fig12 import fig12 as gavel_fig12
-from synergy_simulator.reproductions.gavel_fig14 import fig14 as gavel_fig14
-from synergy_simulator.reproductions.gavel_fig15 import fig15 as gavel_fig15
-from synergy_simulator.reproductions.load_figures import fig7, fig8, fig9
-from synergy_simulator.reproductions.mechanism_figures import fig11, fig13
-from synergy_simulator.reproductions.motivation import motivation
-from synergy_simulator.reproductions.opt_gap import opt_gap
-from synergy_simulator.reproductions.table5 import table5
+from synergy_simulator.reproductions.gavel import authors as gavel_authors
+from synergy_simulator.reproductions.gavel import batches as gavel_batches
+from synergy_simulator.reproductions.gavel import fig13 as gavel_fig13
+from synergy_simulator.reproductions.gavel import fig16 as gavel_fig16
+from synergy_simulator.reproductions.gavel import loads as gavel_loads
+from synergy_simulator.reproductions.gavel import packing as gavel_packing
+from synergy_simulator.reproductions.gavel import placements as gavel_placements
+from synergy_simulator.reproductions.gavel.fig12 import fig12 as gavel_fig12
+from synergy_simulator.reproductions.gavel.fig14 import fig14 as gavel_fig14
+from synergy_simulator.reproductions.gavel.fig15 import fig15 as gavel_fig15
+from synergy_simulator.reproductions.synergy.fig5 import fig5
+from synergy_simulator.reproductions.synergy.fig6 import fig6
+from synergy_simulator.reproductions.synergy.fig12 import fig12
+from synergy_simulator.reproductions.synergy.ftf import ftf
+from synergy_simulator.reproductions.synergy.load_figures import fig7, fig8, fig9
+from synergy_simulator.reproductions.synergy.mechanism_figures import fig11, fig13
+from synergy_simulator.reproductions.synergy.motivation import motivation
+from synergy_simulator.reproductions.synergy.opt_gap import opt_gap
+from synergy_simulator.reproductions.synergy.table5 import table5
+from synergy_simulator.reproductions.thesis import colocation, colocation_modes
+from synergy_simulator.reproductions.tiresias import composition as tiresias_composition
+from synergy_simulator.reproductions.tiresias import fig7 as tiresias_fig7
+from synergy_simulator.reproductions.tiresias import fig10 as tiresias_fig10
+from synergy_simulator.reproductions.tiresias import ilp as tiresias_ilp
+from synergy_simulator.reproductions.tiresias import sensitivity as tiresias_sensitivity
+from synergy_simulator.reproductions.tiresias import tables as tiresias_tables
 
 REPRODUCTIONS: Mapping[str, Callable[[Inputs], Findings]] = {
     "colocation-best": colocation.best,

@@ -3,13 +3,13 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from synergy_simulator.generator import SINGLE, Split
 from synergy_simulator.grid import Case
 from synergy_simulator.inputs.clusters import homogeneous
 from synergy_simulator.inputs.traces import TraceJob, read_trace
 from synergy_simulator.report.chart import Line, line_chart
 from synergy_simulator.report.summary import Summary
 from synergy_simulator.reproductions.common import Inputs, avg_h, steady
+from synergy_simulator.workloads.generator import SINGLE, Split
 
 W1 = Split(20, 70, 10)
 """The split of figures 6 to 9, a mix of sensitive and insensitive jobs."""

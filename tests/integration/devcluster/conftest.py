@@ -18,7 +18,7 @@ import pytest
 from support.apart import NETWORK
 from synergy_devcluster import BASE_IMAGE, build_image
 from synergy_devcluster.paths import Paths
-from synergy_devcluster.processes import ProcessId, end, start_ticks, wait_for
+from synergy_devcluster.programs.processes import ProcessId, end, start_ticks, wait_for
 from synergy_devcluster.real_nodes import REAL_NODE
 from synergy_devcluster.state import State, StateFile
 

@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from synergy_devcluster import images, toolchain
 from synergy_devcluster.errors import BadInputError, DevclusterError
+from synergy_devcluster.images import build as images
 from synergy_devcluster.paths import Paths
-from synergy_devcluster.toolchain import Module, Program
+from synergy_devcluster.programs import toolchain
+from synergy_devcluster.programs.toolchain import Module, Program
 
 pytestmark = pytest.mark.integration
 SCRATCH = "FROM scratch\nCOPY data /data\n"

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from integration.devcluster.conftest import UP, Place
-from synergy_devcluster import processes
 from synergy_devcluster.network import BRIDGE, SYSCTLS
-from synergy_devcluster.processes import wait_for
+from synergy_devcluster.programs import processes
+from synergy_devcluster.programs.processes import wait_for
 from synergy_devcluster.state import StateFile
 
 pytestmark = pytest.mark.integration

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from integration.devcluster.conftest import Place
-from synergy_devcluster.processes import wait_for
+from synergy_devcluster.programs.processes import wait_for
 
 pytestmark = pytest.mark.integration
 NODES = ("ksdev-real", "ksdev-real-2")

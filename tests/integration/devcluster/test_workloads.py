@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from integration.devcluster.conftest import UP, Place
-from synergy_devcluster.processes import wait_for
+from synergy_devcluster.programs.processes import wait_for
 from synergy_devcluster.real_nodes import REAL_NODE
 
 pytestmark = pytest.mark.integration

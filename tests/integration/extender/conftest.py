@@ -11,7 +11,7 @@ import pytest_asyncio
 import synergy_devcluster
 from support.extender_world import Operator, Replica, replica, scheduler, without_the_product
 from support.waiting import eventually
-from synergy_devcluster.pki import Authority
+from synergy_devcluster.control_plane.pki import Authority
 from synergy_kube import KubeClient, NotFound
 from synergy_kube.resources import NAMESPACES, SCHEDULING_POLICIES
 

@@ -7,7 +7,7 @@ from synergy_extender.cluster.cache import ClusterCache
 from synergy_extender.cluster.views import read_pod
 from synergy_extender.verbs.place import Refusal, Refused
 from synergy_extender.verbs.placements import ClusterPlacements
-from synergy_extender.wire.verbs import BindingArgs
+from synergy_extender.verbs.wire import BindingArgs
 from synergy_kube.resources import PODS, TRAINING_JOBS
 
 pytestmark = pytest.mark.integration

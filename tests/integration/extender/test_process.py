@@ -12,7 +12,7 @@ import pytest
 
 import synergy_devcluster
 from support.waiting import eventually
-from synergy_devcluster.pki import Authority
+from synergy_devcluster.control_plane.pki import Authority
 
 pytestmark = pytest.mark.integration
 

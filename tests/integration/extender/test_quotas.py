@@ -16,7 +16,7 @@ from support.jobs import matrix
 from support.operator_stage import GIB, V100, Stage, running_operator, template
 from support.waiting import eventually
 from synergy_api.timestamps import parse_time
-from synergy_extender.planning.quotas import NamespaceQuotas
+from synergy_extender.snapshot.quotas import NamespaceQuotas
 from synergy_kube import KubeClient
 from synergy_kube.resources import NAMESPACES, PODS, RESOURCE_QUOTAS, SCHEDULING_POLICIES
 

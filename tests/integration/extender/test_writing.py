@@ -11,10 +11,10 @@ from synergy_api.allocation import Allocation
 from synergy_api.names import MANAGER_PROGRESS
 from synergy_api.progress import Progress
 from synergy_extender.cluster.views import JobView, read_job
+from synergy_extender.decisions.allocations import release
+from synergy_extender.decisions.changes import Kind, StatusChange
 from synergy_extender.leases.progress_writer import ProgressWriter
 from synergy_extender.metrics import Metrics
-from synergy_extender.planning.changes import Kind, StatusChange
-from synergy_extender.planning.places import release
 from synergy_extender.planning.unwritten import Unwritten
 from synergy_extender.planning.writer import LeadLostError, StatusWriter
 from synergy_kube import Conflict

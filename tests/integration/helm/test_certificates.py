@@ -24,7 +24,7 @@ from synergy_operator.certificates.job import (
     SCHEDULER,
     SCHEDULER_DEPLOYMENT,
     SINCE,
-    Settings,
+    RenewalSettings,
     run,
 )
 from synergy_operator.certificates.renewal import Lifetimes, Wanted
@@ -48,8 +48,8 @@ async def rules(devcluster: Cluster, repository: Path) -> Rules:
 
 
 @pytest.fixture
-def settings(namespace: str) -> Settings:
-    return Settings(namespace, Wanted(("extender.svc",), "kube-synergy-scheduler"), LIFETIMES)
+def settings(namespace: str) -> RenewalSettings:
+    return RenewalSettings(namespace, Wanted(("extender.svc",), "kube-synergy-scheduler"), LIFETIMES)
 
 
 @pytest_asyncio.fixture
@@ -85,20 +85,20 @@ async def _restarted(kube: KubeClient, namespace: str) -> str | None:
     return stamp
 
 
-async def _life(kube: KubeClient, job: KubeClient, settings: Settings) -> list[tuple[int, list[str]]]:
+async def _life(kube: KubeClient, job: KubeClient, settings: RenewalSettings) -> list[tuple[int, list[str]]]:
     """From the first install through a whole authority: what was done on which day."""
     namespace, now, story = settings.namespace, datetime.now(UTC).replace(microsecond=0), []
     for day in range(62):
         if day == 1:
             await _deployment(kube, namespace)
         done = await run(job, settings, now + day * DAY)
-        if done != ["all certificates are as they shall be"]:
+        if done != ["all certificates are up to date"]:
             story.append((day, [line.split()[1] for line in done]))
     return story
 
 
 async def test_the_job_makes_renews_and_replaces_with_its_rights_and_restarts_the_scheduler_when_it_must(
-    kube: KubeClient, settings: Settings, rules: Rules, with_rules: Callable[[Rules], Any]
+    kube: KubeClient, settings: RenewalSettings, rules: Rules, with_rules: Callable[[Rules], Any]
 ) -> None:
     story = await _life(kube, await with_rules(rules), settings)
     assert story[0] == (0, [AUTHORITY, EXTENDER, SCHEDULER])
@@ -113,7 +113,7 @@ async def test_the_job_makes_renews_and_replaces_with_its_rights_and_restarts_th
 
 
 async def test_without_any_one_of_its_rights_the_job_does_not_get_through(
-    kube: KubeClient, settings: Settings, rules: Rules, with_rules: Callable[[Rules], Any]
+    kube: KubeClient, settings: RenewalSettings, rules: Rules, with_rules: Callable[[Rules], Any]
 ) -> None:
     now = datetime.now(UTC).replace(microsecond=0)
     await _deployment(kube, settings.namespace)
@@ -146,7 +146,7 @@ def _each_right_removed(rules: Rules) -> Iterator[tuple[str, str, Rules]]:
 
 
 async def test_a_secret_of_an_earlier_release_is_kept_and_its_authority_stays_trusted(
-    kube: KubeClient, settings: Settings
+    kube: KubeClient, settings: RenewalSettings
 ) -> None:
     """The release before this one had Helm make certificates and threw the authority's key away."""
     now = datetime.now(UTC).replace(microsecond=0)
@@ -166,9 +166,9 @@ async def test_a_secret_of_an_earlier_release_is_kept_and_its_authority_stays_tr
     assert annotations["meta.helm.sh/release-name"] == "kube-synergy"
 
 
-async def test_two_jobs_at_once_agree(kube: KubeClient, settings: Settings) -> None:
+async def test_two_jobs_at_once_agree(kube: KubeClient, settings: RenewalSettings) -> None:
     now = datetime.now(UTC).replace(microsecond=0)
     await asyncio.gather(*(run(kube, settings, now) for _ in range(3)))
-    assert await run(kube, settings, now) == ["all certificates are as they shall be"]
+    assert await run(kube, settings, now) == ["all certificates are up to date"]
     await asyncio.gather(*(run(kube, settings, now + 41 * DAY) for _ in range(3)))
-    assert await run(kube, settings, now + 41 * DAY) == ["all certificates are as they shall be"]
+    assert await run(kube, settings, now + 41 * DAY) == ["all certificates are up to date"]

@@ -18,8 +18,8 @@ from synergy_api.names import ANNOTATION_VERSION, PRODUCT_VERSION
 from synergy_devcluster import Cluster
 from synergy_kube import ApiError, KubeClient, NotFound
 from synergy_kube.resources import CUSTOM_RESOURCE_DEFINITIONS, SCHEDULING_POLICIES
-from synergy_operator.definitions.job import Settings, packaged, run
-from synergy_operator.definitions.verdict import DowngradeError
+from synergy_operator.definitions.job import UpgradeSettings, packaged, run
+from synergy_operator.definitions.upgrade_check import DowngradeError
 
 pytestmark = [pytest.mark.integration, pytest.mark.usefixtures("custom_resources")]
 
@@ -87,7 +87,7 @@ async def test_an_older_definition_is_replaced_whole_and_its_objects_stay(
 ) -> None:
     await _older(kube, version)
     uid = (await kube.get(CUSTOM_RESOURCE_DEFINITIONS, TRAINING_JOBS_CRD))["metadata"]["uid"]
-    done = await run(job, Settings(), packaged())
+    done = await run(job, UpgradeSettings(), packaged())
     there = await kube.get(CUSTOM_RESOURCE_DEFINITIONS, TRAINING_JOBS_CRD)
     wanted = next(item for item in packaged() if item["metadata"]["name"] == TRAINING_JOBS_CRD)
     assert _status(there).keys() == _status(wanted).keys()
@@ -95,7 +95,7 @@ async def test_an_older_definition_is_replaced_whole_and_its_objects_stay(
     assert there["metadata"]["uid"] == uid
     before = version or "one without a version"
     assert f"definition {TRAINING_JOBS_CRD} {PRODUCT_VERSION}: applied over {before}" in done
-    again = await run(job, Settings(), packaged())
+    again = await run(job, UpgradeSettings(), packaged())
     assert len(again) == len(packaged())
     assert all(line.endswith(": unchanged") for line in again)
 
@@ -109,10 +109,10 @@ async def test_a_newer_definition_stops_the_job_before_it_changes_anything_and_m
         for item in (await kube.list(CUSTOM_RESOURCE_DEFINITIONS))["items"]
     }
     with pytest.raises(DowngradeError, match=f"{TRAINING_JOBS_CRD} is of version 99.0.0, newer than {PRODUCT_VERSION}"):
-        await run(job, Settings(policy=POLICY), packaged())
+        await run(job, UpgradeSettings(policy=POLICY), packaged())
     for item in (await kube.list(CUSTOM_RESOURCE_DEFINITIONS))["items"]:
         assert versions[item["metadata"]["name"]] == item["metadata"]["resourceVersion"]
-    await run(job, Settings(allow_downgrade=True), packaged())
+    await run(job, UpgradeSettings(allow_downgrade=True), packaged())
     there = await kube.get(CUSTOM_RESOURCE_DEFINITIONS, TRAINING_JOBS_CRD)
     assert there["metadata"]["annotations"][ANNOTATION_VERSION] == PRODUCT_VERSION
     assert "marks" in _status(there)
@@ -125,10 +125,10 @@ async def test_a_definition_that_is_new_is_created_by_its_name_alone(kube: KubeC
     other = copy.deepcopy(new)
     other["metadata"]["name"] = "gadgets.kube-synergy.dev"
     try:
-        (line,) = await run(job, Settings(), [new])
+        (line,) = await run(job, UpgradeSettings(), [new])
         assert line.endswith("applied over none")
         with pytest.raises(ApiError, match="forbidden"):
-            await run(job, Settings(), [other])
+            await run(job, UpgradeSettings(), [other])
     finally:
         await kube.delete(CUSTOM_RESOURCE_DEFINITIONS, THROWAWAY)
 
@@ -138,11 +138,11 @@ async def test_the_default_policy_is_made_where_there_is_none_and_never_changed(
 ) -> None:
     with suppress(NotFound):
         await kube.delete(SCHEDULING_POLICIES, "default")
-    made = await run(job, Settings(upgrade=False, policy=POLICY), [])
+    made = await run(job, UpgradeSettings(upgrade=False, policy=POLICY), [])
     assert made == ["SchedulingPolicy default: created"]
     await kube.merge_patch(SCHEDULING_POLICIES, "default", {"spec": {"roundSeconds": 77}})
     there = await kube.get(SCHEDULING_POLICIES, "default")
-    left = await run(job, Settings(upgrade=False, policy=POLICY), [])
+    left = await run(job, UpgradeSettings(upgrade=False, policy=POLICY), [])
     assert left == ["SchedulingPolicy default: there already, left as it is"]
     assert (await kube.get(SCHEDULING_POLICIES, "default"))["metadata"] == there["metadata"]
 

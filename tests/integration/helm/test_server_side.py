@@ -11,7 +11,7 @@ import yaml
 from support.programs import attempt, run
 from support.schemas import TEMPLATE, write_schemas
 from synergy_devcluster import Cluster
-from synergy_devcluster.toolchain import kubeconform_module, locate
+from synergy_devcluster.programs.toolchain import kubeconform_module, locate
 from synergy_kube import KubeClient
 from synergy_kube.resources import NAMESPACES
 

@@ -17,7 +17,7 @@ from support.operator_stage import OperatorProcess, running_operator
 from support.programs import run
 from support.service_account import kubeconfig_of
 from support.waiting import eventually
-from synergy_devcluster.pki import Authority
+from synergy_devcluster.control_plane.pki import Authority
 from synergy_extender.leader import Timing
 from synergy_kube import KubeClient, NotFound
 from synergy_kube.resources import NAMESPACES, SCHEDULING_POLICIES, TENANTS

@@ -11,7 +11,7 @@ from support.attacker import ROUND_SECONDS, Attacker, manifest
 from support.extender_world import Replica
 from support.jobs import reaches, submit
 from support.waiting import eventually
-from synergy_extender.planning.snapshot import build_snapshot
+from synergy_extender.snapshot.snapshot import build_snapshot
 from synergy_kube import KubeClient
 from synergy_kube.resources import TENANTS, TRAINING_JOBS
 

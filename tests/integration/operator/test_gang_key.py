@@ -11,8 +11,8 @@ from support.operator_stage import NODES, Stage
 from support.programs import run
 from support.waiting import eventually
 from synergy_api.names import gang_secret_name
-from synergy_devcluster.gpu_types import gpu_type
-from synergy_devcluster.node import PAUSE_IMAGE
+from synergy_devcluster.gpu_plugin.gpu_types import gpu_type
+from synergy_devcluster.node.node import PAUSE_IMAGE
 from synergy_devcluster.real_nodes import REAL_NODE
 from synergy_kube import KubeClient, NotFound
 from synergy_kube.errors import ApiError

@@ -8,8 +8,8 @@ from support.operator_stage import Stage, condition
 from support.waiting import eventually
 from synergy_api.pods import is_terminal, pod_requests
 from synergy_api.timestamps import parse_time
-from synergy_devcluster.gpu_types import gpu_type
-from synergy_devcluster.node import PAUSE_IMAGE
+from synergy_devcluster.gpu_plugin.gpu_types import gpu_type
+from synergy_devcluster.node.node import PAUSE_IMAGE
 from synergy_devcluster.real_nodes import REAL_NODE
 from synergy_kube.resources import PODS
 

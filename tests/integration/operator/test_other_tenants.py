@@ -13,7 +13,7 @@ from support.jobs import fake_template
 from support.operator_stage import Stage, condition
 from support.waiting import eventually
 from synergy_api.timestamps import parse_time
-from synergy_devcluster.pki import Authority
+from synergy_devcluster.control_plane.pki import Authority
 from synergy_kube import KubeClient, NotFound
 from synergy_kube.resources import SCHEDULING_POLICIES, SERVICES
 

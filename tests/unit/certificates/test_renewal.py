@@ -160,10 +160,10 @@ def test_a_key_of_another_certificate_is_no_pair() -> None:
 @pytest.mark.parametrize(
     ("wrong", "words"),
     [
-        ({"authority": DAY}, "no longer than its authority"),
-        ({"certificate": timedelta(0)}, "more than no time"),
+        ({"authority": DAY}, "at most that of its authority"),
+        ({"certificate": timedelta(0)}, "must be positive"),
         ({"overlap": 609 * DAY}, "at most a sixth"),
-        ({"overlap": timedelta(0)}, "more than no time"),
+        ({"overlap": timedelta(0)}, "must be positive"),
     ],
 )
 def test_lifetimes_that_cannot_work_are_refused(wrong: dict[str, timedelta], words: str) -> None:

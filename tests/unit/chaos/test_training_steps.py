@@ -111,7 +111,9 @@ class AtOnce(random.Random):
 class Told:
     """A reporter whose first answer is that the worker has to leave at once."""
 
-    def __init__(self, client: object, departure: Departure, progress: Callable[[bool], object]) -> None:
+    def __init__(
+        self, client: object, departure: Departure, progress: Callable[[bool], object], *, fence: object
+    ) -> None:
         self._departure = departure
 
     def start(self) -> None:
@@ -137,7 +139,7 @@ async def around(book: Book, containers: Containers, tmp_path: Path, monkeypatch
 
 def gang_of(training: Training, run: int, around: Around) -> Gang:
     gang = Gang(("j", run), 1, training, around)
-    access = {"SYNERGY_EXTENDER_URL": "https://extender", "SYNERGY_CA_CERT": ""}
+    access = {"SYNERGY_EXTENDER_URL": "https://extender", "SYNERGY_CA_CERT": "", "SYNERGY_FENCE_SECONDS": "40"}
     container = {"env": [{"name": name, "value": value} for name, value in access.items()]}
     spec = {"nodeName": "n1", "containers": [container]}
     gang.pods[0] = {"metadata": {"uid": f"u{run}"}, "spec": spec, "status": {"phase": "Running"}}

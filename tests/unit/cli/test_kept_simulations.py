@@ -16,15 +16,15 @@ from synergy_cli.simulation import kept as kept_module
 from synergy_cli.simulation.kept import CODE, Kept, digest_of, fingerprint
 from synergy_core.colocation.pair_table import PairTable
 from synergy_core.model import Tenant
-from synergy_simulator.generator import Split, generate
+from synergy_simulator.engine.options import Options
+from synergy_simulator.engine.sharing import Truth
 from synergy_simulator.grid import Case, run_all, run_one
 from synergy_simulator.inputs.clusters import homogeneous
-from synergy_simulator.models import built_in_profiles
-from synergy_simulator.options import Options
 from synergy_simulator.report.summary import Summary
 from synergy_simulator.reproductions import sweeps
-from synergy_simulator.sharing import Truth
-from synergy_simulator.workload import Task, build_workload
+from synergy_simulator.workloads.generator import Split, generate
+from synergy_simulator.workloads.models import built_in_profiles
+from synergy_simulator.workloads.workload import Task, build_workload
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from click.testing import CliRunner, Result
 
 from support.simulation import CLUSTER, PROFILES
 from synergy_cli.main import main
-from synergy_simulator.metrics import Metrics
+from synergy_simulator.report.metrics import Metrics
 from synergy_simulator.report.page import figures
 
 KEYS = (

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from synergy_devcluster.base_image import clear
+from synergy_devcluster.images.base import clear
 
 
 def test_what_an_interrupted_run_left_mounted_does_not_stop_the_next_one(tmp_path: Path) -> None:

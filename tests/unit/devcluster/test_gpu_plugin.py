@@ -12,7 +12,7 @@ import pytest
 from synergy_devcluster.gpu_plugin import deviceplugin_pb2 as pb
 from synergy_devcluster.gpu_plugin.devices import ExclusiveGpus, gpu_uuids, read_unhealthy, write_unhealthy
 from synergy_devcluster.gpu_plugin.runner import Settings, run
-from synergy_devcluster.processes import wait_for
+from synergy_devcluster.programs.processes import wait_for
 
 RESOURCE = "nvidia.com/gpu"
 UUIDS = gpu_uuids("node-a", 3)

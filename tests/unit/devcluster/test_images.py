@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from synergy_devcluster import images
-from synergy_devcluster.dockerfile import Dockerfile, input_files, parse
 from synergy_devcluster.errors import BadInputError
+from synergy_devcluster.images import build as images
+from synergy_devcluster.images.dockerfile import Dockerfile, input_files, parse
+from synergy_devcluster.images.pip_settings import host_settings, pip_settings
 from synergy_devcluster.paths import Paths
-from synergy_devcluster.pip_settings import host_settings, pip_settings
 
 SCRATCH = "FROM scratch\nCOPY data /data\n"
 

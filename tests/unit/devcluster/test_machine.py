@@ -11,12 +11,15 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from synergy_devcluster import control_plane, kwok, network, prerequisites
+from synergy_devcluster import network
 from synergy_devcluster.cli import devcluster
-from synergy_devcluster.commands import run
+from synergy_devcluster.control_plane import command_lines as control_plane
 from synergy_devcluster.errors import BadInputError, DevclusterError
+from synergy_devcluster.node import kwok
 from synergy_devcluster.options import Options, parse_fake_nodes
 from synergy_devcluster.paths import Paths
+from synergy_devcluster.programs import prerequisites
+from synergy_devcluster.programs.commands import run
 from synergy_devcluster.real_nodes import real_nodes
 from synergy_devcluster.run_with import alone
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from synergy_devcluster.errors import BadInputError
-from synergy_devcluster.gpu_types import gpu_type, node_labels
+from synergy_devcluster.gpu_plugin.gpu_types import gpu_type, node_labels
 from synergy_devcluster.options import FakeNodes, Options, parse_fake_nodes
 
 GIB = 2**30

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from synergy_devcluster import processes
-from synergy_devcluster.processes import MARKER, ProcessId
+from synergy_devcluster.programs import processes
+from synergy_devcluster.programs.processes import MARKER, ProcessId
 
 SLEEP = ["sleep", "60"]
 
@@ -42,7 +42,7 @@ def test_the_callers_environment_does_not_reach_it(tmp_path: Path, monkeypatch: 
 
 
 def test_it_outlives_its_starter_which_says_nothing_of_it(tmp_path: Path) -> None:
-    imports = "from pathlib import Path; from synergy_devcluster.processes import spawn"
+    imports = "from pathlib import Path; from synergy_devcluster.programs.processes import spawn"
     start = f"print(spawn({SLEEP}, Path({str(tmp_path / 'log')!r}), {{}}).pid)"
     starter = [sys.executable, "-W", "error", "-c", f"{imports}; {start}"]
     ended = subprocess.run(starter, capture_output=True, text=True, timeout=30, check=True)

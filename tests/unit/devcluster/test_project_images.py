@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from synergy_devcluster.dockerfile import input_files, parse
 from synergy_devcluster.errors import BadInputError
+from synergy_devcluster.images.dockerfile import input_files, parse
+from synergy_devcluster.images.project import GPU_PLUGIN, PROJECT_IMAGES, SCHEDULER, SOURCE, ProjectImage, build_images
 from synergy_devcluster.paths import Paths
-from synergy_devcluster.project_images import GPU_PLUGIN, PROJECT_IMAGES, SCHEDULER, SOURCE, ProjectImage, build_images
-from synergy_devcluster.versions import pinned
+from synergy_devcluster.programs.versions import pinned
 
 PYTHON_ROOMS = ("operator", "extender")
 PACKAGE_FOLDERS = {path.name: path for path in SOURCE.glob("*/synergy_*") if path.is_dir()}

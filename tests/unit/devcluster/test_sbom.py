@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from synergy_devcluster import licences, sbom
-from synergy_devcluster.licences import debian_licences, go_licence, licence_of_text, python_licence
-from synergy_devcluster.sbom import Part, go_parts, parts_of, write
+from synergy_devcluster.images import licences, sbom
+from synergy_devcluster.images.licences import debian_licences, go_licence, licence_of_text, python_licence
+from synergy_devcluster.images.sbom import Part, go_parts, parts_of, write
 
 DPKG = """Package: libc6
 Status: install ok installed

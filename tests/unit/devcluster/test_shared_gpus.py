@@ -17,8 +17,8 @@ from synergy_devcluster.gpu_plugin.devices import (
     gpu_uuids,
     prepare,
 )
+from synergy_devcluster.gpu_plugin.gpu_types import gpu_type, node_labels
 from synergy_devcluster.gpu_plugin.shared import MpsGpus, Preference
-from synergy_devcluster.gpu_types import gpu_type, node_labels
 from synergy_devcluster.options import Options
 
 UUIDS = gpu_uuids("node-a", 4)

@@ -7,12 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from synergy_devcluster import components, processes
-from synergy_devcluster.components import Component
+from synergy_devcluster.control_plane import components
+from synergy_devcluster.control_plane.components import Component
 from synergy_devcluster.errors import BadInputError, DevclusterError
 from synergy_devcluster.options import Options, parse_fake_nodes
 from synergy_devcluster.paths import Paths
-from synergy_devcluster.processes import ProcessId
+from synergy_devcluster.programs import processes
+from synergy_devcluster.programs.processes import ProcessId
 from synergy_devcluster.state import ComponentRecord, State, StateFile, boot_id
 
 

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from synergy_devcluster import toolchain
 from synergy_devcluster.errors import BadInputError
 from synergy_devcluster.paths import Paths
-from synergy_devcluster.toolchain import Module, Program
+from synergy_devcluster.programs import toolchain
+from synergy_devcluster.programs.toolchain import Module, Program
 
 NO_PROGRAM = Program("ksdev-test-tool", "example.invalid/tool", "1.2.3")
 

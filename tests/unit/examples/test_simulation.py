@@ -8,7 +8,7 @@ from click.testing import CliRunner
 
 from synergy_cli.main import main
 from synergy_simulator.inputs.profiles import read_profiles
-from synergy_simulator.models import MODELS, built_in_profiles
+from synergy_simulator.workloads.models import MODELS, built_in_profiles
 
 FOLDER = Path(__file__).parents[3] / "examples" / "simulation"
 

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 import synergy_devcluster
-from synergy_devcluster.versions import pinned
+from synergy_devcluster.programs.versions import pinned
 
 CHART = Path(__file__).parents[3] / "helm" / "kube-synergy"
 NAMESPACE = "somewhere"

@@ -282,7 +282,7 @@ def test_the_default_policy_is_no_object_of_the_chart_but_a_setting_of_its_job(o
     spec = json.loads(environment["SYNERGY_DEFAULT_POLICY"])
     assert TypeAdapter(SchedulingPolicySpec).validate_python(spec).policy == "2d-las"
     assert spec == yaml.safe_load((chart / "values.yaml").read_text())["schedulingPolicy"]["spec"]
-    assert definitions.read_settings(environment) == definitions.Settings(
+    assert definitions.read_settings(environment) == definitions.UpgradeSettings(
         upgrade=True, allow_downgrade=False, policy=spec
     )
 

@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 import synergy_job
-import synergy_job.gang
+import synergy_job.gang.base
 
 parser = argparse.ArgumentParser()
 parser.add_argument("--folder", type=Path, required=True)
@@ -42,7 +42,7 @@ state: dict[str, list[int]] = {"batches": []}
 saves = given.folder / f"saves-{RANK}"
 atexit.register((given.folder / f"atexit-{RANK}").touch)
 if given.impatient:
-    synergy_job.gang.INTERRUPT_AFTER_S, synergy_job.gang.EXIT_AFTER_S = 0.5, 1.5
+    synergy_job.gang.base.INTERRUPT_AFTER_S, synergy_job.gang.base.EXIT_AFTER_S = 0.5, 1.5
 
 
 def state_file(rank: str) -> Path:

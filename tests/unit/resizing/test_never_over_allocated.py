@@ -9,7 +9,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from support.resizing_world import Cluster
 from synergy_api.pods import NOTHING
-from synergy_operator.size_limits import RETRY_SECONDS, ROOM_SECONDS
+from synergy_operator.run.size_limits import RETRY_SECONDS, ROOM_SECONDS
 
 JOBS = {"a": 1, "b": 1, "gang": 2}
 

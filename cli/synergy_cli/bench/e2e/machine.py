@@ -6,7 +6,7 @@ from typing import Any
 
 import psutil
 
-from synergy_devcluster.versions import pinned
+from synergy_devcluster.programs.versions import pinned
 
 
 def machine() -> dict[str, Any]:

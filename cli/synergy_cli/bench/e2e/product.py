@@ -18,9 +18,9 @@ from synergy_cli.bench.e2e.polling import polled
 from synergy_cli.bench.e2e.programs import Program, free_port
 from synergy_cli.product import SOURCE
 from synergy_devcluster import Cluster
+from synergy_devcluster.control_plane.pki import Authority, KeyPair
 from synergy_devcluster.network import NODE_ADDRESS
-from synergy_devcluster.pki import Authority, KeyPair
-from synergy_devcluster.versions import pinned
+from synergy_devcluster.programs.versions import pinned
 from synergy_kube import KubeClient
 from synergy_kube.resources import CUSTOM_RESOURCE_DEFINITIONS, SCHEDULING_POLICIES
 

@@ -16,7 +16,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from synergy_api.names import ANNOTATION_PLANNED_NODE
-from synergy_extender.wire.verbs import BindingArgs, BindingResult, ExtenderArgs, FilterResult
+from synergy_extender.verbs.wire import BindingArgs, BindingResult, ExtenderArgs, FilterResult
 from synergy_kube import KubeClient
 from synergy_kube.resources import PODS
 

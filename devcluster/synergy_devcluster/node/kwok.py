@@ -1,0 +1,74 @@
+"""Fake nodes: kwok's command line, the stages that move their pods, and the node objects."""
+
+from importlib.resources import files
+
+from synergy_devcluster import network
+from synergy_devcluster.control_plane.api import Object
+from synergy_devcluster.control_plane.command_lines import Argv, Identities
+from synergy_devcluster.gpu_plugin.gpu_types import node_labels
+from synergy_devcluster.options import FakeNodes
+from synergy_devcluster.paths import Paths
+
+NODE_ANNOTATION = "kwok.x-k8s.io/node"
+FAIL_ANNOTATION = "kwok.kube-synergy.dev/fail"
+PODS_PER_NODE = 110
+
+
+def kwok(program: str, ids: Identities, paths: Paths) -> Argv:
+    """kwok for the annotated nodes only, with pod addresses that are routed to the bridge and die there."""
+    stages = paths.config / "kwok-stages.yaml"
+    stages.write_text(files(__package__).joinpath("kwok-stages.yaml").read_text(encoding="utf-8"), encoding="utf-8")
+    return [
+        program,
+        f"--config={stages}",
+        f"--kubeconfig={ids.kubeconfigs['kwok']}",
+        "--manage-all-nodes=false",
+        f"--manage-nodes-with-annotation-selector={NODE_ANNOTATION}=fake",
+        f"--cidr={network.FAKE_PODS}",
+        f"--node-ip={network.NODE_ADDRESS}",
+        "--node-port=10247",
+        f"--server-address={network.NODE_ADDRESS}:10247",
+        f"--tls-cert-file={ids.kwok_server.certificate}",
+        f"--tls-private-key-file={ids.kwok_server.key}",
+        # after a restart kwok waits for its own old leases: keep them short
+        "--node-lease-duration-seconds=10",
+    ]
+
+
+def node_names(group: FakeNodes) -> list[str]:
+    """Return the names of a group's nodes, for example ``fake-v100-007``."""
+    width = max(3, len(str(group.nodes - 1)))
+    stem = "".join(letter if letter.isalnum() else "-" for letter in group.type_name.lower())
+    return [f"fake-{stem}-{index:0{width}d}" for index in range(group.nodes)]
+
+
+def nodes(group: FakeNodes) -> list[Object]:
+    """Return the node objects of a group, with capacity in their status."""
+    capacity = {
+        "cpu": str(group.cpus),
+        "memory": str(group.memory_bytes),
+        "pods": str(PODS_PER_NODE),
+        "ephemeral-storage": str(2**40),
+    }
+    if group.gpus:
+        capacity["nvidia.com/gpu"] = str(group.gpus)
+    return [_node(name, group, capacity) for name in node_names(group)]
+
+
+def _node(name: str, group: FakeNodes, capacity: dict[str, str]) -> Object:
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {
+            "name": name,
+            "annotations": {NODE_ANNOTATION: "fake"},
+            "labels": {
+                "kubernetes.io/hostname": name,
+                "kubernetes.io/os": "linux",
+                "kubernetes.io/arch": "amd64",
+                "type": "kwok",
+                **node_labels(group.gpu(), group.gpus),
+            },
+        },
+        "status": {"capacity": capacity, "allocatable": capacity},
+    }

@@ -1,0 +1,119 @@
+"""Which granted runs may really start and whose growth comes into force: those for which the ledger has room."""
+
+from collections.abc import Iterable, Mapping
+from typing import Protocol
+
+from synergy_api.allocation import Allocation, NodeShare
+from synergy_api.pods import NOTHING, Amounts
+from synergy_extender.cluster.ledger import AssumedBindings, Ledger, amounts_of_share
+from synergy_extender.cluster.pod_index import PodIndex
+from synergy_extender.cluster.views import JobView
+from synergy_extender.decisions.allocations import grown, growth
+from synergy_extender.decisions.changes import Draft, Kind
+
+
+class Order(Protocol):
+    """What has a say in who may start beside the ledger."""
+
+    def may_start(self, job: JobView, allocation: Allocation) -> bool:
+        """Whether the run may start now, where there is room."""
+
+    def starts(self, job: JobView, allocation: Allocation) -> None:
+        """Take note that it does."""
+
+
+class Quotas(Protocol):
+    """What has a say in who may grow beside the ledger."""
+
+    def grow(self, job: JobView, now: Iterable[NodeShare], then: Iterable[NodeShare]) -> bool:
+        """Take what an open run needs beyond what it has, if all of it is free."""
+
+
+class _NoQuotas:
+    def grow(self, job: JobView, now: Iterable[NodeShare], then: Iterable[NodeShare]) -> bool:
+        return True
+
+
+def admit(
+    drafts: Iterable[Draft],
+    ledger: Ledger,
+    pods: PodIndex,
+    assumed: AssumedBindings,
+    order: Order,
+    *,
+    quotas: Quotas = _NoQuotas(),  # noqa: B008 - it has no state
+) -> None:
+    """Admit granted runs and promote planned growth, each whole or not at all, oldest job first.
+
+    Room that an admitted run was given counts as taken, whether its pods are there already or not.
+    """
+    ordered = sorted(drafts, key=lambda draft: (draft.job.created, draft.job.key))
+    room = _Room(ledger, _reserved(ordered, pods, assumed))
+    for draft in ordered:
+        allocation = draft.granted
+        if allocation is not None and not allocation.admitted:
+            ask = [(share.node, amounts_of_share(share)) for share in allocation.workers]
+            if order.may_start(draft.job, allocation) and room.take(ask):
+                order.starts(draft.job, allocation)
+                draft.put(Kind.ADMIT, allocation.model_copy(update={"admitted": True}))
+    for draft in ordered:
+        allocation = draft.granted
+        if allocation is not None and allocation.admitted and allocation.planned:
+            held = held_by_run(draft.job, allocation.run, pods, assumed)
+            goal = grown(allocation)
+            if quotas.grow(draft.job, allocation.workers, goal.workers) and room.take(
+                _beyond(growth(allocation), allocation, held)
+            ):
+                draft.put(Kind.ADMIT, goal)
+
+
+def held_by_run(job: JobView, run: int, pods: PodIndex, assumed: AssumedBindings) -> dict[str, Amounts]:
+    """What the run's pods hold on each node, those on their way to it included."""
+    held: dict[str, Amounts] = {}
+    for pod in pods.of_run(job.key, run):
+        node = pod.node or assumed.node_of(pod.uid)
+        if node:
+            held[node] = held.get(node, NOTHING).plus(pod.requests)
+    return held
+
+
+class _Room:
+    """Free room that is handed out."""
+
+    def __init__(self, ledger: Ledger, taken: Mapping[str, Amounts]) -> None:
+        self._ledger = ledger
+        self._taken = dict(taken)
+
+    def take(self, ask: Iterable[tuple[str, Amounts]]) -> bool:
+        """Take all of it if all of it is free."""
+        asked = list(ask)
+        if not all(self._ledger.knows(n) and a.fits(self._free(n)) for n, a in asked):
+            return False
+        for node, amounts in asked:
+            self._taken[node] = self._taken.get(node, NOTHING).plus(amounts)
+        return True
+
+    def _free(self, node: str) -> Amounts:
+        return self._ledger.free(node).minus(self._taken.get(node, NOTHING))
+
+
+def _reserved(drafts: Iterable[Draft], pods: PodIndex, assumed: AssumedBindings) -> dict[str, Amounts]:
+    """What admitted runs were given and their pods do not hold yet."""
+    reserved: dict[str, Amounts] = {}
+    for draft in drafts:
+        allocation = draft.granted
+        if allocation is None or not allocation.admitted:
+            continue
+        held = held_by_run(draft.job, allocation.run, pods, assumed)
+        for share in allocation.workers:
+            rest = amounts_of_share(share).minus(held.get(share.node, NOTHING)).at_least(NOTHING)
+            reserved[share.node] = reserved.get(share.node, NOTHING).plus(rest)
+    return reserved
+
+
+def _beyond(
+    ask: Iterable[tuple[str, Amounts]], allocation: Allocation, held: Mapping[str, Amounts]
+) -> list[tuple[str, Amounts]]:
+    """`ask`, less what the run's pods hold beyond `workers` already."""
+    given = {share.node: amounts_of_share(share) for share in allocation.workers}
+    return [(n, a.minus(held.get(n, NOTHING).minus(given[n]).at_least(NOTHING)).at_least(NOTHING)) for n, a in ask]

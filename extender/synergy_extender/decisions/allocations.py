@@ -1,0 +1,159 @@
+"""Allocations as the hand-shake of a run turns them: granted, renewed, retuned, revoked, released."""
+
+from collections.abc import Iterable, Sequence
+from typing import Literal
+
+from synergy_api.allocation import Allocation, NodeShare
+from synergy_api.pods import Amounts
+from synergy_api.sharing import SharedGPU
+from synergy_api.sizes import SizeLimits
+from synergy_api.timestamps import format_time, parse_time
+from synergy_core import model as core
+from synergy_extender.cluster.ledger import amounts_of_share
+from synergy_extender.colocation.devices import Capacities, devices_of, shares_of
+from synergy_extender.colocation.partners import delta_form, shared_gpu
+from synergy_extender.rounds import Moment, Rounds
+
+Purpose = Literal["Train", "Profile"]
+
+
+def grant(
+    run: int,
+    purpose: Purpose,
+    place: core.Allocation,
+    moment: Moment,
+    *,
+    capacities: Capacities,
+    before: Allocation | None,
+) -> Allocation:
+    """A new place, not yet admitted. `before` is the job's last one."""
+    workers = shares_of(place, capacities)
+    return Allocation(
+        run=run,
+        purpose=purpose,
+        state="Granted",
+        admitted=False,
+        round=moment.round_index,
+        lease_until=format_time(moment.rounds.end(moment.round_index)),
+        gpu_type=place.gpu_type,
+        workers=workers,
+        steps_per_second=place.steps_per_s,
+        proportional_steps_per_second=place.proportional_steps_per_s,
+        estimated=True if place.estimated else None,
+        spread=True if place.spread else None,
+        shared_gpu=shared_gpu(place, before, on_shared_node=any(share.devices for share in workers)),
+    )
+
+
+def renew(allocation: Allocation, rounds: Rounds, round_index: int) -> Allocation:
+    """The same place until the end of the round, or of the next where it already has that.
+
+    A lease beyond that was written by a clock that was ahead, and is brought back: what it says would hold up the job's
+    next preemption until the true time has caught up.
+    """
+    until = rounds.end(round_index)
+    if allocation.lease_until is not None and until <= parse_time(allocation.lease_until) <= until + rounds.seconds:
+        return allocation
+    return allocation.model_copy(update={"round": round_index, "lease_until": format_time(until)})
+
+
+def retune(allocation: Allocation, place: core.Allocation, capacities: Capacities) -> Allocation:
+    """The same nodes and GPUs with the CPU and memory of `place`: less counts at once, more once the room is there."""
+    speeds = {
+        "steps_per_second": place.steps_per_s,
+        "proportional_steps_per_second": place.proportional_steps_per_s,
+        "estimated": True if place.estimated else None,
+        "spread": True if place.spread else None,
+        "shared_gpu": _with_partners(allocation, place),
+    }
+    return _aiming_at(shares_of(place, capacities), allocation).model_copy(update=speeds)
+
+
+def within(allocation: Allocation, limits: SizeLimits) -> Allocation:
+    """The same nodes and GPUs, with no more and no less CPU and memory than its pods can have; the expected speeds
+    stand until the next plan."""
+    goal = allocation.planned or allocation.workers
+    gpus = sum(share.gpus for share in goal)
+    target = [_clamped(share, limits, gpus) for share in goal]
+    return allocation if target == goal else _aiming_at(target, allocation)
+
+
+def _aiming_at(target: list[NodeShare], allocation: Allocation) -> Allocation:
+    workers = target
+    if allocation.admitted:
+        given = {share.node: share for share in allocation.workers}
+        workers = [_smaller(share, given[share.node]) for share in target]
+    return allocation.model_copy(update={"workers": workers, "planned": [] if workers == target else target})
+
+
+def _clamped(share: NodeShare, limits: SizeLimits, gpus: int) -> NodeShare:
+    amounts = limits.clamp(Amounts(share.gpus, share.cpu_millis, share.memory_bytes), gpus)
+    return share.model_copy(update={"cpu_millis": amounts.cpu_millis, "memory_bytes": amounts.memory_bytes})
+
+
+def revoke(allocation: Allocation, until: float, reason: str) -> Allocation:
+    """Told to leave by `until`."""
+    return allocation.model_copy(
+        update={"state": "Revoked", "lease_until": format_time(until), "planned": [], "reason": reason}
+    )
+
+
+def brought_back(allocation: Allocation, now: float, rounds: Rounds) -> Allocation:
+    """A revoked run whose lease ends later than any plan would have let it was revoked by a clock that was ahead: it
+    leaves within a lead from now."""
+    if allocation.state != "Revoked" or allocation.lease_until is None:
+        return allocation
+    if parse_time(allocation.lease_until) <= now + rounds.seconds + rounds.lead_s:
+        return allocation
+    return allocation.model_copy(update={"lease_until": format_time(now + rounds.lead_s)})
+
+
+def release(allocation: Allocation) -> Allocation:
+    """Holds nothing any more."""
+    return allocation.model_copy(
+        update={"state": "Released", "admitted": False, "lease_until": None, "workers": [], "planned": []}
+    )
+
+
+def grown(allocation: Allocation) -> Allocation:
+    """With the planned growth in force."""
+    return allocation.model_copy(update={"workers": allocation.planned, "planned": []})
+
+
+def growth(allocation: Allocation) -> Iterable[tuple[str, Amounts]]:
+    """What each node has to have free for the planned growth, beyond what `workers` gives."""
+    given = {share.node: amounts_of_share(share) for share in allocation.workers}
+    return [(s.node, amounts_of_share(s).minus(given[s.node])) for s in allocation.planned]
+
+
+def same_place(allocation: Allocation, place: core.Allocation, capacities: Capacities) -> bool:
+    """Whether `place` means the same GPUs, or as much of one: only CPU and memory can change without a new run."""
+    held = {share.node: (share.gpus, share.devices) for share in allocation.workers}
+    return allocation.gpu_type == place.gpu_type and held == devices_of(place, capacities)
+
+
+def _with_partners(allocation: Allocation, place: core.Allocation) -> SharedGPU | None:
+    shared = allocation.shared_gpu
+    return (
+        None
+        if shared is None
+        else shared.model_copy(update={"asked": list(place.partners), "delta": delta_form(place)})
+    )
+
+
+def is_whole(place: core.Allocation) -> bool:
+    """Whether every node gives some of everything: a pod without CPU or memory cannot run."""
+    return all(share.cpu_millis > 0 and share.memory_bytes > 0 for share in place.workers)
+
+
+def nodes_of(shares: Sequence[NodeShare]) -> list[str]:
+    """The nodes' names."""
+    return [share.node for share in shares]
+
+
+def _smaller(one: NodeShare, other: NodeShare) -> NodeShare:
+    less = {
+        "cpu_millis": min(one.cpu_millis, other.cpu_millis),
+        "memory_bytes": min(one.memory_bytes, other.memory_bytes),
+    }
+    return one.model_copy(update=less)

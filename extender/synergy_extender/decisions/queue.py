@@ -1,0 +1,40 @@
+"""What a waiting job is told: its place in line, one reason, the next step."""
+
+from collections.abc import Iterable, Mapping
+
+from synergy_api.reasons import Finding, Reason, say
+from synergy_api.timestamps import format_time, parse_time
+from synergy_api.training_job import QueueStatus
+from synergy_core.answer import Plan
+from synergy_extender.cluster.run_state import service_of
+from synergy_extender.cluster.views import JobView, Key
+
+
+def queue_of(
+    plan: Plan, jobs: Mapping[Key, JobView], backing_off: Iterable[JobView], refused: Mapping[Key, Finding]
+) -> dict[Key, QueueStatus]:
+    """The queue in the policy's order, then the jobs that back off, then those that cannot be planned."""
+    names = {str(key): key for key in jobs}
+    queue: dict[Key, QueueStatus] = {}
+    for waiting in plan.waiting:
+        if waiting.job in names:
+            _append(queue, jobs[names[waiting.job]], Finding(Reason(waiting.reason), waiting.message))
+    for job in sorted(backing_off, key=lambda job: job.key):
+        _append(queue, job, _backoff(job))
+    for key in sorted(refused.keys() & jobs.keys()):
+        _append(queue, jobs[key], refused[key])
+    return queue
+
+
+def _append(queue: dict[Key, QueueStatus], job: JobView, why: Finding) -> None:
+    position, told = len(queue) + 1, job.status.queue
+    new = QueueStatus(position=position, reason=why.reason.value, message=why.message)
+    queue[job.key] = told if told is not None and told == new else new
+
+
+def _backoff(job: JobView) -> Finding:
+    service = service_of(job)
+    until = format_time(parse_time(service.retry_at or "1970-01-01T00:00:00Z"))
+    failed = service.last is None or service.last.outcome == "Failed"
+    how = f"failed; failure {service.counted_failures} of {job.spec.backoff_limit}" if failed else "was lost or refused"
+    return say(Reason.BACKING_OFF, how=how, until=until)

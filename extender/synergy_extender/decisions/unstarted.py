@@ -1,0 +1,48 @@
+"""Runs that may start and of which no pod is bound: their GPUs are held for nobody."""
+
+from collections.abc import Iterable, Mapping
+
+from synergy_extender.cluster.ledger import AssumedBindings
+from synergy_extender.cluster.pod_index import PodIndex
+from synergy_extender.cluster.run_state import open_run
+from synergy_extender.cluster.views import JobView, Key
+
+NOT_STARTED_SECONDS = 300.0
+"""How long an admitted run may be without a bound pod. The operator gives back what the API server refuses within a
+minute, and a gang that no scheduler looks at within two. This bound is for an operator that is away or stuck. It is
+long enough for one that is restarted or moves to another node."""
+
+
+class Unstarted:
+    """Since when each such run has been seen so by this leader. A new leader counts anew."""
+
+    def __init__(self) -> None:
+        self._since: dict[Key, tuple[int, float]] = {}
+
+    @property
+    def since(self) -> Mapping[Key, float]:
+        """Unix time by job."""
+        return {key: since for key, (_, since) in self._since.items()}
+
+    def forget(self) -> None:
+        """Count anew, as when the clock has stepped."""
+        self._since = {}
+
+    def note(self, jobs: Iterable[JobView], pods: PodIndex, assumed: AssumedBindings, now: float) -> None:
+        """Take note of how the runs stand at `now`."""
+        seen: dict[Key, tuple[int, float]] = {}
+        for job in jobs:
+            run = unstarted_run(job, pods, assumed)
+            if run is not None:
+                known = self._since.get(job.key)
+                seen[job.key] = known if known is not None and known[0] == run else (run, now)
+        self._since = seen
+
+
+def unstarted_run(job: JobView, pods: PodIndex, assumed: AssumedBindings) -> int | None:
+    """The number of the job's run if it is admitted and none of its pods is bound or on its way to a node."""
+    allocation = open_run(job)
+    if allocation is None or allocation.state != "Granted" or not allocation.admitted:
+        return None
+    bound = any(pod.node or assumed.node_of(pod.uid) for pod in pods.of_run(job.key, allocation.run))
+    return None if bound else allocation.run

@@ -1,0 +1,78 @@
+"""The planner in a process of its own: the side that plans.
+
+It reads a length and a Question in MessagePack from stdin, answers the same way on stdout, and ends when stdin does.
+"""
+
+import os
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import BinaryIO
+
+import msgspec
+
+from synergy_core import model as core
+from synergy_core.allocation.budget import Budget
+from synergy_core.collector import collector_paused
+from synergy_core.colocation.model_format import SharingModel
+from synergy_core.config import PlanConfig
+from synergy_core.memory import Memory
+from synergy_core.plan import plan
+from synergy_extender.colocation.models import FOLDER_VARIABLE, predictors, read_models
+from synergy_extender.planner.overtime import Overtime
+from synergy_extender.planner.question import LENGTH, Planned, Question
+
+NICENESS = 10
+"""Where cores are scarce a plan waits for the filter, which runs inside the kube-scheduler's serial loop."""
+_QUESTIONS = msgspec.msgpack.Decoder(Question)
+
+
+class Planner:
+    """Answers questions; between them it keeps the jobs' profiles, and what `plan()` may use again."""
+
+    def __init__(self, models: Mapping[str, SharingModel] | None = None) -> None:
+        """`models` are the fitted predictors of what sharing a GPU costs, by GPU type."""
+        self._models = models or {}
+        self._profiles: dict[str, Mapping[str, core.Profile]] = {}
+        self._memory = Memory()
+        self._memory.solutions.solver = Overtime()
+
+    def answer(self, request: bytes) -> Planned | str:
+        """The plan; an error of the planner as its text."""
+        try:
+            question = _QUESTIONS.decode(request)
+            snapshot = self._complete(question)
+            started = time.perf_counter()
+            until = started + question.solve_s
+            self._memory.solutions.budget = Budget(lambda: until - time.perf_counter())
+            with collector_paused():
+                answer = plan(snapshot, self._with_models(question.config), self._memory)
+            return Planned(answer, time.perf_counter() - started)
+        except Exception as error:  # noqa: BLE001 - a planner's error must not end the process, it goes to the log
+            return f"{type(error).__name__}: {error}"
+
+    def _with_models(self, config: PlanConfig) -> PlanConfig:
+        if not self._models or config.colocation == "none":
+            return config
+        return replace(config, predictors=predictors(self._models, config.colocation))
+
+    def _complete(self, question: Question) -> core.Snapshot:
+        kept = {name: self._profiles[name] for name in question.known}
+        self._profiles = kept | dict(question.profiles)
+        jobs = tuple(replace(job, profiles=self._profiles.get(job.name, {})) for job in question.snapshot.jobs)
+        return replace(question.snapshot, jobs=jobs)
+
+
+def serve(requests: BinaryIO, answers: BinaryIO, planner: Planner) -> None:
+    """Answer requests until there are no more."""
+    while len(header := requests.read(LENGTH.size)) == LENGTH.size:
+        (length,) = LENGTH.unpack(header)
+        answer = msgspec.msgpack.encode(planner.answer(requests.read(length)))
+        answers.write(LENGTH.pack(len(answer)) + answer)
+        answers.flush()
+
+
+if __name__ == "__main__":
+    os.nice(NICENESS)
+    serve(sys.stdin.buffer, sys.stdout.buffer, Planner(read_models(os.environ.get(FOLDER_VARIABLE, ""))))

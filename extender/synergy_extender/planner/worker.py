@@ -1,0 +1,98 @@
+"""The planner in a process of its own, so that a long solve never delays a filter: the side that asks."""
+
+import asyncio
+import logging
+import math
+import sys
+from asyncio.subprocess import PIPE, Process
+from collections.abc import Mapping
+from dataclasses import replace
+
+import msgspec
+
+from synergy_core import model as core
+from synergy_core.config import PlanConfig
+from synergy_extender.planner.question import LENGTH, Planned, Question
+
+_LOG = logging.getLogger(__name__)
+_CHILD = "synergy_extender.planner.process"
+_ANSWERS = msgspec.msgpack.Decoder(Planned | str)
+
+
+class PlanFailed(Exception):  # noqa: N818 - named after what happened
+    """The planner raised, died, or took too long."""
+
+
+class PlanWorker:
+    """Runs `plan()` in a child process, which is started when needed and again after it died."""
+
+    def __init__(self, timeout_s: float) -> None:
+        self._timeout_s = timeout_s
+        self._child: Process | None = None
+        self._known: Mapping[str, Mapping[str, core.Profile]] = {}
+        self._turn = asyncio.Lock()
+
+    @property
+    def pid(self) -> int | None:
+        """Process id of the child, if one was started."""
+        return self._child.pid if self._child is not None else None
+
+    async def plan(self, snapshot: core.Snapshot, config: PlanConfig, solve_s: float = math.inf) -> Planned:
+        """The plan; for a new allocation it waits `solve_s` at most.
+
+        Raises PlanFailed; after a timeout the child is killed and the next call starts another.
+        """
+        async with self._turn:
+            try:
+                async with asyncio.timeout(self._timeout_s):
+                    answer = await self._ask(snapshot, config, solve_s)
+            except TimeoutError:
+                await self.close()
+                raise PlanFailed(f"the planner took more than {self._timeout_s:g} s") from None
+            except (asyncio.IncompleteReadError, ConnectionError) as error:
+                await self.close()
+                raise PlanFailed("the planner's process died") from error
+            except BaseException:
+                await self.close()  # the answer of a call that was given up must not be taken for the next one's
+                raise
+        if isinstance(answer, str):
+            raise PlanFailed(answer)
+        return answer
+
+    async def close(self) -> None:
+        """End the child."""
+        child, self._child = self._child, None
+        if child is not None:
+            if child.returncode is None:
+                child.kill()
+            await child.wait()
+
+    async def _ask(self, snapshot: core.Snapshot, config: PlanConfig, solve_s: float) -> Planned | str:
+        child = self._child
+        if child is None or child.returncode is not None:
+            child = await asyncio.create_subprocess_exec(sys.executable, "-m", _CHILD, stdin=PIPE, stdout=PIPE)
+            self._child, self._known = child, {}
+        if child.stdin is None or child.stdout is None:
+            raise ConnectionError("the planner's process has no pipes")
+        question, self._known = await asyncio.to_thread(_question, snapshot, config, self._known, solve_s)
+        request = msgspec.msgpack.encode(question)
+        child.stdin.write(LENGTH.pack(len(request)) + request)
+        await child.stdin.drain()
+        (length,) = LENGTH.unpack(await child.stdout.readexactly(LENGTH.size))
+        answer: Planned | str = _ANSWERS.decode(await child.stdout.readexactly(length))
+        return answer
+
+
+def _question(
+    snapshot: core.Snapshot,
+    config: PlanConfig,
+    known_before: Mapping[str, Mapping[str, core.Profile]],
+    solve_s: float,
+) -> tuple[Question, Mapping[str, Mapping[str, core.Profile]]]:
+    """The snapshot without what the child knows, and what it will know: profiles are the same object as long as they
+    are the same."""
+    present = {job.name: job.profiles for job in snapshot.jobs if job.profiles}
+    known = frozenset(name for name, profiles in present.items() if known_before.get(name) is profiles)
+    fresh = {name: profiles for name, profiles in present.items() if name not in known}
+    light = replace(snapshot, jobs=tuple(replace(job, profiles={}) for job in snapshot.jobs))
+    return Question(light, config, fresh, known, solve_s), present

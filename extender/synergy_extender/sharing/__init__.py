@@ -1,1 +1,0 @@
-"""GPUs that several jobs have together: devices, partners, and the order in which they come."""

@@ -1,0 +1,214 @@
+"""A TrainingJob as the planner's Job."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from synergy_api.allocation import Allocation, NodeShare
+from synergy_api.pods import Amounts
+from synergy_api.profile import ProfileRequest
+from synergy_api.progress import Progress
+from synergy_api.quantity import LARGEST, byte_count, cpu_millis
+from synergy_api.timestamps import parse_time
+from synergy_api.training_job import Slo, TrainingJobStatus
+from synergy_core import model as core
+from synergy_extender.cluster.measured_speeds import measured_speeds
+from synergy_extender.cluster.placements import Sizes, spread_speeds
+from synergy_extender.cluster.run_state import (
+    attained_gpu_seconds,
+    received_seconds,
+    run_started,
+    size_limits,
+    spread_seconds,
+    steps_done,
+    waiting_seconds,
+)
+from synergy_extender.cluster.views import JobView
+from synergy_extender.colocation.measured import measured_beside_others
+from synergy_extender.colocation.usages import usages_of
+from synergy_extender.snapshot.entitlements import Entitlement
+from synergy_extender.snapshot.scheduling_record import marks_of, started_s
+
+_NOTHING = Progress()
+_MOST = Amounts(0, LARGEST, LARGEST)
+"""What the planner's process can be told of: a larger number in one job would end the plan of all."""
+
+
+def training(
+    job: JobView,
+    entitled: Entitlement,
+    now: float,
+    sizes: Sizes,
+    *,
+    nodes: tuple[str, ...] | None,
+    running: core.Allocation | None,
+) -> core.Job:
+    """The job as it wants to train, or trains where `running` is given.
+
+    `entitled` is what its tenant lets it ask for; `nodes` are those that its template admits, None for all; `sizes`
+    those of the cluster's nodes. Raises FieldError if the spec or the books of its runs contradict themselves.
+    """
+    spec = job.spec
+    marks = marks_of(job)
+    cpu, memory = _bounds(job)
+    deadline = _deadline(spec.slo)
+    tensors, progress = _tensors(job.status), job.status.progress or _NOTHING
+    far = spread_speeds(progress.placements, spec.gpus, sizes)
+    return core.Job(
+        name=str(job.key),
+        gpus=spec.gpus,
+        arrival_s=job.created,
+        weight=entitled.weight,
+        tenant=entitled.tenant,
+        gpu_types=tuple(spec.gpu_types),
+        profiles=job.profiles,
+        measured=measured_speeds(job),
+        steps_total=spec.steps,
+        steps_done=steps_done(job),
+        attained_gpu_s=attained_gpu_seconds(job, now),
+        waiting_s=waiting_seconds(job, now),
+        started_s=started_s(job),
+        promoted_gpu_s=marks.promoted_gpu_seconds,
+        promoted_waiting_s=marks.promoted_waiting_seconds,
+        isolated_s=marks.isolated_seconds,
+        isolated_steps=marks.isolated_steps,
+        preemption_cost_s=_preemption_cost(progress),
+        skew=core.UNKNOWN_SKEW if tensors is None else tensors[0] / tensors[1],
+        spread_speed=min(far.values(), default=None),
+        spread_speeds=far,
+        model=job.model,
+        batch_size=spec.batch_size,
+        model_bytes=None if tensors is None else tensors[1],
+        run_started_s=None if running is None else run_started(job, now),
+        received_s=received_seconds(job, now),
+        received_spread_s=spread_seconds(job, now),
+        sharing=spec.sharing.allowed,
+        sharing_across_tenants=spec.sharing.across_tenants,
+        min_throughput_fraction=spec.sharing.min_throughput_fraction,
+        usage=usages_of(job),
+        shared=measured_beside_others(job),
+        preemptible=entitled.preemptible,
+        running=running,
+        cpu_millis_min=cpu[0],
+        cpu_millis_max=cpu[1],
+        memory_bytes_min=memory[0],
+        memory_bytes_max=memory[1],
+        placement=spec.placement.lower(),  # type: ignore[arg-type]
+        nodes=nodes,
+        deadline_s=deadline if entitled.deadline else None,
+    )
+
+
+def _deadline(slo: Slo | None) -> float | None:
+    try:
+        return None if slo is None else parse_time(slo.deadline)
+    except ValueError as error:
+        raise core.FieldError("spec.slo.deadline", str(error)) from None
+
+
+def _tensors(status: TrainingJobStatus) -> tuple[int, int] | None:
+    """Bytes of the model's largest tensor and of all of them: as the job itself has said, else as its profile runs
+    have; None where nobody has."""
+    for told in (status.progress, *(status.profile.points if status.profile is not None else ())):
+        if told is not None and told.largest_tensor_bytes and told.model_bytes:
+            return told.largest_tensor_bytes, told.model_bytes
+    return None
+
+
+def _preemption_cost(progress: Progress) -> float:
+    """Seconds in which the job would hold GPUs without a step for being preempted: it saves, and later starts anew."""
+    return (progress.save_seconds or 0.0) + (progress.resume_seconds or 0.0)
+
+
+_Bounds = tuple[int, int | None]
+
+
+def _bounds(job: JobView) -> tuple[_Bounds, _Bounds]:
+    """The least and the most milli-CPU and bytes of the whole job: what its spec says, and what an open run's pods can
+    be resized to, which is stronger."""
+    low, high, least, limits = job.spec.resources.min, job.spec.resources.max, _least(job), size_limits(job)
+    cpu: _Bounds = (
+        max(least.cpu_millis, cpu_millis(low.cpu) if low.cpu is not None else 0),
+        cpu_millis(high.cpu) if high.cpu is not None else None,
+    )
+    memory: _Bounds = (
+        max(least.memory_bytes, byte_count(low.memory) if low.memory is not None else 0),
+        byte_count(high.memory) if high.memory is not None else None,
+    )
+    if limits is None:
+        return cpu, memory
+    return (
+        _narrowed(cpu, limits.min_cpu_millis, limits.max_cpu_millis),
+        _narrowed(memory, limits.min_memory_bytes, limits.max_memory_bytes),
+    )
+
+
+def _narrowed(bounds: _Bounds, least: int | None, most: int | None) -> _Bounds:
+    low, high = bounds
+    if least is not None:
+        low, high = max(low, least), None if high is None else max(high, least)
+    if most is not None:
+        low, high = min(low, most), most if high is None else min(high, most)
+    return low, high
+
+
+def _least(job: JobView) -> Amounts:
+    """What the containers beside the first make the whole job need, so that no worker's share is too small for them."""
+    spec, least = job.spec, job.least
+    size = spec.gpus_per_worker or spec.gpus
+    whole = Amounts(0, *(-(-amount * spec.gpus // size) for amount in (least.cpu_millis, least.memory_bytes)))
+    return whole.at_most(_MOST)
+
+
+def profiling(job: JobView, tenant: str, request: ProfileRequest, nodes: tuple[str, ...] | None) -> core.Job:
+    """The place that the job's profile series asks for: on one node, with a fixed demand."""
+    return core.Job(
+        name=str(job.key),
+        gpus=request.gpus,
+        arrival_s=job.created,
+        tenant=tenant,
+        gpu_types=(request.gpu_type,),
+        purpose="profile",
+        preemptible=False,
+        cpu_millis_min=request.cpu_millis,
+        cpu_millis_max=request.cpu_millis,
+        memory_bytes_min=request.memory_bytes,
+        memory_bytes_max=request.memory_bytes,
+        placement="consolidate",
+        nodes=nodes,
+    )
+
+
+def running_profile(job: JobView, tenant: str, allocation: Allocation) -> core.Job:
+    """A profile series that has its place: it keeps exactly that."""
+    shares = allocation.workers
+    request = ProfileRequest(
+        gpu_type=allocation.gpu_type,
+        gpus=sum(share.gpus for share in shares),
+        cpu_millis=sum(share.cpu_millis for share in shares),
+        memory_bytes=sum(share.memory_bytes for share in shares),
+    )
+    return replace(profiling(job, tenant, request, None), running=held(job, allocation))
+
+
+def held(job: JobView, allocation: Allocation, partners: tuple[str, ...] = ()) -> core.Allocation:
+    """What a run holds, as the planner's Allocation: what the plan last gave it, where that is still on its way too."""
+    shared = allocation.shared_gpu
+    return core.Allocation(
+        job=str(job.key),
+        gpu_type=allocation.gpu_type,
+        workers=core_shares(allocation.planned or allocation.workers),
+        steps_per_s=allocation.steps_per_second,
+        proportional_steps_per_s=allocation.proportional_steps_per_second,
+        estimated=allocation.estimated is True,
+        spread=allocation.spread is True,
+        shares_gpu_with=partners[0] if len(partners) == 1 else partners or None,
+        delta_by_fractions=bool(partners) and shared is not None and shared.delta == "Fractions",
+    )
+
+
+def core_shares(shares: Sequence[NodeShare]) -> tuple[core.NodeShare, ...]:
+    """An allocation's shares in the planner's words, in order of node."""
+    return tuple(
+        core.NodeShare(node=s.node, gpus=s.gpus, cpu_millis=s.cpu_millis, memory_bytes=s.memory_bytes)
+        for s in sorted(shares, key=lambda share: share.node)
+    )

@@ -1,1 +1,0 @@
-"""What the kube-scheduler sends to an extender and reads back."""

@@ -1,0 +1,1 @@
+"""Checkpoint files: written whole, in versions, and by the newest run only."""

@@ -1,0 +1,1 @@
+"""Agreement among the workers of a job on the step after which they all leave."""

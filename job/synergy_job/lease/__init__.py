@@ -1,0 +1,1 @@
+"""Reports to the extender, and the lease that its answers renew."""

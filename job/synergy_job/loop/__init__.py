@@ -1,0 +1,1 @@
+"""The training loop: the iterator, its rules, signals, and what a worker writes when it ends."""

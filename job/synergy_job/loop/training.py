@@ -1,0 +1,222 @@
+"""The training loop of a worker: from the checkpoint to the last step, or to the step at which it must leave."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+from synergy_job.cache.cache import follow_memory
+from synergy_job.checkpoints.checkpoint import CheckpointError
+from synergy_job.checkpoints.fence import Fence, FencedError, install
+from synergy_job.departure import Departure
+from synergy_job.gang.base import Alone, Watchdog
+from synergy_job.gang.leader import Leader
+from synergy_job.gang.member import Member
+from synergy_job.lease.client import LeaseClient, Report
+from synergy_job.lease.reporter import Reporter
+from synergy_job.loop.data import epochs
+from synergy_job.loop.pauses import Pauses
+from synergy_job.loop.rate import RateWindow
+from synergy_job.loop.rules import EXIT_YIELDED
+from synergy_job.loop.signals import Signals
+from synergy_job.loop.termination import write_checkpoint_failure, write_termination_message
+
+if TYPE_CHECKING:
+    from synergy_job.environment import Worker
+    from synergy_job.gang.base import Gang
+    from synergy_job.loop.data import Loader
+    from synergy_job.loop.rules import CheckpointRules
+    from synergy_job.loop.tensors import TensorSizes
+
+log = logging.getLogger("synergy_job")
+
+T = TypeVar("T")
+
+
+class Training(Generic[T]):
+    """One worker's part in one run of a job."""
+
+    def __init__(
+        self, worker: Worker, loader: Loader[T], rules: CheckpointRules, sizes: TensorSizes | None = None
+    ) -> None:
+        self._sizes = sizes
+        self._worker = worker
+        self._loader = loader
+        self._rules = rules
+        self._departure = Departure()
+        self._signals = Signals(self._departure)
+        self._watchdog = Watchdog(self._signals.interrupt)
+        self._rate = RateWindow()
+        self._pauses = Pauses()
+        self._fence = self._make_fence()
+        self._gang = self._make_gang()
+        self._reporter = self._make_reporter()
+        self._step = 0
+        self._saved_step = 0
+        self._saved_at = 0.0
+
+    def batches(self) -> Generator[T, None, None]:
+        """The batches that are left to train on. A step counts when its loop body has ended.
+
+        Returns when the job is done. Raises `SystemExit(75)` when this worker must leave and has saved.
+        """
+        self._signals.install()
+        install(self._fence)
+        try:
+            self._resume()
+            if not self._gang.join(self._step):
+                self._end("yielded")
+                raise SystemExit(EXIT_YIELDED)
+            self._pauses.resumed()
+            if self._reporter is not None:
+                self._reporter.start()
+            yield from self._train()
+            if self._step < self._worker.steps:
+                self._leave()
+            self._finish()
+        finally:
+            if self._reporter is not None:
+                self._reporter.stop()
+            self._gang.close()
+            self._signals.restore()
+            install(None)
+
+    def _train(self) -> Generator[T, None, None]:
+        stream = epochs(self._loader, self._step)
+        self._rate.add(self._step, time.monotonic())
+        try:
+            while self._step < self._worker.steps and self._gang.proceed(self._step):
+                self._signals.interruptible = True
+                batch = next(stream)
+                if not self._gang.proceed(self._step):  # asked to leave while waiting for data
+                    return
+                yield batch
+                self._signals.interruptible = False
+                self._step += 1
+                self._rate.add(self._step, time.monotonic())
+                self._gang.finished(self._step)
+                if self._rules.due(self._step, time.monotonic() - self._saved_at):
+                    self._save()
+        finally:
+            self._signals.interruptible = False
+            stream.close()
+
+    def _resume(self) -> None:
+        with self._told_if_it_fails("load"):
+            self._load()
+        self._saved_at = time.monotonic()
+        if self._step:
+            log.warning(
+                "%s run %d resumes at step %d of %d",
+                self._worker.job,
+                self._worker.run,
+                self._step,
+                self._worker.steps,
+            )
+        if self._rules.save is None:
+            log.warning("iterate() was given no save and load: when the job must leave, its progress is lost")
+
+    def _load(self) -> None:
+        loaded = self._rules.load() if self._rules.load is not None else None
+        step = 0 if loaded is None else loaded
+        if isinstance(step, bool) or not isinstance(step, int) or step < 0:
+            raise CheckpointError(f"load() returned {loaded!r}: it must return the step that save() was given, or None")
+        if step > self._worker.steps:
+            raise CheckpointError(
+                f"load() returned step {step} but the job has {self._worker.steps} steps: the checkpoint is another "
+                "job's, or spec.steps was made smaller"
+            )
+        self._step = self._saved_step = step
+
+    @contextmanager
+    def _told_if_it_fails(self, function: str) -> Iterator[None]:
+        """Whichever worker's function it is: the run fails of it, and the job's conditions say so."""
+        try:
+            yield
+        except FencedError:
+            raise  # no failure of the job: another run has it
+        except Exception as error:
+            write_checkpoint_failure(self._worker.termination_log, function, error, self._saved_step)
+            raise
+
+    def _save(self) -> None:
+        if self._rules.save is None or self._saved_step == self._step:
+            return
+        if self._fence is not None and not self._fence.may_save:
+            log.warning("step %d is not saved: %s", self._step, self._fence.shut or "the lease is refused")
+            return
+        if self._rules.every_rank or self._worker.rank == 0:
+            self._watchdog.busy = True
+            try:
+                with self._told_if_it_fails("save"), self._pauses.saving():
+                    self._rules.save(self._step)
+            except FencedError as error:
+                log.warning("%s; this worker leaves", error)
+                self._departure.request()
+                return
+            finally:
+                self._watchdog.busy = False
+        self._saved_step, self._saved_at = self._step, time.monotonic()
+
+    def _leave(self) -> None:
+        self._save()
+        self._gang.depart(self._step)
+        log.warning("%s run %d leaves after step %d", self._worker.job, self._worker.run, self._step)
+        self._end("yielded")
+        raise SystemExit(EXIT_YIELDED)
+
+    def _finish(self) -> None:
+        self._save()
+        self._gang.depart(self._step)
+        self._end("finished")
+        if self._reporter is not None:
+            self._reporter.finish()
+
+    def _end(self, outcome: str) -> None:
+        # what is in no checkpoint is not done: the next run starts without it
+        step = self._saved_step if outcome == "yielded" else self._step
+        if self._worker.local_rank == 0:
+            write_termination_message(
+                self._worker.termination_log, outcome, step, self._saved_step, self._pauses.save_seconds
+            )
+
+    def _make_gang(self) -> Gang:
+        worker = self._worker
+        if worker.world_size == 1:
+            return Alone(self._departure, tuple(dict.fromkeys(worker.gpu_uuids)))
+        if worker.rank == 0:
+            return Leader(worker, self._departure, self._watchdog, self._step_seconds)
+        return Member(worker, self._departure, self._watchdog)
+
+    def _make_reporter(self) -> Reporter | None:
+        if self._worker.lease is None or self._worker.rank != 0:
+            return None
+        return Reporter(LeaseClient(self._worker.lease), self._departure, self._progress, follow_memory, self._fence)
+
+    def _make_fence(self) -> Fence | None:
+        """Rank 0 decides when a gang saves, and it alone speaks with the extender."""
+        if self._worker.lease is None or self._worker.rank != 0:
+            return None
+        return Fence(self._worker.fence_s)
+
+    def _progress(self, done: bool) -> Report:
+        rate = self._rate.steps_per_second(time.monotonic())
+        sizes = self._sizes
+        return Report(
+            self._step,
+            self._saved_step,
+            round(rate, 4),
+            self._gang.gpu_uuids,
+            done,
+            largest_tensor_bytes=None if sizes is None else sizes.largest_bytes,
+            model_bytes=None if sizes is None else sizes.model_bytes,
+            save_seconds=self._pauses.save_seconds,
+            resume_seconds=self._pauses.resume_seconds,
+        )
+
+    def _step_seconds(self) -> float:
+        rate = self._rate.steps_per_second(time.monotonic())
+        return 1.0 / rate if rate > 0 else 0.0

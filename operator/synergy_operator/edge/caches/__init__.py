@@ -1,0 +1,1 @@
+"""Caches of API objects, and of facts that no object shows."""

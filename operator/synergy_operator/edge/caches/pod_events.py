@@ -1,0 +1,46 @@
+"""Warnings of pods and profile Jobs, and pods that ended and no longer exist, kept in memory.
+
+A restart may lose them. Warnings are read again. A pod whose termination message is lost counts as one without a
+message.
+"""
+
+from dataclasses import replace
+
+from synergy_operator.views.metadata import Key
+from synergy_operator.views.pod import PodView
+from synergy_operator.views.pod_events import PodEvents, PodWarning
+
+
+class PodEventCache:
+    """The pod events of all jobs."""
+
+    def __init__(self) -> None:
+        self._by_job: dict[Key, PodEvents] = {}
+
+    def of(self, job: Key) -> PodEvents:
+        """The pod events of a job."""
+        return self._by_job.get(job, PodEvents())
+
+    def record(self, job: Key, uid: str, warning: PodWarning) -> None:
+        """Record the newest warning of an object of the job."""
+        old = self.of(job)
+        self._by_job[job] = replace(old, warnings={**old.warnings, uid: warning})
+
+    def pod_deleted(self, job: Key, pod: PodView) -> None:
+        """A pod of the job no longer exists. Its warnings are dropped. The pod is kept if its end is known."""
+        old = self.of(job)
+        warnings = {uid: warning for uid, warning in old.warnings.items() if uid != pod.uid}
+        deleted = {name: other for name, other in old.deleted.items() if other.run >= pod.run}
+        if pod.main.exit_code is not None and all(other.run <= pod.run for other in deleted.values()):
+            deleted[pod.name] = pod
+        self._keep(job, PodEvents(warnings, deleted))
+
+    def forget(self, job: Key) -> None:
+        """The job no longer exists."""
+        self._by_job.pop(job, None)
+
+    def _keep(self, job: Key, pod_events: PodEvents) -> None:
+        if pod_events.warnings or pod_events.deleted:
+            self._by_job[job] = pod_events
+        else:
+            self._by_job.pop(job, None)

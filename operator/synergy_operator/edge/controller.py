@@ -1,0 +1,262 @@
+"""The I/O around the reconcile: caches that follow the API server, a queue of jobs, an executor.
+
+Reflectors follow the TrainingJobs and all objects that belong to them. After a gap in its watch a reflector compares
+its copy with a new list, and also reports the objects that were deleted in between.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Final
+
+from pydantic import ValidationError
+
+from synergy_api.crd import schema_of
+from synergy_api.names import LABEL_JOB, ROLE_WORKER
+from synergy_api.scheduling_policy import DEFAULT_POLICY_NAME, SchedulingPolicySpec
+from synergy_api.training_job import FINISHED
+from synergy_kube import Change, KubeClient, Reflector, heap
+from synergy_kube.resources import GPU_POOLS, JOBS, NODES, PODS, SCHEDULING_POLICIES, THROUGHPUT_PROFILES, TRAINING_JOBS
+from synergy_kube.served_schema import SchemaWatch
+from synergy_operator.actions import Action
+from synergy_operator.edge.caches.objects import ObjectCache, Owned, OwnedCache
+from synergy_operator.edge.caches.pod_events import PodEventCache
+from synergy_operator.edge.caches.profile_candidates import ProfileCandidates
+from synergy_operator.edge.caches.profiles import ProfileCache
+from synergy_operator.edge.caches.refusals import RefusalLog
+from synergy_operator.edge.environment import Environment
+from synergy_operator.edge.event_queue import EventQueue
+from synergy_operator.edge.executor import Executor
+from synergy_operator.edge.metrics import Metrics
+from synergy_operator.edge.trimming import VIEW, Object, kept_metadata, node_facts, trim_node, trimmed
+from synergy_operator.edge.work_queue import WorkQueue
+from synergy_operator.job.reconcile import reconcile
+from synergy_operator.run.partner_failure import partners_of
+from synergy_operator.views.batch_job import BatchJobView, read_batch_job
+from synergy_operator.views.cluster import ClusterView, read_cluster
+from synergy_operator.views.job import JobView, only_progress, read_job
+from synergy_operator.views.metadata import Key
+from synergy_operator.views.observed import Observed
+from synergy_operator.views.pod import PodView, read_pod
+
+_LOG = logging.getLogger(__name__)
+_SETTLE_SECONDS: Final = 0.05
+"""How long to collect changes of nodes and pools before all jobs are reconciled."""
+_REPEAT_SECONDS: Final = 1.0
+"""How long to wait for the watch if a reconcile asks for the same actions again."""
+WRITTEN: Final = {
+    TRAINING_JOBS: schema_of("TrainingJob", "status"),
+    THROUGHPUT_PROFILES: schema_of("ThroughputProfile", "spec", "status"),
+}
+"""The parts of custom resources that the operator writes."""
+
+
+class Controller:
+    """Everything between the API server and the pure reconcile. `clock` gives Unix time."""
+
+    def __init__(
+        self, client: KubeClient, environment: Environment, clock: Callable[[], float], metrics: Metrics | None = None
+    ) -> None:
+        metrics = metrics or Metrics()
+        client.on_error = metrics.api_failed
+        self._environment = environment
+        self._clock = clock
+        self._jobs: ObjectCache[JobView] = ObjectCache()
+        self._pods: OwnedCache[PodView] = OwnedCache()
+        self._batch_jobs: OwnedCache[BatchJobView] = OwnedCache()
+        self._refusals = RefusalLog(metrics.refused)
+        self._pod_events = PodEventCache()
+        self._profiles = ProfileCache(client, clock, self._requeue)
+        self._candidates = ProfileCandidates()
+        self._client = client
+        self._cluster = ClusterView()
+        self._resizable = True
+        self._last_actions: dict[Key, tuple[Action, ...]] = {}
+        self._schemas = SchemaWatch(client, WRITTEN, "the operator")
+        self._settling: asyncio.TimerHandle | None = None
+        self._good_policy = SchedulingPolicySpec()
+        self._queue: WorkQueue[Key] = WorkQueue(metrics.timed(self._reconcile), group=lambda key: key[0])
+        metrics.follow_queue(lambda: self._queue.length, lambda: self._queue.oldest_seconds)
+        self._events = EventQueue(self._queue.idle)
+        self._executor = Executor(
+            client,
+            jobs=self._jobs,
+            pods=self._pods,
+            batch_jobs=self._batch_jobs,
+            refusals=self._refusals,
+            pod_events=self._pod_events,
+            events=self._events,
+            clock=clock,
+            run_ended=metrics.run_ended,
+        )
+        follow = partial(Reflector, client, on_restart=metrics.watch_restarted)
+        ours = partial(follow, label_selector=LABEL_JOB)
+        self._nodes = follow(NODES, trim=trim_node, on_change=self._on_node)
+        self._pools = follow(GPU_POOLS, on_change=self._on_cluster)
+        self._policies = follow(SCHEDULING_POLICIES, on_change=self._on_cluster)
+        self._reflectors = (
+            self._nodes,
+            self._pools,
+            self._policies,
+            follow(TRAINING_JOBS, trim=self._trim_job, on_change=self._on_job),
+            follow(THROUGHPUT_PROFILES, on_change=self._profiles.update),
+            ours(PODS, trim=trimmed(read_pod), on_change=self._on_owned(self._pods)),
+            ours(JOBS, trim=trimmed(read_batch_job), on_change=self._on_owned(self._batch_jobs)),
+        )
+
+    async def run(self, ready: asyncio.Event) -> None:
+        """Follow the cluster and work until cancelled. `ready` is set once the caches are complete.
+
+        Nothing is reconciled before: a run whose pods are not all in the cache would look as if it had lost them.
+        """
+        async with asyncio.TaskGroup() as group:
+            for reflector in self._reflectors:
+                group.create_task(reflector.run())
+            for reflector in self._reflectors:
+                await reflector.synced.wait()
+            await self._discover()
+            await self._schemas.look()
+            self._settle()
+            heap.settle()
+            ready.set()
+            group.create_task(self._events.run())
+            group.create_task(self._schemas.run())
+            group.create_task(self._queue.run())
+            group.create_task(self._profiles.run())
+
+    @property
+    def stuck(self) -> bool:
+        """The work on some job does not end."""
+        return self._queue.stuck
+
+    async def _discover(self) -> None:
+        """Find out what the API server can do. Without the resize subresource (below 1.33), new sizes wait for the next
+        run."""
+        self._resizable = await self._client.serves(PODS, "resize")
+        if not self._resizable:
+            _LOG.warning("the API server cannot resize pods: CPU and memory of a run do not change until it ends")
+
+    async def _reconcile(self, key: Key) -> float | None:
+        job = self._jobs.get(key)
+        if job is None:
+            self._last_actions.pop(key, None)
+            return None
+        observed = Observed(
+            job=job,
+            cluster=self._cluster,
+            settings=self._environment.settings(),
+            pods=tuple(pod for pod in self._pods.of_job(key) if pod.owner == job.uid),
+            batch_jobs=tuple(batch for batch in self._batch_jobs.of_job(key) if batch.owner == job.uid),
+            profiles=self._profiles.known,
+            candidates=self._candidates.by_fingerprint,
+            refusals=self._refusals.of(key),
+            pod_events=self._pod_events.of(key),
+            resizable=self._resizable,
+            partners=tuple(
+                pod
+                for partner in sorted(partners_of(job.status.allocation))
+                for pod in self._pods.of_job(partner)
+                if pod.role == ROLE_WORKER
+            ),
+        )
+        actions = reconcile(observed, self._clock())
+        try:
+            await self._executor.carry_out(job, actions.todo)
+        finally:
+            self._update_candidates(key)
+        repeated = actions.todo == self._last_actions.get(key)
+        self._last_actions[key] = actions.todo
+        if not actions.todo:
+            return actions.requeue_after
+        return _REPEAT_SECONDS if repeated else 0.0
+
+    def _trim_job(self, item: Object) -> Object:
+        """The view of a TrainingJob instead of its JSON.
+
+        If the answer to one of the operator's own writes has brought this version already, that view is used, and the
+        job is not parsed again.
+        """
+        kept = kept_metadata(item)
+        known = self._jobs.get((kept["namespace"], kept["name"]))
+        if known is not None and (known.uid, known.resource_version) == (kept["uid"], kept["resourceVersion"]):
+            return {"metadata": kept, VIEW: known}
+        try:
+            return {"metadata": kept, VIEW: read_job(item)}
+        except (KeyError, TypeError, ValueError) as error:
+            _LOG.error("TrainingJob %s/%s is skipped: %s", kept["namespace"], kept["name"], error)
+            return {"metadata": kept}
+
+    def _on_job(self, change: Change) -> None:
+        """A TrainingJob was created, changed or deleted. A job that does not parse keeps the last view."""
+        if change.new is None:
+            self._job_gone(change.key, (change.old or {})["metadata"]["uid"])
+        else:
+            view: JobView | None = change.new.get(VIEW)
+            before = self._jobs.get(change.key)
+            if view is not None and self._jobs.keep(view) and not only_progress(before, view):
+                self._queue.add(change.key)
+        self._update_candidates(change.key)
+
+    def _job_gone(self, key: Key, uid: str) -> None:
+        self._jobs.drop(key, uid)
+        self._refusals.forget(key)
+        self._pod_events.forget(key)
+        self._queue.add(key)
+
+    def _on_owned(self, cache: OwnedCache[Any]) -> Callable[[Change], None]:
+        def on_change(change: Change) -> None:
+            view: Owned | None = (change.new or change.old or {}).get(VIEW)
+            if view is None:
+                return
+            if change.new is None:
+                cache.drop(change.key)
+                self._refusals.forget_pod((view.namespace, view.job), view.uid)
+                if isinstance(view, PodView):
+                    self._pod_events.pod_deleted((view.namespace, view.job), view)
+            else:
+                cache.keep(view)
+            self._queue.add((view.namespace, view.job))
+
+        return on_change
+
+    def _on_node(self, change: Change) -> None:
+        if change.old is None or change.new is None or node_facts(change.old) != node_facts(change.new):
+            self._on_cluster(change)
+
+    def _on_cluster(self, _: Change) -> None:
+        if self._settling is None:
+            self._settling = asyncio.get_running_loop().call_later(_SETTLE_SECONDS, self._settle)
+
+    def _settle(self) -> None:
+        """Update the view of the cluster. If it changed, reconcile all jobs that are not finished."""
+        self._settling = None
+        cluster = read_cluster(self._nodes, self._pools, self._policy())
+        if cluster != self._cluster:
+            self._cluster = cluster
+            self._requeue()
+
+    def _policy(self) -> SchedulingPolicySpec:
+        """The policy's spec, or the defaults if there is none. If it does not parse, the last valid one since the
+        start."""
+        policy = self._policies.get("", DEFAULT_POLICY_NAME)
+        try:
+            self._good_policy = SchedulingPolicySpec.model_validate((policy or {}).get("spec") or {})
+        except ValidationError as error:
+            found = (
+                "the last valid one applies" if self._good_policy != SchedulingPolicySpec() else "the defaults apply"
+            )
+            _LOG.warning("SchedulingPolicy %s does not parse, %s: %s", DEFAULT_POLICY_NAME, found, error)
+        return self._good_policy
+
+    def _update_candidates(self, key: Key) -> None:
+        """Reconcile the jobs that may wait for this job's profile if it now asks for something else."""
+        for fingerprint in self._candidates.update(key, self._jobs.get(key)):
+            self._requeue(fingerprint)
+
+    def _requeue(self, fingerprint: str | None = None) -> None:
+        """Reconcile all jobs that are not finished, or those of one fingerprint."""
+        for job in self._jobs:
+            own = job.status.profile.fingerprint if job.status.profile else ""
+            if job.status.phase not in FINISHED and fingerprint in (None, own):
+                self._queue.add(job.key)

@@ -1,0 +1,64 @@
+"""The operator's configuration from environment variables (docs/architecture.md, Images)."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from synergy_operator.views.settings import FENCE_SECONDS, WorkerSettings
+
+LEAST_FENCE_SECONDS: Final = 10
+MOST_FENCE_SECONDS: Final = 3600
+
+
+@dataclass
+class Environment:
+    """The configuration. The CA certificate is read again whenever its file changes."""
+
+    profiler_image: str
+    extender_url: str
+    ca_file: Path
+    priority_class: str = ""
+    log_level: str = "INFO"
+    health_port: int = 8080
+    fence_seconds: int = FENCE_SECONDS
+    metrics_port: int = 8081
+    _cached: tuple[float, WorkerSettings] | None = field(default=None, repr=False)
+
+    def settings(self) -> WorkerSettings:
+        """The current settings for worker pods. Raises OSError if the CA file cannot be read."""
+        changed = self.ca_file.stat().st_mtime
+        if self._cached is None or self._cached[0] != changed:
+            pem = self.ca_file.read_text(encoding="ascii")
+            found = WorkerSettings(self.profiler_image, self.extender_url, pem, self.priority_class, self.fence_seconds)
+            self._cached = (changed, found)
+        return self._cached[1]
+
+
+def read_environment(environ: Mapping[str, str]) -> Environment:
+    """The configuration. Raises ValueError that names each missing variable, or the one that does not parse."""
+    required = ("SYNERGY_PROFILER_IMAGE", "SYNERGY_EXTENDER_URL", "SYNERGY_CA_FILE")
+    missing = [name for name in required if not environ.get(name)]
+    if missing:
+        raise ValueError(f"set {', '.join(missing)} in the environment")
+    fence = environ.get("SYNERGY_FENCE_SECONDS") or str(FENCE_SECONDS)
+    if not fence.isdecimal() or not LEAST_FENCE_SECONDS <= int(fence) <= MOST_FENCE_SECONDS:
+        known = f"a whole number of seconds from {LEAST_FENCE_SECONDS} to {MOST_FENCE_SECONDS}"
+        raise ValueError(f"SYNERGY_FENCE_SECONDS: {fence!r} is not {known}")
+    return Environment(
+        profiler_image=environ["SYNERGY_PROFILER_IMAGE"],
+        extender_url=environ["SYNERGY_EXTENDER_URL"],
+        ca_file=Path(environ["SYNERGY_CA_FILE"]),
+        priority_class=environ.get("SYNERGY_PRIORITY_CLASS", ""),
+        log_level=environ.get("SYNERGY_LOG_LEVEL", "INFO").upper(),
+        fence_seconds=int(fence),
+        health_port=_port(environ, "SYNERGY_HEALTH_PORT", "8080", least=1),
+        metrics_port=_port(environ, "SYNERGY_METRICS_PORT", "8081", least=0),
+    )
+
+
+def _port(environ: Mapping[str, str], name: str, default: str, *, least: int) -> int:
+    port = environ.get(name, default)
+    if not port.isdecimal() or not least <= int(port) < 65536:
+        raise ValueError(f"{name}: {port!r} is not a port number")
+    return int(port)

@@ -1,0 +1,53 @@
+"""Events, posted beside other work: no action of a job waits for an event."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+_LOG = logging.getLogger(__name__)
+_LANES: Final = 4
+_MOST_WAITING: Final = 2500
+"""Limit of each lane. A thousand jobs that start at once post some thousand events."""
+
+_PATIENCE_SECONDS: Final = 5.0
+"""How long an event waits for other work at most."""
+
+Post = Callable[[], Awaitable[None]]
+
+
+class EventQueue:
+    """Posts events later: once there is no other work (`idle`), or after a few seconds.
+
+    Events of one subject are posted in the order in which they were added.
+    """
+
+    def __init__(self, idle: asyncio.Event) -> None:
+        self._idle = idle
+        self._lanes: list[asyncio.Queue[tuple[float, Post]]] = [asyncio.Queue(_MOST_WAITING) for _ in range(_LANES)]
+
+    def add(self, subject: str, post: Post) -> None:
+        """Add an event. If too many are waiting, it is logged and dropped, as any event may be."""
+        try:
+            self._lanes[hash(subject) % _LANES].put_nowait((asyncio.get_running_loop().time(), post))
+        except asyncio.QueueFull:
+            _LOG.warning("%s: an event is not posted, too many are waiting", subject)
+
+    async def run(self) -> None:
+        """Post events until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            for lane in self._lanes:
+                group.create_task(self._serve(lane))
+
+    async def _serve(self, lane: "asyncio.Queue[tuple[float, Post]]") -> None:
+        while True:
+            added_at, post = await lane.get()
+            try:
+                async with asyncio.timeout_at(added_at + _PATIENCE_SECONDS):
+                    await self._idle.wait()
+            except TimeoutError:
+                pass
+            try:
+                await post()
+            except Exception:  # noqa: BLE001 - one event's failure must never stop the others
+                _LOG.exception("an event is not posted")

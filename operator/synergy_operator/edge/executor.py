@@ -1,0 +1,224 @@
+"""Carries out the actions of a reconcile. The API server's answers go into the caches at once."""
+
+import asyncio
+import secrets
+import time
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from functools import partial
+from itertools import groupby
+from typing import Any, Final
+
+from synergy_api.names import MANAGER_OPERATOR
+from synergy_api.reasons import Reason, say
+from synergy_api.timestamps import format_time
+from synergy_kube import ApiError, Conflict, KubeClient, NotFound
+from synergy_kube.events import Subject, post_event
+from synergy_kube.resources import EVENTS, SECRETS, SERVICES, THROUGHPUT_PROFILES, TRAINING_JOBS
+from synergy_operator.actions import (
+    Action,
+    ApplyStatus,
+    ConfirmUnbound,
+    CreateJob,
+    CreatePod,
+    DeleteJob,
+    DeletePod,
+    DeleteTrainingJob,
+    EnsureGangKey,
+    EnsureService,
+    PostEvent,
+    PublishProfile,
+    ReadWarning,
+    ResizePod,
+    UngatePod,
+)
+from synergy_operator.edge.caches.objects import ObjectCache, OwnedCache
+from synergy_operator.edge.caches.pod_events import PodEventCache
+from synergy_operator.edge.caches.refusals import RefusalLog
+from synergy_operator.edge.event_queue import EventQueue
+from synergy_operator.edge.pod_writer import PodWriter
+from synergy_operator.edge.refused_starts import REFUSED, NameTakenError, RefusedStarts
+from synergy_operator.edge.work_queue import TryAgain
+from synergy_operator.pods.gang import GANG_KEY
+from synergy_operator.pods.service_owner import Holder, holder
+from synergy_operator.run.allocation import open_allocation
+from synergy_operator.views.batch_job import BatchJobView
+from synergy_operator.views.job import JobView, read_job
+from synergy_operator.views.pod import PodView
+from synergy_operator.views.pod_events import PodWarning
+
+_GANG_KEY_BYTES: Final = 32
+_TOO_LARGE: Final = "request is too large"
+"""Part of etcd's message for an object that is too large, in an answer with code 500."""
+
+
+class Executor:
+    """Carries out the actions of one job in order. Consecutive actions of one type run concurrently."""
+
+    def __init__(
+        self,
+        client: KubeClient,
+        *,
+        jobs: ObjectCache[JobView],
+        pods: OwnedCache[PodView],
+        batch_jobs: OwnedCache[BatchJobView],
+        refusals: RefusalLog,
+        pod_events: PodEventCache,
+        events: EventQueue,
+        clock: Callable[[], float],
+        steady: Callable[[], float] = time.monotonic,
+        run_ended: Callable[[str, str], None] | None = None,
+    ) -> None:
+        """`run_ended` is called with purpose and outcome of each run whose accounting is closed."""
+        self._run_ended = run_ended or (lambda purpose, outcome: None)
+        self._client = client
+        self._events = events
+        self._jobs = jobs
+        self._refused = RefusedStarts(refusals, steady)
+        self._pod_writer = PodWriter(
+            client, pods=pods, batch_jobs=batch_jobs, refusals=refusals, refused=self._refused, clock=clock
+        )
+        self._pod_events = pod_events
+        self._clock = clock
+        self._reported_refused: dict[tuple[str, str], str] = {}
+        self._how: Mapping[type[Action], Callable[[JobView, Any], Awaitable[None]]] = {
+            ApplyStatus: self._apply_status,
+            PostEvent: self._post_event,
+            ReadWarning: self._read_warning,
+            ConfirmUnbound: self._pod_writer.confirm_unbound,
+            EnsureService: self._ensure_service,
+            EnsureGangKey: self._ensure_gang_key,
+            CreatePod: self._pod_writer.create_pod,
+            UngatePod: self._pod_writer.ungate,
+            ResizePod: self._pod_writer.resize,
+            DeletePod: self._pod_writer.delete_pod,
+            CreateJob: self._pod_writer.create_job,
+            DeleteJob: self._pod_writer.delete_job,
+            PublishProfile: self._publish,
+            DeleteTrainingJob: self._delete_training_job,
+        }
+
+    async def carry_out(self, job: JobView, actions: Iterable[Action]) -> None:
+        """Carry out all actions.
+
+        Raises TryAgain if the decision rested on outdated data, and passes on ApiError and errors of the client. The
+        actions after a failed one are not carried out.
+        """
+        for kind, alike in groupby(actions, key=type):
+            do = self._how[kind]
+            todo = list(alike)
+            results = await asyncio.gather(*(do(job, action) for action in todo), return_exceptions=True)
+            for action, result in zip(todo, results, strict=True):
+                if isinstance(result, BaseException):
+                    self._refused.record(job, action, result)
+                    raise result
+
+    async def _post_event(self, job: JobView, action: PostEvent) -> None:
+        subject = Subject(TRAINING_JOBS, job.name, job.uid, job.namespace)
+        post = partial(
+            post_event,
+            self._client,
+            subject,
+            kind=action.kind,
+            reason=action.reason,
+            message=action.message,
+            component=MANAGER_OPERATOR,
+            at=format_time(float(int(self._clock()))),
+        )
+        self._events.add(job.uid, post)
+
+    async def _read_warning(self, job: JobView, action: ReadWarning) -> None:
+        fields = {"involvedObject.kind": action.kind, "involvedObject.uid": action.uid, "type": "Warning"}
+        selector = ",".join(f"{field}={value}" for field, value in fields.items())
+        items = (await self._client.list(EVENTS, job.namespace, field_selector=selector))["items"]
+        newest: Mapping[str, Any] = max(items, key=_last_seen, default={})
+        warning = PodWarning(str(newest.get("reason") or ""), str(newest.get("message") or ""), self._clock())
+        self._pod_events.record(job.key, action.uid, warning)
+
+    async def _apply_status(self, job: JobView, action: ApplyStatus) -> None:
+        body = {"metadata": {"resourceVersion": job.resource_version}, "status": action.status.to_wire()}
+        try:
+            answer = await self._client.apply(
+                TRAINING_JOBS, job.name, body, job.namespace, manager=MANAGER_OPERATOR, subresource="status"
+            )
+        except Conflict as error:
+            raise TryAgain("the job has changed since it was read") from error
+        except NotFound as error:
+            self._jobs.drop(job.key, job.uid)
+            raise TryAgain("the job is gone") from error
+        except ApiError as error:
+            await self._report_refused_status(job, error)
+            raise
+        self._reported_refused.pop(job.key, None)
+        self._jobs.keep(read_job(answer))
+        allocation, service = open_allocation(job.status), action.status.service
+        if allocation is not None and service is not None and service.ended_run >= allocation.run:
+            outcome = (
+                service.last.outcome if service.last is not None and service.last.run == allocation.run else "None"
+            )
+            self._run_ended(allocation.purpose, outcome)
+
+    async def _report_refused_status(self, job: JobView, error: ApiError) -> None:
+        """What no condition can show goes into an event, once until a write succeeds."""
+        for_good = error.code in REFUSED or _TOO_LARGE in error.message
+        if for_good and self._reported_refused.get(job.key) != job.uid:
+            self._reported_refused[job.key] = job.uid
+            finding = say(Reason.STATUS_REFUSED, problem=str(error))
+            await self._post_event(job, PostEvent("Warning", finding.reason, finding.message))
+
+    async def _ensure_service(self, job: JobView, action: EnsureService) -> None:
+        name, manifest = action.manifest["metadata"]["name"], action.manifest
+        try:
+            found = await self._client.get(SERVICES, name, job.namespace)
+        except NotFound:
+            await self._create_service(job, name, manifest)
+            return
+        match holder(found, manifest, job):
+            case Holder.FOREIGN:
+                raise NameTakenError(f'services "{name}" already exists and is not of TrainingJob {job.name}')
+            case Holder.EARLIER:
+                raise TryAgain(f"Service {name} of an earlier job is still there")
+            case Holder.OUTDATED:
+                # with its uid: another Service that takes the name in the meantime is not overwritten
+                body = {**manifest, "metadata": {**manifest["metadata"], "uid": found["metadata"]["uid"]}}
+                await self._client.apply(SERVICES, name, body, job.namespace, manager=MANAGER_OPERATOR)
+
+    async def _create_service(self, job: JobView, name: str, manifest: Mapping[str, Any]) -> None:
+        try:
+            await self._client.create(SERVICES, manifest, job.namespace)
+        except Conflict as error:
+            raise TryAgain(f"Service {name} was created by somebody else in the meantime") from error
+
+    async def _ensure_gang_key(self, job: JobView, action: EnsureGangKey) -> None:
+        """Create the Secret of the job's gangs.
+
+        An existing Secret stays, because its key may be in use. Its name contains the job's uid, so it is this job's.
+        """
+        drawn = {GANG_KEY: secrets.token_hex(_GANG_KEY_BYTES)}
+        try:
+            await self._client.create(SECRETS, {**action.manifest, "stringData": drawn}, job.namespace)
+        except Conflict:
+            return
+
+    async def _publish(self, _: JobView, action: PublishProfile) -> None:
+        try:
+            if action.version:
+                body = {"metadata": {"resourceVersion": action.version}, "spec": action.spec}
+                await self._client.apply(THROUGHPUT_PROFILES, action.name, body, manager=MANAGER_OPERATOR)
+            else:
+                body = {"metadata": {"name": action.name}, "spec": action.spec}
+                await self._client.create(THROUGHPUT_PROFILES, body)
+        except Conflict as error:
+            raise TryAgain(f"ThroughputProfile {action.name} has changed since it was read") from error
+
+    async def _delete_training_job(self, job: JobView, _: DeleteTrainingJob) -> None:
+        try:
+            await self._client.delete(TRAINING_JOBS, job.name, job.namespace, uid=job.uid)
+        except (NotFound, Conflict):
+            self._jobs.drop(job.key, job.uid)
+
+
+def _last_seen(event: Mapping[str, Any]) -> str:
+    """The last time of an event. RFC 3339 times in UTC sort as text."""
+    series = event.get("series") or {}
+    times = (series.get("lastObservedTime"), event.get("lastTimestamp"), event.get("eventTime"))
+    return max((str(time) for time in times if time), default="")

@@ -1,0 +1,51 @@
+"""What the reflectors keep of each object instead of its JSON."""
+
+import logging
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+VIEW: Final = "view"
+"""Key of the view in a trimmed object."""
+_LOG = logging.getLogger(__name__)
+
+Object = dict[str, Any]
+
+
+def trimmed(read: Callable[[Mapping[str, Any]], Any]) -> Callable[[Object], Object]:
+    """A function that replaces an object's JSON by its metadata and the view that `read` returns."""
+
+    def trim(item: Object) -> Object:
+        kept = kept_metadata(item)
+        try:
+            return {"metadata": kept, VIEW: read(item)}
+        except (KeyError, IndexError, TypeError, ValueError) as error:
+            _LOG.warning("%s/%s is not an object of kube-synergy: %r", kept["namespace"], kept["name"], error)
+            return {"metadata": kept}
+
+    return trim
+
+
+def kept_metadata(item: Object) -> Object:
+    """The metadata that a reflector needs."""
+    metadata = item["metadata"]
+    return {key: metadata[key] for key in ("namespace", "name", "uid", "resourceVersion")}
+
+
+def trim_node(node: Object) -> Object:
+    """The parts of a Node that the operator reads."""
+    metadata, spec, status = node["metadata"], node.get("spec") or {}, node.get("status") or {}
+    conditions = status.get("conditions") or []
+    ready = [{"type": c["type"], "status": c.get("status")} for c in conditions if c.get("type") == "Ready"]
+    return {
+        "metadata": {
+            key: metadata[key] for key in ("name", "resourceVersion", "labels", "deletionTimestamp") if key in metadata
+        },
+        "spec": {key: spec[key] for key in ("taints", "unschedulable") if key in spec},
+        "status": {"allocatable": status.get("allocatable") or {}, "conditions": ready},
+    }
+
+
+def node_facts(node: Object) -> tuple[Any, ...]:
+    """The content of a trimmed node without its resourceVersion, for comparison."""
+    metadata = {key: value for key, value in node["metadata"].items() if key != "resourceVersion"}
+    return metadata, node["spec"], node["status"]

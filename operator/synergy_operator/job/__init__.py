@@ -1,0 +1,1 @@
+"""One TrainingJob: its reconcile, validation, phase, conditions, events and end of life."""

@@ -1,0 +1,30 @@
+"""TrainingJobs so large that their status no longer fits: the operator cannot record anything about them.
+
+A job's owner can cause this at any time, with labels, annotations or a longer template. Without a status the run could
+be neither revoked nor closed. The operator therefore deletes its pods, which needs no status.
+"""
+
+from synergy_api.reasons import Reason, say
+from synergy_operator.actions import Action, Actions, DeleteJob, DeletePod, PostEvent
+from synergy_operator.views.job import MOST_OBJECT_BYTES
+from synergy_operator.views.observed import Observed
+
+
+def holds_resources(observed: Observed) -> bool:
+    """Whether the job has pods or Jobs that `release` would delete."""
+    return bool(_deletions(observed))
+
+
+def release(observed: Observed) -> Actions:
+    """Delete everything that holds resources, and post an event. The status is not written until the job is smaller."""
+    deletions = _deletions(observed)
+    if not deletions:
+        return Actions()
+    finding = say(Reason.OBJECT_TOO_LARGE, limit=MOST_OBJECT_BYTES)
+    return Actions((*deletions, PostEvent("Warning", finding.reason, finding.message)))
+
+
+def _deletions(observed: Observed) -> list[Action]:
+    pods = [pod for pod in observed.pods if not pod.terminal and pod.deleting_until is None]
+    jobs = [job for job in observed.batch_jobs if not job.deleting]
+    return [*(DeleteJob(job.name, job.uid) for job in jobs), *(DeletePod(pod.name, pod.uid) for pod in pods)]

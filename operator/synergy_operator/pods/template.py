@@ -1,0 +1,194 @@
+"""Pods for training and for measuring, made from the user's pod template."""
+
+import copy
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from synergy_api import names
+from synergy_api.pods import Amounts, sidecar_requests
+from synergy_api.pools import WORKER_TOLERATIONS
+from synergy_api.quantity import format_bytes, format_cpu
+from synergy_operator.views.job import JobView
+from synergy_operator.views.settings import WorkerSettings
+
+LIBRARY_PATH: Final = "/opt/kube-synergy/lib"
+"""Where training finds the library and the harness. The profiler image has them at the same path."""
+_LIBRARY_VOLUME: Final = "kube-synergy-lib"
+_COPY_PATH: Final = "/kube-synergy-lib"
+_USER_PYTHONPATH: Final = "SYNERGY_USER_PYTHONPATH"
+_LOST_NODE_SECONDS: Final = 60
+_LOST_NODE_TOLERATIONS: Final = tuple(
+    {"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": _LOST_NODE_SECONDS}
+    for key in ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
+)
+
+Object = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class PodShare:
+    """What one pod, with all of its containers, gets of a node: GPUs, CPU in milli-CPU, memory in bytes."""
+
+    node: str
+    gpus: int
+    cpu_millis: int
+    memory_bytes: int
+    devices: int | None = None
+    """Number of the device plugin's devices, if GPUs are shared."""
+    resource: str = names.RESOURCE_GPU
+    """The node's resource name for its GPUs or devices."""
+
+    @property
+    def amounts(self) -> Amounts:
+        """GPUs, CPU and memory of the share."""
+        return Amounts(self.gpus, self.cpu_millis, self.memory_bytes)
+
+
+@dataclass(frozen=True, slots=True)
+class Additions:
+    """What a pod gets beyond the library and its share.
+
+    `env` is for the first container. `mounts` are where that container sees `volumes`. `command` comes before its own.
+    `fields` replace fields of the pod spec.
+    """
+
+    env: Mapping[str, str]
+    volumes: Sequence[Mapping[str, Any]] = ()
+    mounts: Sequence[Mapping[str, Any]] = ()
+    command: Sequence[str] = ()
+    fields: Mapping[str, Any] = field(default_factory=dict)
+
+
+def owner_reference(job: JobView) -> Object:
+    """The owner reference to the TrainingJob. The garbage collector deletes what carries it with the job."""
+    return {
+        "apiVersion": names.API_VERSION,
+        "kind": "TrainingJob",
+        "name": job.name,
+        "uid": job.uid,
+        "controller": True,
+        "blockOwnerDeletion": False,
+    }
+
+
+def first_container_amounts(template: Mapping[str, Any], share: PodShare) -> Amounts:
+    """What the pod's share leaves for the first container, the one that trains."""
+    return share.amounts.minus(sidecar_requests(template["spec"])._replace(gpus=0))
+
+
+def pod_metadata(template: Mapping[str, Any], labels: Mapping[str, str], share: PodShare) -> Object:
+    """Labels and annotations of the template, with the operator's own.
+
+    Keys of the operator's group are dropped from the template. The operator identifies pods by them, so a wrong value
+    would hide the pod from it.
+    """
+    given = template.get("metadata") or {}
+    devices = {names.ANNOTATION_DEVICES: str(share.devices)} if share.devices else {}
+    return {
+        "labels": {**_not_ours(given.get("labels")), **labels},
+        "annotations": {**_not_ours(given.get("annotations")), names.ANNOTATION_PLANNED_NODE: share.node, **devices},
+    }
+
+
+def _not_ours(given: Mapping[str, str] | None) -> dict[str, str]:
+    return {name: value for name, value in (given or {}).items() if not name.startswith(f"{names.GROUP}/")}
+
+
+def pod_spec(template: Mapping[str, Any], share: PodShare, settings: WorkerSettings, additions: Additions) -> Object:
+    """The template's pod spec, pinned to the share's node, with the library mounted into the first container."""
+    spec: Object = copy.deepcopy(template["spec"])
+    spec["schedulerName"] = names.SCHEDULER_NAME
+    spec["restartPolicy"] = "Never"
+    spec.pop("resources", None)  # pod-level requests would override the plan's
+    if settings.priority_class and not spec.get("priorityClassName"):
+        spec["priorityClassName"] = settings.priority_class
+    spec["tolerations"] = [*(spec.get("tolerations") or []), *map(dict, WORKER_TOLERATIONS), *_lost_node(spec)]
+    spec["affinity"] = _pinned(spec.get("affinity") or {}, share.node)
+    spec["volumes"] = [*(spec.get("volumes") or []), _library_volume(), *map(dict, additions.volumes)]
+    spec["initContainers"] = [_copy_library(settings), *(spec.get("initContainers") or [])]
+    devices = {share.resource: str(share.devices or share.gpus)}
+    _train_in(spec["containers"][0], first_container_amounts(template, share), devices, additions)
+    spec.update(additions.fields)
+    return spec
+
+
+def _train_in(container: Object, share: Amounts, devices: Mapping[str, str], additions: Additions) -> None:
+    amounts = {"cpu": format_cpu(share.cpu_millis), "memory": format_bytes(share.memory_bytes), **devices}
+    own = container.get("resources") or {}
+    container["resources"] = {
+        **own,
+        "requests": {**_without_gpus(own.get("requests")), **amounts},
+        "limits": {**_without_gpus(own.get("limits")), **amounts},
+    }
+    # A resize must never restart the training container, whatever the template says.
+    container["resizePolicy"] = [{"resourceName": name, "restartPolicy": "NotRequired"} for name in ("cpu", "memory")]
+    container["env"] = _environment(container.get("env") or [], additions.env)
+    library = {"name": _LIBRARY_VOLUME, "mountPath": LIBRARY_PATH, "readOnly": True}
+    container["volumeMounts"] = [*(container.get("volumeMounts") or []), library, *map(dict, additions.mounts)]
+    if additions.command:
+        container["command"] = [*additions.command, *container["command"]]
+
+
+def _without_gpus(amounts: Mapping[str, Any] | None) -> Object:
+    """The template's amounts of everything but GPUs. The node determines the name of its GPU resource."""
+    return {name: amount for name, amount in (amounts or {}).items() if name not in names.GPU_RESOURCES}
+
+
+def _environment(given: Sequence[Mapping[str, Any]], ours: Mapping[str, str]) -> list[Object]:
+    """The operator's variables first, so that the template's can refer to them. PYTHONPATH keeps the template's value
+    at the end."""
+    kept = [dict(entry) for entry in given if entry["name"] not in ours]
+    path = LIBRARY_PATH
+    for entry in kept:
+        if entry["name"] == "PYTHONPATH":
+            entry["name"] = _USER_PYTHONPATH
+            path = f"{LIBRARY_PATH}:$({_USER_PYTHONPATH})"
+    variables = [{"name": name, "value": value} for name, value in ours.items()]
+    return [*variables, *kept, {"name": "PYTHONPATH", "value": path}]
+
+
+def _pinned(affinity: Mapping[str, Any], node: str) -> Object:
+    """The template's affinity, narrowed to one node. Node selector terms are alternatives, so each gets the node."""
+    pin = {"key": "metadata.name", "operator": "In", "values": [node]}
+    pinned = copy.deepcopy(dict(affinity))
+    pinned["nodeAffinity"] = of_nodes = pinned.get("nodeAffinity") or {}
+    required = of_nodes.get("requiredDuringSchedulingIgnoredDuringExecution") or {}
+    terms = required.get("nodeSelectorTerms") or [{}]
+    of_nodes["requiredDuringSchedulingIgnoredDuringExecution"] = {
+        "nodeSelectorTerms": [{**term, "matchFields": [*(term.get("matchFields") or []), pin]} for term in terms]
+    }
+    return pinned
+
+
+def _lost_node(spec: Mapping[str, Any]) -> list[Object]:
+    """Tolerations that give up a lost node's pods after one minute instead of the cluster's five.
+
+    A toleration in the template takes precedence.
+    """
+    named = {toleration.get("key") for toleration in spec.get("tolerations") or []}
+    return [dict(toleration) for toleration in _LOST_NODE_TOLERATIONS if toleration["key"] not in named]
+
+
+def _library_volume() -> Object:
+    return {"name": _LIBRARY_VOLUME, "emptyDir": {"sizeLimit": "64Mi"}}
+
+
+def _copy_library(settings: WorkerSettings) -> Object:
+    amounts = {"cpu": "50m", "memory": "32Mi"}
+    return {
+        "name": "kube-synergy-lib",
+        "image": settings.profiler_image,
+        "imagePullPolicy": "IfNotPresent",
+        "command": ["cp", "-R", f"{LIBRARY_PATH}/.", f"{_COPY_PATH}/"],
+        "resources": {"requests": amounts, "limits": amounts},
+        "volumeMounts": [{"name": _LIBRARY_VOLUME, "mountPath": _COPY_PATH}],
+        "securityContext": {
+            "allowPrivilegeEscalation": False,
+            "capabilities": {"drop": ["ALL"]},
+            "readOnlyRootFilesystem": True,
+            "runAsNonRoot": True,
+            "runAsUser": 65532,
+            "seccompProfile": {"type": "RuntimeDefault"},
+        },
+    }

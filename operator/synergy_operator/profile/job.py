@@ -1,0 +1,127 @@
+"""The batch/v1 Job that measures one point: the user's own command under the harness."""
+
+import hashlib
+from typing import Final
+
+from synergy_api import names
+from synergy_api.training_job import TrainingJobSpec
+from synergy_operator.actions import Manifest
+from synergy_operator.pods.gang import identity, rendezvous
+from synergy_operator.pods.template import Additions, PodShare, owner_reference, pod_metadata, pod_spec
+from synergy_operator.pods.throughput import regex_option
+from synergy_operator.profile.fingerprint import fingerprint
+from synergy_operator.views.annotations import (
+    ANNOTATION_FINGERPRINT,
+    ANNOTATION_HIT_RATE,
+    ANNOTATION_JOB_UID,
+    ANNOTATION_POINT,
+    ANNOTATION_REPEAT,
+    ANNOTATION_STORAGE,
+)
+from synergy_operator.views.batch_job import Target
+from synergy_operator.views.job import JobView
+from synergy_operator.views.settings import WorkerSettings
+
+ATTEMPTS: Final = 2
+"""How often a point is tried before the profile fails."""
+
+_LONGEST_NAME: Final = 63
+_MARK: Final = 8
+_START_SECONDS: Final = 600
+_KEEP_SECONDS: Final = 3600
+
+
+def profile_job_name(job: str, run: int, target: Target, attempt: int) -> str:
+    """The name of a profile Job, which is also a label's value.
+
+    It consists of job, run, CPU, hit rate in ten thousandths, number of the repeat, and `attempt`, which counts from 0.
+    The hit rate follows `c` if storage is read without a limit, `h` if there is a limit. The run makes the name unique,
+    so a Job of an earlier grant is never taken for one of this grant. A hash replaces the end of a job name that is too
+    long.
+    """
+    end = f"-{run}-{target.cpu_millis}"
+    if target.hit_rate is not None:
+        end += f"{'c' if target.storage_bytes_per_s is None else 'h'}{round(10_000 * target.hit_rate)}"
+    if target.repeat:
+        end += f"r{target.repeat}"
+    end += ("", "b")[attempt]
+    room = _LONGEST_NAME - len(end)
+    if len(job) > room:
+        mark = hashlib.sha256(job.encode()).hexdigest()[:_MARK]
+        job = f"{job[: room - _MARK - 1].rstrip('-')}-{mark}"
+    return job + end
+
+
+def profile_job(
+    job: JobView,
+    spec: TrainingJobSpec,
+    run: int,
+    share: PodShare,
+    target: Target,
+    *,
+    attempt: int,
+    settings: WorkerSettings,
+) -> Manifest:
+    """The Job of one run of a point: one pod on the granted node, with the point's CPU and the full memory of the
+    series.
+
+    Less memory is not measured with a smaller limit but with a hit rate that the library simulates.
+    """
+    labels = {
+        names.LABEL_JOB: job.name,
+        names.LABEL_RUN: str(run),
+        names.LABEL_RANK: "0",
+        names.LABEL_ROLE: names.ROLE_PROFILE,
+    }
+    profile = spec.profile
+    options = {
+        "--warmup-steps": profile.warmup_steps,
+        "--steps": profile.steps,
+        "--timeout": profile.timeout_seconds,
+    }
+    words = [word for option, value in options.items() for word in (option, str(value))]
+    additions = Additions(
+        env={**rendezvous("127.0.0.1", 0, 1, share.gpus), **identity(job, spec, run), **_storage_environment(target)},
+        command=["python3", "-m", "synergy_profiler", *words, *regex_option(spec), "--"],
+    )
+    metadata = pod_metadata(spec.template, labels, share)
+    metadata["annotations"][ANNOTATION_JOB_UID] = job.uid
+    return {
+        "metadata": {
+            "name": profile_job_name(job.name, run, target, attempt),
+            "namespace": job.namespace,
+            "labels": labels,
+            "annotations": {**_annotations(target), ANNOTATION_FINGERPRINT: fingerprint(spec)},
+            "ownerReferences": [owner_reference(job)],
+        },
+        "spec": {
+            "backoffLimit": 0,
+            "activeDeadlineSeconds": profile.timeout_seconds + _START_SECONDS,
+            "ttlSecondsAfterFinished": _KEEP_SECONDS,
+            "template": {
+                "metadata": metadata,
+                "spec": pod_spec(spec.template, share, settings, additions),
+            },
+        },
+    }
+
+
+def _storage_environment(target: Target) -> dict[str, str]:
+    """Variables that tell the library how to read the data; empty if all of it counts as in memory."""
+    found = {}
+    if target.hit_rate is not None:
+        found["SYNERGY_PROFILE_HIT_RATE"] = str(target.hit_rate)
+    if target.storage_bytes_per_s is not None:
+        found["SYNERGY_STORAGE_BYTES_PER_S"] = str(target.storage_bytes_per_s)
+    return found
+
+
+def _annotations(target: Target) -> dict[str, str]:
+    """The target, in the form in which it is read back from the Job."""
+    values = {
+        ANNOTATION_POINT: target.cpu_millis,
+        ANNOTATION_HIT_RATE: target.hit_rate,
+        ANNOTATION_STORAGE: target.storage_bytes_per_s,
+        ANNOTATION_REPEAT: target.repeat or None,
+    }
+    return {name: str(value) for name, value in values.items() if value is not None}

@@ -1,0 +1,67 @@
+"""ThroughputProfiles of the cluster: their names, their checks, and which of them is valid for a job."""
+
+from collections.abc import Iterable
+from typing import Final
+
+from pydantic import ValidationError
+
+from synergy_api.reasons import Finding, Reason, say
+from synergy_api.throughput_profile import ThroughputProfileSpec, ThroughputProfileStatus
+from synergy_api.training_job import TrainingJobSpec
+from synergy_operator.conditions import VALID, find, no, write, yes
+from synergy_operator.profile.curve import first_decrease
+from synergy_operator.views.known_profile import KnownProfile
+from synergy_operator.views.metadata import Object
+
+_DIGEST_LETTERS: Final = 12
+
+
+def profile_name(fingerprint: str, digest: str) -> str:
+    """Name of a ThroughputProfile: the fingerprint, and the image digest unless the reference fixes it."""
+    return f"{fingerprint}-{digest.rpartition(':')[2][:_DIGEST_LETTERS]}" if digest else fingerprint
+
+
+def fingerprint_of_name(name: str) -> str:
+    """The fingerprint in a ThroughputProfile's name."""
+    return name.partition("-")[0]
+
+
+def fixed_image(spec: TrainingJobSpec) -> bool:
+    """The image's reference contains a digest, so it can never mean another image."""
+    return "@" in str(spec.template["spec"]["containers"][0].get("image"))
+
+
+def best_known(known: Iterable[KnownProfile], digest: str) -> ThroughputProfileSpec | None:
+    """The best profile for an image of this digest. If the digest is unknown (empty), the newest profile."""
+    usable = [profile.spec for profile in known if profile.spec is not None]
+    fitting = [spec for spec in usable if not digest or spec.image_digest in ("", digest)]
+    return max(fitting, key=lambda s: (bool(digest and s.image_digest), s.measured_at, s.image_digest), default=None)
+
+
+def check_profile(item: Object) -> tuple[ThroughputProfileSpec | None, Finding]:
+    """The profile if jobs may use it, otherwise None; and the finding for its condition."""
+    name = str(item["metadata"]["name"])
+    try:
+        profile = ThroughputProfileSpec.model_validate(item.get("spec") or {})
+    except ValidationError as error:
+        first = error.errors()[0]
+        field = ".".join(str(part) for part in ("spec", *first["loc"]))
+        return None, say(Reason.INVALID_PROFILE, problem=f"{field}: {first['msg']}")
+    wanted = profile_name(profile.fingerprint, profile.image_digest)
+    if name != wanted:
+        return None, say(Reason.FINGERPRINT_DIFFERS, name=wanted)
+    falls = first_decrease("spec.matrices", profile.matrices)
+    return (None, falls) if falls is not None else (profile, say(Reason.PROFILE_USED))
+
+
+def profile_status(item: Object, finding: Finding, now: float) -> ThroughputProfileStatus | None:
+    """The status of a profile with this finding; None if it is unchanged."""
+    try:
+        old = ThroughputProfileStatus.model_validate(item.get("status") or {}).conditions
+    except ValidationError:
+        old = []
+    before = find(old, VALID)
+    if before is not None and (before.reason, before.message) == (finding.reason, finding.message):
+        return None
+    update = yes(finding) if finding.reason is Reason.PROFILE_USED else no(finding)
+    return ThroughputProfileStatus(conditions=write(old, {VALID: update}, item["metadata"].get("generation", 0), now))

@@ -1,0 +1,131 @@
+"""The harness's result of a profile run, from the container's termination message."""
+
+from dataclasses import dataclass
+from typing import Annotated, Final, Literal
+
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    TypeAdapter,
+    ValidationError,
+    ValidatorFunctionWrapHandler,
+    WrapValidator,
+)
+
+from synergy_api.reasons import Reason
+from synergy_core.model import FASTEST, SLOWEST
+from synergy_operator.views.pod import ContainerView
+
+_HARNESS_REASONS: Final = {
+    "Crashed": Reason.PROFILE_CRASHED,
+    "NoSteps": Reason.PROFILE_NO_STEPS,
+    "Timeout": Reason.PROFILE_TIMEOUT,
+    "TooNoisy": Reason.PROFILE_TOO_NOISY,
+    "BadCommand": Reason.PROFILE_BAD_COMMAND,
+}
+_LONGEST_PROBLEM: Final = 600
+_MOST_BYTES: Final = 1 << 50
+"""The largest model that a job may report."""
+
+
+class _Message(BaseModel):
+    model_config = ConfigDict(extra="ignore", frozen=True, allow_inf_nan=False)
+
+
+class _Gpu(_Message):
+    compute: Annotated[float, Field(ge=0, le=1)]
+    bandwidth: Annotated[float, Field(ge=0, le=1)]
+    memory_bytes: Annotated[int, Field(ge=0, le=_MOST_BYTES)]
+
+
+def _or_none(value: object, parse: ValidatorFunctionWrapHandler) -> object:
+    """An invalid value is ignored, and the point still counts."""
+    try:
+        return parse(value)
+    except ValidationError:
+        return None
+
+
+class _Measured(_Message):
+    outcome: Literal["measured"]
+    steps_per_second: Annotated[float, Field(gt=SLOWEST, le=FASTEST)]
+    relative_error: Annotated[float, Field(ge=0)] = 0.0
+    max_rss_bytes: Annotated[int, Field(ge=0)] = 0
+    cached: bool = False
+    largest_tensor_bytes: int | None = None
+    model_bytes: int | None = None
+    gpu: Annotated[_Gpu | None, WrapValidator(_or_none)] = None
+
+    @property
+    def tensors(self) -> tuple[int, int] | None:
+        largest, model = self.largest_tensor_bytes, self.model_bytes
+        if largest is None or model is None or not 0 < largest <= model <= _MOST_BYTES:
+            return None
+        return largest, model
+
+
+class _Failed(_Message):
+    outcome: Literal["failed"]
+    reason: Literal["Crashed", "NoSteps", "Timeout", "TooNoisy", "BadCommand"]
+    message: str = ""
+    log_tail: str = ""
+
+
+_MESSAGE: Final[TypeAdapter[_Measured | _Failed]] = TypeAdapter(
+    Annotated[_Measured | _Failed, Field(discriminator="outcome")]
+)
+
+
+@dataclass(frozen=True, slots=True)
+class GpuUse:
+    """What the run used of its GPUs: fractions of the time, and bytes."""
+
+    compute: float
+    bandwidth: float
+    memory_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """A point was measured."""
+
+    steps_per_second: float
+    relative_error: float
+    max_rss_bytes: int
+    cached: bool = False
+    tensors: tuple[int, int] | None = None
+    """Bytes of the model's largest tensor, and of all of its tensors."""
+    gpu: GpuUse | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MeasurementFailure:
+    """A point was not measured, and the reason."""
+
+    reason: Reason
+    problem: str
+
+
+def read_result(container: ContainerView) -> Measurement | MeasurementFailure:
+    """The result of a harness that has ended. Any other message of the user's container is a failure."""
+    if container.reason == "OOMKilled":
+        return MeasurementFailure(Reason.PROFILE_OUT_OF_MEMORY, "killed for memory")
+    try:
+        message = _MESSAGE.validate_json(container.message)
+    except ValidationError:
+        detail = f", termination message {container.message[:200]!r}" if container.message else ""
+        return MeasurementFailure(Reason.PROFILE_NO_RESULT, f"exit code {container.exit_code}{detail}")
+    if isinstance(message, _Failed):
+        problem = message.message or message.reason
+        tail = f"; its last output: {message.log_tail.strip()}" if message.log_tail.strip() else ""
+        return MeasurementFailure(_HARNESS_REASONS[message.reason], f"{problem}{tail}"[:_LONGEST_PROBLEM])
+    gpu = message.gpu
+    return Measurement(
+        message.steps_per_second,
+        message.relative_error,
+        message.max_rss_bytes,
+        message.cached,
+        message.tensors,
+        None if gpu is None else GpuUse(gpu.compute, gpu.bandwidth, gpu.memory_bytes),
+    )

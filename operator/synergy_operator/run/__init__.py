@@ -1,0 +1,1 @@
+"""Training runs: start, resize, outcome, end, retries and fencing."""

@@ -1,0 +1,39 @@
+"""The allocation of the open run."""
+
+from synergy_api.allocation import Allocation, NodeShare
+from synergy_api.training_job import ServiceStatus, TrainingJobStatus
+
+
+def open_allocation(status: TrainingJobStatus) -> Allocation | None:
+    """The allocation of the run that is not closed yet; None if there is none.
+
+    A run that began and has lost its allocation comes first: the operator must close its accounting.
+    """
+    service = status.service or ServiceStatus()
+    allocation = status.allocation
+    if service.run > service.ended_run and (allocation is None or allocation.run != service.run):
+        return lost_place(status, service)
+    return allocation if allocation is not None and allocation.run > service.ended_run else None
+
+
+def lost_place(status: TrainingJobStatus, service: ServiceStatus) -> Allocation:
+    """A stand-in for the allocation of the newest run, which somebody deleted.
+
+    It is Released. Its shares are those of the workers in the status, so a missing worker still counts as missing.
+    """
+    shares: dict[str, NodeShare] = {}
+    for worker in status.workers:
+        held = shares.get(worker.node)
+        shares[worker.node] = NodeShare(
+            node=worker.node,
+            gpus=worker.gpus + (held.gpus if held is not None else 0),
+            cpu_millis=worker.cpu_millis + (held.cpu_millis if held is not None else 0),
+            memory_bytes=worker.memory_bytes + (held.memory_bytes if held is not None else 0),
+        )
+    return Allocation(
+        run=service.run,
+        purpose="Profile" if status.phase == "Profiling" else "Train",
+        state="Released",
+        gpu_type=service.running_gpu_type or "",
+        workers=list(shares.values()),
+    )

@@ -1,0 +1,68 @@
+"""An open training run, with what one reconcile sees of it."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from synergy_api.allocation import Allocation
+from synergy_api.sizes import SizeLimits
+from synergy_api.timestamps import format_time
+from synergy_api.training_job import ServiceStatus, TrainingJobSpec
+from synergy_operator.pods.gang import GangWorker, gang_workers
+from synergy_operator.run.end import started_at
+from synergy_operator.run.resize import Resizing, resizes
+from synergy_operator.run.size_limits import bounds_of
+from synergy_operator.views.observed import Observed
+from synergy_operator.views.pod import PodView
+
+
+@dataclass(frozen=True)
+class OpenRun:
+    """The open run. `wanted` is false if the job must not start."""
+
+    observed: Observed
+    spec: TrainingJobSpec
+    allocation: Allocation
+    now: float
+    wanted: bool
+
+    @property
+    def number(self) -> int:
+        """The number of the run."""
+        return self.allocation.run
+
+    @cached_property
+    def pods(self) -> tuple[PodView, ...]:
+        """Its pods, by rank."""
+        return self.observed.pods_of(self.number)
+
+    @cached_property
+    def deleted_pods(self) -> tuple[PodView, ...]:
+        """Its pods that ended and no longer exist, by rank."""
+        return self.observed.deleted_pods(self.number)
+
+    @cached_property
+    def gang(self) -> tuple[GangWorker, ...]:
+        """The workers that its allocation plans."""
+        return gang_workers(self.observed.job.name, self.allocation, self.spec.gpus_per_worker)
+
+    @cached_property
+    def size_limits(self) -> SizeLimits | None:
+        """The sizes that its workers can be resized to."""
+        return bounds_of(self.observed, self.gang, self.pods, self.now, run=self.number, gpus=self.spec.gpus)
+
+    @cached_property
+    def sizes(self) -> Resizing:
+        """The resizes that its workers need."""
+        return resizes(self.gang, self.pods, self.size_limits, self.spec.gpus)
+
+    @cached_property
+    def service(self) -> ServiceStatus:
+        """Its accounting, with the start time as soon as the pods show it."""
+        accounting = self.observed.job.status.service or ServiceStatus()
+        if accounting.running_since is not None or accounting.run != self.number:
+            return accounting
+        since = started_at(self.pods, len(self.gang))
+        if since is None:
+            return accounting
+        update = {"running_since": format_time(since), "running_gpu_type": self.allocation.gpu_type}
+        return accounting.model_copy(update=update)

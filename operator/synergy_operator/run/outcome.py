@@ -1,0 +1,177 @@
+"""The outcome of a training run, derived from its pods."""
+
+import json
+from collections.abc import Iterable, Mapping
+from math import inf
+from typing import Any, Final
+
+from synergy_api.progress import Progress
+from synergy_api.quantity import format_bytes
+from synergy_api.reasons import Finding, Reason, say
+from synergy_api.training_job import RunOutcome
+from synergy_operator.pods.gang import GangWorker
+from synergy_operator.run.step import reason_of, reason_text
+from synergy_operator.views.cluster import ClusterView
+from synergy_operator.views.pod import PodView
+from synergy_operator.views.worker_state import WorkerState, worker_state
+
+STRAGGLER_SECONDS: Final = 30.0
+"""How long the rest of a gang may take to leave after the first worker has left."""
+
+_KILLED: Final = 137
+"""Exit code of a process that SIGKILL ended, for example after its grace period."""
+_NEVER_RAN: Final = ("StartError", "ContainerCannotRun")
+
+
+def natural_end(
+    run: int, gang: Iterable[GangWorker], pods: Iterable[PodView], cluster: ClusterView, now: float
+) -> RunOutcome | None:
+    """The outcome of a run whose pods the operator has not deleted; None while it continues.
+
+    A worker's own failure takes precedence over the loss of another worker. The exception is a lost node: then the
+    failure is most likely a consequence of the loss.
+    """
+    found = {pod.rank: pod for pod in pods}
+    states = {rank: worker_state(pod) for rank, pod in found.items()}
+    missing = [worker.rank for worker in gang if worker.rank not in found]
+    failed = _first(states, WorkerState.FAILED)
+    blamed = [rank for rank, pod in sorted(found.items()) if states[rank] is WorkerState.FAILED and _checkpoint(pod)]
+    if failed is not None:
+        failed = blamed[0] if blamed else failed
+        return _lost_with_node(run, found, states, cluster) or _failed(run, found[failed])
+    refused = _first(states, WorkerState.REFUSED)
+    if refused is not None:
+        problem = found[refused].message or found[refused].reason
+        return _outcome(run, "Evicted", say(Reason.WORKER_REFUSED, run=run, rank=refused, problem=problem))
+    lost = _first(states, WorkerState.LOST)
+    if lost is not None or missing:
+        rank = missing[0] if lost is None else lost
+        problem = _loss(found[rank]) if rank in found else "its pod was deleted"
+        return _outcome(run, "Evicted", say(Reason.WORKER_LOST, run=run, rank=rank, problem=problem))
+    return _left(run, found, states, now)
+
+
+def straggler_wait(pods: Iterable[PodView], now: float) -> float | None:
+    """Seconds until the workers that have not left are deleted; None if no worker has left yet."""
+    ends = [pod.main.finished_at for pod in pods if worker_state(pod) is WorkerState.YIELDED]
+    first = min((end for end in ends if end is not None), default=None)
+    return None if first is None else max(0.0, first + STRAGGLER_SECONDS - now)
+
+
+def with_reported_step(outcome: RunOutcome, pods: Iterable[PodView]) -> RunOutcome:
+    """The outcome with the step at which rank 0 left, once its pod reports it."""
+    if outcome.step is not None:
+        return outcome
+    first = next((pod for pod in pods if pod.rank == 0), None)
+    step = None if first is None else reported_step(first)
+    if first is None or step is None:
+        return outcome
+    return outcome.model_copy(update={"step": step, "save_seconds": _save_seconds(first)})
+
+
+def killed_before_checkpoint(
+    outcome: RunOutcome, pods: Iterable[PodView], progress: Progress, seconds: float
+) -> RunOutcome:
+    """The outcome of a run that was stopped after its lease.
+
+    If a worker with the library was killed before it reported a written checkpoint, the run has lost steps. It has not
+    failed, because the scheduler ended it. `seconds` is the time that it had. The outcome records it as `save_seconds`,
+    and the next run gets more time.
+    """
+    late = reason_of(outcome).reason is Reason.LEASE_OVER
+    if not late or not any(pod.main.exit_code == _KILLED and not _message(pod) for pod in pods):
+        return outcome
+    kept = progress.checkpoint_steps
+    facts = {"seconds": round(seconds), "lost": max(0, progress.steps - kept), "kept": kept}
+    finding = say(Reason.CHECKPOINT_NOT_WRITTEN, run=outcome.run, **facts)
+    ended = _outcome(outcome.run, "Yielded", finding, _KILLED)
+    return ended.model_copy(update={"save_seconds": round(max(0.0, seconds), 3)})
+
+
+def reported_step(pod: PodView) -> int | None:
+    """The step in the library's termination message; None where there is no such message."""
+    step = _message(pod).get("step")
+    return step if isinstance(step, int) and not isinstance(step, bool) and step >= 0 else None
+
+
+def _save_seconds(pod: PodView) -> float | None:
+    seconds = _message(pod).get("save_seconds")
+    return seconds if isinstance(seconds, float) and 0 <= seconds < inf else None
+
+
+def _left(run: int, found: Mapping[int, PodView], states: Mapping[int, WorkerState], now: float) -> RunOutcome | None:
+    if not states:
+        return None
+    if all(state is WorkerState.SUCCEEDED for state in states.values()):
+        return _outcome(run, "Succeeded", say(Reason.WORKERS_SUCCEEDED, run=run), exit_code=0)
+    wait = straggler_wait(found.values(), now)
+    if all(state.left for state in states.values()) or wait == 0.0:
+        step = reported_step(found[0])
+        text = f" after step {step}" if step is not None else ""
+        return _outcome(run, "Yielded", say(Reason.WORKERS_LEFT, run=run, step=text), found[0].main.exit_code)
+    return None
+
+
+def _lost_with_node(
+    run: int, found: Mapping[int, PodView], states: Mapping[int, WorkerState], cluster: ClusterView
+) -> RunOutcome | None:
+    for rank, pod in sorted(found.items()):
+        if states[rank] is not WorkerState.FAILED and pod.node and cluster.lost(pod.node):
+            problem = f"node {pod.node} does not report"
+            return _outcome(run, "Evicted", say(Reason.WORKER_LOST, run=run, rank=rank, problem=problem))
+    return None
+
+
+def _failed(run: int, pod: PodView) -> RunOutcome:
+    main = pod.main
+    if main.reason == "OOMKilled":
+        memory = format_bytes(pod.memory_bytes)
+        finding = say(Reason.OUT_OF_MEMORY, run=run, rank=pod.rank, memory=memory)
+    elif main.reason in _NEVER_RAN or main.exit_code is None:
+        problem = pod.init_failure or main.message or main.reason
+        finding = say(Reason.WORKER_NOT_STARTED, run=run, rank=pod.rank, problem=problem)
+    elif (function := _checkpoint(pod)) is not None:
+        facts: dict[str, object] = {"function": function[0], "problem": function[1], "pod": pod.name}
+        finding = say(Reason.CHECKPOINT_FAILED, run=run, rank=pod.rank, **facts)
+    else:
+        # the pod itself has a reason if its own deadline ended it
+        message = pod.message or pod.reason or (main.reason if main.reason != "Error" else "")
+        problem = f" ({message})" if message else ""
+        facts = {"exit_code": main.exit_code, "problem": problem, "pod": pod.name}
+        finding = say(Reason.WORKER_FAILED, run=run, rank=pod.rank, **facts)
+    return _outcome(run, "Failed", finding, main.exit_code)
+
+
+def _checkpoint(pod: PodView) -> tuple[str, str] | None:
+    """The checkpoint function that raised in the worker, and its error, from the library's termination message."""
+    message = _message(pod)
+    if message.get("outcome") != "failed" or not message.get("function"):
+        return None
+    return str(message["function"]), str(message.get("error") or "an exception")
+
+
+def _message(pod: PodView) -> Mapping[str, Any]:
+    """The library's termination message; empty if there is none."""
+    try:
+        message = json.loads(pod.main.message or "null")
+    except ValueError:
+        return {}
+    return message if isinstance(message, dict) else {}
+
+
+def _loss(pod: PodView) -> str:
+    if pod.disruption:
+        return pod.disruption
+    if pod.deleting:
+        return "its pod was deleted"
+    return pod.message or pod.reason or pod.main.reason or "its end is not known"
+
+
+def _first(states: Mapping[int, WorkerState], wanted: WorkerState) -> int | None:
+    return min((rank for rank, state in states.items() if state is wanted), default=None)
+
+
+def _outcome(run: int, outcome: str, finding: Finding, exit_code: int | None = None) -> RunOutcome:
+    return RunOutcome.model_validate(
+        {"run": run, "outcome": outcome, "exit_code": exit_code, "reason": reason_text(finding)}
+    )

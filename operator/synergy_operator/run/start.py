@@ -1,0 +1,93 @@
+"""The start of a training run: create its pods, and remove their gates once their resources are free."""
+
+from collections.abc import Iterable
+
+from synergy_api.names import GATE
+from synergy_api.reasons import Finding, Reason, say
+from synergy_operator.actions import Action, CreatePod, EnsureGangKey, EnsureService, UngatePod
+from synergy_operator.conditions import no
+from synergy_operator.pods.gang import gang_secret, has_gang, headless_service, worker_pod
+from synergy_operator.pods.share import too_small
+from synergy_operator.run.open_run import OpenRun
+from synergy_operator.run.start_blocker import start_blocker
+from synergy_operator.run.step import RunStep, finding_of
+from synergy_operator.run.take_down import EVICTED, end_run
+from synergy_operator.views.pod import PodView
+from synergy_operator.views.worker_state import WorkerState, worker_state
+
+
+def start(run: OpenRun) -> RunStep:
+    """The next step of a run whose pods are not all created."""
+    if run.allocation.state != "Granted" or not run.wanted:
+        return end_unstarted(run)
+    refused = refused_end(run)
+    if refused is not None:
+        return refused
+    small = _too_small(run)
+    if small is not None:
+        return end_run(run, "Failed", small)
+    if any(pod.run < run.number and not pod.terminal for pod in run.observed.pods):
+        return RunStep("Starting", run.service, no(say(Reason.WAITING_FOR_ROOM, run=run.number)))
+    names = {pod.name for pod in run.pods}
+    missing = [worker for worker in run.gang if worker.name not in names]
+    if not missing:
+        return RunStep("Starting", run.service.model_copy(update={"run": run.number}), no(starting(run)))
+    job, size = run.observed.job, len(run.gang)
+    pods = (
+        worker_pod(job, run.spec, run.number, worker, size=size, settings=run.observed.settings) for worker in missing
+    )
+    key = (EnsureGangKey(gang_secret(job)),) if has_gang(run.spec) else ()
+    before: tuple[Action, ...] = (
+        EnsureService(headless_service(job)),
+        *key,
+        *(CreatePod(run.number, pod) for pod in pods),
+    )
+    return RunStep("Starting", run.service, no(starting(run)), before=before, unwritten=True)
+
+
+def before_binding(run: OpenRun, gated: Iterable[PodView]) -> tuple[Action, ...]:
+    """What to do while gates hold the pods: first resizes, then removal of the gates once the extender has admitted the
+    run.
+
+    The plan may still change the sizes of an allocation that is not admitted. A worker of an outdated size might not
+    fit.
+    """
+    return run.sizes.actions or (tuple(_ungate(pod, run.now) for pod in gated) if run.allocation.admitted else ())
+
+
+def refused_end(run: OpenRun) -> RunStep | None:
+    """The end of a run that the API server refused to let start; None if it did not."""
+    refusals = run.observed.refusals
+    if refusals.run != run.number:
+        return None
+    outcome = "Failed" if refusals.invalid else EVICTED
+    return end_run(run, outcome, say(refusals.reason, run=run.number, problem=refusals.message))
+
+
+def end_unstarted(run: OpenRun) -> RunStep:
+    """The end of a run without any bound pod. If the extender revoked it for that, the next try is delayed."""
+    finding = finding_of(run.allocation.reason) if run.allocation.state == "Revoked" else None
+    if finding is not None and finding.reason is Reason.PODS_NOT_STARTED:
+        return end_run(run, EVICTED, finding)
+    return end_run(run, "Yielded", say(Reason.NOT_STARTED, run=run.number))
+
+
+def _too_small(run: OpenRun) -> Finding | None:
+    found = (too_small(run.spec.template, worker.share.amounts) for worker in run.gang)
+    return next((finding for finding in found if finding is not None), None)
+
+
+def starting(run: OpenRun) -> Finding:
+    """The finding of a run that has not started to train."""
+    if not run.allocation.admitted:
+        return say(Reason.WAITING_FOR_ROOM, run=run.number)
+    for pod in run.pods:
+        blocker = start_blocker(pod, run.observed)
+        if blocker is not None:
+            return blocker
+    running = sum(worker_state(pod) is WorkerState.RUNNING for pod in run.pods)
+    return say(Reason.WORKERS_STARTING, run=run.number, running=running, workers=len(run.gang))
+
+
+def _ungate(pod: PodView, now: float) -> UngatePod:
+    return UngatePod(pod.name, pod.uid, tuple(gate for gate in pod.gates if gate != GATE), now)

@@ -1,0 +1,96 @@
+"""The batch/v1 Jobs of profile runs, as the operator reads them."""
+
+from dataclasses import dataclass
+
+from synergy_api import names
+from synergy_api.timestamps import parse_time
+from synergy_operator.views.annotations import (
+    ANNOTATION_FINGERPRINT,
+    ANNOTATION_HIT_RATE,
+    ANNOTATION_POINT,
+    ANNOTATION_REPEAT,
+    ANNOTATION_STORAGE,
+)
+from synergy_operator.views.metadata import Object, controller_uid, number_of
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """One run of a profile point.
+
+    All data is in memory unless `hit_rate` is set. With `hit_rate`, that fraction counts as cached and the rest is read
+    from storage, at `storage_bytes_per_s` at most. `repeat` is the number of earlier runs of the same point.
+    """
+
+    cpu_millis: int
+    hit_rate: float | None = None
+    storage_bytes_per_s: int | None = None
+    repeat: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class BatchJobView:
+    """A batch/v1 Job that measures one point."""
+
+    namespace: str
+    name: str
+    uid: str
+    resource_version: str
+    owner: str
+    job: str
+    run: int
+    target: Target
+    fingerprint: str
+    created_at: float
+    deleting: bool
+    failed_reason: str
+    failed_message: str
+    complete: bool
+
+    @property
+    def point(self) -> int:
+        """CPU of the point in milli-CPU; -1 if the Job does not name it."""
+        return self.target.cpu_millis
+
+    @property
+    def finished(self) -> bool:
+        """The Job starts no more pods."""
+        return self.complete or bool(self.failed_reason)
+
+
+def read_batch_job(item: Object) -> BatchJobView:
+    """The view of a batch/v1 Job that has the operator's label."""
+    metadata, status = item["metadata"], item.get("status") or {}
+    labels, annotations = metadata.get("labels") or {}, metadata.get("annotations") or {}
+    true = {c["type"]: c for c in status.get("conditions") or [] if c.get("status") == "True"}
+    failed = true.get("Failed", {})
+    return BatchJobView(
+        namespace=metadata["namespace"],
+        name=metadata["name"],
+        uid=metadata["uid"],
+        resource_version=metadata["resourceVersion"],
+        owner=controller_uid(metadata),
+        job=labels.get(names.LABEL_JOB, ""),
+        run=number_of(labels.get(names.LABEL_RUN)),
+        target=_target(annotations),
+        fingerprint=annotations.get(ANNOTATION_FINGERPRINT, ""),
+        created_at=parse_time(metadata["creationTimestamp"]),
+        deleting="deletionTimestamp" in metadata,
+        failed_reason=(failed.get("reason") or "Failed") if failed else "",
+        failed_message=failed.get("message") or "",
+        complete="Complete" in true,
+    )
+
+
+def _target(annotations: Object) -> Target:
+    hit_rate, storage = annotations.get(ANNOTATION_HIT_RATE), annotations.get(ANNOTATION_STORAGE)
+    try:
+        counts_as = None if hit_rate is None else float(hit_rate)
+    except ValueError:
+        counts_as = None
+    return Target(
+        number_of(annotations.get(ANNOTATION_POINT)),
+        counts_as,
+        None if storage is None else number_of(storage),
+        max(0, number_of(annotations.get(ANNOTATION_REPEAT))),
+    )

@@ -1,0 +1,73 @@
+"""The cluster, as validation and profile series see it: GPU types, their nodes, and settings of the policy."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Final
+
+from synergy_api.nodes import Object, is_ready
+from synergy_api.pools import NodeCapacity, node_capacities, read_pools
+from synergy_api.queues import Preemption
+from synergy_api.scheduling_policy import Profiling, SchedulingPolicySpec
+
+
+@dataclass(frozen=True)
+class ClusterView:
+    """GPU nodes, node health and policy settings that jobs depend on.
+
+    `nodes` are the nodes with GPUs of a known type. `names` are the names of all nodes, `unready` those of all nodes
+    that do not report Ready.
+    """
+
+    nodes: tuple[NodeCapacity, ...] = ()
+    unready: frozenset[str] = frozenset()
+    names: frozenset[str] = frozenset()
+    profiling: Profiling = field(default_factory=Profiling)
+    out_of_service: frozenset[str] = frozenset()
+    """Nodes on which, as an administrator states by the taint node.kubernetes.io/out-of-service, nothing runs."""
+    max_checkpoint_seconds: int = Preemption().max_checkpoint_seconds
+    """The longest time that a job may take for its checkpoint after its lease ends."""
+    tenants: tuple[str, ...] = ()
+    """The tenants that the policy names; empty for policies without tenants."""
+
+    @cached_property
+    def by_type(self) -> Mapping[str, tuple[NodeCapacity, ...]]:
+        """The nodes of each GPU type. Types and nodes are sorted by name."""
+        kinds = sorted({node.gpu_type for node in self.nodes})
+        return {kind: tuple(node for node in self.nodes if node.gpu_type == kind) for kind in kinds}
+
+    def allowed_types(self, wanted: Iterable[str]) -> tuple[str, ...]:
+        """The GPU types of the cluster that a job with these `spec.gpuTypes` may use. An empty `wanted` allows all."""
+        allowed = frozenset(wanted)
+        return tuple(kind for kind in self.by_type if not allowed or kind in allowed)
+
+    def lost(self, node: str) -> bool:
+        """The node does not exist or does not report Ready, so the operator cannot see how its pods end."""
+        return node not in self.names or node in self.unready
+
+    def dead(self, node: str) -> bool:
+        """Certainly nothing runs on the node: its Node object is gone, or it is out of service."""
+        return node not in self.names or node in self.out_of_service
+
+
+_OUT_OF_SERVICE: Final = "node.kubernetes.io/out-of-service"
+
+
+def _is_out_of_service(node: Object) -> bool:
+    taints = (node.get("spec") or {}).get("taints") or []
+    return any(taint.get("key") == _OUT_OF_SERVICE for taint in taints)
+
+
+def read_cluster(nodes: Iterable[Object], pools: Iterable[Object], policy: SchedulingPolicySpec) -> ClusterView:
+    """The cluster from Node and GPUPool objects; pools that do not parse are left to the extender to report."""
+    listed = list(nodes)
+    found = node_capacities(listed, read_pools(pools)[0])
+    return ClusterView(
+        nodes=tuple(node for node in found if node.gpu_type and node.gpus > 0),
+        unready=frozenset(str(node["metadata"]["name"]) for node in listed if not is_ready(node)),
+        names=frozenset(str(node["metadata"]["name"]) for node in listed),
+        out_of_service=frozenset(str(node["metadata"]["name"]) for node in listed if _is_out_of_service(node)),
+        profiling=policy.profiling,
+        max_checkpoint_seconds=policy.preemption.max_checkpoint_seconds,
+        tenants=tuple(tenant.name for tenant in policy.tenants) if policy.policy == "hierarchical" else (),
+    )

@@ -1,0 +1,84 @@
+"""TrainingJobs, as the operator reads them."""
+
+from dataclasses import dataclass, replace
+from typing import Final
+
+import msgspec
+from pydantic import ValidationError
+
+from synergy_api.timestamps import parse_time
+from synergy_api.training_job import TrainingJobSpec, TrainingJobStatus
+from synergy_operator.views.metadata import Object
+
+MOST_OBJECT_BYTES: Final = 1 << 20
+"""Limit for a TrainingJob as JSON. The API server stores about 1.5 MB, and the status needs room to grow."""
+
+
+@dataclass(frozen=True, slots=True)
+class JobView:
+    """A TrainingJob. If the spec does not parse, `spec` is None and `spec_error` names the field."""
+
+    namespace: str
+    name: str
+    uid: str
+    resource_version: str
+    generation: int
+    created_at: float
+    deleting: bool
+    spec: TrainingJobSpec | None
+    spec_error: str
+    status: TrainingJobStatus
+    too_large: bool = False
+    """The object is so large that its status may no longer fit."""
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """(namespace, name)."""
+        return self.namespace, self.name
+
+
+def only_progress(before: JobView | None, after: JobView) -> bool:
+    """True if nothing changed but the progress that rank 0 reports.
+
+    No decision follows from progress alone. What the operator learns from reports stands in other fields too, or is
+    read when a run ends.
+    """
+    if before is None or before.uid != after.uid:
+        return False
+    status = before.status.model_copy(update={"progress": after.status.progress})
+    return replace(before, resource_version=after.resource_version, status=status) == after
+
+
+def read_job(item: Object) -> JobView:
+    """The view of a TrainingJob.
+
+    Raises ValueError if the status does not parse. Only the operator and the extender write it.
+    """
+    metadata = item["metadata"]
+    spec, problem = _read_spec(item.get("spec") or {})
+    try:
+        status = TrainingJobStatus.model_validate(item.get("status") or {})
+    except ValidationError as error:
+        raise ValueError(f"status of TrainingJob {metadata['namespace']}/{metadata['name']}: {error}") from error
+    return JobView(
+        namespace=metadata["namespace"],
+        name=metadata["name"],
+        uid=metadata["uid"],
+        resource_version=metadata["resourceVersion"],
+        generation=metadata.get("generation", 0),
+        created_at=parse_time(metadata["creationTimestamp"]),
+        deleting="deletionTimestamp" in metadata,
+        spec=spec,
+        spec_error=problem,
+        status=status,
+        too_large=len(msgspec.json.encode(item)) > MOST_OBJECT_BYTES,
+    )
+
+
+def _read_spec(spec: Object) -> tuple[TrainingJobSpec | None, str]:
+    try:
+        return TrainingJobSpec.model_validate(spec), ""
+    except ValidationError as error:
+        first = error.errors()[0]
+        field = ".".join(str(part) for part in ("spec", *first["loc"]))
+        return None, f"{field}: {first['msg']}"

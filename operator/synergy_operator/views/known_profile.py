@@ -1,0 +1,17 @@
+"""ThroughputProfiles, as the operator reads them."""
+
+from dataclasses import dataclass
+
+from synergy_api.throughput_profile import ThroughputProfileSpec
+
+
+@dataclass(frozen=True, slots=True)
+class KnownProfile:
+    """A ThroughputProfile at one version.
+
+    `spec` is None if no job may use the profile. It still occupies its name.
+    """
+
+    name: str
+    version: str
+    spec: ThroughputProfileSpec | None

@@ -1,0 +1,52 @@
+"""Everything that one reconcile reads."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from synergy_operator.views.batch_job import BatchJobView
+from synergy_operator.views.cluster import ClusterView
+from synergy_operator.views.job import JobView
+from synergy_operator.views.known_profile import KnownProfile
+from synergy_operator.views.pod import PodView
+from synergy_operator.views.pod_events import PodEvents
+from synergy_operator.views.profile_candidate import ProfileCandidate
+from synergy_operator.views.refusals import Refusals
+from synergy_operator.views.settings import WorkerSettings
+
+
+@dataclass(frozen=True)
+class Observed:
+    """One TrainingJob with all objects and facts that its reconcile depends on.
+
+    - `pods` and `batch_jobs` are those that the job owns, of any run.
+    - `profiles` are all known profiles, by fingerprint.
+    - `candidates` are the jobs that ask to be measured, by fingerprint. The job itself may be among them.
+    - `resizable` is false if the API server cannot resize pods.
+    - `partners` are the worker pods of the jobs that share its GPU.
+    """
+
+    job: JobView
+    cluster: ClusterView
+    settings: WorkerSettings
+    pods: tuple[PodView, ...] = ()
+    batch_jobs: tuple[BatchJobView, ...] = ()
+    profiles: Mapping[str, tuple[KnownProfile, ...]] = field(default_factory=dict)
+    candidates: Mapping[str, Mapping[tuple[str, str], ProfileCandidate]] = field(default_factory=dict)
+    refusals: Refusals = field(default_factory=Refusals)
+    pod_events: PodEvents = field(default_factory=PodEvents)
+    resizable: bool = True
+    partners: tuple[PodView, ...] = ()
+
+    def pods_of(self, run: int) -> tuple[PodView, ...]:
+        """The pods of a run, by rank."""
+        return tuple(sorted((pod for pod in self.pods if pod.run == run), key=lambda pod: (pod.rank, pod.name)))
+
+    def deleted_pods(self, run: int) -> tuple[PodView, ...]:
+        """The pods of a run that ended and no longer exist, by rank. Pods whose end the operator did not see are
+        missing."""
+        gone = (pod for pod in self.pod_events.deleted.values() if pod.run == run)
+        return tuple(sorted(gone, key=lambda pod: (pod.rank, pod.name)))
+
+    def batch_jobs_of(self, run: int) -> tuple[BatchJobView, ...]:
+        """The profile Jobs of a run, by name."""
+        return tuple(sorted((job for job in self.batch_jobs if job.run == run), key=lambda job: job.name))

@@ -1,0 +1,38 @@
+"""What the API server refused to a job."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from synergy_api.reasons import Reason
+
+
+@dataclass(frozen=True, slots=True)
+class RefusedResize:
+    """A resize of a worker's first container that the API server refused, with its message and the Unix time.
+
+    `invalid` means that a pod can never be changed so, whatever the amounts are.
+    """
+
+    cpu_millis: int
+    memory_bytes: int
+    message: str
+    at: float
+    invalid: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Refusals:
+    """What the API server has refused since the operator started.
+
+    A restart may lose it, because the same request is refused again.
+
+    - `run` is the run that could not start, `message` the server's message, `reason` the kind of object refused.
+    - `invalid` means that the pod itself is invalid, so a retry cannot help.
+    - `resizes` are the refused resizes by pod uid.
+    """
+
+    run: int = 0
+    message: str = ""
+    invalid: bool = False
+    reason: Reason = Reason.POD_REFUSED
+    resizes: Mapping[str, RefusedResize] = field(default_factory=dict)

@@ -1,0 +1,348 @@
+"""The simulation: events, and rounds that are planned by `synergy_core.plan` as on a cluster.
+
+Three things happen: a job arrives, a job ends, a round begins. At the beginning of a round everything is planned anew;
+between rounds GPUs that fall free are filled at once (mode `fill`), as the extender does. Time jumps from event to
+event; a round in which nothing can have changed is passed over:
+
+* nobody came, ended or was resized since a plan that changed nothing, and
+* nobody waits, or the line is the same too, or it has the same jobs within the cluster's GPUs as run now.
+"""
+
+import heapq
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from math import ceil, inf
+
+from synergy_core.answer import Plan
+from synergy_core.config import Mode, PlanConfig
+from synergy_core.memory import Memory
+from synergy_core.model import Allocation, Snapshot
+from synergy_core.plan import plan
+from synergy_core.policies.time_shares import NAMES, WITH_PAIRS
+from synergy_simulator.engine.options import Options
+from synergy_simulator.engine.outcome import Outcome, Segment
+from synergy_simulator.engine.partial import PartialProfiles
+from synergy_simulator.engine.run import Run
+from synergy_simulator.engine.selection import ORDER_NEVER_CHANGES, SELECTS_BY_GPUS, SHARES_TIME, ranking, same_ones_run
+from synergy_simulator.engine.together import Together
+from synergy_simulator.engine.usage import Usage
+from synergy_simulator.workloads.workload import Task, Workload
+
+Progress = Callable[[int], None]
+"""Called with the number of jobs that are done so far."""
+
+Watch = Callable[[Snapshot, PlanConfig], None]
+"""Called with what is about to be planned. The jobs of the snapshot move on afterwards."""
+
+
+def simulate(
+    workload: Workload,
+    options: Options,
+    progress: Progress = lambda _done: None,
+    watch: Watch = lambda _snapshot, _config: None,
+) -> Outcome:
+    """Run a workload to its end. Deterministic: the same input gives the same outcome."""
+    return _Simulation(workload, options, progress, watch).run()
+
+
+class _Simulation:
+    def __init__(self, workload: Workload, options: Options, progress: Progress, watch: Watch) -> None:
+        self._options = options
+        self._workload = workload
+        self._nodes = workload.cluster.nodes()
+        self._total_gpus = workload.cluster.gpus
+        several_types = len(workload.cluster.gpu_types) > 1
+        by_gpus = (
+            options.mechanism in SELECTS_BY_GPUS
+            and options.policy not in NAMES
+            and not several_types
+            and options.colocation == "none"
+        )
+        pauses = options.preemption_overhead_s > 0 or options.storage_bytes_per_s is not None
+        settles_late = options.minimum_run_s > 0 or (options.preemption_payback > 0 and pauses)
+        pairs = options.colocation == "gavel" or (
+            options.colocation == "auto" and options.policy in WITH_PAIRS - {"fifo"}
+        )
+        by_shares = pairs or (options.policy in SHARES_TIME and several_types)
+        self._order_never_changes = options.policy in ORDER_NEVER_CHANGES and not by_shares
+        self._moves_all_the_time = settles_late or by_shares or options.placement_sensitive
+        """Jobs change their GPU types from round to round, even where all of them run, or may be displaced later."""
+        self._can_foresee = options.reuse_plans and by_gpus
+        self._progress = progress
+        self._watch = watch
+        self._memory = Memory()
+        self._together = Together(replace(options.truth, measured=workload.pairs), self._nodes)
+        self._partial = PartialProfiles(options.measured_types, self._nodes)
+        self._predictors = {**workload.pairs, **options.predictors}
+        self._now = 0.0
+        self._coming = 0
+        self._active: dict[str, Run] = {}
+        self._running: dict[str, Run] = {}
+        self._profiling = 0
+        self._ends: list[tuple[float, str]] = []
+        self._settled = False
+        self._queue_changed = False
+        self._planned_round = -1
+        self._usage = Usage(workload.cluster)
+        self._runs: list[Run] = []
+        self._contention: dict[str, tuple[float, float]] = {}
+        self._segments: list[Segment] = []
+        self._plan_s: list[float] = []
+        self._done = 0
+        self._gpus = {task.name: task.gpus for task in workload.tasks}
+        self._speeds = {task.name: task.share_steps_per_s for task in workload.tasks}
+        first, last = options.measure or (0, len(workload.tasks))
+        self._measured = {task.name for task in workload.tasks[first:last]}
+        self._to_be_done = len(self._measured if options.until_measured_done else workload.tasks)
+
+    def run(self) -> Outcome:
+        started = time.perf_counter()
+        tasks = self._workload.tasks
+        first = tasks[0].arrival_s if tasks else 0.0
+        self._usage.until = first
+        while self._to_be_done:
+            self._now = self._next_event()
+            self._usage.advance(self._now)
+            changed = self._end_due()
+            if self._to_be_done == 0:
+                break
+            changed |= self._arrive_due()
+            if self._now == self._round_start(self._now):
+                self._round()
+            elif changed and self._options.fill:
+                self._fill()
+            if self._options.record:
+                self._usage.note(self._now, len(self._active) - len(self._running))
+        for run in self._running.values():
+            run.advance(self._now)
+            self._close_segment(run)
+        return Outcome(
+            self._workload,
+            self._options,
+            self._runs,
+            self._contention,
+            self._usage,
+            self._segments,
+            self._plan_s,
+            time.perf_counter() - started,
+            first,
+            self._partial.errors,
+        )
+
+    # Time
+
+    def _next_event(self) -> float:
+        tasks = self._workload.tasks
+        arrival = tasks[self._coming].arrival_s if self._coming < len(tasks) else inf
+        while self._ends and self._is_outdated(*self._ends[0]):
+            heapq.heappop(self._ends)
+        end = self._ends[0][0] if self._ends else inf
+        moment = min(arrival, end, self._next_round())
+        if moment == inf:
+            stuck = sorted(set(self._active) - set(self._running))
+            raise RuntimeError(f"the planner leaves {len(stuck)} jobs waiting on an idle cluster, {stuck[0]} first")
+        return moment
+
+    def _is_outdated(self, end: float, name: str) -> bool:
+        run = self._running.get(name)
+        return run is None or run.ends_at != end
+
+    def _round_start(self, moment: float) -> float:
+        """The beginning of the first round that begins at `moment` or later."""
+        return ceil(moment / self._options.round_s) * self._options.round_s
+
+    def _next_round(self) -> float:
+        """When the next round begins that must be looked at."""
+        if not self._active or not self._must_look():
+            return inf
+        start = self._round_start(self._now)
+        return start if round(start / self._options.round_s) > self._planned_round else start + self._options.round_s
+
+    def _must_look(self) -> bool:
+        if not self._settled or not self._options.reuse_plans or self._moves_all_the_time:
+            return True
+        if len(self._active) == len(self._running):
+            return False
+        return self._queue_changed or not self._waits_in_vain
+
+    @property
+    def _waits_in_vain(self) -> bool:
+        """Whether who waits now does until somebody comes or ends: pairs that did badly are tried again some time."""
+        return self._order_never_changes and self._options.colocation == "none"
+
+    # Events
+
+    def _arrive_due(self) -> bool:
+        tasks, before = self._workload.tasks, self._coming
+        while self._coming < len(tasks) and tasks[self._coming].arrival_s <= self._now:
+            self._arrive(tasks[self._coming])
+            self._coming += 1
+        return self._coming > before
+
+    def _arrive(self, task: Task) -> None:
+        run = Run(
+            task,
+            profiling_s=self._options.profiling_s,
+            profiles=self._partial.of(task),
+            preemption_cost_s=self._pause_s(task),
+            fewest_nodes=self._workload.cluster.fewest_nodes(task.gpus),
+            link_bytes_per_s=self._options.link_bytes_per_s,
+            tells_spread=self._options.placement_sensitive,
+        )
+        run.since = task.arrival_s
+        self._profiling += run.profiling_s > 0
+        self._active[task.name] = run
+        self._runs.append(run)
+        self._usage.wanted_gpus += task.gpus
+        self._contention[task.name] = (self._usage.contention_s, inf)
+        self._queue_changed = True
+
+    def _pause_s(self, task: Task) -> float:
+        """What a preemption of the task takes: to write its checkpoint, and to begin again with it."""
+        bandwidth = self._options.storage_bytes_per_s
+        moving_s = 2.0 * task.checkpoint_bytes / bandwidth if bandwidth is not None else 0.0
+        return self._options.preemption_overhead_s + moving_s
+
+    def _end_due(self) -> bool:
+        ended = False
+        while self._ends and self._ends[0][0] <= self._now:
+            end, name = heapq.heappop(self._ends)
+            run = self._running.get(name)
+            if run is not None and run.ends_at == end:
+                self._end(run)
+                ended = True
+        return ended
+
+    def _end(self, run: Run) -> None:
+        self._stop(run)
+        self._settled = False
+        if run.profiling_s:
+            self._profiling -= 1
+            run.measured()
+            self._queue_changed = True
+            return
+        name = run.task.name
+        run.finish_s = self._now
+        del self._active[name]
+        self._usage.wanted_gpus -= run.task.gpus
+        self._contention[name] = (self._contention[name][0], self._usage.contention_s)
+        self._done += 1
+        if not self._options.until_measured_done or name in self._measured:
+            self._to_be_done -= 1
+        self._progress(self._done)
+
+    # Planning
+
+    def _round(self) -> None:
+        self._planned_round = round(self._now / self._options.round_s)
+        if self._together.measured(self._running.values(), self._now) | self._partial.learn(self._running.values()):
+            self._settled = False
+        foreseen = self._settled and self._options.reuse_plans and not self._moves_all_the_time and self._is_foreseen()
+        if not self._active or foreseen:
+            self._queue_changed = False
+            return
+        self._settled = not self._carry_out(self._plan("round"))
+        self._queue_changed = False
+
+    def _is_foreseen(self) -> bool:
+        if len(self._active) == len(self._running):
+            return True
+        if not self._queue_changed and self._waits_in_vain:
+            return True
+        if not self._can_foresee or self._profiling:
+            return False
+        self._show_all()
+        jobs = [run.job for run in self._active.values()]
+        options = self._options
+        line = ranking(
+            options.policy, jobs, speeds=self._speeds, gpus=self._total_gpus, now=self._now, queues=options.queues
+        )
+        return same_ones_run(line, self._gpus, self._running, self._total_gpus)
+
+    def _fill(self) -> None:
+        free = self._total_gpus - round(self._usage.gpus)
+        if any(self._gpus[name] <= free for name in self._active if name not in self._running):
+            self._settled = not self._carry_out(self._plan("fill")) and self._settled
+
+    def _plan(self, mode: Mode) -> Plan:
+        self._show_all()
+        options = self._options
+        config = PlanConfig(
+            policy=options.policy,
+            mechanism=options.mechanism,
+            mode=mode,
+            queues=options.queues,
+            aware=options.aware,
+            placement_sensitive=options.placement_sensitive,
+            minimum_run_s=options.minimum_run_s,
+            preemption_payback=options.preemption_payback,
+            pack_limit=options.pack_limit,
+            link_bytes_per_s=options.link_bytes_per_s,
+            explain=False,
+            colocation=options.colocation,
+            predictors=self._predictors,
+        )
+        jobs = tuple(run.job for run in self._active.values())
+        snapshot = Snapshot(
+            nodes=self._nodes, jobs=jobs, now=self._now, round_s=options.round_s, tenants=options.tenants
+        )
+        self._watch(snapshot, config)
+        started = time.perf_counter()
+        answer = plan(snapshot, config, self._memory)
+        self._plan_s.append(time.perf_counter() - started)
+        return answer
+
+    def _show_all(self) -> None:
+        if not self._order_never_changes:
+            for run in self._active.values():
+                run.show(self._now)
+
+    def _carry_out(self, answer: Plan) -> bool:
+        """Do what the plan says; whether that changed anything."""
+        changed = bool(answer.preempted or answer.promoted)
+        for name in answer.promoted:
+            self._active[name].job.promote()
+        for entry in answer.isolated:
+            self._active[entry.job].job.enter_isolated(entry.seconds, entry.steps)
+        for name in answer.preempted:
+            run = self._active[name]
+            self._stop(run)
+            run.preemptions += 1
+            run.steps_from = inf
+        given = {allocation.job: allocation for allocation in answer.allocations}
+        members = {name: self._active[name].job for name, allocation in given.items() if allocation.partners}
+        for name, allocation in given.items():
+            run = self._active[name]
+            if run.job.running != allocation:
+                real = self._partial.steps_per_s(run, allocation)
+                self._give(run, allocation, self._together.steps_per_s(allocation, members) if real is None else real)
+                changed = True
+        return changed
+
+    def _give(self, run: Run, allocation: Allocation, steps_per_s: float) -> None:
+        if run.job.running is not None:
+            self._usage.add(run.job.running, -1)
+        else:
+            self._running[run.task.name] = run
+            run.segment_from = self._now
+            if run.steps_from == inf:
+                run.steps_from = self._now + run.job.preemption_cost_s
+            elif run.start_s is None and not run.profiling_s:
+                run.steps_from = self._now + self._options.start_overhead_s
+        self._usage.add(allocation, 1)
+        run.hold(allocation, self._now, steps_per_s)
+        heapq.heappush(self._ends, (run.ends_at, run.task.name))
+
+    def _stop(self, run: Run) -> None:
+        self._close_segment(run)
+        if run.job.running is not None:
+            self._usage.add(run.job.running, -1)
+        run.leave(self._now)
+        del self._running[run.task.name]
+
+    def _close_segment(self, run: Run) -> None:
+        if self._options.record and run.job.running is not None:
+            for worker in run.job.running.workers:
+                segment = Segment(run.task.name, worker.node, worker.gpus, run.segment_from, self._now)
+                self._segments.append(segment)

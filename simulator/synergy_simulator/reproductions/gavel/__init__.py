@@ -1,0 +1,1 @@
+"""Figures and tables of Gavel (OSDI 2020)."""

@@ -1,0 +1,1 @@
+"""Results of the MPS co-location thesis."""

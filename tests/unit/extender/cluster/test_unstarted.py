@@ -1,0 +1,42 @@
+"""Since when an admitted run has been without a bound pod."""
+
+from collections.abc import Iterable
+
+import pytest
+
+from support.cluster import NOW, allocation, cluster, job, key, share, worker
+from synergy_extender.cluster.ledger import AssumedBindings
+from synergy_extender.cluster.views import PodView
+from synergy_extender.decisions.unstarted import Unstarted
+
+
+def note(unstarted: Unstarted, pods: Iterable[PodView] = (), now: float = NOW, **held: object) -> dict[object, float]:
+    """What is known after a look at one job with these pods."""
+    state = cluster([], [job("j", status={"allocation": allocation(share("n1"), **{"admitted": True, **held})})], pods)
+    unstarted.note(state.jobs.values(), state.pods, AssumedBindings(), now)
+    return dict(unstarted.since)
+
+
+def test_the_time_runs_while_no_pod_is_bound_and_ends_with_the_first() -> None:
+    unstarted = Unstarted()
+    assert note(unstarted) == {key("j"): NOW}
+    assert note(unstarted, [worker("j")], NOW + 10) == {key("j"): NOW}
+    assert note(unstarted, [worker("j", node="n1")], NOW + 20) == {}
+    assert note(unstarted, now=NOW + 30) == {key("j"): NOW + 30}
+
+
+@pytest.mark.parametrize("held", [{"admitted": False}, {"state": "Revoked"}, {"state": "Released"}])
+def test_only_a_run_that_may_start_is_waited_for(held: dict[str, object]) -> None:
+    assert note(Unstarted(), **held) == {}
+
+
+def test_a_new_run_and_a_clock_that_stepped_count_anew() -> None:
+    unstarted = Unstarted()
+    note(unstarted)
+    assert note(unstarted, now=NOW + 100, run=2) == {key("j"): NOW + 100}
+    unstarted.forget()
+    assert note(unstarted, now=NOW + 200, run=2) == {key("j"): NOW + 200}
+
+
+def test_the_pods_of_another_run_do_not_count() -> None:
+    assert note(Unstarted(), [worker("j", node="n1", run=1)], run=2) == {key("j"): NOW}

@@ -1,0 +1,100 @@
+"""The leader's loop when something fails: it goes on at a measured pace, and running training with it."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from support.cluster import allocation, job_object, share
+from support.leads import Leads
+from support.waiting import eventually
+from support.watch_server import WatchServer, following
+from synergy_api.timestamps import parse_time
+from synergy_core import model as core
+from synergy_core.config import PlanConfig
+from synergy_extender.metrics import Metrics
+from synergy_extender.planner.question import Planned
+from synergy_extender.planner.worker import PlanFailed, PlanWorker
+from synergy_extender.planning import loop as loop_module
+from synergy_extender.planning.loop import PlanningLoop
+
+
+class FailingWorker(PlanWorker):
+    """A planner that never has an answer."""
+
+    def __init__(self) -> None:
+        super().__init__(1.0)
+        self.asked = 0
+
+    async def plan(self, snapshot: core.Snapshot, config: PlanConfig, solve_s: float = 60.0) -> Planned:
+        self.asked += 1
+        raise PlanFailed("no answer")
+
+
+@asynccontextmanager
+async def leading(server: WatchServer, worker: PlanWorker) -> AsyncIterator[None]:
+    async with following(server) as (client, cache):
+        loop = PlanningLoop(client, cache, worker, Metrics(), lead=Leads(), clock=time.time)
+        task = asyncio.create_task(loop.run())
+        try:
+            yield
+        finally:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
+
+async def test_without_a_planner_leases_are_renewed_all_the_same() -> None:
+    held = allocation(share("n1"), until=time.time() - 40)
+    server, worker = WatchServer(job_object(status={"allocation": held})), FailingWorker()
+
+    async def renewed() -> bool:
+        return bool(server.patches)
+
+    async with leading(server, worker):
+        await eventually(renewed, seconds=10, what="a write", every=0.02)
+    written = server.patches[0]["status"]["allocation"]
+    assert (written["run"], written["state"]) == (1, "Granted")
+    assert parse_time(written["leaseUntil"]) > time.time()
+    assert 1 <= worker.asked <= 2
+
+
+@pytest.mark.parametrize("step", ["build_snapshot", "decide"])
+async def test_while_it_computes_the_event_loop_is_free_for_others(step: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = getattr(loop_module, step)
+    ticks: list[int] = []
+    now = 0
+
+    def slow(*args: Any, **more: Any) -> Any:
+        before = now
+        time.sleep(0.5)
+        ticks.append(now - before)
+        return real(*args, **more)
+
+    monkeypatch.setattr(loop_module, step, slow)
+    async with leading(WatchServer(), FailingWorker()):
+        deadline = time.monotonic() + 20
+        while not ticks and time.monotonic() < deadline:
+            await asyncio.sleep(0.01)
+            now += 1
+    assert ticks[0] >= 3
+
+
+async def test_while_the_api_server_refuses_it_is_asked_again_once_a_second() -> None:
+    server = WatchServer()
+    async with following(server) as (client, cache):
+        server.failing = True
+        loop = PlanningLoop(client, cache, FailingWorker(), Metrics(), lead=Leads(), clock=time.time)
+        begun = time.monotonic()
+        task = asyncio.create_task(loop.run())
+
+        async def refused_twice() -> bool:
+            return server.refused >= 2
+
+        await eventually(refused_twice, seconds=10, what="a second try", every=0.02)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        assert server.refused == 2
+        assert time.monotonic() - begun >= 1.0

@@ -1,0 +1,58 @@
+"""The operator's environment."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from synergy_operator.edge.environment import read_environment
+
+COMPLETE = {"SYNERGY_PROFILER_IMAGE": "p:1", "SYNERGY_EXTENDER_URL": "https://e:9444", "SYNERGY_CA_FILE": "/ca.crt"}
+
+
+def test_what_is_missing_is_named() -> None:
+    with pytest.raises(ValueError, match="set SYNERGY_EXTENDER_URL, SYNERGY_CA_FILE in the environment"):
+        read_environment({"SYNERGY_PROFILER_IMAGE": "p:1"})
+
+
+@pytest.mark.parametrize("port", ["http", "70000", "-1"])
+@pytest.mark.parametrize("name", ["SYNERGY_HEALTH_PORT", "SYNERGY_METRICS_PORT"])
+def test_a_port_that_is_none_is_named(name: str, port: str) -> None:
+    with pytest.raises(ValueError, match=name):
+        read_environment({**COMPLETE, name: port})
+
+
+def test_the_metrics_may_take_any_free_port_and_the_probe_may_not() -> None:
+    assert read_environment({**COMPLETE, "SYNERGY_METRICS_PORT": "0"}).metrics_port == 0
+    with pytest.raises(ValueError, match="SYNERGY_HEALTH_PORT"):
+        read_environment({**COMPLETE, "SYNERGY_HEALTH_PORT": "0"})
+
+
+def test_a_new_ca_certificate_is_used_without_a_restart(tmp_path: Path) -> None:
+    file = tmp_path / "ca.crt"
+    file.write_text("old")
+    environment = read_environment({**COMPLETE, "SYNERGY_CA_FILE": str(file), "SYNERGY_PRIORITY_CLASS": "low"})
+    assert environment.settings().ca_cert == "old"
+    assert environment.settings().priority_class == "low"
+    file.write_text("new")
+    os.utime(file, (1, 1))
+    assert environment.settings().ca_cert == "new"
+
+
+@pytest.mark.parametrize(
+    ("environ", "words"),
+    [
+        ({}, "set SYNERGY_PROFILER_IMAGE"),
+        (COMPLETE, "No such file or directory: '/ca.crt'"),
+    ],
+)
+def test_the_process_ends_with_one_line_if_its_environment_does_not_suffice(
+    environ: dict[str, str], words: str
+) -> None:
+    command = [sys.executable, "-m", "synergy_operator"]
+    done = subprocess.run(command, env=environ, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 2
+    assert words in done.stderr
+    assert done.stderr.count("\n") == 1

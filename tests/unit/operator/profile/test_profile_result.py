@@ -1,0 +1,35 @@
+"""What a profile run's container says of the model's tensors."""
+
+import json
+
+import pytest
+
+from synergy_operator.profile.result import Measurement, MeasurementFailure, read_result
+from synergy_operator.views.pod import ContainerView
+
+
+@pytest.mark.parametrize(
+    ("largest", "model", "known"),
+    [
+        (3, 4, (3, 4)),
+        (1 << 50, 1 << 50, (1 << 50, 1 << 50)),
+        (5, 4, None),
+        (0, 0, None),
+        (1, 1 << 70, None),
+        (None, 4, None),
+    ],
+)
+def test_wrong_sizes_are_ignored_and_the_point_counts(
+    largest: int | None, model: int, known: tuple[int, int] | None
+) -> None:
+    said = {"outcome": "measured", "steps_per_second": 2.0, "largest_tensor_bytes": largest, "model_bytes": model}
+    assert read_result(ContainerView(message=json.dumps(said))) == Measurement(2.0, 0.0, 0, False, known)
+
+
+@pytest.mark.parametrize("speed", [0, 1e-300, 1e300, "NaN", -1])
+def test_a_speed_at_which_nothing_trains_is_no_measurement(speed: object) -> None:
+    found = read_result(
+        ContainerView(exit_code=0, message=json.dumps({"outcome": "measured", "steps_per_second": speed}))
+    )
+    assert isinstance(found, MeasurementFailure)
+    assert "steps_per_second" in found.problem
