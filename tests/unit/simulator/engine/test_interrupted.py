@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 SCRIPT = """
-import os, sys, time
+import os, signal, sys, time
 from pathlib import Path
 from synergy_simulator.grid import run_all
 
@@ -25,6 +25,7 @@ def begin(case):
     time.sleep(600)
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell that starts tests behind it ignores it
     run_all(range(8), processes=2, run=begin)
 """
 SOON_S = 60.0
