@@ -91,7 +91,7 @@ coverage: setup ## the pure tests with coverage of lines and branches
 prerequisites: setup ## what the devcluster needs of this machine; installs missing Debian packages when run as root
 	$(BIN)/kube-synergy devcluster prerequisites --install
 
-check: lint types imports ## format, lint, types, import rules
+check: lint types imports prose ## format, lint, types, import rules, the documentation's words
 
 integration: integration-product integration-devcluster ## real API server and kube-scheduler, kwok nodes
 
