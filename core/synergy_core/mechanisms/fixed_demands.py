@@ -21,7 +21,8 @@ from synergy_core.model.reasons import NEVER, Reason
 from synergy_core.model.resources import Vector, smaller, split_down
 from synergy_core.model.snapshot import Placement, QuotaDraw
 from synergy_core.selection.diagnosis import AS_PLACED, choose_for, never
-from synergy_core.selection.queue_entry import Held, QueueEntry, fastest_first
+from synergy_core.selection.job_info import Held
+from synergy_core.selection.queue_entry import QueueEntry, fastest_first
 from synergy_core.selection.quotas import QuotaLedger, Use, fewest_pods
 from synergy_core.selection.rounds import PoolSelection
 from synergy_core.throughput.job_class import JobClass
@@ -112,7 +113,7 @@ class FixedDemands:
     def _keep_places(self) -> None:
         running = [entry for entry in self._round.line.running if entry.held is not None]
         for entry in running:  # before one grows to its demand: the others stay with what they hold at least
-            if entry.held is not None and entry.keeps_its_gpus and entry.nodes_are_there:
+            if entry.held is not None and entry.keeps_its_gpus and entry.info.nodes_are_there:
                 self._keep(entry, entry.held.booking)
         for entry in sorted(running, key=lambda one: (not one.keeps_its_gpus, not self._keeps_what_it_has(one))):
             if entry in self._kept:
@@ -137,7 +138,7 @@ class FixedDemands:
             wanted = self._wanted_in_place(entry, held)
             if self._all[held.pool.gpu_type].fits(wanted):
                 return wanted if self._stays_within_quotas(entry, held, wanted) else held.booking
-        return held.booking if entry.keeps_its_gpus and entry.nodes_are_there else None
+        return held.booking if entry.keeps_its_gpus and entry.info.nodes_are_there else None
 
     def _stays_within_quotas(self, entry: QueueEntry, held: Held, wanted: Booking) -> bool:
         """Whether a running job may have this in its place: what its quotas have room for, or no more than it has."""
@@ -239,11 +240,11 @@ class FixedDemands:
         self._waiting = [
             (entry, reason)
             for entry, reason in self._waiting
-            if "pack" not in entry.lies.values() or not self._enters_anyhow(entry)
+            if "pack" not in entry.placements.values() or not self._enters_anyhow(entry)
         ]
 
     def _enters_anyhow(self, entry: QueueEntry) -> bool:
-        close, entry.lies = entry.lies, dict.fromkeys(entry.lies, "auto")
+        entry = entry.spread_anywhere()
         held = entry.held
         if held is not None and entry.place_is_there:
             wanted = self._wanted_in_place(entry, held)
@@ -251,10 +252,7 @@ class FixedDemands:
             if fits and self.quotas_allow(entry, held.pool, wanted):
                 self.seat(entry, held.pool, wanted)
                 return True
-        if self._enters(entry, fastest_first(entry, self._round.pools)):
-            return True
-        entry.lies = close
-        return False
+        return self._enters(entry, fastest_first(entry, self._round.pools))
 
     def _find(self, entry: QueueEntry, pool: Pool, ledger: Reservations) -> Booking:
         demand = self.demand(entry, pool)
@@ -380,8 +378,8 @@ may use, and its quotas."""
 
 
 def _like(entry: QueueEntry) -> _Like:
-    lies = tuple(entry.lies.items())
-    return entry.kind, entry.placement, lies, entry.job.nodes, entry.types, entry.job.quotas
+    placements = tuple(entry.placements.items())
+    return entry.info.job_class, entry.info.placement, placements, entry.job.nodes, entry.types, entry.job.quotas
 
 
 def _pool_of(entry: QueueEntry) -> Pool:

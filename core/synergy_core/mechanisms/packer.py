@@ -84,7 +84,7 @@ class Packer:
     def _leave(self, entry: QueueEntry) -> None:
         """Seat a job of fill mode, a profile run or a pinned job with what it holds; it gets nothing more."""
         held: Booking = entry.held.booking if entry.held is not None else ()
-        self._packing.seat(entry, held, entry.cut_down)
+        self._packing.seat(entry, held, entry.info.cut_down)
 
     def _settle_all(self, bound: dict[QueueEntry, NodeAssignments]) -> None:
         for entry in self._in_order(list(bound)):
@@ -137,7 +137,7 @@ class Packer:
 
     def _slots(self, entry: QueueEntry) -> Rooms:
         slots = self._packing.reservations.slots
-        anywhere = entry.job.nodes is None and not entry.kept_off
+        anywhere = entry.job.nodes is None and not entry.reserved
         return slots if anywhere else np.where(free_to(entry, self._pool), slots, 0)
 
     def _find(self, entry: QueueEntry, slots: Rooms, per_gpu: NDArray[np.int64]) -> NodeAssignments | None:

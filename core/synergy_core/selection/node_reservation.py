@@ -1,7 +1,7 @@
 """Nodes that are kept free for a job that has waited too long (Tiresias, section 3.2.3).
 
 A promoted job stands at the head of the line, and a round displaces for it whoever may be displaced. Others hold it
-off: jobs that may not be preempted, profile runs, and runs that are too young (`settling`). If such ones went on
+off: jobs that may not be preempted, profile runs, and runs that are too young (`preemption_protection`). If such ones went on
 entering wherever something falls free, a job that needs many GPUs at once would wait for ever. So where the first
 promoted job in line finds no room on a GPU type, nodes are kept for it: newcomers that could not be moved away again do
 not enter there. Others may, they are displaced when the job's turn has come.

@@ -10,7 +10,7 @@ would like beyond that: CPU and memory are fungible, and the mechanism deals the
 * A job that may run on several GPU types takes the one on which it is fastest at its proportional share, among those
   where it fits without displacing anyone; only if there is none, among those where it fits by displacing.
 * Where a job that was promoted finds no room, nodes are kept for it from newcomers that could not be displaced again
-  (`kept_free`).
+  (`node_reservation`).
 * A job that may lie on any nodes floats: it is promised a number of GPUs, the mechanism finds the nodes. One that is
   bound to one node, to certain nodes or to more than its share of CPU or memory is seated here.
 
@@ -134,13 +134,13 @@ class _Walk:
         running = [entry for entry in self._line.running if entry.held is not None]
         for entry in sorted(running, key=lambda entry: not entry.keeps_its_gpus):
             if self._nobody_leaves:
-                self._hold(entry, entry.booking_as_held)
+                self._hold(entry, entry.info.booking_as_held)
             elif self._may_stay(entry):
-                self._hold(entry, entry.booking_in_place)
+                self._hold(entry, entry.info.booking_in_place)
                 if entry.may_be_displaced:
                     self._displaceable[_pool_of(entry).gpu_type].append(entry)
                     self._count_releasable(entry, 1)
-            elif entry.keeps_its_gpus and entry.nodes_are_there:
+            elif entry.keeps_its_gpus and entry.info.nodes_are_there:
                 self._pin(entry)
         held = [entry.gpus for entry in self._held if entry.is_profile_run]
         self._profile_gpus_held = sum(held)
@@ -150,7 +150,7 @@ class _Walk:
         on the same nodes does not fit any more then."""
         selection = self._pool_selection(_pool_of(entry))
         selection.pinned.add(entry)
-        self._hold(entry, entry.booking_as_held)
+        self._hold(entry, entry.info.booking_as_held)
         nothing = tuple((node, 0, (0,) * len(amounts)) for node, _, amounts in self._held[entry])
         if selection.reservations.fits(nothing):
             return
@@ -185,7 +185,7 @@ class _Walk:
             self.stays(entry)
 
     def _may_stay(self, entry: QueueEntry) -> bool:
-        return entry.place_is_there and self._has_room(_pool_of(entry), entry.booking_in_place)
+        return entry.place_is_there and self._has_room(_pool_of(entry), entry.info.booking_in_place)
 
     def _may_return(self, entry: QueueEntry) -> bool:
         """Whether a running job whose place was taken away for a moment, or who has just come to it, fits there."""
@@ -196,7 +196,7 @@ class _Walk:
         held = entry.held
         if held is None or not entry.job.quotas:
             return ()
-        least = entry.cut_down
+        least = entry.info.cut_down
         if not (self._nobody_leaves or entry.is_profile_run or entry in self._pool_selection(held.pool).pinned):
             least = shares_at(held.seats, entry.on(held.pool).proportional(node for node, _ in held.seats))
         return self._quotas.quotas.of_booking(entry, held.pool, least)
@@ -232,8 +232,7 @@ class _Walk:
 
     def admit(self, entry: QueueEntry) -> None:
         """Promise a newcomer its GPUs, or note why it waits."""
-        entry.kept_off = kept_off(entry, self._kept)
-        entry.pods_matter = self._quotas.quotas.pods_matter(entry.job)
+        entry = entry.barred_from(kept_off(entry, self._kept))
         reason = Reason.HEAD_OF_LINE if self._blocked and not entry.is_profile_run else self._try(entry)
         if reason is not None:
             reason = never(entry, self._pools) or reason
@@ -260,7 +259,7 @@ class _Walk:
         for pool in pools:
             if not floats(entry, pool):
                 self._pool_selection(pool).turned_away.append(entry)
-        if entry.kept_off and entry.running is None and self._would_fit(entry, pools):
+        if entry.reserved and entry.job.running is None and self._would_fit(entry, pools):
             return Reason.KEPT_FREE
         return not_now(entry, [one.reservations for one in self.selection.pools.values()])
 
@@ -268,9 +267,9 @@ class _Walk:
         chosen = self._pool_selection(pool)
         reservations = chosen.reservations
         if entry.held is not None and entry.held.pool is pool and self._may_return(entry):
-            reservations.take(entry.booking_in_place)
+            reservations.take(entry.info.booking_in_place)
             self._quotas.take(entry, self._least_in_place(entry))
-            self._booked[entry] = entry.booking_in_place
+            self._booked[entry] = entry.info.booking_in_place
             chosen.staying.append(entry)
             return True
         use = self._quotas.quotas.least_of_newcomer(entry, pool)
@@ -296,7 +295,7 @@ class _Walk:
         """Whether a newcomer's quotas have too little left on each GPU type, and note which. A running job that lost
         its place to others hears of them."""
         uses = [self._quotas.quotas.least_of_newcomer(entry, pool) for pool in pools]
-        if entry.running is not None or not uses or any(self._quotas.fits(use) for use in uses):
+        if entry.job.running is not None or not uses or any(self._quotas.fits(use) for use in uses):
             return False
         self._quotas.note_full(entry, uses[0])
         return True
@@ -307,15 +306,14 @@ class _Walk:
         """Let jobs that the policy wants to lie on the fewest nodes have GPUs anywhere that nobody else took."""
         still: list[tuple[QueueEntry, Reason]] = []
         for entry, reason in self.selection.waiting:
-            if "pack" not in entry.lies.values() or not self._enters_anyhow(entry):
+            if "pack" not in entry.placements.values() or not self._enters_anyhow(entry):
                 still.append((entry, reason))
         self.selection.waiting = still
 
     def _enters_anyhow(self, entry: QueueEntry) -> bool:
-        close, entry.lies = entry.lies, dict.fromkeys(entry.lies, "auto")
         pools = fastest_first(entry, self._pools)
-        if not any(self._place(entry, pool) for pool in pools):
-            entry.lies = close
+        anywhere = entry.spread_anywhere()
+        if not any(self._place(anywhere, pool) for pool in pools):
             return False
         for pool in pools:
             turned_away = self._pool_selection(pool).turned_away
@@ -340,13 +338,11 @@ class _Walk:
 
     def _would_fit(self, entry: QueueEntry, pools: Iterable[Pool]) -> bool:
         """Whether there would be room if nothing were kept."""
-        kept, entry.kept_off = entry.kept_off, {}
-        fits = False
+        unbarred, fits = entry.without_reservations(), False
         for pool in pools:
             reservations = self._pool_selection(pool).reservations
             enough = reservations.idle >= entry.gpus
-            fits |= enough and choose_for(entry, pool, *promise_room(entry, reservations)) is not None
-        entry.kept_off = kept
+            fits |= enough and choose_for(unbarred, pool, *promise_room(unbarred, reservations)) is not None
         return fits
 
     # Displacing
@@ -367,7 +363,7 @@ class _Walk:
                     break
         for victim in reversed(released):
             if not placed or self._may_return(victim):
-                self._hold(victim, victim.booking_in_place)
+                self._hold(victim, victim.info.booking_in_place)
                 self._count_releasable(victim, 1)
         for gpu_type in {pool.gpu_type, *(_pool_of(victim).gpu_type for victim in released)}:
             line = self._displaceable[gpu_type]
@@ -446,6 +442,6 @@ def floats(entry: QueueEntry, pool: Pool) -> bool:
     """Whether any free GPUs of the pool will do, wherever they are."""
     if entry.pods_matter:
         return False
-    is_free = entry.job.nodes is None and not entry.kept_off.get(pool.gpu_type)
+    is_free = entry.job.nodes is None and not entry.reserved.get(pool.gpu_type)
     anywhere = is_free and not entry.on(pool).hard
     return anywhere and (entry.gpus == 1 or entry.place(pool) not in ("consolidate", "pack"))
