@@ -1,18 +1,19 @@
-"""Nodes that are kept free for a job that has waited too long (Tiresias, section 3.2.3).
+"""Nodes that are reserved for a job that has waited too long (Tiresias, section 3.2.3).
 
-A promoted job stands at the head of the line, and a round displaces for it whoever may be displaced. Others hold it
-off: jobs that may not be preempted, profile runs, and runs that are too young (`preemption_protection`). If such ones went on
-entering wherever something falls free, a job that needs many GPUs at once would wait for ever. So where the first
-promoted job in line finds no room on a GPU type, nodes are kept for it: newcomers that could not be moved away again do
-not enter there. Others may, they are displaced when the job's turn has come.
+A promoted job stands at the head of the queue, and a round displaces for it every job that may be displaced. Some jobs
+may not be: those that are not preemptible, profile runs, and runs that are still protected (`preemption_protection`).
+If such jobs kept entering wherever GPUs fall free, a job that needs many GPUs at once would wait for ever. So where the
+first promoted job finds no room on a GPU type, nodes are reserved for it: newcomers that could not be displaced later
+do not start there. Others may; they are displaced when the job is due.
 
-The nodes are those that will be free for it first: the runs that hold it off are taken away one by one, in the order
-in which they let go, until it fits. A young run lets go when it is old enough; of those that go on to their own end the
-older ones count as first. As nobody of this kind enters on the nodes, the moment never moves away, though nothing is
-remembered from plan to plan: later plans choose the same nodes, or others that are free no later. Hence the bound: the
-job has room when those that ran at its promotion to their own end are over and a least run has passed, and it takes it
-in the next round. Where one of the nodes waits for a run that goes on to its own end, young runs may enter there in the
-meantime, since they cost no more than that least run.
+The nodes are those that will be free first. The runs that hold the job off are taken away one by one, in the order of
+their release, until it fits. A protected run is released when its protection ends; runs that go on to their own end
+come last, the older ones first. Nothing is remembered from plan to plan: since no such newcomer starts on the nodes,
+later plans choose the same nodes, or others that are free no later. Hence the bound: the job fits when the runs that
+went on to their own end at its promotion have ended and one protection has passed, and it starts in the next round.
+
+If one of the nodes waits for a run that goes on to its own end, protected runs may start there in the meantime. They
+delay the job by no more than their protection.
 """
 
 from collections.abc import Iterable, Mapping
