@@ -12,7 +12,7 @@ from synergy_core.colocation.combinations import Combinations
 from synergy_core.colocation.grouping import Group, Grouping
 from synergy_core.explain.answer import answer
 from synergy_core.mechanisms import MECHANISMS
-from synergy_core.mechanisms.mechanism import Outcome, Round
+from synergy_core.mechanisms.mechanism import Outcome
 from synergy_core.model.answer import Plan
 from synergy_core.model.cluster import nodes_of
 from synergy_core.model.config import PlanConfig
@@ -22,6 +22,7 @@ from synergy_core.policies.queue import Ranking
 from synergy_core.policies.ranking import rank, shares_by_matrix
 from synergy_core.selection.preemption_protection import least_run_s, protected
 from synergy_core.selection.quotas import Quotas
+from synergy_core.selection.round import Round
 from synergy_core.selection.scheduling_queue import JobIndex, SchedulingQueue, out_of_reach
 from synergy_core.selection.shut_out import shut_out
 from synergy_core.selection.teams import NO_TEAMS, Teams, groups_of, teams_of

@@ -13,8 +13,8 @@ from synergy_core.model.placement import NodeAssignments, Rooms, nodes_needed
 from synergy_core.model.pool import Booking, Pool
 from synergy_core.model.resources import Vector, times
 from synergy_core.selection.diagnosis import choose_for, free_to, promise_room
+from synergy_core.selection.pool_selection import PoolSelection
 from synergy_core.selection.queue_entry import QueueEntry
-from synergy_core.selection.rounds import PoolSelection
 
 
 class Demands(Protocol):

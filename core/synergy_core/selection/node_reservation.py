@@ -24,35 +24,35 @@ from synergy_core.selection.diagnosis import choose_for, promise_room
 from synergy_core.selection.queue_entry import QueueEntry
 
 Release = tuple[int, float]
-"""When a run lets go, the smallest first: (0, 0) at once, (1, moment) at that moment, (2, start) at its own end."""
+"""When a run is released, the earliest first: (0, 0) at once, (1, moment) then, (2, start) at its own end."""
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
-    """Nodes of one GPU type that are kept free, by index."""
+class NodeReservation:
+    """Nodes of one GPU type that are reserved for a promoted job, by index."""
 
     nodes: frozenset[int]
     release: Release
-    """When the last of those that hold them lets go."""
+    """When the last of the runs on them is released."""
 
-    def shuts_out(self, newcomer: QueueEntry) -> bool:
-        """Whether a newcomer there would hold the promoted job off for longer."""
+    def bars(self, newcomer: QueueEntry) -> bool:
+        """A newcomer there would hold the promoted job off for longer."""
         if self.release[0] == 2:
             return newcomer.keeps_its_gpus
         return newcomer.keeps_its_gpus or newcomer.least_run_s > 0.0
 
 
-def kept_off(newcomer: QueueEntry, kept: Mapping[str, Kept]) -> Mapping[str, frozenset[int]]:
+def reserved_from(newcomer: QueueEntry, reserved: Mapping[str, NodeReservation]) -> Mapping[str, frozenset[int]]:
     """The nodes, by GPU type, on which a newcomer must not start."""
-    return {gpu_type: one.nodes for gpu_type, one in kept.items() if one.shuts_out(newcomer)}
+    return {gpu_type: one.nodes for gpu_type, one in reserved.items() if one.bars(newcomer)}
 
 
-def nodes_to_keep(
+def nodes_to_reserve(
     entry: QueueEntry, pool: Pool, reservations: Reservations, held: Iterable[tuple[QueueEntry, Booking]]
-) -> Kept | None:
-    """The nodes of a pool that are to be kept for a job that has no room; None where it would not fit at all.
+) -> NodeReservation | None:
+    """The nodes of a pool to reserve for a job that has no room; None where it would not fit on the empty pool.
 
-    `reservations` is what is promised on the pool, `held` the part of it that running jobs have.
+    `reservations` is what is taken on the pool, `held` the part of it that running jobs have.
     """
     runs = sorted(((_release(one, entry), one.name, booking) for one, booking in held), key=lambda run: run[:2])
     enough = len(runs)
@@ -67,7 +67,7 @@ def nodes_to_keep(
             low = middle + 1
         else:
             enough, nodes = middle, found
-    return Kept(nodes, runs[enough - 1][0] if enough else (0, 0.0))
+    return NodeReservation(nodes, runs[enough - 1][0] if enough else (0, 0.0))
 
 
 def _nodes_without(

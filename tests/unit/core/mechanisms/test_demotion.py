@@ -11,8 +11,8 @@ from synergy_core.mechanisms.demotion import demote
 from synergy_core.mechanisms.statement import Packing, shares_of
 from synergy_core.model.pool import Pool, Reservations
 from synergy_core.selection.job_info import JobInfo
+from synergy_core.selection.pool_selection import PoolSelection
 from synergy_core.selection.queue_entry import QueueEntry
-from synergy_core.selection.rounds import PoolSelection
 
 _CPU, _MEMORY, _UNIT = 24000, 500, 2**30
 

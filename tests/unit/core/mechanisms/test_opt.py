@@ -23,8 +23,8 @@ from synergy_core.model.pool import Pool, Reservations
 from synergy_core.model.snapshot import FieldError, Job, Profile, Snapshot
 from synergy_core.plan import plan
 from synergy_core.selection.job_info import JobInfo
+from synergy_core.selection.pool_selection import PoolSelection, Selection
 from synergy_core.selection.queue_entry import QueueEntry
-from synergy_core.selection.rounds import PoolSelection, Selection
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 

@@ -15,8 +15,8 @@ from synergy_core.model.pool import Pool, Reservations
 from synergy_core.model.snapshot import Job, Profile, Snapshot
 from synergy_core.plan import plan
 from synergy_core.selection.job_info import JobInfo
+from synergy_core.selection.pool_selection import PoolSelection
 from synergy_core.selection.queue_entry import QueueEntry
-from synergy_core.selection.rounds import PoolSelection
 
 NODES, GPUS, CPU, MEMORY = 3, 8, 24000, 500 * GIB
 _SPLITS = ((4, 4), (2, 6), (3, 5), (1, 7), (6, 2))

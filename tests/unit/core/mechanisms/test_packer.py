@@ -7,8 +7,8 @@ from synergy_core.mechanisms import proportional, tune
 from synergy_core.mechanisms.fungible import Pack
 from synergy_core.model.pool import Pool, Reservations
 from synergy_core.selection.job_info import JobInfo
+from synergy_core.selection.pool_selection import PoolSelection
 from synergy_core.selection.queue_entry import QueueEntry
-from synergy_core.selection.rounds import PoolSelection
 
 POOL = Pool("V100", [node("n1", 2, cpus=4)])
 

@@ -7,8 +7,8 @@ from support.planning import job, node
 from synergy_core.mechanisms.statement import Packing, shares_of
 from synergy_core.model.pool import Pool, Reservations
 from synergy_core.selection.job_info import JobInfo
+from synergy_core.selection.pool_selection import PoolSelection
 from synergy_core.selection.queue_entry import QueueEntry
-from synergy_core.selection.rounds import PoolSelection
 
 steps = st.lists(st.tuples(st.integers(0, 4), st.integers(1, 2000), st.sampled_from(((0,), (1,), (0, 1)))), max_size=12)
 
