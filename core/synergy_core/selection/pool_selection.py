@@ -33,5 +33,5 @@ class Selection:
     """The jobs that run this round, by GPU type, and why the others wait, in the order of the queue."""
 
     pools: dict[str, PoolSelection]
-    quotas: QuotaLedger
-    waiting: list[tuple[QueueEntry, Reason]]
+    quotas: QuotaLedger = field(default_factory=QuotaLedger)
+    waiting: list[tuple[QueueEntry, Reason]] = field(default_factory=list)
