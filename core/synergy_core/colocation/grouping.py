@@ -1,7 +1,7 @@
 """What becomes of jobs that have one GPU together: who may, on which nodes, and what each keeps.
 
 What a job keeps is its speed relative to its own at the GPU-proportional share, with its part of one GPU's CPU and
-memory (`team`).
+memory (`group`).
 """
 
 from collections import Counter
@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from synergy_core.colocation.group import Member, member, split
 from synergy_core.colocation.rules import Rules
-from synergy_core.colocation.team import Member, member, split
 from synergy_core.model.config import PlanConfig
 from synergy_core.model.pool import Pool
 from synergy_core.model.snapshot import Job, Node, Snapshot
@@ -25,7 +25,7 @@ _NEARLY_ALL = 0.95
 
 
 @dataclass(slots=True)
-class Group:
+class Candidate:
     """Jobs that are to have one GPU of a type."""
 
     gpu_type: str
@@ -48,7 +48,7 @@ class Group:
         """Sum of their compute."""
         return sum(job.usage[self.gpu_type].compute for job in self.jobs)
 
-    def take(self, grown: "Group") -> None:
+    def take(self, grown: "Candidate") -> None:
         """Become another group."""
         self.jobs, self.nodes, self.members, self.each = grown.jobs, grown.nodes, grown.members, grown.each
         self.by_fractions = grown.by_fractions
@@ -87,7 +87,9 @@ class Grouping:
             wanted[self._types(job)] += job.gpus
         return wanted
 
-    def together(self, jobs: Sequence[Job], gpu_type: str, fractions: Sequence[float] | None = None) -> Group | None:
+    def together(
+        self, jobs: Sequence[Job], gpu_type: str, fractions: Sequence[float] | None = None
+    ) -> Candidate | None:
         """The jobs on one GPU of the type; None where they may not or cannot.
 
         `fractions`: what each is told to keep of its speed beside the others; by default what the rules say.
@@ -104,7 +106,7 @@ class Grouping:
             return None
         each = tuple(one.kept(part) for one, part in zip(members, parts, strict=True))
         by_fractions = self._needs_times and any(one.best <= 0.0 for one in members)
-        return Group(gpu_type, list(jobs), nodes, members, each, by_fractions)
+        return Candidate(gpu_type, list(jobs), nodes, members, each, by_fractions)
 
     def fair(self, job: Job) -> float:
         """A job's fair share: of the types that it may use, the GPUs there are for each that is wanted by it and by all
@@ -149,7 +151,7 @@ class Grouping:
     def _types(self, job: Job) -> frozenset[str]:
         return frozenset(self.pools.keys() & set(job.gpu_types) if job.gpu_types else self.pools.keys())
 
-    def bearable(self, group: Group) -> bool:
+    def bearable(self, group: Candidate) -> bool:
         """Whether everybody keeps its fair share, or what its user wants it to."""
         fair = (self.fair(job) * self.alone(job, group.gpu_type) for job in group.jobs)
         return all(map(self.bears, group.jobs, group.each, fair))

@@ -17,11 +17,11 @@ from synergy_core.selection.pool_selection import PoolSelection
 from synergy_core.selection.round import Round
 
 Pack = Callable[[PoolSelection, Mode], Packing]
-"""Seats everyone of a selection."""
+"""Places everyone of a selection."""
 
 
 def fungible(pack: Pack) -> Mechanism:
-    """The mechanism that walks the line by GPUs alone and then seats those who run with `pack`."""
+    """The mechanism that walks the line by GPUs alone and then places those who run with `pack`."""
 
     def mechanism(round_: Round) -> Outcome:
         selection = select(round_)

@@ -7,12 +7,17 @@ from operator import floordiv, gt
 import numpy as np
 from numpy.typing import NDArray
 
-from synergy_core.model.placement import NodeCounts, Rooms
-from synergy_core.model.resources import Vector, further_of, larger, left_on, smaller, whole
+from synergy_core.model.placement import NodeAssignments, NodeCounts, Rooms
+from synergy_core.model.resources import Vector, further_of, larger, left_on, smaller, times, whole
 from synergy_core.model.snapshot import Node
 
-Booking = tuple[tuple[int, int, Vector], ...]
+Reservation = tuple[tuple[int, int, Vector], ...]
 """(index of a node, GPUs, amounts of the other resources there), each node once."""
+
+
+def shares_of(assignments: NodeAssignments, per_gpu: Vector) -> Reservation:
+    """The same amounts beside each GPU of an assignment."""
+    return tuple((node, gpus, times(per_gpu, gpus)) for node, gpus in assignments)
 
 
 class Pool:
@@ -127,20 +132,20 @@ class Reservations:
         """GPUs that can still be promised."""
         return self.total - self.floating
 
-    def fits(self, booking: Booking) -> bool:
-        """Whether the booking's nodes have what it takes; cordoned nodes count as well."""
-        for node, gpus, amounts in booking:
+    def fits(self, reservation: Reservation) -> bool:
+        """Whether the reservation's nodes have what it takes; cordoned nodes count as well."""
+        for node, gpus, amounts in reservation:
             if gpus > self.free_gpus[node] or any(map(gt, amounts, self.free[node])):
                 return False
         return True
 
-    def take(self, booking: Booking) -> None:
-        """Promise the booking, whether or not it fits."""
-        self._change(booking, 1)
+    def take(self, reservation: Reservation) -> None:
+        """Promise the reservation, whether or not it fits."""
+        self._change(reservation, 1)
 
-    def give_back(self, booking: Booking) -> None:
+    def give_back(self, reservation: Reservation) -> None:
         """Undo `take`."""
-        self._change(booking, -1)
+        self._change(reservation, -1)
 
     def room(self, per_gpu: NDArray[np.int64]) -> Rooms:
         """GPUs that each open node can still promise at `per_gpu[i]` (nodes x dimensions) of the other resources."""
@@ -155,8 +160,8 @@ class Reservations:
         stranded: Rooms = self.slots - gpus - np.maximum(0, after)
         return stranded
 
-    def _change(self, booking: Booking, sign: int) -> None:
-        for node, gpus, amounts in booking:
+    def _change(self, reservation: Reservation, sign: int) -> None:
+        for node, gpus, amounts in reservation:
             self.free_gpus[node] -= sign * gpus
             free = self.free[node]
             for dimension, amount in enumerate(amounts):

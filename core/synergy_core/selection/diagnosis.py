@@ -33,7 +33,7 @@ def free_to(entry: QueueEntry, pool: Pool) -> NDArray[np.bool_]:
     return free
 
 
-def promise_room(entry: QueueEntry, reservations: Reservations) -> tuple[Rooms, NDArray[np.float64]]:
+def room_to_reserve(entry: QueueEntry, reservations: Reservations) -> tuple[Rooms, NDArray[np.float64]]:
     """GPUs that each node can promise the entry, and how little its place there would hurt (the less, the better).
 
     A job that takes more than its share of a node goes where the fewest other GPUs are left without CPU or memory.
@@ -59,10 +59,10 @@ def choose_for(entry: QueueEntry, pool: Pool, room: Rooms, emptiness: NDArray[np
     place = entry.place(pool)
     if entry.wants_shared is not None and pool.shared is not None:
         emptiness = emptiness + _FAR * (pool.shared != (pool.gpu_type in entry.wants_shared))
-    seats = choose(place, entry.gpus, room, emptiness)
-    if seats is None or place != "pack":
-        return seats
-    return seats if len(seats) <= entry.info.fewest_nodes(pool) else None
+    assignments = choose(place, entry.gpus, room, emptiness)
+    if assignments is None or place != "pack":
+        return assignments
+    return assignments if len(assignments) <= entry.info.fewest_nodes(pool) else None
 
 
 def never(entry: QueueEntry, pools: Sequence[Pool]) -> Reason | None:

@@ -97,7 +97,7 @@ class QueueEntry:
         if self.types is not None and held is not None and held.pool.gpu_type not in self.types:
             return False
         if held is not None and self.placements.get(held.pool.gpu_type) == "pack":
-            return self.info.nodes_can_be_used and len(held.seats) <= self.info.fewest_nodes(held.pool)
+            return self.info.nodes_can_be_used and len(held.assignments) <= self.info.fewest_nodes(held.pool)
         return self.info.nodes_can_be_used
 
     def place(self, pool: Pool) -> Placement:

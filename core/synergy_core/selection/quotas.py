@@ -11,7 +11,7 @@ from copy import copy
 from typing import Final
 
 from synergy_core.model.placement import NodeAssignments
-from synergy_core.model.pool import Booking, Pool
+from synergy_core.model.pool import Pool, Reservation
 from synergy_core.model.resources import Vector, times
 from synergy_core.model.snapshot import Job, Quota, QuotaDraw, QuotaLimit
 from synergy_core.selection.queue_entry import QueueEntry
@@ -67,15 +67,15 @@ class Quotas:
                     found.append((index, amount))
         return tuple(found)
 
-    def of_booking(self, entry: QueueEntry, pool: Pool, booking: Booking) -> Use:
+    def of_reservation(self, entry: QueueEntry, pool: Pool, reservation: Reservation) -> Use:
         """What a job counts with that has this on the pool's nodes."""
         if not entry.job.quotas:
             return _NOTHING
         gpus = {"gpus": 0, "shared_gpus": 0}
-        for node, count, _ in booking:
+        for node, count, _ in reservation:
             gpus[pool.nodes[node].counted_as] += count * pool.nodes[node].devices_per_gpu
-        amounts = tuple(sum(entries) for entries in zip(*(amounts for _, _, amounts in booking), strict=True))
-        return self.use(entry.job, _pods(entry.job, [count for _, count, _ in booking]), gpus, amounts or (0, 0))
+        amounts = tuple(sum(entries) for entries in zip(*(amounts for _, _, amounts in reservation), strict=True))
+        return self.use(entry.job, _pods(entry.job, [count for _, count, _ in reservation]), gpus, amounts or (0, 0))
 
     def of_newcomer(self, entry: QueueEntry, pool: Pool, pods: int, per_gpu: Vector | None = None) -> Use:
         """What a job counts with wherever it comes to lie on the pool, with `per_gpu` of CPU and memory; by default
@@ -106,13 +106,13 @@ class Quotas:
             for index, limit in self.limits_of(draw)
         )
 
-    def at(self, entry: QueueEntry, pool: Pool, seats: NodeAssignments) -> Use:
+    def at(self, entry: QueueEntry, pool: Pool, assignments: NodeAssignments) -> Use:
         """The same with the pods that it has in this place."""
         if not entry.job.quotas:
             return _NOTHING
         if not entry.pods_matter:
             return self.least_of_newcomer(entry, pool)
-        return self.of_newcomer(entry, pool, _pods(entry.job, [gpus for _, gpus in seats]))
+        return self.of_newcomer(entry, pool, _pods(entry.job, [gpus for _, gpus in assignments]))
 
     def shut_out(self, entry: QueueEntry, pools: Sequence[Pool]) -> bool:
         """Whether its quotas have no room for it although no job of the snapshot held any of them."""
@@ -147,7 +147,7 @@ class QuotaLedger:
         """By job that waits for a quota: that quota's name and numbers."""
         self._taken: dict[str, Use] = {}
         self._more: dict[str, dict[int, int]] = {}
-        """What seated jobs have beyond what they count with, by limit."""
+        """What placed jobs have beyond what they count with, by limit."""
 
     def copy(self) -> "QuotaLedger":
         """The same, to go on from separately."""
@@ -210,21 +210,21 @@ class QuotaLedger:
 
     # While CPU and memory are dealt out
 
-    def affords(self, entry: QueueEntry, pool: Pool, booking: Booking) -> bool:
+    def affords(self, entry: QueueEntry, pool: Pool, reservation: Reservation) -> bool:
         """Whether a job that is counted may have this on its nodes."""
         if not entry.job.quotas:
             return True
         now = self._more.get(entry.name, {})
         return all(
             more <= self.left[index] + now.get(index, 0) or more <= now.get(index, 0)
-            for index, more in self._beyond(entry, pool, booking).items()
+            for index, more in self._beyond(entry, pool, reservation).items()
         )
 
-    def spare(self, entry: QueueEntry, pool: Pool, booking: Booking) -> tuple[int, int]:
+    def spare(self, entry: QueueEntry, pool: Pool, reservation: Reservation) -> tuple[int, int]:
         """How much more CPU and memory a job may have than it has on its nodes."""
         spare = [_ANY, _ANY]
         taken = dict(self._taken.get(entry.name, _NOTHING))
-        now = dict(self.quotas.of_booking(entry, pool, booking))
+        now = dict(self.quotas.of_reservation(entry, pool, reservation))
         for index, have in now.items():
             place = _OF_VECTOR.get(self.quotas.limits[index][1].counts)
             if place is not None:
@@ -232,30 +232,30 @@ class QuotaLedger:
                 spare[place] = min(spare[place], max(0, self.left[index]) + unused)
         return spare[0], spare[1]
 
-    def seat(self, entry: QueueEntry, pool: Pool, booking: Booking) -> None:
-        """Count what a seated job has beyond what it counts with already."""
+    def assign(self, entry: QueueEntry, pool: Pool, reservation: Reservation) -> None:
+        """Count what a placed job has beyond what it counts with already."""
         if entry.job.quotas:
-            more = self._beyond(entry, pool, booking)
+            more = self._beyond(entry, pool, reservation)
             self._more[entry.name] = more
             self._change(more.items(), -1)
 
-    def unseat(self, entry: QueueEntry) -> None:
-        """Undo `seat`."""
+    def unassign(self, entry: QueueEntry) -> None:
+        """Undo `assign`."""
         if entry.job.quotas:
             self._change(self._more.pop(entry.name, {}).items(), 1)
 
     def overdrawn(self, entry: QueueEntry) -> bool:
-        """Whether a quota is overdrawn that a seated job counts against with CPU or memory."""
+        """Whether a quota is overdrawn that a placed job counts against with CPU or memory."""
         return any(
             self.left[index] < 0 and self.quotas.limits[index][1].counts in _OF_VECTOR
             for index, _ in self._taken.get(entry.name, _NOTHING)
         )
 
-    def _beyond(self, entry: QueueEntry, pool: Pool, booking: Booking) -> dict[int, int]:
+    def _beyond(self, entry: QueueEntry, pool: Pool, reservation: Reservation) -> dict[int, int]:
         taken = dict(self._taken.get(entry.name, _NOTHING))
         return {
             index: amount - taken.get(index, 0)
-            for index, amount in self.quotas.of_booking(entry, pool, booking)
+            for index, amount in self.quotas.of_reservation(entry, pool, reservation)
             if amount > taken.get(index, 0)
         }
 

@@ -22,7 +22,7 @@ class Ideal:
 
 def everyone(selection: PoolSelection) -> list[QueueEntry]:
     """Those who run on the pool, by name, without those who are pinned to what they hold."""
-    running = [*selection.staying, *selection.seated, *selection.floating]
+    running = [*selection.staying, *selection.assigned, *selection.floating]
     return sorted((one for one in running if one not in selection.pinned), key=lambda entry: entry.name)
 
 
@@ -31,7 +31,7 @@ def capacity_of(selection: PoolSelection) -> list[int]:
     pool = selection.reservations.pool
     left = [sum(entries) for entries in zip(*pool.capacity, strict=True)]
     for entry in selection.pinned:
-        for _, _, amounts in entry.held.booking if entry.held is not None else ():
+        for _, _, amounts in entry.held.reservation if entry.held is not None else ():
             left = [max(0, entry - amount) for entry, amount in zip(left, amounts, strict=True)]
     return left
 
