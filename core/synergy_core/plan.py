@@ -1,4 +1,4 @@
-"""The planner: one pure function from the state of a cluster to who runs where with what.
+"""The planner: a pure function from the state of a cluster to the jobs that run, their nodes and resources.
 
 Its steps are the packages of `synergy_core`, in the order in which data flows; none calls back into an earlier one.
 """
@@ -32,8 +32,8 @@ from synergy_core.throughput.skew import PackRules
 def plan(snapshot: Snapshot, config: PlanConfig, memory: Memory | None = None) -> Plan:
     """Plan a round, or fill free capacity (`config.mode`).
 
-    Deterministic, and independent of the order of nodes and jobs in the snapshot. With the `memory` of the caller's
-    earlier plans it is faster and the answer the same. Raises FieldError when the configuration names a policy or
+    Deterministic, and independent of the order of nodes and jobs in the snapshot. The `memory` of the caller's earlier
+    plans makes it faster, with the same answer. Raises FieldError when the configuration names a policy or
     mechanism that there is not, or a value is out of range.
     """
     check(config)
@@ -49,11 +49,11 @@ def plan(snapshot: Snapshot, config: PlanConfig, memory: Memory | None = None) -
     planned = _without(snapshot, excluded)
     job_index = JobIndex(planned.jobs, memory)
 
-    # 3. Who may share a GPU.
+    # 3. Which jobs may share a GPU.
     grouping = Grouping(planned, memory.pools, config, memory.speeds)
     pairs = Combinations(grouping, memory.pairs) if shares_by_matrix(config) else None
 
-    # 4. The policy: who should run, in order, with the GPU types that each may use.
+    # 4. The policy: which jobs should run, in order, with the GPU types that each may use.
     ranking = rank(
         planned,
         config,
@@ -64,7 +64,7 @@ def plan(snapshot: Snapshot, config: PlanConfig, memory: Memory | None = None) -
         solutions=memory.solutions,
     )
 
-    # 5. and 6. Who runs this round, on which nodes, with how much CPU and memory.
+    # 5. and 6. Which jobs run this round, on which nodes, with how much CPU and memory.
     kept = out_of_reach(job_index.running, config.mode)
     groups, outcome = _placed(planned, config, memory, job_index, ranking, grouping=grouping, kept=kept, quotas=quotas)
 
@@ -131,7 +131,7 @@ def _round(queue: SchedulingQueue, pools: Sequence[Pool], config: PlanConfig, qu
 
 
 def _assigned_and_idle(outcome: Outcome, pools: Sequence[Pool]) -> tuple[frozenset[str], frozenset[str]]:
-    """Who has GPUs, and the types that have some that nobody has."""
+    """Planned jobs that have GPUs, and the GPU types with free ones."""
     assigned = frozenset(entry.name for packing in outcome.packings for entry in packing.assigned)
     free = {pool.gpu_type: pool.open_gpus[0] for pool in pools}
     free |= {packing.pool.gpu_type: int(packing.reservations.slots.sum()) for packing in outcome.packings}

@@ -75,7 +75,7 @@ def member(job: Job, pool: Pool, fraction: float, tolerance: float, speeds: Mapp
 
 
 def split(members: Sequence[Member], have: Vector) -> list[Vector]:
-    """What each member gets of `have`, within its own upper bounds; further entries are dealt out equally."""
+    """What each member gets of `have`, within its own upper bounds; further entries are split equally."""
     demands = [one.demand for one in members]
     parts = [[0] * len(have) for _ in demands]
     for dimension, amount in enumerate(have):
@@ -94,7 +94,7 @@ def split(members: Sequence[Member], have: Vector) -> list[Vector]:
 
 @dataclass(frozen=True, slots=True)
 class CoLocationGroup:
-    """Members of one GPU, the first in line first; or one member whose place is taken from it."""
+    """Members of one GPU, the highest in the queue first; or one member whose place is taken from it."""
 
     job: Job
     """How the planner sees it."""
@@ -102,7 +102,7 @@ class CoLocationGroup:
     on: Mapping[str, tuple[Member, ...]]
     """The members by GPU type."""
     stays: bool = False
-    """Its members run together as they are (fill mode): their shares are never dealt out anew but in proportion."""
+    """Its members run together as they are (fill mode): their shares are never split anew but in proportion."""
     by_fractions: bool = False
     """`Candidate.by_fractions`."""
 
@@ -232,7 +232,7 @@ def _group_job(
 
 
 def _name(members: Sequence[Job]) -> str:
-    """A name that no job has: a job of the line and its group are told apart."""
+    """A name that no job has, so that a job and its group differ."""
     return "\0".join(["", *(job.name for job in members)])
 
 

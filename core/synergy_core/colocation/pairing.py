@@ -1,17 +1,17 @@
-"""Who shares a GPU with whom in a round.
+"""Which jobs share a GPU in a round.
 
-The policy's line is walked as if nobody shared: its head has GPUs of its own, as far as they go. Those behind who allow
-it then join one of the head's jobs, so that sharing never takes a GPU from anybody, and is undone when there are GPUs
-enough.
+The policy's order is walked as if no job shared: the head of the queue has GPUs of its own, as far as they go. Jobs
+below that allow it then join a job of the head. So sharing never takes a GPU from a job, and ends when there are enough
+GPUs.
 
-* `auto`: pairs that the policy has made itself stand (`combinations`). Then along the line, each joins where most is
-  gained: the sum of what all of the GPU's jobs keep of the speed of their GPU-proportional shares grows, their CPU and
-  memory being a part of one GPU's share (`group`). Nobody falls below its fair share, the GPUs there are for each that
-  is wanted, or the least fraction that its user gave instead. Who shared a GPU in the last round is with the same jobs
-  again if that still holds.
+* `auto`: pairs that the policy has made itself stay (`combinations`). Then, in the order of the queue, each job joins
+  where most is gained: the sum of what all jobs of the GPU keep of the speed of their GPU-proportional shares, their
+  CPU and memory being a part of one GPU's share (`group`). No job falls below its fair share, the GPUs there are for
+  each GPU that is wanted, or the least fraction that its user gave instead. Jobs that shared a GPU in the last round
+  share it again if that still holds.
 * `thesis` (co-location thesis, algorithm 2): the job with the least compute first, to the GPU with the least sum of
   compute, until the predicted speedup (`delta`, equation 4.1) falls below 1. Jobs that share stay together to the end.
-  Where the iteration time of a job is not known, delta is taken from the fractions alone (`Candidate.by_fractions`).
+  Where the iteration time of a job is not known, delta is computed from the fractions alone (`Candidate.by_fractions`).
 * `thesis-fractions`: the same with delta from the fractions alone, always.
 """
 
@@ -41,7 +41,7 @@ class Pairing:
     def groups(
         self, line: Sequence[Job], types: Mapping[str, tuple[str, ...]], chosen: Sequence[Candidate] = ()
     ) -> list[Candidate]:
-        """The groups of more than one; `types` are those that the policy gives jobs, `chosen` pairs that it made."""
+        """The groups of more than one job; `types` are what the policy gives jobs, `chosen` pairs that it made."""
         hosts, behind = self._head(line, types, chosen)
         if not hosts or not behind:
             return [group for group in hosts if len(group.jobs) > 1]
@@ -60,7 +60,7 @@ class Pairing:
     def _head(
         self, line: Sequence[Job], types: Mapping[str, tuple[str, ...]], chosen: Sequence[Candidate]
     ) -> tuple[list[Candidate], list[Job]]:
-        """Those with GPUs of their own that could share them, and those that could join, both along the line."""
+        """Jobs with GPUs of their own that they could share, and jobs that could join, both in queue order."""
         free = {gpu_type: pool.open_gpus[0] for gpu_type, pool in self._pools.items()}
         hosts: list[Candidate] = []
         behind: list[Job] = []
@@ -91,7 +91,7 @@ class Pairing:
         return mine is not None and self._join(mine, job, worth=0.0)
 
     def _given(self, job: Job, types: Mapping[str, tuple[str, ...]], free: Mapping[str, int]) -> str | None:
-        """The GPU type on which the line's head has GPUs for the job: its present one, the policy's, the freest."""
+        """The GPU type on which the head of the queue has GPUs for it: its present one, the policy's, the freest."""
         allowed = types.get(job.name) or job.gpu_types or tuple(free)
         fitting = [gpu_type for gpu_type in allowed if free.get(gpu_type, 0) >= job.gpus]
         if job.running is not None and job.running.gpu_type in fitting:

@@ -50,7 +50,7 @@ def answer(
 
 
 def _waiting(outcome: Outcome, groups: CoLocationGroups, shut_out: Mapping[str, ShutOut]) -> tuple[Waiting, ...]:
-    """Entries in the order of the line, those that their quotas shut out last."""
+    """Entries in the order of the queue, those that their quotas shut out last."""
     placed = (
         waiting(job, reason, outcome.full.get(one.name, NO_FACTS))
         for one, reason in outcome.waiting
@@ -71,7 +71,7 @@ def _of_planned(packing: Packing, config: PlanConfig, speeds: Speeds) -> Iterabl
     for entry, assigned in packing.assigned.items():
         terms, running, held = entry.on(pool), entry.job.running, entry.held
         as_it_was = held is not None and held.pool is pool and held.reservation == assigned.shares
-        unchanged = as_it_was and running is not None and not running.partners  # who had partners has none any more
+        unchanged = as_it_was and running is not None and not running.partners  # it may have had partners
         if config.mode == "fill" and running is not None and unchanged:
             yield running
             continue

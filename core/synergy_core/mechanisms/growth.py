@@ -1,8 +1,8 @@
-"""Deals out what is left over after packing to jobs that are below their demand.
+"""Allocates what is left over after packing to jobs below their demand.
 
 The paper's packing may leave CPU and memory idle beside jobs that were switched to their proportional share. Here the
-next step of a job's matrix goes to whom it helps most: the gain in speed, relative to the proportional share, for the
-fraction of the pool's resources that it takes, as long as there is a step that fits.
+next step of a job's matrix goes to the job that it helps most, as long as a step fits. The measure is the gain in
+speed, relative to the proportional share, over the fraction of the pool's resources that the step takes.
 """
 
 from collections.abc import Mapping

@@ -6,10 +6,10 @@
    fits, else by GPUs alone (`packer`).
 4. CPU and memory for these nodes: the integer programme of step 1 again, now with the capacity of each node instead of
    that of all together. A job never gets less than at its proportional share there.
-5. What no point of a grid could use goes to whom it helps (`growth`).
-6. The same from step 4 on with the nodes that `tune` finds, and what `tune` deals out itself: the best of the three is
-   taken. Where most jobs have many GPUs, 3s fragments are most of the jobs, and rounding them loses what the programmes
-   won; and what lies between the points of a grid, only `tune` uses.
+5. What no point of a grid could use goes to the jobs that it helps most (`growth`).
+6. Steps 4 and 5 again with the nodes that `tune` finds, and the allocation of `tune` itself: the best of the three is
+   taken. Where most jobs have many GPUs, rounding the fragments of 3s jobs loses what the programmes won. And only
+   `tune` uses amounts between the points of a grid.
 
 On several GPU types, jobs that just enter are first given the type on which all together are fastest
 (`machine_types`, appendix A.2).
@@ -50,7 +50,7 @@ _WHOLE = 1.0 - 1e-6
 
 
 def mechanism(round_: Round) -> Outcome:
-    """Choose GPU types for those who enter, then place everyone; see the module."""
+    """Choose GPU types for the jobs that enter, then place all; see the module."""
     selection = select(round_)
     if round_.mode == "round":
         give_better_types(selection, round_.pools)
@@ -60,7 +60,7 @@ def mechanism(round_: Round) -> Outcome:
 
 
 def pack(selection: PoolSelection, mode: Mode) -> Packing:
-    """Place everyone of the selection; see the module."""
+    """Place all jobs of the selection; see the module."""
     if mode == "fill":
         return tune.pack(selection, mode)
     tries: tuple[Demands, ...] = (OptDemands(ideal(selection).demands), tune.TuneDemands())
@@ -101,7 +101,7 @@ class OptDemands(tune.TuneDemands):
         return self._demands[entry]
 
     def advised(self, packing: Packing, entries: Sequence[QueueEntry]) -> Mapping[QueueEntry, NodeAssignments]:
-        """Nodes for those who are whole on one in the second programme."""
+        """Nodes for jobs that are whole on one node in the second programme."""
         in_order = sorted(entries, key=lambda entry: entry.name)
         pieces = [
             Piece(entry.gpus, times(self._demands[entry], entry.gpus), free_to(entry, packing.pool))

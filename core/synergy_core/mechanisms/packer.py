@@ -1,4 +1,4 @@
-"""Places the chosen jobs one by one, the largest demand first (Synergy, section 4.2)."""
+"""Places the selected jobs one by one, the largest demand first (Synergy, section 4.2)."""
 
 from collections.abc import Mapping, Sequence
 from typing import Protocol
@@ -30,7 +30,7 @@ class Demands(Protocol):
         """`least` of each node alone (nodes x dimensions), or a lower bound of it."""
 
     def advised(self, packing: Packing, entries: Sequence[QueueEntry]) -> Mapping[QueueEntry, NodeAssignments]:
-        """Nodes that are better than others for some of those who may go anywhere; taken where they have the GPUs."""
+        """Better nodes for some jobs that may run on any; taken where they have the GPUs."""
 
 
 class Packer:
@@ -44,7 +44,7 @@ class Packer:
         self._advised: Mapping[QueueEntry, NodeAssignments] = {}
 
     def pack(self, mode: Mode) -> Packing:
-        """Place everyone: those whose nodes are given, then those who may go anywhere."""
+        """Place all jobs: those whose nodes are given, then those that may run on any nodes."""
         chosen = self._selection
         bound = {
             entry: assignments

@@ -35,5 +35,5 @@ class ProportionalDemands:
 
 
 def pack(selection: PoolSelection, mode: Mode) -> Packing:
-    """Place everyone of the selection at the proportional share."""
+    """Place all jobs of the selection at the proportional share."""
     return Packer(selection, ProportionalDemands()).pack(mode)

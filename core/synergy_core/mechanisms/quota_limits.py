@@ -1,4 +1,4 @@
-"""Keeps what was dealt out within the quotas: the last step of the mechanisms that move CPU and memory about."""
+"""Keeps the allocation within the quotas: the last step of the mechanisms with fungible CPU and memory."""
 
 from collections.abc import Iterable
 
@@ -10,10 +10,10 @@ from synergy_core.selection.quotas import QuotaLedger
 
 
 def keep_to_quotas(packings: Iterable[Packing], quotas: QuotaLedger) -> None:
-    """Cut jobs whose quota is overdrawn down to their least, those at the end of the line first.
+    """Cut jobs whose quota is overdrawn down to their least, the lowest in the queue first.
 
-    Whoever entered has room in its quotas with that. Running jobs may be overdrawn all the same, because somebody has
-    lowered the quota or others hold it: they get no more than they hold.
+    Newcomers have room in their quotas with that. A running job's quota may still be overdrawn, because it was lowered
+    or other pods hold it. Such a job gets no more than it holds.
     """
     if not any(left < 0 for left in quotas.left):
         return

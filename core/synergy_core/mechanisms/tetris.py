@@ -1,13 +1,13 @@
 """Tetris: multi-resource packing of fixed demands (Grandl et al.; Synergy, section 5.7).
 
-Machine by machine, the fullest first: of the jobs whose whole demand fits there, the one with the highest score is
-taken, until none fits. The score is the alignment, the dot product of the job's demand and what the machine has free,
-both as fractions of the machine, plus epsilon * the job's place in the policy's line (1 for the first, 0 for the last).
-Tetris has the shortest remaining time there, which is that of the line of `srtf`; epsilon weighs both alike on average.
+Machines are filled one by one, the fullest first. Of the jobs whose whole demand fits, the one with the highest score
+is placed, until none fits. The score is the alignment plus epsilon * the job's position in the policy's order (1 for
+the first, 0 for the last). The alignment is the dot product of the job's demand and what the machine has free, both as
+fractions of the machine. Tetris itself uses the shortest remaining time, which is the order of `srtf`; epsilon gives
+both terms the same weight on average.
 
-Jobs that no machine is large enough for would never fit machine by machine: those of them whose turn it is, counting
-along the line the GPUs that are free, come first. Jobs that fit on no machine alone come last, and may be split. What a
-job gets it keeps to its end.
+A job that is larger than every machine would never fit machine by machine. Such jobs come first as far as the free GPUs
+reach when counted along the queue. The rest of them come last, and may be split. A job keeps what it gets to its end.
 """
 
 import numpy as np
@@ -28,7 +28,7 @@ def mechanism(round_: Round) -> Outcome:
 
 
 def order(round_: Round, walk: FixedDemands) -> list[QueueEntry]:
-    """Fill the cluster; everyone in the order in which they were considered, the running jobs first."""
+    """Fill the cluster. All entries in the order in which they were considered, the running jobs first."""
     assigned = walk.confirm_the_rest()
     by_pool: dict[str, list[QueueEntry]] = {pool.gpu_type: [] for pool in round_.pools}
     last: list[QueueEntry] = []
@@ -59,7 +59,7 @@ def _needs_several(entry: QueueEntry, pool: Pool) -> bool:
 
 
 def _fill(pool: Pool, queue: list[QueueEntry], walk: FixedDemands) -> list[QueueEntry]:
-    """Place jobs on the pool's machines; those who were placed, in that order."""
+    """Place jobs on the pool's machines; the placed ones, in that order."""
     demands = [(entry, walk.demand(entry, pool)) for entry in queue]
     fixed = [(entry, demand) for entry, demand in demands if demand is not None]
     if not fixed:
@@ -89,7 +89,7 @@ def _fill(pool: Pool, queue: list[QueueEntry], walk: FixedDemands) -> list[Queue
 
 
 def _highest(alignment: NDArray[np.float64], first: NDArray[np.float64], fits: NDArray[np.bool_]) -> int:
-    """The job with the highest score among those that fit; of equal ones the first in line."""
+    """The job with the highest score among those that fit; of equal ones the highest in the queue."""
     mean_first = float(first[fits].mean())
     epsilon = float(alignment[fits].mean()) / mean_first if mean_first > 0 else 0.0
     return int(np.argmax(np.where(fits, alignment + epsilon * first, -np.inf)))

@@ -12,9 +12,8 @@ Where the paper leaves room:
 * A job is split only where its GPUs force it, never for more CPU or memory: its matrix holds for a job on one node.
 * Jobs that stay from the last round keep their nodes, and are placed before newcomers.
 * What is left over after packing goes to jobs below their demand (`growth`).
-* Jobs that must lie on one node or on certain nodes are packed like all others. Where they then do not all fit, or
-  leave room that another job of this kind waits for, that is undone, and they get the nodes that were found for them
-  when they were chosen.
+* Jobs that need one node or certain nodes are packed like all others. If they then do not all fit, or leave room that
+  another such job waits for, the packing is undone, and they get the nodes that were found when they were selected.
 """
 
 from collections.abc import Mapping, Sequence
@@ -54,7 +53,7 @@ class TuneDemands:
 
 
 def pack(selection: PoolSelection, mode: Mode) -> Packing:
-    """Place everyone of the selection; see the module."""
+    """Place all jobs of the selection; see the module."""
     packing = Packer(selection, TuneDemands()).pack(mode)
     grow(packing, _may_grow(packing, selection, mode))
     return packing

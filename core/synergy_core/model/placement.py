@@ -35,7 +35,7 @@ def choose(placement: Placement, need: int, room: Rooms, emptiness: Emptiness) -
 
 
 class NodeCounts:
-    """On how many nodes jobs can lie where nodes have this room; summed up once, for many jobs."""
+    """How many nodes jobs need where nodes have this room; summed up once, for many jobs."""
 
     def __init__(self, room: Rooms) -> None:
         self._room = room

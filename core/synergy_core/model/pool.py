@@ -1,4 +1,4 @@
-"""The nodes of one GPU type, what they have for us, and what of it is promised to whom."""
+"""The nodes of one GPU type, what they have for planned jobs, and what of it is reserved."""
 
 from collections.abc import Iterable, Sequence
 from copy import copy
@@ -55,7 +55,7 @@ class Pool:
         self.shares = np.array(self.share[:1] if len(set(self.share)) == 1 else self.share, dtype=np.int64)
         """`share`, nodes x dimensions; one row where all are alike."""
         self.limits_threads = any(node.client_thread_percent < 100 for node in self.nodes)
-        """Whether a job that shares with nobody can have less than all of a GPU's threads somewhere."""
+        """On some node, a job that does not share has less than all of a GPU's threads."""
         shared = np.array([node.replicas > 1 for node in self.nodes], dtype=bool)
         self.shared = shared if shared.any() and not shared.all() else None
         """Which nodes' GPUs several jobs may share; None where all nodes are alike in that."""
@@ -98,11 +98,11 @@ def _share(gpus: int, all_: Vector, gpus_left: int, left: Vector) -> Vector:
 
 
 class Reservations:
-    """What is promised on a pool's nodes: GPUs, and beside them at least the GPU-proportional share.
+    """What is reserved on a pool's nodes: GPUs, and beside them at least the GPU-proportional share.
 
-    Mechanisms may give a job more than its promise, but can always take that back; so a job whose promise fits can
-    run. `slots[i]` is the number of GPUs of node i that can still be promised with their share. `floating` counts the
-    GPUs of jobs that are promised room in the pool without a node chosen yet.
+    Mechanisms may give a job more than its reservation, but can always take that back. So a job whose reservation fits
+    can run. `slots[i]` is the number of GPUs of node i that can still be reserved with their share. `floating` counts
+    the GPUs of jobs with room in the pool and no nodes yet.
     """
 
     def __init__(self, pool: Pool) -> None:
@@ -124,12 +124,12 @@ class Reservations:
 
     @property
     def unheld(self) -> int:
-        """GPUs of open nodes that are promised to nobody, whether or not anything is left beside them."""
+        """GPUs of open nodes that are not reserved, even if nothing is left beside them."""
         return self._unheld - self.floating
 
     @property
     def idle(self) -> int:
-        """GPUs that can still be promised."""
+        """GPUs that can still be reserved."""
         return self.total - self.floating
 
     def fits(self, reservation: Reservation) -> bool:

@@ -1,9 +1,9 @@
 """Selects the jobs of a round by their GPUs (Synergy, section 4.2).
 
-Each job whose GPU demand can be met is promised its GPUs, with the GPU-proportional share of the other resources. What
-it would like beyond that does not matter here: CPU and memory are fungible, and the mechanism allocates them later.
+A job whose GPU demand can be met reserves its GPUs, with the GPU-proportional share of the other resources. What it
+would like beyond that does not matter here: CPU and memory are fungible, and the mechanism allocates them later.
 
-* A job that may run on any nodes floats: it is promised a number of GPUs, and the mechanism finds the nodes.
+* A job that may run on any nodes floats: it reserves a number of GPUs, and the mechanism finds the nodes.
 * A job that is bound to one node, to certain nodes or to more than its share gets its nodes here.
 * A job that may not be preempted and a profile run keep their places, even where pods of others have taken so much that
   no such place would be found again. In fill mode every running job does, and none is displaced.

@@ -121,7 +121,7 @@ class JobInfo:
 
     @cached_property
     def reservation_as_held(self) -> Reservation:
-        """What a running job can count on where nobody leaves: its promise, and never less than it is cut down to."""
+        """What a running job keeps where no job leaves: its reservation, and never less than it is cut down to."""
         held = self.held
         if held is None or self.is_profile_run:
             return self.cut_down
@@ -174,9 +174,10 @@ class JobInfo:
         return len(assignments) > pool.counts.fewest(self.gpus)
 
     def speed_parts(self, pools: Iterable[Pool]) -> Mapping[str, tuple[float, float]]:
-        """By GPU type, what it has of its speed on the fewest nodes that could hold it, and spread; (1, 0) elsewhere.
+        """By GPU type, the parts of its speed that it keeps on the fewest nodes that could hold it, and spread.
 
-        The second part is 0 where it does not lie spread, or cannot lie otherwise: then the first says how fast it is.
+        (1, 0) on types that are missing. The second part is 0 where the job cannot be spread, or cannot be placed
+        otherwise; then the first is its speed.
         """
         if self.gpus == 1 or self.is_profile_run or self.job.placement not in ("auto", "spread"):
             return {}

@@ -1,9 +1,10 @@
-"""Quotas: what jobs may hold together beside what the nodes have (ResourceQuotas of Kubernetes).
+"""Quotas: what jobs may hold together, beside what the nodes have (ResourceQuotas of Kubernetes).
 
-A job counts against the quotas that it draws on: with its GPUs, with CPU and memory, with its pods and objects. While
-the line is walked each job counts with the least CPU and memory that the mechanism may cut it down to. What is left
-then may be given to jobs that grow. A job that runs where it is stays although its quota is overdrawn, as Kubernetes
-has it; nobody enters then, and nobody grows.
+A job counts against the quotas that it draws on with its GPUs, its CPU and memory, its pods and its objects. During the
+walk along the queue each job counts with the least CPU and memory that the mechanism may cut it down to. What is left
+after the walk may go to jobs that grow.
+
+A running job stays where it is although its quota is overdrawn, as in Kubernetes. No job enters then, and none grows.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -78,8 +79,8 @@ class Quotas:
         return self.use(entry.job, _pods(entry.job, [count for _, count, _ in reservation]), gpus, amounts or (0, 0))
 
     def of_newcomer(self, entry: QueueEntry, pool: Pool, pods: int, per_gpu: Vector | None = None) -> Use:
-        """What a job counts with wherever it comes to lie on the pool, with `per_gpu` of CPU and memory; by default
-        cut down as far as its mechanism may."""
+        """What a job counts with on any nodes of the pool, with `per_gpu` of CPU and memory; by default cut down as
+        far as its mechanism may."""
         job = entry.job
         if not job.quotas:
             return _NOTHING
@@ -97,7 +98,7 @@ class Quotas:
         return self._least[key]
 
     def pods_matter(self, job: Job) -> bool:
-        """Whether a limit that could run out counts the job's pods, and how many these are hangs on its nodes."""
+        """A limit that could run out counts the job's pods, and their number depends on its nodes."""
         if not job.quotas or job.gpus == 1 or job.gpus_per_worker == 1:
             return False
         return any(
@@ -126,7 +127,7 @@ NO_QUOTAS: Final = Quotas()
 
 
 def fewest_pods(job: Job) -> int:
-    """Pods of a job that lies on as few nodes as can be."""
+    """Pods of a job on the fewest possible nodes."""
     return 1 if job.gpus_per_worker is None else -(-job.gpus // job.gpus_per_worker)
 
 
@@ -159,7 +160,7 @@ class QuotaLedger:
         """Go on as the other, a copy, has gone on."""
         self.left, self._taken, self._more = other.left, other._taken, other._more
 
-    # While the line is walked
+    # During the walk along the queue
 
     def fits(self, use: Use) -> bool:
         """Whether so much is left. Nothing of a resource fits even where that is overdrawn."""
@@ -208,7 +209,7 @@ class QuotaLedger:
             **{field: _shown(limit.counts, number) for field, number in numbers.items()},
         }
 
-    # While CPU and memory are dealt out
+    # While CPU and memory are allocated
 
     def affords(self, entry: QueueEntry, pool: Pool, reservation: Reservation) -> bool:
         """Whether a job that is counted may have this on its nodes."""
