@@ -44,8 +44,7 @@ NO_RULES = PackRules()
 def placement_of(job: Job, rules: PackRules, steps_per_s: Callable[[], float], nodes: Callable[[], int]) -> Placement:
     """How the job's GPUs are placed: as the job says; where it leaves that open, by its sensitivity.
 
-    `steps_per_s` is its speed at its share, 0 where that is not known; `nodes` the largest number of nodes that it could
-    get.
+    `steps_per_s` is its speed at its share, 0 where that is not known; `nodes` the most nodes that it could get.
     """
     if rules.limit is None or job.placement != "auto" or job.gpus == 1 or job.purpose == "profile":
         return job.placement
