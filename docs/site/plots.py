@@ -194,8 +194,9 @@ def _lines(axes: Axes, panel: Panel, rows: Sequence[Sequence[str]]) -> None:
         axes.plot([at for at, _ in points], [value for _, value in points], color=colour, marker="o", label=label)
         printed = [*panel.printed.get(label, ()), *_points(rows, panel.papers.get(label))]
         if printed:
-            style: dict[str, Any] = {"marker": "x", "linestyle": "none", "markeredgecolor": PAPER, "markeredgewidth": 1.5}
-            axes.plot([at for at, _ in printed], [value for _, value in printed], **style, label=f"{label}, the paper")
+            xs, ys = zip(*printed, strict=True)
+            named = f"{label}, the paper"
+            axes.plot(xs, ys, marker="x", linestyle="none", color=PAPER, markeredgewidth=1.5, label=named)
     axes.set_xlabel(panel.x)
 
 

@@ -12,13 +12,12 @@ ROOT = Path(__file__).parents[2]
 PAGES = ("README.md", "CONTRIBUTING.md", "helm/kube-synergy/README.md")
 GENERATED = {"api.md", "troubleshooting.md"}
 """Their words stand in `api/`."""
-OLD = {"colocation.md"}
-"""Pages that are still to be rewritten: take a page out of here when you do."""
 
 
 def pages() -> list[str]:
     """The pages that are written by hand, relative to the root. Decisions are records: they stay as they were."""
-    own = (file for file in sorted((ROOT / "docs").glob("*.md")) if file.name not in GENERATED | OLD)
+    every = [*sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "docs/reproductions").glob("*.md"))]
+    own = (file for file in every if file.name not in GENERATED)
     return [*PAGES, *(str(file.relative_to(ROOT)) for file in own)]
 
 
