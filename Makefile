@@ -133,8 +133,9 @@ fidelity: setup prerequisites ## is a cluster of three GPU types as fast as the 
 plots: setup .venv/.docs-installed ## docs/reproductions/*.svg from the results in docs/reproductions/results
 	$(PY) docs/site/plots.py
 
+# not --quiet, with which broken links pass
 docs: setup .venv/.docs-installed ## the documentation site in site/, with every link checked
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build
 
 .venv/.docs-installed: requirements/docs.txt .venv/.installed
 	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements/docs.txt
