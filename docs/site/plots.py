@@ -78,7 +78,12 @@ class Plot:
 
 def _relative(names: Sequence[str]) -> list[Panel]:
     return [
-        Panel(y=name, ours={"ours": Column(1 + place)}, papers={"ours": Column(4 + place)}, log=True)
+        Panel(
+            y=name,
+            ours={"ours": Column(1 + place)},
+            papers={"ours": Column(4 + place)},
+            log=name.startswith("median"),
+        )
         for place, name in enumerate(names)
     ]
 
@@ -119,10 +124,10 @@ PLOTS: Final[Mapping[str, Plot]] = {
                 y=name,
                 ours={"simulated": Column(3)},
                 papers={"simulated": Column(4, 1)},
-                labels=(1,),
+                labels=(0, 1),
                 rows=rows,
             )
-            for name, rows in (("average JCT, hours", "^(Gavel|LAS)$"), ("makespan, hours", "^(Gavel|Gandiva)$"))
+            for name, rows in (("average JCT, hours", "^continuous"), ("makespan, hours", "^static, Ga"))
         ],
         "Gavel, table 3: the physical cluster's traces",
     ),
@@ -178,8 +183,10 @@ def _panel(axes: Axes, panel: Panel, every: Sequence[Sequence[str]]) -> None:
     axes.set_ylabel(panel.y)
     if panel.log:
         axes.set_yscale("log")
+        axes.set_ylim(bottom=0.5)
+        axes.yaxis.set_major_formatter("{x:g}")
     else:
-        axes.set_ylim(bottom=0)
+        axes.set_ylim(bottom=0, top=axes.get_ylim()[1] * 1.15)
     if len(panel.ours) > 1 or panel.papers or panel.printed:
         axes.legend(frameon=False, fontsize=8)
 
