@@ -29,6 +29,7 @@ _FENCE = re.compile(r"^ *```(\w*) *$")
 _NEEDS = re.compile(r"<!-- needs: (.+) -->")
 _PAGE_NEEDS = re.compile(r"<!-- all commands need: (.+) -->")
 _COMMAND = re.compile(r"(?:^|[$({]|&&|[|;]) *(?:[\w./]*/)?kube-synergy +([^|;&><)#]*)")
+_PATH = re.compile(r"`(\w[\w.-]*/[\w./-]*)`")
 _INLINE = re.compile(r"`kube-synergy ([^`]+)`")
 
 
@@ -108,3 +109,11 @@ def inline(page: Path) -> Iterator[list[str]]:
     text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
     for found in _INLINE.finditer(text):
         yield shlex.split(re.sub(r"\s+", " ", found[1]).replace("[", "").replace("]", ""))
+
+
+def named_paths(page: Path) -> Iterator[str]:
+    """Files and folders of the project that a page names; not those that have a NAME to be filled in."""
+    tops = {path.name for path in ROOT.iterdir() if path.is_dir()}
+    for found in _PATH.finditer(page.read_text(encoding="utf-8")):
+        if found[1].partition("/")[0] in tops and not re.search(r"\b[A-Z]{4,}\b", found[1]):
+            yield found[1]

@@ -14,7 +14,7 @@ from pathlib import Path
 import click
 import pytest
 
-from support.documentation import Block, arguments, blocks, inline, pages
+from support.documentation import Block, arguments, blocks, inline, named_paths, pages
 from synergy_cli.main import main
 from synergy_simulator.reproductions.registry import REPRODUCTIONS
 
@@ -84,6 +84,13 @@ def test_commands_that_need_nothing_run(page: str, tmp_path: Path) -> None:
         check=False,
     )
     assert done.returncode == 0, f"{page}: {done.stderr}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_files_that_a_page_names_are_there(page: Path) -> None:
+    written = {"docs/measurements/"}  # by a command
+    missing = [path for path in named_paths(page) if path not in written and not (ROOT / path).exists()]
+    assert not missing, f"{', '.join(missing)}: not in the project"
 
 
 def test_blocks_are_found() -> None:
