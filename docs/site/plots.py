@@ -196,14 +196,16 @@ def _name(row: Sequence[str], panel: Panel) -> str:
 
 
 def _lines(axes: Axes, panel: Panel, rows: Sequence[Sequence[str]]) -> None:
+    first = True
     for colour, (label, column) in zip(COLOURS, panel.ours.items(), strict=False):
         points = _points(rows, column)
         axes.plot([at for at, _ in points], [value for _, value in points], color=colour, marker="o", label=label)
         printed = [*panel.printed.get(label, ()), *_points(rows, panel.papers.get(label))]
         if printed:
             xs, ys = zip(*printed, strict=True)
-            named = f"{label}, the paper"
+            named = "the paper" if first else None
             axes.plot(xs, ys, marker="x", linestyle="none", color=PAPER, markeredgewidth=1.5, label=named)
+            first = False
     axes.set_xlabel(panel.x)
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import click
 import pytest
+from click.testing import CliRunner
 
 from support.documentation import Block, arguments, blocks, inline, named_paths, pages
 from synergy_cli.main import main
@@ -84,6 +85,19 @@ def test_commands_that_need_nothing_run(page: str, tmp_path: Path) -> None:
         check=False,
     )
     assert done.returncode == 0, f"{page}: {done.stderr}"
+
+
+def test_the_example_of_sharing_prints_what_the_page_shows() -> None:
+    text = (ROOT / "docs/colocation.md").read_text("utf-8")
+    shown = text.partition("```console\n$ kube-synergy ")[2].partition("\n```")[0]
+    command, _, output = shown.partition("\n")
+    arguments = [str(ROOT / word) if word.startswith("examples/") else word for word in command.split()]
+    printed = CliRunner().invoke(main, arguments).stdout
+    assert _without_time(printed) == _without_time(output)
+
+
+def _without_time(text: str) -> str:
+    return re.sub(r"planned in [\d.]+ ms", "", text).strip()
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
