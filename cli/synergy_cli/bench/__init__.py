@@ -12,6 +12,7 @@ class _Benchmarks(LazyGroup):
         "simulator": LazyCommand("synergy_cli.bench.simulator", "simulator_command", "sim"),
         "solver": LazyCommand("synergy_cli.bench.solver", "solver_command", "solver"),
         "start": LazyCommand("synergy_cli.bench.start", "start", "kube"),
+        "verbs": LazyCommand("synergy_cli.bench.verbs", "verbs_command", "extender"),
     }
 
 
