@@ -8,6 +8,7 @@ from synergy_cli.lazy import LazyCommand, LazyGroup
 
 class _Benchmarks(LazyGroup):
     lazy = {
+        "client": LazyCommand("synergy_cli.bench.client.command", "client_command", "kube"),
         "e2e": LazyCommand("synergy_cli.bench.e2e.command", "e2e", "devcluster"),
         "simulator": LazyCommand("synergy_cli.bench.simulator", "simulator_command", "sim"),
         "solver": LazyCommand("synergy_cli.bench.solver", "solver_command", "solver"),
