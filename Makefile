@@ -71,10 +71,9 @@ crds: setup ## write crds/, the chart's copy, docs/api.md and docs/troubleshooti
 images: setup ## build the images without Docker and load them into the running devcluster
 	$(IMAGES)
 
-images-docker: ## the project's images with Docker: REGISTRY=registry.example.com/team/ TAG=0.1.0
+images-docker: ## the project's images with Docker: REGISTRY=registry.example.com/team/ TAG=0.2.0
 	for room in operator extender profiler-job examples; do \
 	  docker build --file $$room/Dockerfile --tag $(REGISTRY)kube-synergy-$${room%-job}:$(TAG) .; done
-	docker build --file images/scheduler/Dockerfile --tag $(REGISTRY)kube-synergy-scheduler:$(TAG) .
 
 sbom: setup prerequisites ## what is in the images and under which licences: sbom/*.cdx.json, sbom/licences.csv
 	$(PY) -m synergy_devcluster.images.sbom sbom
