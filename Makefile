@@ -20,7 +20,7 @@ REPORT ?=
 MINUTES ?= 5
 TIMES ?= 10
 
-.PHONY: help setup lock format lint types imports prose check crds images images-docker sbom unit properties coverage prerequisites integration integration-product integration-devcluster test-e2e faketime chaos chaos-outage chaos-short pairings fidelity storm docs test test-long side-by-side demo demo-kind
+.PHONY: help setup lock format lint types imports prose check crds images images-docker sbom release unit properties coverage prerequisites integration integration-product integration-devcluster test-e2e faketime chaos chaos-outage chaos-short pairings fidelity storm docs test test-long side-by-side demo demo-kind
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "%-14s %s\n", $$1, $$2}'
@@ -77,6 +77,9 @@ images-docker: ## the project's images with Docker: REGISTRY=registry.example.co
 
 sbom: setup prerequisites ## what is in the images and under which licences: sbom/*.cdx.json, sbom/licences.csv
 	$(PY) -m synergy_devcluster.images.sbom sbom
+
+release: setup prerequisites ## everything a release has, in dist/: wheel, chart, image archives, SBOMs, SHA256SUMS
+	$(PY) -m synergy_devcluster.release dist
 
 unit: setup ## fast, pure tests
 	$(BIN)/pytest tests/unit -n auto
