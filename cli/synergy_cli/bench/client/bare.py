@@ -34,8 +34,8 @@ class Bare:
         method: str,
         path: str,
         body: Mapping[str, Any],
-        query: Mapping[str, str] | None = None,
-        content_type: str = "application/json",
+        query: Mapping[str, str],
+        content_type: str,
     ) -> object:
         """The decoded answer. Raises ApiError, aiohttp.ClientError or TimeoutError."""
         headers = {"Accept": "application/json", "Content-Type": content_type}

@@ -8,10 +8,11 @@ from contextlib import AsyncExitStack
 from statistics import median
 from typing import Any, NamedTuple
 
+import msgspec
 from kubernetes.aio import client as package
 
 from synergy_cli.bench.client.bare import Bare
-from synergy_kube import KubeClient
+from synergy_kube import ApiError, KubeClient
 from synergy_kube.credentials import load
 from synergy_kube.resources import JOBS, NAMESPACES, PODS, Resource
 
@@ -51,7 +52,12 @@ async def measure(requests: int) -> list[Written]:
         configuration = await load(None)
         bare = await stack.enter_async_context(Bare(configuration))
         api = await stack.enter_async_context(package.ApiClient(configuration))
-        ways = {"aiohttp": _bare(bare), "KubeClient": _ours(kube), "kubernetes": _typed(api)}
+        ways = {
+            "aiohttp": _plain(bare.send),
+            "KubeClient": _ours(kube),
+            "kubernetes": _typed(api),
+            "kubernetes, no models": _plain(_sender(api)),
+        }
         await kube.create(NAMESPACES, {"metadata": {"name": namespace}})
         try:
             await _until_ready(kube, namespace)
@@ -116,22 +122,45 @@ def _ours(kube: KubeClient) -> Way:
     )
 
 
-def _bare(bare: Bare) -> Way:
-    typed = {"apiVersion": "v1", "kind": "Pod"}
+Send = Callable[[str, str, Mapping[str, Any], Mapping[str, str], str], Awaitable[object]]
+"""Method, path, body, query, content type."""
+
+
+def _plain(send: Send) -> Way:
+    """Bodies as they are, by paths."""
+    typed, json = {"apiVersion": "v1", "kind": "Pod"}, "application/json"
     query = {"fieldManager": MANAGER, "force": "true"}
+
+    def apply(namespace: str, name: str, value: int) -> Awaitable[object]:
+        body = {**typed, "metadata": {"name": name, "namespace": namespace}, **status_body(value)}
+        return send("PATCH", PODS.path(namespace, name, "status"), body, query, _APPLY)
+
     return Way(
-        lambda namespace, name: bare.send(
-            "POST", JOBS.path(namespace), {"apiVersion": "batch/v1", "kind": "Job", **job_body(name)}
+        lambda namespace, name: send(
+            "POST", JOBS.path(namespace), {"apiVersion": "batch/v1", "kind": "Job", **job_body(name)}, {}, json
         ),
-        lambda namespace, name, value: bare.send(
-            "PATCH",
-            PODS.path(namespace, name, "status"),
-            {**typed, "metadata": {"name": name, "namespace": namespace}, **status_body(value)},
-            query,
-            _APPLY,
-        ),
-        lambda namespace, name: bare.send("POST", PODS.path(namespace, name, "binding"), binding_body(name)),
+        apply,
+        lambda namespace, name: send("POST", PODS.path(namespace, name, "binding"), binding_body(name), {}, json),
     )
+
+
+def _sender(api: package.ApiClient) -> Send:
+    """The package's own way to a request, without its models."""
+
+    async def send(
+        method: str, path: str, body: Mapping[str, Any], query: Mapping[str, str], content_type: str
+    ) -> object:
+        headers = {"Accept": "application/json", "Content-Type": content_type}
+        _, url, headers, data, _ = await api.param_serialize(
+            method, path, {}, list(query.items()), headers, dict(body), auth_settings=["BearerToken"]
+        )
+        answer: Any = await api.call_api(method, url, headers, data)
+        content = await answer.read()
+        if answer.status >= 400:
+            raise ApiError(answer.status, "", content.decode(errors="replace"))
+        return msgspec.json.decode(content)
+
+    return send
 
 
 def _typed(api: package.ApiClient) -> Way:
