@@ -9,7 +9,7 @@ from click.testing import CliRunner
 from synergy_cli.bench.client import decoding, writes
 from synergy_cli.bench.client.command import report_of, text
 from synergy_cli.main import main
-from synergy_kube.client import Page
+from synergy_kube.answers import Page
 
 
 def test_every_way_decodes_all_pods_of_the_same_lists() -> None:

@@ -9,7 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from synergy_kube.client import PAGE_ITEMS, Page
+from synergy_kube.answers import Page
+from synergy_kube.client import PAGE_ITEMS
 
 _MIB = 1 << 20
 
