@@ -12,7 +12,7 @@ from synergy_core.colocation.combinations import Combinations
 from synergy_core.colocation.grouping import Group, Grouping
 from synergy_core.explain.answer import answer
 from synergy_core.mechanisms import MECHANISMS
-from synergy_core.mechanisms.mechanism import Outcome, Round
+from synergy_core.mechanisms.mechanism import Outcome
 from synergy_core.model.answer import Plan
 from synergy_core.model.cluster import nodes_of
 from synergy_core.model.config import PlanConfig
@@ -20,8 +20,9 @@ from synergy_core.model.pool import Pool
 from synergy_core.model.snapshot import Allocation, Snapshot
 from synergy_core.policies.queue import Ranking
 from synergy_core.policies.ranking import rank, shares_by_matrix
-from synergy_core.selection.preemption_protection import least_run_s, settling
+from synergy_core.selection.preemption_protection import least_run_s, protected
 from synergy_core.selection.quotas import Quotas
+from synergy_core.selection.round import Round
 from synergy_core.selection.scheduling_queue import JobIndex, SchedulingQueue, out_of_reach
 from synergy_core.selection.shut_out import shut_out
 from synergy_core.selection.teams import NO_TEAMS, Teams, groups_of, teams_of
@@ -109,23 +110,24 @@ def _placed(
     while True:
         teams = teams_of(snapshot, ranking, pools, config, groups)
         planned = job_index if teams is NO_TEAMS else JobIndex(teams.jobs(snapshot.jobs), memory)
-        line = planned.line(
+        queue = planned.queue(
             teams.ranking(ranking),
             without=kept,
-            settling=teams.settling(settling(snapshot.jobs, snapshot.now, config)),
+            protected=teams.planned(protected(snapshot.jobs, snapshot.now, config)),
             least_run_s=lambda job: least_run_s(job, config),
             wants_shared=grouping.wants_shared,
+            pods_matter=quotas.pods_matter,
         )
-        outcome = MECHANISMS[config.mechanism](_round(line, pools, config, quotas))
+        outcome = MECHANISMS[config.mechanism](_round(queue, pools, config, quotas))
         unseated = teams.unseated(*_seated_and_idle(outcome, pools), outcome.full) if groups else ()
         if not unseated:
             return teams, outcome
         groups = [group for group in groups if frozenset(job.name for job in group.jobs) not in unseated]
 
 
-def _round(line: SchedulingQueue, pools: Sequence[Pool], config: PlanConfig, quotas: Quotas) -> Round:
+def _round(queue: SchedulingQueue, pools: Sequence[Pool], config: PlanConfig, quotas: Quotas) -> Round:
     gpus = sum(sum(pool.gpus) for pool in pools)
-    return Round(line, pools, config.mode, gpus * config.profile_gpu_percent // 100, config.explain, quotas)
+    return Round(queue, pools, config.mode, gpus * config.profile_gpu_percent // 100, config.explain, quotas)
 
 
 def _seated_and_idle(outcome: Outcome, pools: Sequence[Pool]) -> tuple[frozenset[str], frozenset[str]]:

@@ -80,7 +80,7 @@ def _of_planned(packing: Packing, config: PlanConfig, speeds: Speeds) -> Iterabl
             speed = terms.with_threads(seat.per_gpu, part)
             usual = terms.with_threads(pool.share_on(seat.nodes), part)
         estimated = speeds.is_estimated(entry.name, pool.gpu_type)
-        spread = config.placement_sensitive and entry.gpus > 1 and entry.lies_spread(seat.seats, pool)
+        spread = config.placement_sensitive and entry.gpus > 1 and entry.info.lies_spread(seat.seats, pool)
         if (
             running is not None
             and unchanged

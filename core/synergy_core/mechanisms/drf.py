@@ -13,10 +13,11 @@ from collections.abc import Sequence
 from heapq import heapify, heappop, heappush
 
 from synergy_core.mechanisms.fixed_demands import FixedDemands
-from synergy_core.mechanisms.mechanism import Outcome, Round
+from synergy_core.mechanisms.mechanism import Outcome
 from synergy_core.model.pool import Pool
 from synergy_core.model.resources import times
 from synergy_core.selection.queue_entry import QueueEntry, fastest_first
+from synergy_core.selection.round import Round
 
 
 def mechanism(round_: Round) -> Outcome:
@@ -28,7 +29,7 @@ def mechanism(round_: Round) -> Outcome:
 
 def order(round_: Round, walk: FixedDemands) -> list[QueueEntry]:
     """Fill the cluster; everyone in the order in which they were considered, the running jobs first."""
-    considered = walk.let_stay()
+    considered = walk.confirm_the_rest()
     shares: dict[tuple[str, str], float] = {}
     for entry in considered:
         _count(shares, entry, walk, round_.pools)

@@ -5,13 +5,12 @@ used up, and passes over hungry jobs for long: it is there to be compared with.
 """
 
 from synergy_core.mechanisms.fixed_demands import FixedDemands
-from synergy_core.mechanisms.mechanism import Outcome, Round
+from synergy_core.mechanisms.mechanism import Outcome
+from synergy_core.selection.round import Round
 
 
 def mechanism(round_: Round) -> Outcome:
     """Walk the line; each job keeps its place with its whole demand, enters with it, or waits."""
     walk = FixedDemands(round_, displaces=round_.mode == "round")
-    for entry in walk.line():
-        if not walk.stays(entry):
-            walk.admit(entry)
+    walk.walk()
     return walk.outcome()

@@ -27,7 +27,7 @@ import numpy as np
 from synergy_core.mechanisms import tune
 from synergy_core.mechanisms.demotion import demote
 from synergy_core.mechanisms.growth import grow
-from synergy_core.mechanisms.mechanism import Outcome, Round
+from synergy_core.mechanisms.mechanism import Outcome
 from synergy_core.mechanisms.optimum.choice import Option, best_choice
 from synergy_core.mechanisms.optimum.fragments import Piece, parts
 from synergy_core.mechanisms.optimum.ideal import everyone, ideal, reference_speed
@@ -40,23 +40,18 @@ from synergy_core.model.config import Mode
 from synergy_core.model.placement import NodeAssignments
 from synergy_core.model.pool import Pool
 from synergy_core.model.resources import Vector, times
+from synergy_core.selection.by_share import select
 from synergy_core.selection.diagnosis import free_to
+from synergy_core.selection.pool_selection import PoolSelection
 from synergy_core.selection.queue_entry import QueueEntry
-from synergy_core.selection.rounds import PoolSelection, select
+from synergy_core.selection.round import Round
 
 _WHOLE = 1.0 - 1e-6
 
 
 def mechanism(round_: Round) -> Outcome:
     """Choose GPU types for those who enter, then seat everyone; see the module."""
-    selection = select(
-        round_.line,
-        round_.pools,
-        mode=round_.mode,
-        profile_gpus=round_.profile_gpus,
-        explain=round_.explain,
-        quotas=round_.quotas,
-    )
+    selection = select(round_)
     if round_.mode == "round":
         give_better_types(selection, round_.pools)
     packings = [pack(one, round_.mode) for one in selection.pools.values()]

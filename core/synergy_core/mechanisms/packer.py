@@ -13,8 +13,8 @@ from synergy_core.model.placement import NodeAssignments, Rooms, nodes_needed
 from synergy_core.model.pool import Booking, Pool
 from synergy_core.model.resources import Vector, times
 from synergy_core.selection.diagnosis import choose_for, free_to, promise_room
+from synergy_core.selection.pool_selection import PoolSelection
 from synergy_core.selection.queue_entry import QueueEntry
-from synergy_core.selection.rounds import PoolSelection
 
 
 class Demands(Protocol):
@@ -84,7 +84,7 @@ class Packer:
     def _leave(self, entry: QueueEntry) -> None:
         """Seat a job of fill mode, a profile run or a pinned job with what it holds; it gets nothing more."""
         held: Booking = entry.held.booking if entry.held is not None else ()
-        self._packing.seat(entry, held, entry.cut_down)
+        self._packing.seat(entry, held, entry.info.cut_down)
 
     def _settle_all(self, bound: dict[QueueEntry, NodeAssignments]) -> None:
         for entry in self._in_order(list(bound)):
@@ -137,7 +137,7 @@ class Packer:
 
     def _slots(self, entry: QueueEntry) -> Rooms:
         slots = self._packing.reservations.slots
-        anywhere = entry.job.nodes is None and not entry.kept_off
+        anywhere = entry.job.nodes is None and not entry.reserved
         return slots if anywhere else np.where(free_to(entry, self._pool), slots, 0)
 
     def _find(self, entry: QueueEntry, slots: Rooms, per_gpu: NDArray[np.int64]) -> NodeAssignments | None:

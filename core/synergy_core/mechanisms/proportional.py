@@ -11,8 +11,8 @@ from synergy_core.model.config import Mode
 from synergy_core.model.placement import NodeAssignments
 from synergy_core.model.pool import Pool
 from synergy_core.model.resources import Vector
+from synergy_core.selection.pool_selection import PoolSelection
 from synergy_core.selection.queue_entry import QueueEntry
-from synergy_core.selection.rounds import PoolSelection
 
 
 class ProportionalDemands:

@@ -5,9 +5,9 @@ from collections.abc import Iterable
 from synergy_core.mechanisms.statement import Packing
 from synergy_core.model.pool import Booking
 from synergy_core.model.resources import smaller, split_down
+from synergy_core.selection.by_share import shares_at
 from synergy_core.selection.queue_entry import QueueEntry
 from synergy_core.selection.quotas import QuotaLedger
-from synergy_core.selection.rounds import shares_at
 
 
 def keep_to_quotas(packings: Iterable[Packing], quotas: QuotaLedger) -> None:

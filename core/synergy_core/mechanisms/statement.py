@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from synergy_core.model.placement import Emptiness, NodeAssignments
 from synergy_core.model.pool import Booking
 from synergy_core.model.resources import Vector, smaller, split_down, times
+from synergy_core.selection.pool_selection import PoolSelection
 from synergy_core.selection.queue_entry import QueueEntry
-from synergy_core.selection.rounds import PoolSelection
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,10 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synergy_core.mechanisms.fixed_demands import FixedDemands
-from synergy_core.mechanisms.mechanism import Outcome, Round
+from synergy_core.mechanisms.mechanism import Outcome
 from synergy_core.mechanisms.statement import shares_of
 from synergy_core.model.pool import Pool
 from synergy_core.selection.queue_entry import QueueEntry, fastest_first
+from synergy_core.selection.round import Round
 
 
 def mechanism(round_: Round) -> Outcome:
@@ -29,7 +30,7 @@ def mechanism(round_: Round) -> Outcome:
 
 def order(round_: Round, walk: FixedDemands) -> list[QueueEntry]:
     """Fill the cluster; everyone in the order in which they were considered, the running jobs first."""
-    seated = walk.let_stay()
+    seated = walk.confirm_the_rest()
     by_pool: dict[str, list[QueueEntry]] = {pool.gpu_type: [] for pool in round_.pools}
     last: list[QueueEntry] = []
     free = sum(max(0, walk.reservations(pool).unheld) for pool in round_.pools)

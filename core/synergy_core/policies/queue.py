@@ -73,14 +73,14 @@ class Ranking:
     promoted: tuple[str, ...] = ()
     """Jobs whose clocks begin anew because they waited too long (Tiresias, section 3.2.3)."""
     first: tuple[str, ...] = ()
-    """Jobs at the head of the line that were promoted, now or earlier: nodes are kept for them (`kept_free`)."""
+    """Promoted jobs at the head of the queue. Nodes are reserved for them (`node_reservation`)."""
     preempts: bool = True
     """Whether a running job may be displaced by one ahead of it."""
     passes: bool = True
     """Whether a job may go ahead while one before it in line does not fit yet."""
     types: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """GPU types on which a job may run this round, the first choice first; of others, any, the fastest first."""
-    lies: Mapping[str, Mapping[str, Placement]] = field(default_factory=dict)
+    placements: Mapping[str, Mapping[str, Placement]] = field(default_factory=dict)
     """By job and GPU type how its GPUs are to lie this round: `pack` as long as that finds room, else anyhow where
     GPUs would stay idle, or `spread`; of others as they say themselves."""
     leaves_idle: bool = False

@@ -59,7 +59,7 @@ def rank(
     )
     ranking = POLICIES[config.policy](queue)
     if config.mode == "fill":  # nobody moves, and whatever is free is better used than not until the round ends
-        ranking = replace(ranking, types=_idle(snapshot, ranking) if ranking.leaves_idle else {}, lies={})
+        ranking = replace(ranking, types=_idle(snapshot, ranking) if ranking.leaves_idle else {}, placements={})
     profile_runs = [job for job in snapshot.jobs if job.purpose == "profile"]
     if not profile_runs:
         return ranking

@@ -24,7 +24,7 @@ AS_PLACED: Final[Mapping[Placement, Reason]] = {
 
 def free_to(entry: QueueEntry, pool: Pool) -> NDArray[np.bool_]:
     """Which of them it may start on in this plan: those that are not kept for another job."""
-    kept = entry.kept_off.get(pool.gpu_type)
+    kept = entry.reserved.get(pool.gpu_type)
     allowed = entry.open_nodes(pool)
     if not kept:
         return allowed
@@ -62,7 +62,7 @@ def choose_for(entry: QueueEntry, pool: Pool, room: Rooms, emptiness: NDArray[np
     seats = choose(place, entry.gpus, room, emptiness)
     if seats is None or place != "pack":
         return seats
-    return seats if len(seats) <= entry.fewest_nodes(pool) else None
+    return seats if len(seats) <= entry.info.fewest_nodes(pool) else None
 
 
 def never(entry: QueueEntry, pools: Sequence[Pool]) -> Reason | None:
@@ -75,7 +75,7 @@ def never(entry: QueueEntry, pools: Sequence[Pool]) -> Reason | None:
         return Reason.NO_ALLOWED_NODE
     if all(total < entry.gpus for total, _ in rooms):
         return Reason.TOO_MANY_GPUS
-    if entry.placement == "consolidate" and all(most < entry.gpus for _, most in rooms):
+    if entry.info.placement == "consolidate" and all(most < entry.gpus for _, most in rooms):
         return Reason.TOO_MANY_GPUS_FOR_A_NODE
     if not any(_fits_empty(entry, pool) for pool in allowed):
         return Reason.MINIMUM_TOO_LARGE
@@ -86,7 +86,7 @@ def _gpus_open_to(entry: QueueEntry, pool: Pool) -> tuple[int, int]:
     """GPUs of the nodes that the queue entry may be placed on: all together, and on one node at the most."""
     if entry.job.nodes is None:
         return pool.open_gpus
-    rooms = entry.open_gpus(pool)
+    rooms = entry.info.open_gpus(pool)
     return int(rooms.sum()), int(rooms.max())
 
 
@@ -96,7 +96,7 @@ def _fits_empty(entry: QueueEntry, pool: Pool) -> bool:
     per_gpu = _promises(entry, pool)
     afforded = (np.array(pool.capacity, dtype=np.int64) // np.maximum(1, per_gpu)).min(axis=1)
     room = np.where(entry.open_nodes(pool), np.minimum(pool.gpus, afforded), 0)
-    if entry.lies.get(pool.gpu_type) == "pack":  # what the policy wants this round; it may lie anyhow
+    if entry.placements.get(pool.gpu_type) == "pack":  # what the policy wants this round; it may lie anyhow
         return int(room.sum()) >= entry.gpus
     return choose_for(entry, pool, room, room.astype(np.float64)) is not None
 

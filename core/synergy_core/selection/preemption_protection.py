@@ -12,14 +12,14 @@ from synergy_core.model.config import PlanConfig
 from synergy_core.model.snapshot import Job
 
 
-def settling(jobs: Iterable[Job], now: float, config: PlanConfig) -> frozenset[str]:
+def protected(jobs: Iterable[Job], now: float, config: PlanConfig) -> frozenset[str]:
     """Running jobs that no other may displace yet, by name."""
     if config.minimum_run_s <= 0 and config.preemption_payback <= 0:
         return frozenset()
-    return frozenset(job.name for job in jobs if _is_settling(job, now, config))
+    return frozenset(job.name for job in jobs if _is_protected(job, now, config))
 
 
-def _is_settling(job: Job, now: float, config: PlanConfig) -> bool:
+def _is_protected(job: Job, now: float, config: PlanConfig) -> bool:
     if job.running is None or job.run_started_s is None:
         return False
     return now - job.run_started_s < least_run_s(job, config)

@@ -39,8 +39,8 @@ class Teams:
         first = dict.fromkeys(self._planned(name) for name in ranking.first)
         return replace(ranking, names=tuple(names), types=types, first=tuple(first))
 
-    def settling(self, names: frozenset[str]) -> frozenset[str]:
-        """Who is settling, as planned."""
+    def planned(self, names: frozenset[str]) -> frozenset[str]:
+        """The names under which these jobs are planned."""
         return frozenset(self._planned(name) for name in names)
 
     def allocations(self, given: Allocation, pool: Pool) -> list[Allocation]:

@@ -7,8 +7,8 @@ from synergy_core.mechanisms.optimum.choice import Option, best_choice
 from synergy_core.mechanisms.optimum.sensitivity import Point, pareto_front
 from synergy_core.model.pool import Pool
 from synergy_core.model.resources import Vector, times
+from synergy_core.selection.pool_selection import PoolSelection
 from synergy_core.selection.queue_entry import QueueEntry
-from synergy_core.selection.rounds import PoolSelection
 
 
 @dataclass(frozen=True, slots=True)

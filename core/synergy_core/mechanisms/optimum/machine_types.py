@@ -6,7 +6,7 @@ resources. What then is unassigned goes to the next jobs that wait, and the prog
 enters.
 
 The fair speed of a job (the paper's W_fair, from an oracle) is by default its speed at the proportional share of the
-type that the walk along the policy's line gives it (`rounds`): so it comes from any policy, and an assignment that
+type that the walk along the policy's line gives it (`by_share`): so it comes from any policy, and an assignment that
 keeps it is always there. Running jobs keep their type, since another one means a restart; so do jobs that are bound to
 nodes.
 """
@@ -20,8 +20,9 @@ from synergy_core.mechanisms.optimum.sensitivity import Point, pareto_front
 from synergy_core.model.pool import Pool
 from synergy_core.model.reasons import Reason
 from synergy_core.model.resources import times
+from synergy_core.selection.by_share import floats
+from synergy_core.selection.pool_selection import Selection
 from synergy_core.selection.queue_entry import QueueEntry, fastest_first
-from synergy_core.selection.rounds import Selection, floats
 
 Fair = Callable[[QueueEntry, Pool], float]
 """The fair speed of a job, in steps per second, to whom the walk gave a type."""

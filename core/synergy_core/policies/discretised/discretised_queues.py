@@ -12,7 +12,7 @@ Within a queue jobs stand in the order in which they first started; those that n
 Promoted jobs stand ahead of all others of the first queue, by arrival, until they have used it up again: a round may
 displace whoever runs behind them, and nothing that arrives later can pass them. That bounds a job's wait, also that of
 a wide one whose GPUs never fall free at once. What no round displaces, jobs that may not be preempted and those within
-their minimum run, holds it off only as long as they run anyway: nodes are kept for it (`kept_free`).
+their minimum run, holds it off only as long as they run anyway: nodes are kept for it (`node_reservation`).
 """
 
 import math

@@ -136,7 +136,7 @@ def _rank(policy: str, queue: Queue) -> Ranking:
     found = _found(policy, queue, able, problem)
     entries, order = found.entries, found.order
     given, together = _algorithm_1(found, able, free, queue, fills=queue.aware and policy not in BY_COST)
-    lies = _lies(found, able, given)
+    placements = _placements(found, able, given)
     place = np.full(len(able), len(order))
     np.minimum.at(place, entries.job[order], np.arange(len(order)))
     paired = np.flatnonzero(entries.partner[order] >= 0)
@@ -147,7 +147,7 @@ def _rank(policy: str, queue: Queue) -> Ranking:
     return Ranking(
         tuple(dict.fromkeys([*[able[index].name for index in ahead], *[job.name for job in behind]])),
         types=_Types(found, able, given, {} if policy in BY_COST else speeds),
-        lies=lies,
+        placements=placements,
         leaves_idle=policy in BY_COST,
         colliding=found.colliding,
         together=together,
@@ -301,18 +301,18 @@ class _Given:
         return pairs is not None and self._shared[gpu_type] < pairs.gpus(two, gpu_type)
 
 
-def _lies(found: _Found, jobs: Sequence[Job], given: Mapping[int, int]) -> dict[str, dict[str, Placement]]:
-    """`Ranking.lies`: on the type that a job is given as its turn says, on others the way in which it is faster."""
+def _placements(found: _Found, jobs: Sequence[Job], given: Mapping[int, int]) -> dict[str, dict[str, Placement]]:
+    """`Ranking.placements`: on the type that a job is given as its turn says, on others as it is faster."""
     problem, types = found.problem, len(found.problem.types)
-    lies: dict[str, dict[str, Placement]] = {}
+    placements: dict[str, dict[str, Placement]] = {}
     for index, offset in zip(*(found.tolist() for found in np.nonzero(problem.throughputs[:, types:])), strict=True):
         column = types + offset
         near = int(problem.column_type[column])
         spread = problem.throughputs[index, column] > problem.throughputs[index, near]
         if given.get(index) in (near, column):
             spread = given[index] == column
-        lies.setdefault(jobs[index].name, {})[problem.types[near]] = "spread" if spread else "pack"
-    return lies
+        placements.setdefault(jobs[index].name, {})[problem.types[near]] = "spread" if spread else "pack"
+    return placements
 
 
 def _drawn(job: Job, possible: Ways, queue: Queue) -> int:

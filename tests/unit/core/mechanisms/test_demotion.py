@@ -10,8 +10,9 @@ from support.planning import holding, job, node, places, planned
 from synergy_core.mechanisms.demotion import demote
 from synergy_core.mechanisms.statement import Packing, shares_of
 from synergy_core.model.pool import Pool, Reservations
+from synergy_core.selection.job_info import JobInfo
+from synergy_core.selection.pool_selection import PoolSelection
 from synergy_core.selection.queue_entry import QueueEntry
-from synergy_core.selection.rounds import PoolSelection
 
 _CPU, _MEMORY, _UNIT = 24000, 500, 2**30
 
@@ -28,7 +29,7 @@ def packings(draw: st.DrawFn) -> Packing:
         gpus = sum(count for _, count in seats)
         has, least = draw(amounts), draw(amounts)
         if packing.affords(seats, has):
-            entry = QueueEntry(job(f"j{index}", gpus), [pool], 0.05)
+            entry = QueueEntry(JobInfo(job(f"j{index}", gpus), [pool], 0.05))
             packing.seat(entry, shares_of(seats, has), shares_of(seats, least))
     return packing
 

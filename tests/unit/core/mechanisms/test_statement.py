@@ -6,8 +6,9 @@ from hypothesis import strategies as st
 from support.planning import job, node
 from synergy_core.mechanisms.statement import Packing, shares_of
 from synergy_core.model.pool import Pool, Reservations
+from synergy_core.selection.job_info import JobInfo
+from synergy_core.selection.pool_selection import PoolSelection
 from synergy_core.selection.queue_entry import QueueEntry
-from synergy_core.selection.rounds import PoolSelection
 
 steps = st.lists(st.tuples(st.integers(0, 4), st.integers(1, 2000), st.sampled_from(((0,), (1,), (0, 1)))), max_size=12)
 
@@ -37,7 +38,7 @@ def _do(packing: Packing, entry: QueueEntry, amount: int, nodes: tuple[int, ...]
 def test_undoing_to_a_mark_restores_the_state_at_the_mark(before: list, after: list) -> None:
     pool = Pool("V100", [node("n1"), node("n2")])
     packing = Packing(PoolSelection(Reservations(pool)))
-    entries = [QueueEntry(job(f"j{index}"), [pool], 0.05) for index in range(5)]
+    entries = [QueueEntry(JobInfo(job(f"j{index}"), [pool], 0.05)) for index in range(5)]
     for index, amount, nodes in before:
         _do(packing, entries[index], amount, nodes)
     state, mark = _state(packing), packing.mark()

@@ -5,8 +5,9 @@ from synergy_core.mechanisms.demotion import demote
 from synergy_core.mechanisms.statement import Packing, shares_of
 from synergy_core.model.pool import Pool, Reservations
 from synergy_core.model.snapshot import Profile
+from synergy_core.selection.job_info import JobInfo
+from synergy_core.selection.pool_selection import PoolSelection
 from synergy_core.selection.queue_entry import QueueEntry
-from synergy_core.selection.rounds import PoolSelection
 
 
 def test_a_job_goes_to_the_fullest_server_that_fits_its_whole_demand() -> None:
@@ -164,7 +165,7 @@ class TestDemotion:
         packing = Packing(PoolSelection(Reservations(pool)))
         made = {}
         for name, gpus, has, least in jobs:
-            made[name] = QueueEntry(job(name, gpus), [pool], 0.05)
+            made[name] = QueueEntry(JobInfo(job(name, gpus), [pool], 0.05))
             packing.seat(made[name], shares_of(((0, gpus),), has), shares_of(((0, gpus),), least))
         return packing, made
 

@@ -91,7 +91,7 @@ class TestAllReduce:
             one = job("j", gpus, profiles=two_a_second, model_bytes=10**9, skew=0.9, nodes=may_use)
             memory = Memory()
             memory.begin(tuple(node(f"n{n}", 8) for n in range(nodes)), 0.0, PackRules(0.3, 3e9))
-            return memory.entry(one).placement
+            return memory.info(one).placement
 
         assert (lies(2, 8), lies(8, 8)) == ("spread", "pack"), "a worker for each GPU at the most"
         assert (lies(8, 2), lies(8, 8, allowed=2)) == ("spread", "spread"), "and no more nodes than there are for it"
