@@ -17,7 +17,7 @@ from synergy_extender.leader import Lead
 from synergy_extender.metrics import Metrics
 from synergy_extender.planning.unwritten import Unwritten, is_busy
 from synergy_kube import ApiError, Conflict, KubeClient, NotFound
-from synergy_kube.client import Object
+from synergy_kube.answers import Object
 from synergy_kube.events import Subject, post_event
 from synergy_kube.resources import TRAINING_JOBS
 
