@@ -24,7 +24,7 @@ from synergy_extender.colocation.partners import Coming, movers
 from synergy_extender.decisions import allocations as places
 from synergy_extender.decisions.admission import admit
 from synergy_extender.decisions.allocations import Purpose
-from synergy_extender.decisions.changes import Draft, Kind, StatusChange
+from synergy_extender.decisions.changes import ChangeKind, Draft, StatusChange
 from synergy_extender.decisions.history import is_over
 from synergy_extender.decisions.queue import queue_of
 from synergy_extender.decisions.shared_admission import ByOrder, tell_seen
@@ -125,11 +125,11 @@ def decide(
         if draft.granted is not None and open_run(draft.job) is not None:
             renewed = places.renew(draft.granted, moment.rounds, moment.round_index)
             if renewed is not draft.granted:
-                draft.put(Kind.STAY, renewed)
+                draft.put(ChangeKind.STAY, renewed)
         elif draft.allocation is not None and open_run(draft.job) is not None:
             sooner = places.brought_back(draft.allocation, moment.now, moment.rounds)
             if sooner is not draft.allocation:
-                draft.put(Kind.LEAVE, sooner)
+                draft.put(ChangeKind.LEAVE, sooner)
     for draft in drafts.values():
         _keep_to_what_is_possible(draft)
     tell_seen(drafts.values(), state)
@@ -185,7 +185,7 @@ def _settle(draft: Draft, moment: Moment, usable: set[str], waits: _Waits, order
         return
     if open_run(job) is None:
         if allocation.state != "Released":
-            draft.put(Kind.LEAVE, places.release(allocation))
+            draft.put(ChangeKind.LEAVE, places.release(allocation))
         return
     if allocation.state != "Granted" or job.deleting:
         return
@@ -202,7 +202,7 @@ def _settle(draft: Draft, moment: Moment, usable: set[str], waits: _Waits, order
         finding = say(Reason.PODS_NOT_STARTED, run=allocation.run, seconds=round(NOT_STARTED_SECONDS))
         reason = f"{finding.reason.value}: {finding.message}"  # the operator reads it: the next try waits
     if reason:
-        draft.put(Kind.LEAVE, places.revoke(allocation, moment.now, reason))
+        draft.put(ChangeKind.LEAVE, places.revoke(allocation, moment.now, reason))
 
 
 def _follow(
@@ -274,7 +274,7 @@ def _hold(
         if allocation.purpose == "Train" and places.is_whole(place):
             tuned = places.retune(allocation, place, capacities)
             if tuned != allocation:
-                draft.put(Kind.STAY, tuned)
+                draft.put(ChangeKind.STAY, tuned)
         return
     if mode == "fill":
         return
@@ -282,7 +282,7 @@ def _hold(
     if allocation.admitted:  # a plan that comes late leaves time to hear of it
         until = max(moment.rounds.start(moment.round_index), moment.now + moment.rounds.lead_s / 2)
     reason = YIELDS if place is None else MOVES
-    draft.put(Kind.LEAVE, places.revoke(allocation, until, f"{parted}; {reason}" if parted else reason))
+    draft.put(ChangeKind.LEAVE, places.revoke(allocation, until, f"{parted}; {reason}" if parted else reason))
     if place is not None:
         kept[draft.job.key] = place
 
@@ -294,7 +294,7 @@ def _keep_to_what_is_possible(draft: Draft) -> None:
         return
     kept = places.within(draft.granted, limits)
     if kept is not draft.granted:
-        draft.put(Kind.STAY, kept)
+        draft.put(ChangeKind.STAY, kept)
 
 
 def _purpose(draft: Draft) -> Purpose:
@@ -305,7 +305,8 @@ def _enter(draft: Draft, moment: Moment, place: core.Allocation, capacities: Cap
     purpose = _purpose(draft)
     run = next_run(draft.job)
     draft.put(
-        Kind.ENTER, places.grant(run, purpose, place, moment, capacities=capacities, before=draft.job.status.allocation)
+        ChangeKind.ENTER,
+        places.grant(run, purpose, place, moment, capacities=capacities, before=draft.job.status.allocation),
     )
     if purpose == "Train" and (draft.marks is None or draft.marks.started_at is None):
         draft.marks = marks.started(draft.marks, draft.job, moment.now)
@@ -369,8 +370,8 @@ def _keeps(draft: Draft, now: float, wanted: tuple[RunState, ...]) -> bool:
 def in_turns(changes: Sequence[StatusChange]) -> list[StatusChange]:
     """Of each kind the first of every namespace, then the second of every one, and so on: many changes of one namespace
     do not hold up those of another."""
-    seen = Counter[tuple[Kind, str]]()
-    turns: list[tuple[Kind, int]] = []
+    seen = Counter[tuple[ChangeKind, str]]()
+    turns: list[tuple[ChangeKind, int]] = []
     for change in changes:
         seen[change.kind, change.job.key.namespace] += 1
         turns.append((change.kind, seen[change.kind, change.job.key.namespace]))

@@ -10,7 +10,7 @@ from collections.abc import Callable
 import msgspec
 
 from synergy_api.names import ANNOTATION_PLANNED_NODE
-from synergy_extender.cluster.views import Member, member_of
+from synergy_extender.cluster.views import RunMember, member_of
 from synergy_extender.failures import CALL_FAILED, explain
 from synergy_extender.metrics import Metrics
 from synergy_extender.verbs.bind import Binder, BindRefused
@@ -109,5 +109,5 @@ def scheduler_app(verbs: SchedulerVerbs, metrics: Metrics) -> App:
     return LimitBody(verbs_app(handlers, metrics), _MOST_BYTES)
 
 
-def _member(pod: PodMetadata) -> Member | None:
+def _member(pod: PodMetadata) -> RunMember | None:
     return member_of({"metadata": {"namespace": pod.namespace, "labels": pod.labels or {}}})

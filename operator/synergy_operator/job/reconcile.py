@@ -7,7 +7,7 @@ out of order.
 from dataclasses import dataclass
 from typing import Final
 
-from synergy_api.reasons import ENTRIES, Finding, Place, Reason, say
+from synergy_api.reasons import ENTRIES, Finding, Reason, ReasonPlace, say
 from synergy_api.timestamps import format_time
 from synergy_api.training_job import FINISHED as FINISHED_PHASES
 from synergy_api.training_job import (
@@ -52,7 +52,7 @@ from synergy_operator.run.step import RunStep, earliest, reason_of
 from synergy_operator.views.observed import Observed
 
 _UNSATISFIABLE: Final = frozenset(
-    reason.value for reason, entry in ENTRIES.items() if {Place.QUEUE, Place.RUNNING} <= set(entry.places)
+    reason.value for reason, entry in ENTRIES.items() if {ReasonPlace.QUEUE, ReasonPlace.RUNNING} <= set(entry.places)
 )
 """Reasons of the queue that no waiting resolves."""
 
