@@ -45,6 +45,7 @@ _MOST_ESTIMATES = 64
 """Of one job, that are told."""
 
 SUSPENDED = "spec.suspend is true"
+DELETED = "the TrainingJob is deleted, and a finalizer keeps it"
 NODE_UNUSABLE = "a planned node takes no new pods any more; the job is planned anew"
 PARTNERS_GONE = "those who were to share its GPU do not come; the job is planned anew"
 ROOM_NOT_FREED = "the room on a planned node did not come free in time; the job is planned anew"
@@ -187,10 +188,12 @@ def _settle(draft: Draft, moment: Moment, usable: set[str], waits: _Waits, order
         if allocation.state != "Released":
             draft.put(Kind.LEAVE, places.release(allocation))
         return
-    if allocation.state != "Granted" or job.deleting:
+    if allocation.state != "Granted":
         return
     reason = ""
-    if job.spec.suspend:
+    if job.deleting:  # as long as a finalizer of anybody's keeps it
+        reason = DELETED
+    elif job.spec.suspend:
         reason = SUSPENDED
     elif not allocation.admitted and not usable.issuperset(places.nodes_of(allocation.workers)):
         reason = NODE_UNUSABLE

@@ -202,6 +202,26 @@ async def test_deleting_one_s_own_pods_again_and_again_costs_others_nothing(
     assert (status["phase"], status["allocation"]["run"]) == ("Running", 1)
 
 
+async def test_a_deleted_job_that_the_attacker_keeps_with_a_finalizer_keeps_no_gpus(
+    kube: KubeClient, attacker: Attacker, victim: str
+) -> None:
+    assert (await attacker.submit(manifest("kept"))).code == 0
+    await reaches(kube, attacker.namespace, "kept", "Running", seconds=20)
+    finalizers = json.dumps({"metadata": {"finalizers": ["example.com/mine"]}})
+    patched = await attacker.kubectl("patch", "tj", "kept", "--type=merge", "-p", finalizers)
+    assert patched.code == 0, patched.errors
+    assert (await attacker.kubectl("delete", "tj", "kept", "--wait=false")).code == 0
+
+    async def given_back() -> bool:
+        state = (await attacker.job("kept"))["status"]["allocation"]["state"]
+        return state != "Granted" and not (await kube.list(PODS, attacker.namespace))["items"]
+
+    await eventually(given_back, seconds=4 * ROUND_SECONDS, what="the deleted job to lose its place and its pods")
+    await starts(kube, victim)
+    nobody = json.dumps({"metadata": {"finalizers": None}})
+    assert (await attacker.kubectl("patch", "tj", "kept", "--type=merge", "-p", nobody)).code == 0
+
+
 async def test_statuses_and_other_namespaces_are_out_of_reach(
     kube: KubeClient, attacker: Attacker, victim: str
 ) -> None:
