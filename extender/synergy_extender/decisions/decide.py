@@ -154,11 +154,12 @@ def _waits_since(
     draft: Draft, moment: Moment, granted_since: Mapping[Key, float], state: ClusterState, most_checkpoint_s: float
 ) -> float:
     """Since when the room of a granted run could have been free: a long grace period is nobody's fault, nor is a
-    checkpoint that takes long."""
+    checkpoint that takes long. Nobody waits longer for a grace period than for a checkpoint."""
     since = granted_since.get(draft.job.key, moment.now)
     nodes = draft.allocation.workers if draft.allocation is not None else []
     there = [pod for share in nodes for pod in state.pods.on_node(share.node)]
-    going = [pod.leaves_by for pod in there if pod.leaves_by is not None]
+    soon = moment.now + most_checkpoint_s  # the owner of a pod may choose a grace period of years
+    going = [pod.leaves_by for pod in there if pod.leaves_by is not None and pod.leaves_by <= soon]
     told = [by for pod in there if (by := _told_to_leave_by(pod, state, most_checkpoint_s)) is not None]
     return max([since, *going, *told])
 

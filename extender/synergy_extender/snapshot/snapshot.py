@@ -36,6 +36,9 @@ from synergy_extender.snapshot.entitlements import Entitlements, entitlements
 from synergy_extender.snapshot.quotas import NamespaceQuotas
 from synergy_extender.snapshot.requests import held, profiling, running_profile, training
 
+LONGEST_LEAVE_SECONDS = 600.0
+"""A pod whose grace period ends later than this counts as one that stays: its owner chooses that period, of years even,
+and profile series of all others would wait for it."""
 OVERDUE_SECONDS = 60.0
 """What holds its place this long after its lease or grace has ended may never leave: plans stop counting on it."""
 
@@ -232,7 +235,7 @@ class _Requests:
     def _stays(self, pod: PodView) -> bool:
         """Whether the pod holds its room for longer than anyone would wait, and no plan can move it."""
         if pod.leaves_by is not None:
-            return self._now > pod.leaves_by + OVERDUE_SECONDS
+            return not self._now - OVERDUE_SECONDS <= pod.leaves_by <= self._now + LONGEST_LEAVE_SECONDS
         job = None if pod.member is None else self._state.jobs.get(pod.member.job)
         if job is None:
             return True

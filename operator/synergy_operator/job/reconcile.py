@@ -84,8 +84,8 @@ def reconcile(observed: Observed, now: float) -> Actions:
         return deleted_job(observed, now)
     finished = job.status.phase in FINISHED_PHASES
     problem = None if finished else validation_error(job, observed.cluster)
-    if job.too_large and (problem is None or oversize.holds_resources(observed)):
-        return oversize.release(observed)
+    if job.too_large and (problem is None or oversize.holds_resources(observed, now)):
+        return oversize.release(observed, now)
     if finished:
         return _after_the_end(observed, now)
     if job.spec is None:

@@ -300,7 +300,8 @@ def test_a_profile_series_waits_for_those_who_leave_rather_than_measure_less() -
 
 
 @pytest.mark.parametrize(
-    ("seconds_late", "want"), [(-20, []), (OVERDUE_SECONDS - 1, []), (OVERDUE_SECONDS + 1, [6000])]
+    ("seconds_late", "want"),
+    [(-1e8, [6000]), (-600, []), (-20, []), (OVERDUE_SECONDS - 1, []), (OVERDUE_SECONDS + 1, [6000])],
 )
 @pytest.mark.parametrize("mode", ["round", "fill"])
 def test_a_profile_series_waits_for_pods_of_others_that_end_but_not_for_ever(
