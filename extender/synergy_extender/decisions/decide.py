@@ -45,6 +45,7 @@ _MOST_ESTIMATES = 64
 """Of one job, that are told."""
 
 SUSPENDED = "spec.suspend is true"
+DELETED = "the TrainingJob is deleted, and a finalizer keeps it"
 NODE_UNUSABLE = "a planned node takes no new pods any more; the job is planned anew"
 PARTNERS_GONE = "those who were to share its GPU do not come; the job is planned anew"
 ROOM_NOT_FREED = "the room on a planned node did not come free in time; the job is planned anew"
@@ -153,11 +154,12 @@ def _waits_since(
     draft: Draft, moment: Moment, granted_since: Mapping[Key, float], state: ClusterState, most_checkpoint_s: float
 ) -> float:
     """Since when the room of a granted run could have been free: a long grace period is nobody's fault, nor is a
-    checkpoint that takes long."""
+    checkpoint that takes long. Nobody waits longer for a grace period than for a checkpoint."""
     since = granted_since.get(draft.job.key, moment.now)
     nodes = draft.allocation.workers if draft.allocation is not None else []
     there = [pod for share in nodes for pod in state.pods.on_node(share.node)]
-    going = [pod.leaves_by for pod in there if pod.leaves_by is not None]
+    soon = moment.now + most_checkpoint_s  # the owner of a pod may choose a grace period of years
+    going = [pod.leaves_by for pod in there if pod.leaves_by is not None and pod.leaves_by <= soon]
     told = [by for pod in there if (by := _told_to_leave_by(pod, state, most_checkpoint_s)) is not None]
     return max([since, *going, *told])
 
@@ -187,10 +189,12 @@ def _settle(draft: Draft, moment: Moment, usable: set[str], waits: _Waits, order
         if allocation.state != "Released":
             draft.put(ChangeKind.LEAVE, places.release(allocation))
         return
-    if allocation.state != "Granted" or job.deleting:
+    if allocation.state != "Granted":
         return
     reason = ""
-    if job.spec.suspend:
+    if job.deleting:  # as long as a finalizer of anybody's keeps it
+        reason = DELETED
+    elif job.spec.suspend:
         reason = SUSPENDED
     elif not allocation.admitted and not usable.issuperset(places.nodes_of(allocation.workers)):
         reason = NODE_UNUSABLE

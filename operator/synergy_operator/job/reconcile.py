@@ -34,7 +34,7 @@ from synergy_operator.conditions import (
     yes,
 )
 from synergy_operator.job import oversize, ttl
-from synergy_operator.job.cleanup import leftovers
+from synergy_operator.job.cleanup import deleted_job, leftovers
 from synergy_operator.job.deadline import on_time, seconds_left, still_applies
 from synergy_operator.job.estimated_speeds import speeds_measured
 from synergy_operator.job.estimated_speeds import still_applies as estimates_still_apply
@@ -81,11 +81,11 @@ def reconcile(observed: Observed, now: float) -> Actions:
     """The next actions for one job; `now` is Unix time."""
     job = observed.job
     if job.deleting:
-        return Actions()
+        return deleted_job(observed, now)
     finished = job.status.phase in FINISHED_PHASES
     problem = None if finished else validation_error(job, observed.cluster)
-    if job.too_large and (problem is None or oversize.holds_resources(observed)):
-        return oversize.release(observed)
+    if job.too_large and (problem is None or oversize.holds_resources(observed, now)):
+        return oversize.release(observed, now)
     if finished:
         return _after_the_end(observed, now)
     if job.spec is None:

@@ -229,6 +229,29 @@ def test_a_run_whose_room_never_comes_free_gives_its_place_back() -> None:
     assert allocated(only(tired)).reason == rules.ROOM_NOT_FREED
 
 
+def test_a_grace_period_of_years_is_not_waited_for() -> None:
+    """A granted job would stand still, with GPUs beside those that do not come free, until somebody looks."""
+    held = {"allocation": allocation(share("n1", gpus=8), admitted=False)}
+    going = read_pod(pod_object("x", node="n1", gpus=1, deleting_at=MID_ROUND.now + 1e8))
+    state = cluster(NODES, [job("j", gpus=8, status=held)], [going])
+    long_ago = {key("j"): MID_ROUND.now - rules.NOT_ADMITTED_SECONDS - 1}
+    assert allocated(only(decided(state, MID_ROUND, granted_since=long_ago))).reason == rules.ROOM_NOT_FREED
+
+
+def test_a_deleted_job_that_a_finalizer_keeps_loses_its_place() -> None:
+    """Its lease was renewed for ever, and each round gave its GPUs to others in vain."""
+    old = job("old", gpus=8, status={"allocation": allocation(share("n1", gpus=8))})
+    state = cluster(NODES[:1], [replace(old, deleting=True)], [worker("old", node="n1", gpus=8)])
+    for moment in (MID_ROUND, AT_PLAN):
+        change = only(decided(state, moment))
+        assert (change.kind, allocated(change).state, allocated(change).reason) == (
+            Kind.LEAVE,
+            "Revoked",
+            rules.DELETED,
+        )
+        assert allocated(change).lease_until == format_time(moment.now)
+
+
 def test_a_long_grace_period_of_those_who_leave_is_waited_for() -> None:
     held = {"allocation": allocation(share("n1", gpus=8), admitted=False)}
     patience = rules.NOT_ADMITTED_SECONDS
