@@ -245,7 +245,7 @@ def test_a_deleted_job_that_a_finalizer_keeps_loses_its_place() -> None:
     for moment in (MID_ROUND, AT_PLAN):
         change = only(decided(state, moment))
         assert (change.kind, allocated(change).state, allocated(change).reason) == (
-            Kind.LEAVE,
+            ChangeKind.LEAVE,
             "Revoked",
             rules.DELETED,
         )
