@@ -18,7 +18,7 @@ SCHEDULER_NAMES = ("kube-synergy-scheduler", "system:kube-scheduler")
 
 @dataclass(frozen=True)
 class Settings:
-    """Where the extender listens, who it is, and how patient it is."""
+    """Where the extender listens, its identity, and its time limits."""
 
     tls_dir: Path
     pod_name: str
@@ -36,7 +36,7 @@ class Settings:
     replicas: int = 1
     leader: Timing = field(default_factory=Timing)
     priority_class: str = ""
-    """What the operator gives workers whose template names none: quotas may go by it."""
+    """The priority class of workers whose template names none: quotas may depend on it."""
     log_level: str = "INFO"
     kubeconfig: str | None = None
 

@@ -1,4 +1,4 @@
-"""How calls of the API server fail, for those who have to live with it."""
+"""The ways in which calls of the API server fail."""
 
 import aiohttp
 

@@ -128,8 +128,11 @@ class ClusterCache:
         return Ledger(self._allocatable, self.pods, self.assumed)
 
     def capacities(self) -> list[NodeCapacity]:
-        """What each GPU node offers. A taint that somebody chose keeps away only the jobs that do not tolerate it; one
-        that Kubernetes set because something is wrong keeps away all."""
+        """What each GPU node offers.
+
+        A taint of an administrator keeps away only the jobs that do not tolerate it. A taint that Kubernetes set because
+        something is wrong keeps away all jobs.
+        """
         if self._capacities is None:
             nodes = list(self._reflectors["nodes"])
             chosen = {taint["key"] for node in nodes for taint in node["spec"].get("taints") or []}

@@ -1,7 +1,7 @@
 """The pods of a run that the operator made for it, as far as their labels, names and nodes can tell.
 
-Anybody who may create pods in the namespace can write the labels of a run. What such a pod holds is no plan's to give.
-"""
+Anyone with the right to create pods in the namespace can write the labels of a run. Plans cannot allocate what such a
+pod holds."""
 
 from synergy_api.allocation import Allocation
 from synergy_api.names import ROLE_PROFILE, ROLE_WORKER, worker_pod_name

@@ -29,7 +29,7 @@ class RunState(StrEnum):
     HOLDING = auto()
     """Has a granted place."""
     LEAVING = auto()
-    """Was told to leave, or is being deleted, and still holds what it had."""
+    """It is revoked or being deleted, and still holds what it had."""
 
 
 def service_of(job: JobView) -> ServiceStatus:

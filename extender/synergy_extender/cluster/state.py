@@ -27,5 +27,5 @@ class ClusterState:
     services: Set[Key] = frozenset()
     """Jobs whose headless Service is there."""
     priority_class: str = ""
-    """What the operator gives pods whose template names none."""
+    """The priority class of pods whose template names none."""
     tenancy: Tenancy = field(default_factory=Tenancy)

@@ -67,7 +67,7 @@ class PodView:
     started: bool = False
     """Whether the kubelet has taken it in: it has its devices by then."""
     devices: bool = False
-    """Whether its node's GPUs are shared: who comes next may wait for this pod's start."""
+    """Its node's GPUs are shared: the next pod may wait for this one's start."""
 
     @property
     def holds(self) -> bool:

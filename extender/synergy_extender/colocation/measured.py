@@ -1,4 +1,4 @@
-"""What sharing a GPU turns out to cost a job: measured from its reports, kept in its progress, told to the planner.
+"""What sharing a GPU costs a job in fact: measured from its reports, kept in its progress, passed to the planner.
 
 Steps are counted between reports at which the job was seen on one GPU with the same others, so that neither the time
 before a partner came nor the library's sliding window blurs them. Pure.
@@ -37,8 +37,11 @@ _LEAST_FRACTION = 0.01
 
 
 def partners_now(job: JobView, run: int, others: Mapping[Key, JobView]) -> list[str]:
-    """Who was seen on the run's GPU and is there still; nobody where one of them has gone, nor where there are more
-    than MPS lets onto one GPU: whoever runs on several GPUs may see so many."""
+    """The jobs that were seen on the run's GPU and are still there.
+
+    None where one of them has gone, or where there are more than MPS lets onto one GPU: a job on several GPUs may see
+    so many.
+    """
     allocation = open_run(job)
     if allocation is None or allocation.run != run or allocation.shared_gpu is None:
         return []
@@ -97,8 +100,8 @@ def shared_after(
 
 
 def measured_beside_others(job: JobView) -> tuple[core.Shared, ...]:
-    """What the planner is to hear of it, the newest last. In whole percents: what follows from it may be used again
-    until it changes by more than noise."""
+    """What the planner gets of it, the newest last. In whole percents, so that what follows from it can be reused until
+    it changes by more than noise."""
     progress = job.status.progress
     if progress is None:
         return ()
@@ -116,8 +119,8 @@ def measured_beside_others(job: JobView) -> tuple[core.Shared, ...]:
 
 
 def parting(job: JobView, place: core.Allocation | None, jobs: Mapping[Key, JobView]) -> str:
-    """Why the plan takes the job from those who have its GPU too, in words, where one of them was slower than expected;
-    empty where none was, or where they stay together."""
+    """Why the plan parts the job from its partners, in words, where one of them was slower than expected; empty where
+    none was, or where they stay together."""
     allocation = job.status.allocation
     partners = partners_now(job, allocation.run, jobs) if allocation is not None else []
     if not partners or (place is not None and sorted(place.partners) == partners):

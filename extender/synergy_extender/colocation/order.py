@@ -24,7 +24,7 @@ def key_of(name: str) -> Key:
 
 
 def group_of(job: Key, allocation: Allocation) -> Group:
-    """The job and those that it is to share with."""
+    """The job and its planned partners."""
     partners = allocation.shared_gpu.asked if allocation.shared_gpu is not None else []
     return frozenset({str(job), *partners})
 
@@ -42,7 +42,7 @@ class Occupancy:
     unplanned: tuple[str, ...]
 
     def half_full(self, replicas: int) -> list[Group]:
-        """Groups that lack somebody: each has a GPU with a free device."""
+        """Groups that lack a job: each has a GPU with a free device."""
         return [group for group, devices in self.groups.items() if devices % replicas]
 
 

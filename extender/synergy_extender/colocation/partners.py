@@ -16,7 +16,7 @@ from synergy_extender.colocation.order import Group, group_of, key_of
 
 MOST_CORRECTIONS = 2
 """Runs in a row that are ended for having got other partners than planned. Whatever is the reason, another run would
-find it too: after these the job stays with whom it got."""
+find it too: after these the job stays with the partner that it got."""
 
 
 class Coming(Enum):
@@ -58,7 +58,7 @@ class SeenGpus:
                     self._jobs.setdefault(gpu, set()).add(str(job.key))
 
     def partners(self, job: Key, shared: SharedGPU) -> list[str] | None:
-        """The other jobs on the job's GPUs; None until it and all whom the plan gives it have told."""
+        """The other jobs on the job's GPUs; None until it and all its planned partners have reported."""
         own = self._gpus.get(str(job), frozenset())
         if not own or any(name not in self._gpus for name in shared.asked):
             return None
@@ -92,17 +92,17 @@ class _OnNode:
     replicas: int
     by_order: bool
     units: dict[str, frozenset[str]] = field(default_factory=dict)
-    """By job, who has its GPU now."""
+    """By job, the jobs on its GPU now."""
     groups: dict[str, Group] = field(default_factory=dict)
-    """By job, who shall have it."""
+    """By job, the jobs that shall be on it."""
     devices: dict[str, int] = field(default_factory=dict)
 
 
 def movers(places: Mapping[str, core.Allocation], state: ClusterState) -> frozenset[Key]:
     """Running jobs that must start anew on the node where they are, to come to the GPU that the plan gives them.
 
-    Of those who have a GPU together and shall no longer, the first keep it; of those who shall have one together, the
-    first stay; and where partners come by order, only one GPU of a node may wait for somebody.
+    Of jobs that share a GPU and shall no longer, the first keeps it. Of jobs that shall share one, the first stays. Where
+    partners come by order, only one GPU of a node may wait for a job.
     """
     capacities = {capacity.name: capacity for capacity in state.capacities if capacity.replicas > 1}
     found: set[str] = set()

@@ -1,1 +1,1 @@
-"""From a plan to changes of status: who is revoked, granted, admitted and told to wait. Pure."""
+"""From a plan to changes of status: which runs are revoked, granted and admitted, and why jobs wait. Pure."""

@@ -1,4 +1,4 @@
-"""Which granted runs may really start and whose growth comes into force: those for which the ledger has room."""
+"""Admits granted runs, and lets runs grow, as far as the ledger has room."""
 
 from collections.abc import Iterable, Mapping
 from typing import Protocol
@@ -13,7 +13,7 @@ from synergy_extender.decisions.changes import ChangeKind, Draft
 
 
 class Order(Protocol):
-    """What has a say in who may start beside the ledger."""
+    """A further condition for a start, beside the ledger."""
 
     def may_start(self, job: JobView, allocation: Allocation) -> bool:
         """Whether the run may start now, where there is room."""
@@ -23,7 +23,7 @@ class Order(Protocol):
 
 
 class Quotas(Protocol):
-    """What has a say in who may grow beside the ledger."""
+    """A further condition for growth, beside the ledger."""
 
     def grow(self, job: JobView, now: Iterable[NodeShare], then: Iterable[NodeShare]) -> bool:
         """Take what an open run needs beyond what it has, if all of it is free."""

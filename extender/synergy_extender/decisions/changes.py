@@ -1,4 +1,4 @@
-"""What is to be written: one change of status for each job; who leaves is told before anybody enters."""
+"""What must be written: one change of status for each job. Runs are revoked before others enter."""
 
 from dataclasses import dataclass
 from enum import IntEnum
@@ -68,7 +68,7 @@ class Draft:
         return self.allocation if self.allocation is not None and self.allocation.state == "Granted" else None
 
     def put(self, kind: ChangeKind, allocation: Allocation) -> None:
-        """Another allocation. Of two kinds the one written first counts, but nobody enters before others leave."""
+        """Another allocation. Of two kinds the one written first counts, but no job enters before others leave."""
         self.kind = kind if kind is ChangeKind.ENTER else min(self.kind, kind)
         self.allocation = allocation
 

@@ -47,7 +47,7 @@ _MOST_ESTIMATES = 64
 SUSPENDED = "spec.suspend is true"
 DELETED = "the TrainingJob is deleted, and a finalizer keeps it"
 NODE_UNUSABLE = "a planned node takes no new pods any more; the job is planned anew"
-PARTNERS_GONE = "those who were to share its GPU do not come; the job is planned anew"
+PARTNERS_GONE = "the jobs planned for its GPU do not come; the job is planned anew"
 ROOM_NOT_FREED = "the room on a planned node did not come free in time; the job is planned anew"
 MOVES = "the plan has another place for the job; it starts there as soon as it has left"
 YIELDS = "the plan gives its GPUs to other jobs"
@@ -100,7 +100,7 @@ def decide(
     most_checkpoint_s: float = _MOST_CHECKPOINT_S,
     counted: Container[str] = (),
 ) -> Decision:
-    """What is to be written now. Without a plan: what the run protocol and the ledger require by themselves.
+    """What must be written now. Without a plan: what the run protocol and the ledger require by themselves.
 
     `granted_since` says since when each granted and not admitted job has been seen so, `unstarted_since` since when
     each admitted run has been without a bound pod, `most_checkpoint_s` how long a run that leaves may take for its
@@ -153,7 +153,7 @@ def decide(
 def _waits_since(
     draft: Draft, moment: Moment, granted_since: Mapping[Key, float], state: ClusterState, most_checkpoint_s: float
 ) -> float:
-    """Since when the room of a granted run could have been free: a long grace period is nobody's fault, nor is a
+    """Since when the room of a granted run could have been free: it does not count a long grace period, nor a
     checkpoint that takes long. Nobody waits longer for a grace period than for a checkpoint."""
     since = granted_since.get(draft.job.key, moment.now)
     nodes = draft.allocation.workers if draft.allocation is not None else []
@@ -218,9 +218,9 @@ def _follow(
     *,
     quotas: FreeQuotas,
 ) -> None:
-    """Do what the plan says for every job that still stands as the plan assumed.
+    """Do what the plan says for each job that is still as the plan assumed.
 
-    A job whose namespace's quota is held yet by those who leave has its place kept: its pods would be refused.
+    A job keeps its place reserved while leaving runs still hold its namespace's quota: its pods would be refused.
     """
     chosen = {place.job: place for place in result.plan.allocations}
     capacities = {capacity.name: capacity for capacity in state.capacities}
@@ -265,11 +265,11 @@ def _hold(
     stays: bool,
     parted: str,
 ) -> None:
-    """A running job stays, perhaps with other CPU and memory, or leaves at the boundary. `parted` are the words for why
-    it no longer shares its GPU, if that was disappointing.
+    """A running job stays, perhaps with other CPU and memory, or leaves at the boundary. `parted` says why it no longer
+    shares its GPU, if sharing was slower than expected.
 
-    In fill mode nobody leaves, but who runs may be cut down to what is as fast as its share, so that a newcomer finds
-    CPU and memory beside free GPUs.
+    In fill mode no job leaves, but a running job may be cut down to what is as fast as its share, so that a newcomer
+    finds CPU and memory beside free GPUs.
     """
     allocation = draft.granted
     if allocation is None:
@@ -317,7 +317,7 @@ def _enter(draft: Draft, moment: Moment, place: core.Allocation, capacities: Cap
 
 
 def _tell_queue(drafts: Mapping[Key, Draft], now: float, result: PlanResult | None) -> None:
-    """Who waits is told why; who does not is told nothing. Without a new plan the old words stand."""
+    """Tell waiting jobs why they wait. Without a new plan the old reasons stay."""
     stands = {key: run_state(draft.job, now) for key, draft in drafts.items()}
     told = None
     if result is not None:
@@ -333,7 +333,7 @@ def _tell_queue(drafts: Mapping[Key, Draft], now: float, result: PlanResult | No
 
 
 def _tell_late(drafts: Mapping[Key, Draft], now: float, result: PlanResult | None) -> None:
-    """Who will miss its deadline is told; who had no part in the plan hears nothing new."""
+    """Tell jobs that will miss their deadlines. Jobs that had no part in the plan hear nothing new."""
     late = {item.job: item for item in result.plan.late} if result is not None else {}
     for key, draft in drafts.items():
         if draft.job.spec.slo is None or draft.job.status.phase in FINISHED:
@@ -344,8 +344,8 @@ def _tell_late(drafts: Mapping[Key, Draft], now: float, result: PlanResult | Non
 
 
 def _tell_estimates(drafts: Mapping[Key, Draft], now: float, result: PlanResult | None) -> None:
-    """Which throughputs of a job are estimated: none of who is suspended or backs off. Who else had no part in the plan
-    hears nothing new."""
+    """Record which throughputs of a job are estimated: none for a suspended job or one that backs off. Other jobs that
+    had no part in the plan keep theirs."""
     found: dict[str, list[SpeedEstimate]] = {}
     for one in result.plan.estimates if result is not None else ():
         speed = float(f"{one.steps_per_s:.{_DIGITS}g}")

@@ -1,4 +1,4 @@
-"""Which granted runs may start on nodes with shared GPUs: partners by order, and who has been seen on whose GPU."""
+"""Admits granted runs on nodes with shared GPUs: partners by order, and the jobs seen on each GPU."""
 
 from collections.abc import Iterable, Mapping
 
@@ -32,7 +32,7 @@ class ByOrder:
         self._starting = self._under_way(granted) if self._nodes else set()
 
     def partners(self, job: Key, allocation: Allocation) -> Coming:
-        """Where those are who shall have the job's GPU too."""
+        """Where the job's planned partners are."""
         return coming(group_of(job, allocation), job, self._granted, self._reserved)
 
     def may_start(self, job: JobView, allocation: Allocation) -> bool:
@@ -74,7 +74,7 @@ class ByOrder:
 
 
 def tell_seen(drafts: Iterable[Draft], state: ClusterState) -> None:
-    """Write down who has been seen on the GPUs of those who run on nodes with shared ones."""
+    """Record the jobs seen on the GPUs of runs on nodes with shared GPUs."""
     if not any(capacity.replicas > 1 for capacity in state.capacities):
         return
     gpus = SeenGpus(state.jobs.values())

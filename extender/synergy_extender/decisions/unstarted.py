@@ -1,4 +1,4 @@
-"""Runs that may start and of which no pod is bound: their GPUs are held for nobody."""
+"""Runs that may start and have no bound pod: they hold GPUs without using them."""
 
 from collections.abc import Iterable, Mapping
 

@@ -62,7 +62,7 @@ class ProgressBudget:
         self._something.set()
 
     def take(self, key: Key, reported: Reported) -> None:
-        """A report that is written at once by somebody else: what waits of the job is older."""
+        """A report that another writer writes at once: what waits of the job is older."""
         self._heard[key] = Heard(reported, self._clock())
         self._waiting.pop(key, None)
 

@@ -18,9 +18,9 @@ class ProgressWriter:
         self._observe = observe
 
     async def apply(self, job: JobView, progress: Progress) -> None:
-        """Write it if nobody wrote to the job since `job` was read; a job that is gone has none.
+        """Write it unless the job was written to since `job` was read; a job that is gone has none.
 
-        Raises Conflict if somebody did, other ApiErrors, aiohttp.ClientError, TimeoutError.
+        Raises Conflict if it was, other ApiErrors, aiohttp.ClientError, TimeoutError.
         """
         body = {
             "metadata": {"uid": job.uid, "resourceVersion": job.resource_version},

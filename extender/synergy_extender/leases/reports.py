@@ -88,7 +88,7 @@ def progress_after(job: JobView, reported: Reported, now: float, others: Mapping
 
 
 def due(before: Progress | None, after: Progress, now: float, *, last: bool) -> bool:
-    """Whether the progress is to be written now. `last` is true for a report after which the worker leaves."""
+    """The progress must be written now. `last`: the worker leaves after this report."""
     if before is None or before.updated_at is None or before.run != after.run:
         return True
     if last:

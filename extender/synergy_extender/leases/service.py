@@ -1,4 +1,4 @@
-"""Where workers report: who it is, what becomes of the report, what they hear."""
+"""Takes workers' reports: identifies the worker, passes the report on, and answers."""
 
 import asyncio
 import logging

@@ -16,8 +16,8 @@ T = TypeVar("T")
 
 CACHE_SECONDS: Final = 60.0
 REFUSAL_SECONDS: Final = 5.0
-"""Who is refused is not asked about again for so long: it bounds what somebody who keeps trying costs the API server,
-and how long somebody who has just been let in waits."""
+"""A refused token is not reviewed again for so long. That bounds what a client that keeps trying costs the API server,
+and how long a client that has just been let in waits."""
 CACHE_MOST: Final = 20_000
 _POD_NAME = "authentication.kubernetes.io/pod-name"
 _POD_UID = "authentication.kubernetes.io/pod-uid"
@@ -53,7 +53,7 @@ class _Answer(Generic[T]):
 
 class _Answers(Generic[T]):
     """Answers by a question's hash: a yes for `CACHE_SECONDS`, a no for `REFUSAL_SECONDS`. Of each there are no more
-    than `CACHE_MOST`, the oldest goes first: made-up tokens displace nobody who was let in."""
+    than `CACHE_MOST`, the oldest goes first: made-up tokens displace no accepted one."""
 
     def __init__(self) -> None:
         self._yes: dict[bytes, _Answer[T]] = {}

@@ -19,7 +19,7 @@ LONGEST_S = 3600.0
 
 
 class _Going:
-    """A solve in a thread; nobody has to wait for it to end."""
+    """A solve in a thread, which no caller waits for."""
 
     def __init__(self, sought: Sought, clock: Callable[[], float]) -> None:
         self.sought = sought
@@ -41,7 +41,7 @@ class _Going:
 
 class Overtime:
     """A `Solver`. What the budget of a plan cuts short is sought in full beside the plans. While that goes on no other
-    is begun, and nobody waits. Where memory did not suffice for one, none of its policy is begun for an hour."""
+    is begun, and no plan waits. Where memory did not suffice for one, none of its policy is begun for an hour."""
 
     def __init__(self, clock: Callable[[], float] = time.perf_counter) -> None:
         self._clock = clock

@@ -43,7 +43,7 @@ _POSITIONS_AT_ONCE = 20
 _POSITIONS_AGAIN_S = 1.0
 _FILL_AGAIN_S = 10.0
 STEP_S = 5.0
-"""Between two passes the wall clock and the monotonic one go apart by less, unless somebody sets the wall clock."""
+"""Between two passes the wall clock and the monotonic one go apart by less, unless the wall clock is set."""
 
 T = TypeVar("T")
 
@@ -202,7 +202,7 @@ class PlanningLoop:
             self._metrics.plan_failures.inc()
             _LOG.error("planning failed: %s", error)
             await self._recover()
-            # Until the boundary the round can still be planned. After it those who run go on without a plan: ended runs
+            # Until the boundary the round can still be planned. After it running jobs go on without a plan: ended runs
             # are released, leases renewed, and the next round is planned at its time.
             result, mode, index = None, "fill", index if self._clock() >= rounds.start(index) else timetable.planned
         now = self._clock()
@@ -244,7 +244,7 @@ class PlanningLoop:
             self._granted_since, self._fill_signature = {}, ()
             self._unstarted.forget()
             if self._timetable is not None:
-                # the round that runs by the new time counts as planned: those who run are not moved for a clock's sake
+                # the round of the new time counts as planned: no running job is moved because a clock was set
                 self._timetable.planned = self._timetable.rounds.due(now)
         self._wall_ahead_s = ahead_s
 
@@ -295,7 +295,7 @@ class PlanningLoop:
         await self._publisher.publish(state, self._policy, now, shares_from)
 
     async def _repair(self, job: JobView, progress: Progress) -> None:
-        """The next pass looks again where somebody wrote to the job just now, or the API server refuses."""
+        """The next pass looks again if another writer changed the job just now, or the API server refuses."""
         try:
             await self._progress.apply(job, progress)
         except Conflict:
@@ -315,7 +315,7 @@ def _unadmitted(allocation: Any) -> bool:
 
 
 def _signature(built: BuiltSnapshot, policy: PolicyInForce) -> tuple[Any, ...]:
-    """What a fill plan hangs on beside the clock: with the same free room and the same jobs nobody can enter anew."""
+    """What a fill plan depends on beside the clock: with the same free room and the same jobs, no job can enter."""
     jobs = tuple(
         (job.name, job.gpus, job.purpose, job.gpu_types, job.nodes, job.placement, job.running is None,
          job.cpu_millis_min, job.memory_bytes_min, job.cpu_millis_max, job.memory_bytes_max, tuple(job.profiles),

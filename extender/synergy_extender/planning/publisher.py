@@ -101,7 +101,7 @@ class Publisher:
             async with asyncio.timeout(self._lead.left_s):
                 await self._client.apply(resource, name, body, manager=MANAGER_PLAN, subresource="status")
         except Conflict:
-            return  # somebody wrote to it just now: the next pass looks again
+            return  # another writer changed it just now: the next pass looks again
         except NotFound:
             _LOG.info("%s %s is gone", resource.kind, name)
             return

@@ -74,7 +74,7 @@ def _beyond_the_cap(
 ) -> tuple[set[Key], dict[Key, Finding]]:
     """Jobs that hold GPUs beyond their tenant's cap, and those that have to wait for it.
 
-    A job that needs more than the whole cap stands in nobody's way. Of the others those that came later wait for those
+    A job that needs more than the whole cap delays no other. Of the others those that came later wait for those
     that came earlier, so that small jobs do not pass a larger one for ever.
     """
     found = [one for job in jobs if (one := _never(job, established[job.key], now)) is not None]

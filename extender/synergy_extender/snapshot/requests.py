@@ -107,7 +107,7 @@ def _deadline(slo: Slo | None) -> float | None:
 
 def _tensors(status: TrainingJobStatus) -> tuple[int, int] | None:
     """Bytes of the model's largest tensor and of all of them: as the job itself has said, else as its profile runs
-    have; None where nobody has."""
+    have; None where no job has."""
     for told in (status.progress, *(status.profile.points if status.profile is not None else ())):
         if told is not None and told.largest_tensor_bytes and told.model_bytes:
             return told.largest_tensor_bytes, told.model_bytes

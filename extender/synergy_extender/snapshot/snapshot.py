@@ -1,8 +1,8 @@
 """From the cluster to the planner's Snapshot. Pure: the same cluster and moment give the same snapshot.
 
 Room is counted twice over. Pods that are not of a run that the plan moves - other people's, and ours that outlived
-their run - are `*_used`. Runs that were told to leave are absent from a round plan, whose places start when they are
-gone; in a fill plan, whose places start now, they count as used as far as nobody was promised their room.
+their run - are `*_used`. Revoked runs are absent from a round plan, whose places start when they are
+gone; in a fill plan, whose places start now, they count as used as far as their room is not reserved.
 """
 
 import json
@@ -70,7 +70,7 @@ def build_snapshot(
     """The snapshot at `now`. `reserved` are the places kept, in fill mode, for jobs that move there once they left;
     `tenants` are those that the policy names; others that jobs are of stand beside them, with a weight of 1.
     `left_out` are jobs that plans do without for now, with the reason: those that wait get no place, and of those that
-    run the pods that are there count as used, since nobody can tell them to leave."""
+    run the pods that are there count as used, since nothing can revoke them."""
     kept = reserved if reserved is not None and mode == "fill" else {}
     entitled = entitlements(state.jobs.values(), state.tenancy, now)
     requests = _Requests(state, now, kept, entitled)
@@ -373,8 +373,8 @@ def _overdue(allocation: Allocation, now: float) -> bool:
 
 
 def _takes_new(capacity: NodeCapacity, state: ClusterState, mode: Mode) -> bool:
-    """Where partners come by order, a newcomer could get a GPU that is half full instead of its own: nobody comes
-    beside pods outside the plan that hold part of a GPU; nor, between rounds, beside a job whose partner has gone."""
+    """Where partners come by order, a newcomer could get a half-full GPU instead of its own. So no job is placed beside
+    unplanned pods that hold part of a GPU, nor, between rounds, beside a job whose partner has gone."""
     if not capacity.by_order:
         return True
     pods = [pod for pod in state.pods.on_node(capacity.name) if pod.leaves_by is None]

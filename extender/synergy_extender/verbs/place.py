@@ -18,7 +18,7 @@ class Refused(StrEnum):
     NO_PLACE = "its TrainingJob has no place in the plan"
     OLD_RUN = "its run is over and it will be removed"
     FUTURE_RUN = "the plan does not know its run yet"
-    LEAVING = "its run was told to leave"
+    LEAVING = "its run is revoked"
     NOT_ADMITTED = "its place is not free yet"
     WRONG_ROLE = "the plan gave its run a place for another purpose"
     NO_NODE = "the plan of its run does not name the node it was made for"

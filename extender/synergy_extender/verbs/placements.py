@@ -79,6 +79,6 @@ class ClusterPlacements:
 
 
 def _same_run(one: PodView, other: PodView) -> bool:
-    """Whether both are workers of one gang: who shares with nobody may come all at once."""
+    """Both are workers of one gang. Workers that do not share a GPU may come all at once."""
     mine, theirs = one.member, other.member
     return mine is not None and theirs is not None and (mine.job, mine.run) == (theirs.job, theirs.run)

@@ -36,5 +36,5 @@ def prioritize_nodes(args: ExtenderArgs, place: str | Refusal) -> list[HostPrior
 
 
 def refuse_preemption() -> PreemptionResult:
-    """No node remains a candidate: who leaves is decided by the plan at a round's end, never by the kube-scheduler."""
+    """No node remains a candidate: the plan decides at a round's end which runs leave, never the kube-scheduler."""
     return PreemptionResult()

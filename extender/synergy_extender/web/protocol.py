@@ -1,4 +1,4 @@
-"""What one connection may do: who is behind its client certificate, and how long it may take over a request's head."""
+"""What one connection may do: the identity of its client certificate, and the time for a request's head."""
 
 import asyncio
 import logging

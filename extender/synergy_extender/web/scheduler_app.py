@@ -93,7 +93,7 @@ class SchedulerVerbs:
 
     async def preempt(self, body: bytes) -> object:
         """Never evicts anybody."""
-        _LOG.info("preempt: no victims; who leaves is decided by the plan at a round's end")
+        _LOG.info("preempt: no victims; the plan decides at a round's end which runs leave")
         return refuse_preemption()
 
     async def _place(self, pod: PodMetadata) -> str | Refusal:
