@@ -130,8 +130,8 @@ class ClusterCache:
     def capacities(self) -> list[NodeCapacity]:
         """What each GPU node offers.
 
-        A taint of an administrator keeps away only the jobs that do not tolerate it. A taint that Kubernetes set because
-        something is wrong keeps away all jobs.
+        A taint of an administrator keeps away only the jobs that do not tolerate it. A taint that Kubernetes set
+        because something is wrong keeps away all jobs.
         """
         if self._capacities is None:
             nodes = list(self._reflectors["nodes"])

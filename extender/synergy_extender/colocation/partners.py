@@ -101,8 +101,8 @@ class _OnNode:
 def movers(places: Mapping[str, core.Allocation], state: ClusterState) -> frozenset[Key]:
     """Running jobs that must start anew on the node where they are, to come to the GPU that the plan gives them.
 
-    Of jobs that share a GPU and shall no longer, the first keeps it. Of jobs that shall share one, the first stays. Where
-    partners come by order, only one GPU of a node may wait for a job.
+    Of jobs that share a GPU and shall no longer, the first keeps it. Of jobs that shall share one, the first stays.
+    Where partners come by order, only one GPU of a node may wait for a job.
     """
     capacities = {capacity.name: capacity for capacity in state.capacities if capacity.replicas > 1}
     found: set[str] = set()
