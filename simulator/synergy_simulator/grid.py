@@ -26,8 +26,9 @@ class Case:
 
 def label_of(options: Options) -> str:
     """How a run is called where nothing else tells it from others."""
-    sharing = "" if options.colocation == "none" else f", {options.colocation}"
-    return f"{options.policy} on {options.mechanism}{sharing}"
+    config = options.plan
+    sharing = "" if config.colocation == "none" else f", {config.colocation}"
+    return f"{config.policy} on {config.mechanism}{sharing}"
 
 
 def run_one(case: Case) -> Summary:
