@@ -11,6 +11,7 @@ from multiprocessing.connection import wait
 
 from synergy_simulator.engine.options import Options
 from synergy_simulator.engine.simulation import simulate
+from synergy_simulator.own_policies import known_policy
 from synergy_simulator.report.summary import Summary, summarize
 from synergy_simulator.workloads.workload import Workload
 
@@ -32,7 +33,8 @@ def label_of(options: Options) -> str:
 
 
 def run_one(case: Case) -> Summary:
-    """Simulate a case."""
+    """Simulate a case, in whichever process."""
+    known_policy(case.options.plan.policy)
     return summarize(case.label, simulate(case.workload, case.options))
 
 

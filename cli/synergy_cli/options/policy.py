@@ -13,7 +13,7 @@ from synergy_core.mechanisms import MECHANISMS
 from synergy_core.model.config import OPTIONS, PlanConfig
 from synergy_core.model.policy_option import Command, Described, Flag, with_values
 from synergy_core.model.snapshot import FieldError
-from synergy_core.policies import POLICIES
+from synergy_core.policies import BUILT_IN, POLICIES
 
 _CHOICES: Final[Mapping[str, Collection[str]]] = {
     "policy": sorted(POLICIES),
@@ -101,6 +101,24 @@ def config_of(given: Mapping[str, Any], base: PlanConfig) -> PlanConfig:
         field, bracket, index = error.path.partition("[")
         name = next(flag.name for path, flag in flags.items() if path.rpartition(".")[2] == field)
         raise BadInputError(f"{name}{bracket}{index}: {error.problem}") from error
+
+
+def own_policy(option: str, name: str) -> None:
+    """Make a policy of the user's own known: an entry point, or `module:function`.
+
+    Raises:
+        BadInputError: there is no such policy; one line that names the option.
+    """
+    if name in BUILT_IN:
+        return
+    try:
+        from synergy_simulator.own_policies import PolicyError, known_policy  # noqa: PLC0415  few runs need it
+    except ModuleNotFoundError:  # without the simulator's libraries; the planner says that there is no such policy
+        return
+    try:
+        known_policy(name)
+    except PolicyError as error:
+        raise BadInputError(f"{option}: {error.problem}") from error
 
 
 def _read(one: Described, value: Any) -> Any:

@@ -8,7 +8,7 @@ import click
 
 from synergy_cli.errors import BadInputError, bad_options
 from synergy_cli.files import read_input
-from synergy_cli.options.policy import config_of, policy_options
+from synergy_cli.options.policy import config_of, own_policy, policy_options
 from synergy_cli.planning.plan_table import plan_text
 from synergy_core.collector import collector_paused
 from synergy_core.model.config import PlanConfig
@@ -26,6 +26,7 @@ from synergy_core.policies.rounds.time_shares import NAMES as TIME_SHARES
 def plan_command(*, snapshot: str, fill: bool, as_json: bool, **how: Any) -> None:
     """Plan a cluster whose state is in a file (- for standard input): who runs where, with how much CPU and memory."""
     policy = how["policy"]
+    own_policy("--policy", policy)
     for option, asked in (("--agnostic", how["agnostic"]), ("--placement-sensitive", how["placement_sensitive"])):
         if asked and policy not in TIME_SHARES:
             raise BadInputError(f"{option}: {policy} has no such variant; leave it out")

@@ -1,18 +1,19 @@
 """`kube-synergy compare`: a grid of policies and mechanisms on one trace, side by side."""
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 import click
 
 from synergy_cli.options.policy import policy_options
 from synergy_cli.simulation.checks import check_bandwidths, check_costs, check_placements, check_sharing, check_tenants
-from synergy_cli.simulation.inputs import input_options, workload_of
+from synergy_cli.simulation.inputs import bad_input, input_options, workload_of
 from synergy_cli.simulation.options import options_of, run_options
 from synergy_cli.simulation.output import check_writable, progress_bar, write_whole
 from synergy_cli.text_table import text_table
-from synergy_simulator.grid import Case, label_of, run_all
-from synergy_simulator.report.page import figures, page
+from synergy_simulator import compare
+from synergy_simulator.report.page import figures
 from synergy_simulator.report.summary import Summary
 
 
@@ -79,11 +80,10 @@ def compare_command(
     check_bandwidths(workload, grid[0], profiles=profiles)
     check_placements(workload, grid[0])
     check_sharing(colocation, workload, sharing=how["sharing"])
-    cases = [Case(label_of(options), workload, options) for options in grid]
-    with progress_bar("simulations", len(grid)) as bar:
-        summaries = run_all(cases, processes=processes, progress=bar)
+    with progress_bar("simulations", len(grid)) as bar, bad_input():
+        found = compare(workload, options=grid, processes=processes, progress=bar)
     if report is not None:
-        write_whole(report, page(f"{trace} on {workload.cluster.gpus} GPUs", summaries))
+        write_whole(report, found.report(f"{trace} on {workload.cluster.gpus} GPUs"))
     if as_json:
         runs = [
             {
@@ -92,14 +92,14 @@ def compare_command(
                 "colocation": options.plan.colocation,
                 **summary.metrics.document(),
             }
-            for options, summary in zip(grid, summaries, strict=True)
+            for options, summary in zip(grid, found.summaries, strict=True)
         ]
         click.echo(json.dumps({"trace": trace, "gpus": workload.cluster.gpus, "runs": runs}))
     else:
-        click.echo(side_by_side(summaries))
+        click.echo(side_by_side(found.summaries))
 
 
-def side_by_side(summaries: list[Summary]) -> str:
+def side_by_side(summaries: Sequence[Summary]) -> str:
     """A column for each run."""
     rows = [(name, *values) for name, values in figures([summary.metrics for summary in summaries])]
     return text_table(("", *(summary.label for summary in summaries)), rows)

@@ -2,22 +2,14 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import click
 
 from synergy_cli.errors import BadInputError
-from synergy_cli.simulation.checks import check_window
 from synergy_cli.simulation.values import as_split, as_window
-from synergy_simulator.engine.sharing import BUILT_IN, read_usages
-from synergy_simulator.inputs.clusters import read_cluster, shared
-from synergy_simulator.inputs.errors import InputError
-from synergy_simulator.inputs.profiles import ProfileTable, read_profiles
-from synergy_simulator.inputs.traces import read_trace
-from synergy_simulator.workloads.generator import Split, with_models
-from synergy_simulator.workloads.models import built_in_profiles
-from synergy_simulator.workloads.workload import Workload, build_workload, with_usages
+from synergy_simulator import InputError, PolicyError, SettingError, Workload, load
+from synergy_simulator.workloads.generator import Split
 
 
 def input_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -61,13 +53,22 @@ def input_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
+_PROBLEMS = {"unconsolidated": "--profiles has no speeds of types that end in _unconsolidated"}
+"""What is wrong, in the command line's words."""
+
+
 @contextmanager
 def bad_input() -> Iterator[None]:
     """Turn what the simulator says of its input into the command line's one line."""
     try:
         yield
+    except SettingError as error:
+        problem = _PROBLEMS.get(error.setting, error.problem)
+        raise BadInputError(f"--{error.setting}: {problem}") from error
     except InputError as error:
         raise BadInputError(str(error)) from error
+    except PolicyError as error:
+        raise BadInputError(f"--policy: {error.problem}") from error
 
 
 def workload_of(
@@ -84,22 +85,14 @@ def workload_of(
 ) -> Workload:
     """Read and join the inputs."""
     with bad_input():
-        pools = shared(read_cluster(Path(cluster))) if sharing else read_cluster(Path(cluster))
-        table = None if profiles is None else profiles_of(profiles)
-        jobs = read_trace(Path(trace))
-        if part is not None:
-            check_window("--jobs", part, len(jobs))
-            jobs = jobs[slice(*part)]
-        if table is not None:
-            jobs = with_models(jobs, split, table.models, seed=seed)
-        if unconsolidated and (table is None or not table.spread):
-            raise BadInputError("--unconsolidated: --profiles has no speeds of types that end in _unconsolidated")
-        workload = build_workload(jobs, table, pools, unconsolidated=unconsolidated)
-        if usage is None:
-            return workload
-        return with_usages(workload, BUILT_IN if usage == "built-in" else read_usages(Path(usage)))
-
-
-def profiles_of(name: str) -> ProfileTable:
-    """The built-in table, or a file's."""
-    return built_in_profiles() if name == "built-in" else read_profiles(Path(name))
+        return load(
+            trace,
+            profiles,
+            cluster,
+            jobs=part,
+            split=split,
+            seed=seed,
+            usage=usage,
+            unconsolidated=unconsolidated,
+            share=sharing,
+        )

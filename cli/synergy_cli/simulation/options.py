@@ -7,13 +7,12 @@ import click
 
 from synergy_cli.errors import BadInputError
 from synergy_cli.numbers import Seconds, Within
-from synergy_cli.options.policy import config_of
+from synergy_cli.options.policy import config_of, own_policy
 from synergy_cli.options.sharing import mode_of
 from synergy_cli.simulation.checks import check_window
 from synergy_cli.simulation.values import as_tenants, as_window
 from synergy_core.mechanisms import MECHANISMS
 from synergy_core.model.config import PlanConfig
-from synergy_core.policies import POLICIES
 from synergy_core.policies.rounds.time_shares import WITH_PAIRS
 from synergy_simulator.engine.options import Options
 from synergy_simulator.engine.selection import SHARES_TIME
@@ -100,9 +99,10 @@ def options_of(how: Mapping[str, Any], *, jobs: int, record: bool = False, many:
         BadInputError: one line that names the option.
     """
     policies, mechanisms = ("--policies", "--mechanisms") if many else ("--policy", "--mechanism")
-    for option, name, known in ((policies, how["policy"], POLICIES), (mechanisms, how["mechanism"], MECHANISMS)):
-        if name not in known:
-            raise BadInputError(f"{option}: {name!r} is not there; choose one of {', '.join(sorted(known))}")
+    own_policy(policies, how["policy"])
+    if how["mechanism"] not in MECHANISMS:
+        known = ", ".join(sorted(MECHANISMS))
+        raise BadInputError(f"{mechanisms}: {how['mechanism']!r} is not there; choose one of {known}")
     mode = mode_of(how["colocation"])
     if how["sharing"] and mode != "none":
         raise BadInputError(f"--sharing: means --colocation gavel, and --colocation is {mode}; give one of them")

@@ -16,15 +16,12 @@ from synergy_cli.simulation.checks import (
     check_tenants,
     warn_of_free_preemption,
 )
-from synergy_cli.simulation.inputs import input_options, workload_of
+from synergy_cli.simulation.inputs import bad_input, input_options, workload_of
 from synergy_cli.simulation.options import options_of, run_options
 from synergy_cli.simulation.output import check_writable, per_job_csv, progress_bar, write_whole
 from synergy_cli.text_table import text_table
-from synergy_simulator.engine.simulation import simulate
-from synergy_simulator.grid import label_of
-from synergy_simulator.report.metrics import job_rows, metrics_of
-from synergy_simulator.report.page import figures, page
-from synergy_simulator.report.summary import summarize
+from synergy_simulator import simulate
+from synergy_simulator.report.page import figures
 
 
 @click.command("simulate")
@@ -73,15 +70,14 @@ def simulate_command(
     check_placements(workload, options)
     warn_of_free_preemption([options.plan.policy], options)
     name = f"{options.plan.policy} on {options.plan.mechanism}"
-    with progress_bar(name, len(workload.tasks)) as bar:
-        outcome = simulate(workload, options, bar)
-    metrics = metrics_of(outcome)
+    with progress_bar(name, len(workload.tasks)) as bar, bad_input():
+        result = simulate(workload, options=options, progress=bar)
     if per_job is not None:
-        write_whole(per_job, per_job_csv(job_rows(outcome)))
+        write_whole(per_job, per_job_csv(result.rows))
     if report is not None:
-        write_whole(report, page(f"{trace} on {workload.cluster.gpus} GPUs", [summarize(label_of(options), outcome)]))
+        write_whole(report, result.report(f"{trace} on {workload.cluster.gpus} GPUs"))
     if as_json:
-        click.echo(json.dumps(metrics.document()))
+        click.echo(json.dumps(result.metrics.document()))
     else:
-        rows = [(name, *values) for name, values in figures([metrics])]
+        rows = [(name, *values) for name, values in figures([result.metrics])]
         click.echo(text_table((name, ""), rows))

@@ -96,7 +96,7 @@ class PlanConfig:
     policy: Annotated[
         str,
         PolicyOption(
-            flag=Flag(name="--policy", help="Who should run: {choices}."),
+            flag=Flag(name="--policy", help="Who should run: {choices}; or a function of your own, module:function."),
             spec=SpecField(name="policy", description="Who should run."),
         ),
     ] = "2d-las"

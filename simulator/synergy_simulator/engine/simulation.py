@@ -19,6 +19,7 @@ from synergy_core.model.answer import Plan
 from synergy_core.model.config import Mode, PlanConfig
 from synergy_core.model.snapshot import Allocation, Snapshot
 from synergy_core.plan import plan
+from synergy_core.policies import BUILT_IN
 from synergy_core.policies.ranking import shares_by_matrix
 from synergy_core.policies.rounds.time_shares import NAMES
 from synergy_simulator.engine.options import Options
@@ -57,6 +58,7 @@ class _Simulation:
         several_types = len(workload.cluster.gpu_types) > 1
         by_gpus = (
             config.mechanism in SELECTS_BY_GPUS
+            and config.policy in BUILT_IN
             and config.policy not in NAMES
             and not several_types
             and config.colocation == "none"
