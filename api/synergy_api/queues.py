@@ -6,6 +6,7 @@ from typing import Annotated, TypeVar
 from pydantic import AfterValidator, Field, JsonValue, model_validator
 
 from synergy_api.base import ApiModel, Timestamp
+from synergy_api.policy_options import AS_DESCRIBED, with_options
 from synergy_core.model import service_sketch
 
 _SORTED: list[JsonValue] = [{"rule": "self.isSorted()", "message": "must ascend"}]
@@ -26,19 +27,15 @@ def _ascend(values: list[Number]) -> list[Number]:
     return values
 
 
+@with_options("queues")
 class Queues(ApiModel):
     """How `2d-las` and `2d-gittins` tell jobs apart (Tiresias, section 3.2.3)."""
 
     thresholds_gpu_seconds: Annotated[
         list[Annotated[float, Field(gt=0, le=1e12)]],
         AfterValidator(_ascend),
-        Field(
-            max_length=8,
-            description="Attained service, GPUs times seconds, at which a job falls to the next queue, ascending. "
-            "An empty list: no queues, priorities change all the time.",
-            json_schema_extra={"x-kubernetes-validations": _ASCENDING},
-        ),
-    ] = [3600.0, 36000.0]
+        Field(max_length=8, json_schema_extra={"x-kubernetes-validations": _ASCENDING}),
+    ] = AS_DESCRIBED
     learn_thresholds: Annotated[
         bool,
         Field(
@@ -46,30 +43,14 @@ class Queues(ApiModel):
             "(`status.history`), once 100 have finished."
         ),
     ] = False
-    promote_knob: Annotated[
-        float | None,
-        Field(
-            gt=0,
-            le=1e6,
-            description="A job that has waited so many times as long as it has run, or as the first queue would let it "
-            "run if that is longer, goes to the head of the first queue. By default none does.",
-        ),
-    ] = None
+    promote_knob: float | None = AS_DESCRIBED
 
 
+@with_options("placement")
 class PackRules(ApiModel):
     """Which jobs are to lie close together (Tiresias, section 3.3)."""
 
-    pack_limit_percent: Annotated[
-        int | None,
-        Field(
-            ge=0,
-            le=100,
-            description="PACKLIMIT: a job whose largest tensor is more than this part of its model waits for the "
-            "fewest nodes that could hold it, others take GPUs that are left over. By default no job is told apart: "
-            "all take the fewest nodes that have the room.",
-        ),
-    ] = None
+    pack_limit_percent: int | None = AS_DESCRIBED
     learn_pack_limit: Annotated[
         bool,
         Field(
@@ -77,31 +58,15 @@ class PackRules(ApiModel):
             "spreading slows down and 5 that it does not."
         ),
     ] = False
-    link_bytes_per_second: Annotated[
-        float | None,
-        Field(
-            gt=0,
-            description="Measured bandwidth of a node's link. Jobs that report their model's bytes then go by what "
-            "all-reduce over it takes instead of by the limit.",
-        ),
-    ] = None
+    link_bytes_per_second: float | None = AS_DESCRIBED
 
 
+@with_options("preemption")
 class Preemption(ApiModel):
     """When a running job may be displaced."""
 
-    minimum_run_seconds: Annotated[
-        int, Field(ge=0, le=604800, description="Nobody displaces a job whose run is younger than this.")
-    ] = 0
-    payback: Annotated[
-        float,
-        Field(
-            ge=0,
-            le=1e6,
-            description="Nobody displaces a job whose run has not lasted so many times as long as a preemption of it "
-            "costs: the seconds of its last save and of its last start, as measured.",
-        ),
-    ] = 10.0
+    minimum_run_seconds: int = AS_DESCRIBED
+    payback: float = AS_DESCRIBED
     max_checkpoint_seconds: Annotated[
         int,
         Field(

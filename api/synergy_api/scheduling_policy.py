@@ -6,6 +6,7 @@ from typing import Annotated, Any, Final, Literal, Self, get_args
 from pydantic import ConfigDict, Field, model_validator
 
 from synergy_api.base import ApiModel, Conditions
+from synergy_api.policy_options import AS_DESCRIBED, with_options
 from synergy_api.queues import PackRules, Preemption, Queues, ServiceHistory
 
 TimeSharingPolicyName = Literal[
@@ -67,13 +68,11 @@ class TenantShare(ApiModel):
     ] = "fairness"
 
 
+@with_options("profiling")
 class Profiling(ApiModel):
     """What profile runs may cost."""
 
-    max_gpu_percent: Annotated[
-        int,
-        Field(ge=1, le=100, description="Profile runs hold at most this share of the cluster's GPUs (at least one)."),
-    ] = 25
+    max_gpu_percent: int = AS_DESCRIBED
     max_cpu_multiple: Annotated[
         int, Field(ge=1, le=64, description="Highest CPU point, in multiples of the GPU-proportional share.")
     ] = 4
@@ -96,12 +95,7 @@ class Profiling(ApiModel):
     precision_percent: Annotated[
         int, Field(ge=1, le=90, description="Points are measured again until they are known this well (95 %).")
     ] = 10
-    demand_tolerance_percent: Annotated[
-        int,
-        Field(
-            ge=0, le=50, description="The demand vector is the least that is at most this much slower than the best."
-        ),
-    ] = 5
+    demand_tolerance_percent: int = AS_DESCRIBED
     check_memory_model: Annotated[
         bool,
         Field(description="Measure a job that reads through the data cache at one point with less memory as well."),
@@ -142,23 +136,15 @@ _SPEC_RULES: list[Any] = [
 ]
 
 
+@with_options()
 class SchedulingPolicySpec(ApiModel):
     """Who runs, how they are packed, for how long."""
 
     model_config = ConfigDict(json_schema_extra={"x-kubernetes-validations": _SPEC_RULES})
 
-    policy: Annotated[PolicyName, Field(description="Who should run.")] = "2d-las"
-    agnostic: Annotated[
-        bool,
-        Field(description="Plan as if a job were equally fast on all GPU types; for policies that tell them apart."),
-    ] = False
-    placement_sensitive: Annotated[
-        bool,
-        Field(
-            description="Plan with what jobs of several GPUs keep of their throughput on many nodes, as measured or as "
-            "all-reduce takes over placement.linkBytesPerSecond; for the same policies as agnostic."
-        ),
-    ] = False
+    policy: PolicyName = AS_DESCRIBED
+    agnostic: bool = AS_DESCRIBED
+    placement_sensitive: bool = AS_DESCRIBED
     tenants: Annotated[
         list[TenantShare],
         Field(
@@ -167,24 +153,9 @@ class SchedulingPolicySpec(ApiModel):
             json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]},
         ),
     ] = []
-    mechanism: Annotated[MechanismName, Field(description="How CPU and memory are packed.")] = "tune"
-    estimate: Annotated[
-        EstimateName,
-        Field(
-            description="On which GPU types that a job may use and has no matrix for it goes by the throughput that "
-            "was measured while it ran there, or is estimated from other jobs: those that its "
-            "gpuTypes names, all, or none."
-        ),
-    ] = "named"
-    colocation: Annotated[
-        ColocationName,
-        Field(
-            description="Which jobs that allow it share a GPU of a GPUPool with sharing: none; by the co-location "
-            "thesis' algorithm 2 (thesis; thesis-fractions takes all iterations as equally long); where the predicted "
-            "speeds gain and nobody falls below its fair share (auto); or as the policy's allocation matrix says, in "
-            "pairs (gavel)."
-        ),
-    ] = "none"
+    mechanism: MechanismName = AS_DESCRIBED
+    estimate: EstimateName = AS_DESCRIBED
+    colocation: ColocationName = AS_DESCRIBED
     round_seconds: Annotated[int, Field(ge=5, le=86400, description="Length of a round, the lease's length.")] = 300
     queues: Queues = Queues()
     placement: PackRules = PackRules()

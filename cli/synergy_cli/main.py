@@ -4,8 +4,8 @@ import click
 
 from synergy_cli.bench import bench
 from synergy_cli.lazy import LazyCommand, LazyGroup
-from synergy_cli.plan_command import plan_command
-from synergy_cli.solve_command import solve_command
+from synergy_cli.planning.plan import plan_command
+from synergy_cli.planning.solve import solve_command
 
 
 class _Commands(LazyGroup):

@@ -11,6 +11,7 @@ from multiprocessing.connection import wait
 
 from synergy_simulator.engine.options import Options
 from synergy_simulator.engine.simulation import simulate
+from synergy_simulator.own_policies import known_policy
 from synergy_simulator.report.summary import Summary, summarize
 from synergy_simulator.workloads.workload import Workload
 
@@ -26,12 +27,14 @@ class Case:
 
 def label_of(options: Options) -> str:
     """How a run is called where nothing else tells it from others."""
-    sharing = "" if options.colocation == "none" else f", {options.colocation}"
-    return f"{options.policy} on {options.mechanism}{sharing}"
+    config = options.plan
+    sharing = "" if config.colocation == "none" else f", {config.colocation}"
+    return f"{config.policy} on {config.mechanism}{sharing}"
 
 
 def run_one(case: Case) -> Summary:
-    """Simulate a case."""
+    """Simulate a case, in whichever process."""
+    known_policy(case.options.plan.policy)
     return summarize(case.label, simulate(case.workload, case.options))
 
 

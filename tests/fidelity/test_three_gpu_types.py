@@ -77,7 +77,7 @@ class Half:
 def simulated(begin: float, *, aware: bool, start_s: float = 0.0, restart_s: float = 0.0) -> Metrics:
     """The same in the simulator, in the same rounds of Unix time."""
     workload = build_workload(trace(begin), SPEEDS, cluster(GPUS_OF_EACH))
-    options = Options(
+    options = Options.of(
         policy="max-min-fairness",
         aware=aware,
         mechanism="proportional",

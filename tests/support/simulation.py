@@ -72,7 +72,7 @@ def simulated(
 ) -> Outcome:
     """Simulate jobs, by default of one step per second on one GPU in rounds of 100 s."""
     workload = build_workload(jobs, profiles or flat(), cluster or server())
-    return simulate(workload, Options(**{"round_s": 100.0, "mechanism": "proportional", **options}))
+    return simulate(workload, Options.of(**{"round_s": 100.0, "mechanism": "proportional", **options}))
 
 
 def times(outcome: Outcome) -> Mapping[str, tuple[float | None, float | None]]:

@@ -14,7 +14,7 @@ from pathlib import Path
 import click
 
 from synergy_cli.errors import BadInputError
-from synergy_cli.simulation.options import bad_input
+from synergy_cli.simulation.inputs import bad_input
 from synergy_cli.text_table import text_table
 from synergy_simulator.engine.options import Options
 from synergy_simulator.engine.simulation import simulate
@@ -199,7 +199,7 @@ def _policy(case: "Case | Result") -> str:
 
 
 def _measure(kind: BenchTrace, workload: Workload, case: Case) -> Result:
-    options = Options(
+    options = Options.of(
         policy=case.policy,
         aware=case.aware,
         mechanism=case.mechanism,

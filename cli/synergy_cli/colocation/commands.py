@@ -14,7 +14,7 @@ from synergy_cli.colocation.report import report_page
 from synergy_cli.colocation.tables import Pair, measurements_of, read_pairs, read_singles
 from synergy_cli.errors import BadInputError, OneLineGroup
 from synergy_cli.files import read_input
-from synergy_cli.simulation.options import bad_input
+from synergy_cli.simulation.inputs import bad_input
 from synergy_cli.simulation.output import check_writable, write_whole
 from synergy_core.colocation.predictors.effects import fit_effects
 from synergy_core.colocation.predictors.evaluation import KEPT

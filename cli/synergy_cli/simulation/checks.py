@@ -45,13 +45,11 @@ def check_costs(policies: Iterable[str], workload: Workload) -> None:
             )
 
 
-def check_bandwidths(
-    workload: Workload, *, profiles: str | None, storage_bandwidth: float | None, link_bandwidth: float | None
-) -> None:
+def check_bandwidths(workload: Workload, options: Options, *, profiles: str | None) -> None:
     """Raise BadInputError where a bandwidth is given and no job of the trace has anything to send."""
-    if storage_bandwidth is not None and not any(task.checkpoint_bytes for task in workload.tasks):
+    if options.storage_bytes_per_s is not None and not any(task.checkpoint_bytes for task in workload.tasks):
         raise BadInputError("--storage-bandwidth: no job of the trace has checkpoint_bytes; add that column")
-    if link_bandwidth is None:
+    if options.plan.link_bytes_per_s is None:
         return
     if not any(task.model_bytes for task in workload.tasks):
         raise BadInputError("--link-bandwidth: no job of the trace has model_bytes; add that column")
@@ -71,10 +69,11 @@ def warn_of_free_preemption(policies: Iterable[str], options: Options) -> None:
         )
 
 
-def check_placements(workload: Workload, *, placement_sensitive: bool, link_bandwidth: float | None) -> None:
+def check_placements(workload: Workload, options: Options) -> None:
     """Raise BadInputError where policies are to see what spreading costs and nothing tells."""
-    if placement_sensitive and not any(
-        task.spread_speed is not None or task.spread_speeds or (link_bandwidth is not None and task.model_bytes)
+    knows_link = options.plan.link_bytes_per_s is not None
+    if options.plan.placement_sensitive and not any(
+        task.spread_speed is not None or task.spread_speeds or (knows_link and task.model_bytes)
         for task in workload.tasks
     ):
         raise BadInputError(

@@ -1,17 +1,19 @@
 """`kube-synergy compare`: a grid of policies and mechanisms on one trace, side by side."""
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 import click
 
-from synergy_cli.sharing_options import model_option
+from synergy_cli.options.policy import policy_options
 from synergy_cli.simulation.checks import check_bandwidths, check_costs, check_placements, check_sharing, check_tenants
-from synergy_cli.simulation.options import input_options, options_of, run_options, workload_of
+from synergy_cli.simulation.inputs import bad_input, input_options, workload_of
+from synergy_cli.simulation.options import options_of, run_options
 from synergy_cli.simulation.output import check_writable, progress_bar, write_whole
 from synergy_cli.text_table import text_table
-from synergy_simulator.grid import Case, label_of, run_all
-from synergy_simulator.report.page import figures, page
+from synergy_simulator import compare
+from synergy_simulator.report.page import figures
 from synergy_simulator.report.summary import Summary
 
 
@@ -27,8 +29,8 @@ def as_names(_context: click.Context, _option: click.Parameter, text: str) -> tu
 @input_options
 @click.option("--policies", default="fifo,srtf,las", show_default=True, callback=as_names, help="With commas.")
 @click.option("--mechanisms", default="proportional,tune", show_default=True, callback=as_names, help="With commas.")
+@policy_options("simulate", without=("policy", "mechanism", "colocation"))
 @run_options
-@model_option
 @click.option("--colocation", default="none", show_default=True, callback=as_names, help="With commas.")
 @click.option("--processes", type=click.IntRange(1), help="Simulations at a time (default: one per core).")
 @click.option("--report", metavar="OUT.html", help="Write figures and plots as one HTML file.")
@@ -66,42 +68,38 @@ def compare_command(
     )
     jobs = len(workload.tasks)
     grid = [
-        options_of(policy=policy, mechanism=mechanism, colocation=mode, jobs=jobs, record=True, many=True, **how)
+        options_of(
+            {**how, "policy": policy, "mechanism": mechanism, "colocation": mode}, jobs=jobs, record=True, many=True
+        )
         for policy in policies
         for mechanism in mechanisms
         for mode in colocation
     ]
-    check_tenants(how["tenants"], workload)
+    check_tenants(grid[0].tenants, workload)
     check_costs(policies, workload)
-    check_bandwidths(
-        workload,
-        profiles=profiles,
-        storage_bandwidth=how["storage_bandwidth"],
-        link_bandwidth=how["link_bandwidth"],
-    )
-    check_placements(workload, placement_sensitive=how["placement_sensitive"], link_bandwidth=how["link_bandwidth"])
+    check_bandwidths(workload, grid[0], profiles=profiles)
+    check_placements(workload, grid[0])
     check_sharing(colocation, workload, sharing=how["sharing"])
-    cases = [Case(label_of(options), workload, options) for options in grid]
-    with progress_bar("simulations", len(grid)) as bar:
-        summaries = run_all(cases, processes=processes, progress=bar)
+    with progress_bar("simulations", len(grid)) as bar, bad_input():
+        found = compare(workload, options=grid, processes=processes, progress=bar)
     if report is not None:
-        write_whole(report, page(f"{trace} on {workload.cluster.gpus} GPUs", summaries))
+        write_whole(report, found.report(f"{trace} on {workload.cluster.gpus} GPUs"))
     if as_json:
         runs = [
             {
-                "policy": options.policy,
-                "mechanism": options.mechanism,
-                "colocation": options.colocation,
+                "policy": options.plan.policy,
+                "mechanism": options.plan.mechanism,
+                "colocation": options.plan.colocation,
                 **summary.metrics.document(),
             }
-            for options, summary in zip(grid, summaries, strict=True)
+            for options, summary in zip(grid, found.summaries, strict=True)
         ]
         click.echo(json.dumps({"trace": trace, "gpus": workload.cluster.gpus, "runs": runs}))
     else:
-        click.echo(side_by_side(summaries))
+        click.echo(side_by_side(found.summaries))
 
 
-def side_by_side(summaries: list[Summary]) -> str:
+def side_by_side(summaries: Sequence[Summary]) -> str:
     """A column for each run."""
     rows = [(name, *values) for name, values in figures([summary.metrics for summary in summaries])]
     return text_table(("", *(summary.label for summary in summaries)), rows)

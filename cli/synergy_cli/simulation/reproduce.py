@@ -9,8 +9,8 @@ from pathlib import Path
 import click
 
 from synergy_cli.errors import BadInputError
+from synergy_cli.simulation.inputs import bad_input
 from synergy_cli.simulation.kept import Kept
-from synergy_cli.simulation.options import bad_input
 from synergy_cli.simulation.output import check_writable, progress_bar, write_whole
 from synergy_cli.text_table import text_table
 from synergy_simulator.grid import Case, run_all, run_one

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from synergy_cli.errors import BadInputError
-from synergy_cli.sharing_options import sharing_options
+from synergy_cli.options.policy import policy_options
 from synergy_cli.simulation.checks import (
     check_bandwidths,
     check_costs,
@@ -16,27 +16,18 @@ from synergy_cli.simulation.checks import (
     check_tenants,
     warn_of_free_preemption,
 )
-from synergy_cli.simulation.options import input_options, options_of, run_options, workload_of
+from synergy_cli.simulation.inputs import bad_input, input_options, workload_of
+from synergy_cli.simulation.options import options_of, run_options
 from synergy_cli.simulation.output import check_writable, per_job_csv, progress_bar, write_whole
 from synergy_cli.text_table import text_table
-from synergy_core.mechanisms import MECHANISMS
-from synergy_core.model.config import PlanConfig
-from synergy_core.policies import POLICIES
-from synergy_simulator.engine.simulation import simulate
-from synergy_simulator.grid import label_of
-from synergy_simulator.report.metrics import job_rows, metrics_of
-from synergy_simulator.report.page import figures, page
-from synergy_simulator.report.summary import summarize
+from synergy_simulator import simulate
+from synergy_simulator.report.page import figures
 
 
 @click.command("simulate")
 @input_options
-@click.option("--policy", default=PlanConfig().policy, show_default=True, help=f"One of {', '.join(sorted(POLICIES))}.")
-@click.option(
-    "--mechanism", default=PlanConfig().mechanism, show_default=True, help=f"One of {', '.join(sorted(MECHANISMS))}."
-)
+@policy_options("simulate")
 @run_options
-@sharing_options
 @click.option("--per-job", metavar="OUT.csv", help="Write a line per job.")
 @click.option("--report", metavar="OUT.html", help="Write figures and plots as one HTML file.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout and nothing else there.")
@@ -50,8 +41,6 @@ def simulate_command(
     seed: int,
     split: Any,
     part: tuple[int, int] | None,
-    policy: str,
-    mechanism: str,
     per_job: str | None,
     report: str | None,
     as_json: bool,
@@ -73,27 +62,22 @@ def simulate_command(
         part=part,
         sharing=how["sharing"],
     )
-    options = options_of(policy=policy, mechanism=mechanism, jobs=len(workload.tasks), record=report is not None, **how)
+    options = options_of(how, jobs=len(workload.tasks), record=report is not None)
     check_sharing([how["colocation"]], workload, sharing=how["sharing"])
-    check_tenants(how["tenants"], workload)
-    check_costs([policy], workload)
-    check_bandwidths(
-        workload,
-        profiles=profiles,
-        storage_bandwidth=how["storage_bandwidth"],
-        link_bandwidth=how["link_bandwidth"],
-    )
-    check_placements(workload, placement_sensitive=how["placement_sensitive"], link_bandwidth=how["link_bandwidth"])
-    warn_of_free_preemption([policy], options)
-    with progress_bar(f"{policy} on {mechanism}", len(workload.tasks)) as bar:
-        outcome = simulate(workload, options, bar)
-    metrics = metrics_of(outcome)
+    check_tenants(options.tenants, workload)
+    check_costs([options.plan.policy], workload)
+    check_bandwidths(workload, options, profiles=profiles)
+    check_placements(workload, options)
+    warn_of_free_preemption([options.plan.policy], options)
+    name = f"{options.plan.policy} on {options.plan.mechanism}"
+    with progress_bar(name, len(workload.tasks)) as bar, bad_input():
+        result = simulate(workload, options=options, progress=bar)
     if per_job is not None:
-        write_whole(per_job, per_job_csv(job_rows(outcome)))
+        write_whole(per_job, per_job_csv(result.rows))
     if report is not None:
-        write_whole(report, page(f"{trace} on {workload.cluster.gpus} GPUs", [summarize(label_of(options), outcome)]))
+        write_whole(report, result.report(f"{trace} on {workload.cluster.gpus} GPUs"))
     if as_json:
-        click.echo(json.dumps(metrics.document()))
+        click.echo(json.dumps(result.metrics.document()))
     else:
-        rows = [(name, *values) for name, values in figures([metrics])]
-        click.echo(text_table((f"{policy} on {mechanism}", ""), rows))
+        rows = [(name, *values) for name, values in figures([result.metrics])]
+        click.echo(text_table((name, ""), rows))

@@ -8,9 +8,11 @@ import click
 from click.core import ParameterSource
 
 from synergy_cli.errors import BadInputError
-from synergy_cli.simulation.options import JobsPerHour, as_split, bad_input, profiles_of
+from synergy_cli.simulation.inputs import bad_input
 from synergy_cli.simulation.output import check_writable, write_whole
+from synergy_cli.simulation.values import JobsPerHour, as_split
 from synergy_simulator.inputs.traces import TraceJob
+from synergy_simulator.study.load import profiles_of
 from synergy_simulator.workloads.generator import PHILLY, SINGLE, Split, generate
 from synergy_simulator.workloads.tiresias_mix import GPUS, production_like, scaled_down
 

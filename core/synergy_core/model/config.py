@@ -4,11 +4,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
 from math import inf
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Final, Literal
 
 from pydantic import ConfigDict, Field
 
 from synergy_core.model.measurement import Predictor
+from synergy_core.model.policy_option import CallersOption, Command, Flag, PolicyOption, SpecField, described
 from synergy_core.model.snapshot import FieldError
 
 Mode = Literal["round", "fill"]
@@ -16,6 +17,7 @@ ColocationMode = Literal["none", "thesis", "thesis-fractions", "auto", "gavel"]
 THESIS_MODES: frozenset[ColocationMode] = frozenset({"thesis", "thesis-fractions"})
 """The modes that run the co-location thesis' algorithm 2; they differ in the form of delta (`colocation.delta`)."""
 EstimateMode = Literal["none", "named", "all"]
+SIMULATED: Final[frozenset[Command]] = frozenset({"simulate"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,13 +26,53 @@ class PriorityQueues:
 
     __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 
-    thresholds_gpu_s: tuple[Annotated[float, Field(gt=0)], ...] = (3600.0, 36000.0)
+    thresholds_gpu_s: Annotated[
+        tuple[Annotated[float, Field(gt=0)], ...],
+        PolicyOption(
+            flag=Flag(
+                name="--queue-thresholds",
+                metavar="A,B,..",
+                help="2d-las and 2d-gittins: GPU-seconds at which a job falls to the next queue; `none`: no queues.",
+            ),
+            spec=SpecField(
+                name="queues.thresholds_gpu_seconds",
+                description="Attained service, GPUs times seconds, at which a job falls to the next queue, ascending. "
+                "An empty list: no queues, priorities change all the time.",
+            ),
+        ),
+    ] = (3600.0, 36000.0)
     """Attained service, GPU-seconds, at which a job falls to the next queue, ascending: K - 1 of them for K queues.
     None: priorities are not discretised."""
-    promote_knob: Annotated[float, Field(gt=0)] | None = None
+    promote_knob: Annotated[
+        Annotated[float, Field(gt=0)] | None,
+        PolicyOption(
+            flag=Flag(
+                name="--promote-knob",
+                metavar="X",
+                help="2d-las and 2d-gittins: who waited X times as long as it ran goes to the head of the first queue.",
+            ),
+            spec=SpecField(
+                name="queues.promote_knob",
+                description="A job that has waited so many times as long as it has run, or as the first queue would "
+                "let it run if that is longer, goes to the head of the first queue. By default none does.",
+                above=0,
+                at_most=1e6,
+            ),
+        ),
+    ] = None
     """A job that has waited so many times as long as it has run, or as the first queue would let it run if that is
     longer, goes to the head of the first queue; null: none does."""
-    service_gpu_s: tuple[Annotated[float, Field(gt=0)], ...] = ()
+    service_gpu_s: Annotated[
+        tuple[Annotated[float, Field(gt=0)], ...],
+        PolicyOption(
+            flag=Flag(
+                name="--service-distribution",
+                metavar="FILE",
+                help="2d-gittins: whole service of finished jobs, GPU-seconds, one number a line.",
+            ),
+            unset="a cluster knows its own finished jobs",
+        ),
+    ] = ()
     """Whole service of finished jobs, GPU-seconds: the distribution that `2d-gittins` goes by."""
 
     def __post_init__(self) -> None:
@@ -51,36 +93,210 @@ class PriorityQueues:
 class PlanConfig:
     """How to plan. `round` decides everything anew; `fill` only gives free capacity to waiting jobs."""
 
-    policy: str = "2d-las"
-    mechanism: str = "tune"
-    mode: Mode = "round"
-    profile_gpu_percent: int = 25
+    policy: Annotated[
+        str,
+        PolicyOption(
+            flag=Flag(name="--policy", help="Who should run: {choices}; or a function of your own, module:function."),
+            spec=SpecField(name="policy", description="Who should run."),
+        ),
+    ] = "2d-las"
+    mechanism: Annotated[
+        str,
+        PolicyOption(
+            flag=Flag(name="--mechanism", help="How CPU and memory are dealt out: {choices}."),
+            spec=SpecField(name="mechanism", description="How CPU and memory are packed."),
+        ),
+    ] = "tune"
+    mode: Annotated[Mode, CallersOption("who plans knows whether a round begins")] = "round"
+    profile_gpu_percent: Annotated[
+        int,
+        PolicyOption(
+            spec=SpecField(
+                name="profiling.max_gpu_percent",
+                description="Profile runs hold at most this share of the cluster's GPUs (at least one).",
+                at_least=1,
+                at_most=100,
+            ),
+            unset="the jobs of traces and snapshots are measured already",
+        ),
+    ] = 25
     """All profile runs together hold at most this share of the cluster's GPUs; one may always run."""
-    demand_tolerance: float = 0.05
+    demand_tolerance: Annotated[
+        float,
+        PolicyOption(
+            spec=SpecField(
+                name="profiling.demand_tolerance_percent",
+                description="The demand vector is the least that is at most this much slower than the best.",
+                percent=True,
+                at_least=0,
+                at_most=50,
+            ),
+            unset="the demands of traces and snapshots are compared at the usual tolerance",
+        ),
+    ] = 0.05
     """A job counts as saturated at this much below its best speed."""
     queues: PriorityQueues = field(default_factory=PriorityQueues)
-    pack_limit: float | None = None
+    pack_limit: Annotated[
+        float | None,
+        PolicyOption(
+            flag=Flag(
+                name="--pack-limit",
+                metavar="SKEW",
+                help="0 to 1: jobs with a larger skew wait for the fewest nodes, others take what is left over.",
+                least=0,
+                most=1,
+                commands=SIMULATED,
+            ),
+            spec=SpecField(
+                name="placement.pack_limit_percent",
+                description="PACKLIMIT: a job whose largest tensor is more than this part of its model waits for the "
+                "fewest nodes that could hold it, others take GPUs that are left over. By default no job is told "
+                "apart: all take the fewest nodes that have the room.",
+                percent=True,
+                at_least=0,
+                at_most=100,
+            ),
+        ),
+    ] = None
     """PACKLIMIT: jobs with a larger skew are packed on the fewest nodes, others spread (Tiresias, section 3.3.2); null:
     all take the fewest nodes that have the room."""
-    link_bytes_per_s: float | None = None
+    link_bytes_per_s: Annotated[
+        float | None,
+        PolicyOption(
+            flag=Flag(
+                name="--link-bandwidth",
+                metavar="BYTES/S",
+                help="A node's link: on many nodes jobs lose what all-reduce of their model_bytes takes over it.",
+                least=1,
+                commands=SIMULATED,
+            ),
+            spec=SpecField(
+                name="placement.link_bytes_per_second",
+                description="Measured bandwidth of a node's link. Jobs that report their model's bytes then go by "
+                "what all-reduce over it takes instead of by the limit.",
+                above=0,
+            ),
+        ),
+    ] = None
     """Measured bandwidth of a node's link: jobs whose `model_bytes` are known go by what all-reduce takes over it."""
-    minimum_run_s: float = 0.0
+    minimum_run_s: Annotated[
+        float,
+        PolicyOption(
+            flag=Flag(
+                name="--minimum-run",
+                help="Nobody displaces a job whose run is younger than this.",
+                least=0,
+                seconds=True,
+                commands=SIMULATED,
+            ),
+            spec=SpecField(
+                name="preemption.minimum_run_seconds",
+                description="Nobody displaces a job whose run is younger than this.",
+                whole=True,
+                at_least=0,
+                at_most=604800,
+            ),
+        ),
+    ] = 0.0
     """Nobody displaces a job whose run is younger than this."""
-    preemption_payback: float = 10.0
+    preemption_payback: Annotated[
+        float,
+        PolicyOption(
+            flag=Flag(
+                name="--preemption-payback",
+                metavar="X",
+                help="Nor one whose run has not lasted X times as long as its preemption costs.",
+                least=0,
+                commands=SIMULATED,
+            ),
+            spec=SpecField(
+                name="preemption.payback",
+                description="Nobody displaces a job whose run has not lasted so many times as long as a preemption of "
+                "it costs: the seconds of its last save and of its last start, as measured.",
+                at_least=0,
+                at_most=1e6,
+            ),
+        ),
+    ] = 10.0
     """Protect a run until it has lasted so many times its preemption cost; 0: not at all."""
-    colocation: ColocationMode = "none"
+    colocation: Annotated[
+        ColocationMode,
+        PolicyOption(
+            flag=Flag(name="--colocation", help="Who shares a GPU: {choices}."),
+            spec=SpecField(
+                name="colocation",
+                description="Which jobs that allow it share a GPU of a GPUPool with sharing: none; by the co-location "
+                "thesis' algorithm 2 (thesis; thesis-fractions takes all iterations as equally long); where the "
+                "predicted speeds gain and nobody falls below its fair share (auto); or as the policy's allocation "
+                "matrix says, in pairs (gavel).",
+            ),
+        ),
+    ] = "none"
     """Who shares a GPU (`colocation.pairing`; of `gavel`, `colocation.combinations`)."""
-    predictors: Mapping[str, Predictor] = field(default_factory=dict)
+    predictors: Annotated[
+        Mapping[str, Predictor],
+        PolicyOption(
+            flag=Flag(
+                name="--colocation-model",
+                metavar="MODEL.json",
+                help="What `colocation fit` has written, one for each GPU type; without, a generic one.",
+            ),
+            unset="a cluster learns from what it measures",
+        ),
+    ] = field(default_factory=dict)
     """What sharing costs, by GPU type; types that are not there: `colocation.generic`."""
-    sharing_retry_s: float = 3600.0
+    sharing_retry_s: Annotated[float, CallersOption("a constant of the planner, which tests set shorter")] = 3600.0
     """What was measured of jobs together stands for so long in place of what is predicted."""
-    estimate: EstimateMode = "named"
+    estimate: Annotated[
+        EstimateMode,
+        PolicyOption(
+            flag=Flag(
+                name="--estimate",
+                help="GPU types for which a job without a matrix there gets its measured or an estimated speed: those "
+                "that its gpu_types names, all that it may use, or none.",
+                commands=frozenset({"plan"}),
+            ),
+            spec=SpecField(
+                name="estimate",
+                description="On which GPU types that a job may use and has no matrix for it goes by the throughput "
+                "that was measured while it ran there, or is estimated from other jobs: those that its gpuTypes "
+                "names, all, or none.",
+            ),
+        ),
+    ] = "named"
     """On which GPU types that a job may use and has no matrix for its speed is what was measured there, or estimated
     from other jobs (Gavel, section 3.3): `named`, on those that its `gpu_types` names; `all`; `none`, on no type."""
-    aware: bool = True
+    aware: Annotated[
+        bool,
+        PolicyOption(
+            flag=Flag(name="--agnostic", help="Policies do not see that GPU types differ in speed."),
+            spec=SpecField(
+                name="agnostic",
+                description="Plan as if a job were equally fast on all GPU types; for policies that tell them apart.",
+            ),
+            negated=True,
+        ),
+    ] = True
     """Whether policies over several GPU types see that a job's speed differs between them (Gavel)."""
-    placement_sensitive: bool = False
+    placement_sensitive: Annotated[
+        bool,
+        PolicyOption(
+            flag=Flag(
+                name="--placement-sensitive",
+                help="Policies over GPU types see what a job keeps of its speed on many nodes.",
+            ),
+            spec=SpecField(
+                name="placement_sensitive",
+                description="Plan with what jobs of several GPUs keep of their throughput on many nodes, as measured "
+                "or as all-reduce takes over placement.linkBytesPerSecond; for the same policies as agnostic.",
+            ),
+        ),
+    ] = False
     """Whether they see that it differs between few and many nodes (Gavel, section 3.1)."""
-    explain: bool = True
+    explain: Annotated[bool, CallersOption("who plans knows whether anybody reads the reasons")] = True
     """False leaves `waiting` empty, and does not look at jobs behind the point of the line where nothing is left:
     faster, same plan."""
+
+
+OPTIONS: Final = described(PlanConfig)
+"""Every policy option, described once."""

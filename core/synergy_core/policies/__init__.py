@@ -9,6 +9,8 @@ answer with an order as well, and with the GPU type that each job gets in this r
 """
 
 from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Final
 
 from synergy_core.policies import (
     best_effort,
@@ -26,8 +28,9 @@ from synergy_core.policies.queue import Queue, Ranking
 from synergy_core.policies.rounds import time_shares
 
 Policy = Callable[[Queue], Ranking]
+"""An ordering policy: from all jobs that want to run or run to who is ahead of whom. Pure, and deterministic."""
 
-POLICIES: Mapping[str, Policy] = {
+_KNOWN: dict[str, Policy] = {
     "2d-gittins": two_dimensional_gittins.rank,
     "2d-las": two_dimensional_las.rank,
     "best-effort": best_effort.rank,
@@ -40,3 +43,20 @@ POLICIES: Mapping[str, Policy] = {
     "yarn-cs": yarn_cs.rank,
     **{name: time_shares.ranked_by(name) for name in time_shares.NAMES},
 }
+
+BUILT_IN: Final = frozenset(_KNOWN)
+"""Names of the project's own policies."""
+
+POLICIES: Mapping[str, Policy] = MappingProxyType(_KNOWN)
+"""The project's policies, and those that a program has registered."""
+
+
+def register(name: str, policy: Policy) -> None:
+    """Let plans use a policy of somebody's own. A program does so before it plans; a later policy replaces an earlier.
+
+    Raises:
+        ValueError: the name is one of the project's own policies.
+    """
+    if name in BUILT_IN:
+        raise ValueError(f"policy: {name} is a policy of kube-synergy; choose another name")
+    _KNOWN[name] = policy

@@ -6,10 +6,12 @@ from dataclasses import dataclass, field, replace
 from pydantic import ValidationError
 
 from synergy_api.nodes import Object
+from synergy_api.policy_options import planner_values
 from synergy_api.pools import NodeCapacity
 from synergy_api.queues import ServiceHistory
 from synergy_api.scheduling_policy import COST_POLICIES, PAIRS_POLICIES, SchedulingPolicySpec, SchedulingPolicyStatus
-from synergy_core.model.config import Mode, PlanConfig, PriorityQueues
+from synergy_core.model.config import Mode, PlanConfig
+from synergy_core.model.policy_option import with_values
 from synergy_extender.cluster.views import first_problem
 from synergy_extender.decisions.history import pack_limit, service_samples, thresholds
 
@@ -67,25 +69,11 @@ def history_of(written: Object) -> ServiceHistory | None:
 
 
 def plan_config(policy: PolicyInForce, mode: Mode) -> PlanConfig:
-    """The policy as the planner takes it."""
+    """The policy as the planner takes it: as written, or as the cluster's finished jobs teach where it says so."""
     spec = policy.spec
-    return PlanConfig(
-        demand_tolerance=spec.profiling.demand_tolerance_percent / 100,
-        policy=spec.policy,
-        mechanism=spec.mechanism,
-        mode=mode,
-        colocation=spec.colocation,
-        aware=not spec.agnostic,
-        placement_sensitive=spec.placement_sensitive,
-        estimate=spec.estimate,
-        profile_gpu_percent=spec.profiling.max_gpu_percent,
-        queues=PriorityQueues(
-            thresholds_gpu_s=thresholds(spec.queues, policy.history),
-            promote_knob=spec.queues.promote_knob,
-            service_gpu_s=service_samples(policy.history) if spec.policy == "2d-gittins" else (),
-        ),
-        pack_limit=pack_limit(spec.placement, policy.history),
-        link_bytes_per_s=spec.placement.link_bytes_per_second,
-        minimum_run_s=float(spec.preemption.minimum_run_seconds),
-        preemption_payback=spec.preemption.payback,
-    )
+    learned = {
+        "queues.thresholds_gpu_s": thresholds(spec.queues, policy.history),
+        "queues.service_gpu_s": service_samples(policy.history) if spec.policy == "2d-gittins" else (),
+        "pack_limit": pack_limit(spec.placement, policy.history),
+    }
+    return with_values(PlanConfig(mode=mode), {**planner_values(spec), **learned})

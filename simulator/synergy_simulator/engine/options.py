@@ -1,28 +1,25 @@
 """How to simulate."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, Final, Self
 
-from synergy_core.model.config import ColocationMode, PriorityQueues
-from synergy_core.model.measurement import Predictor
+from synergy_core.model.config import PlanConfig
 from synergy_core.model.snapshot import Tenant
 from synergy_simulator.engine.sharing import Truth
+
+AS_IN_PAPERS: Final = PlanConfig(policy="fifo", preemption_payback=0.0, explain=False)
+"""How papers plan: no run is protected from preemption. Reasons, which nobody reads here, are left out."""
+_OF_THE_PLANNER: Final = frozenset(one.name for one in fields(PlanConfig)) - {"mode"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
     """How to simulate."""
 
-    policy: str = "fifo"
-    mechanism: str = "tune"
-    queues: PriorityQueues = field(default_factory=PriorityQueues)
-    """For the policies with discretised queues."""
+    plan: PlanConfig = AS_IN_PAPERS
+    """How the planner plans. The simulator sets its `mode`, and adds the workload's measured pairs to `predictors`."""
     tenants: tuple[Tenant, ...] = ()
     """For `hierarchical`; one that is not named has weight 1 and fairness."""
-    aware: bool = True
-    """Whether policies over several GPU types see that they differ in speed."""
-    placement_sensitive: bool = False
-    """Whether they see what jobs keep of their speed when they lie spread."""
     round_s: float = 300.0
     measure: tuple[int, int] | None = None
     """Window of jobs, in arrival order, that the metrics are about; None: all."""
@@ -35,14 +32,6 @@ class Options:
     storage_bytes_per_s: float | None = None
     """Bandwidth of the storage that checkpoints are written to and read from; each preemption takes both, in which the
     job holds GPUs without a step (`Task.checkpoint_bytes`). None: nothing beyond `preemption_overhead_s`."""
-    link_bytes_per_s: float | None = None
-    """Bandwidth of a node's link, which the planner knows: what jobs lose by it on many nodes whose trace does not tell
-    (`Task.model_bytes`). None: nothing."""
-    minimum_run_s: float = 0.0
-    preemption_payback: float = 0.0
-    """As in `PlanConfig`."""
-    pack_limit: float | None = None
-    """As in `PlanConfig`: jobs with a larger skew are packed, others spread."""
     measured_types: int | None = None
     """GPU types on which each job is measured before it runs, different ones for different models; on the others the
     planner goes by estimates, until the job ran there. None: all."""
@@ -52,11 +41,23 @@ class Options:
     """Fill GPUs that fall free between rounds at once; else they stay idle until the round ends."""
     reuse_plans: bool = True
     """Pass over rounds in which nothing can change."""
-    colocation: ColocationMode = "none"
-    """Who shares a GPU."""
-    predictors: Mapping[str, Predictor] = field(default_factory=dict)
-    """What the planner predicts of sharing, by GPU type; others: the generic ones."""
     truth: Truth = field(default_factory=Truth)
     """What sharing really costs."""
     record: bool = False
     """Keep who was where when, for a report."""
+
+    @classmethod
+    def of(cls, plan: PlanConfig = AS_IN_PAPERS, **settings: Any) -> Self:
+        """Options from settings of the simulator and of the planner, by the names of their fields.
+
+        Raises:
+            ValueError: a setting has neither's name; one line that lists the names.
+        """
+        own = {one.name for one in fields(cls)} - {"plan"}
+        unknown = sorted(settings.keys() - own - _OF_THE_PLANNER)
+        if unknown:
+            known = ", ".join(sorted(own | _OF_THE_PLANNER))
+            raise ValueError(f"{unknown[0]}: is not a setting of a simulation; choose among {known}")
+        planned = {name: value for name, value in settings.items() if name not in own}
+        simulated = {name: value for name, value in settings.items() if name in own}
+        return cls(plan=replace(plan, **planned), **simulated)

@@ -19,7 +19,9 @@ from synergy_core.model.answer import Plan
 from synergy_core.model.config import Mode, PlanConfig
 from synergy_core.model.snapshot import Allocation, Snapshot
 from synergy_core.plan import plan
-from synergy_core.policies.rounds.time_shares import NAMES, WITH_PAIRS
+from synergy_core.policies import BUILT_IN
+from synergy_core.policies.ranking import shares_by_matrix
+from synergy_core.policies.rounds.time_shares import NAMES
 from synergy_simulator.engine.options import Options
 from synergy_simulator.engine.outcome import Outcome, Segment
 from synergy_simulator.engine.partial import PartialProfiles
@@ -49,24 +51,23 @@ def simulate(
 class _Simulation:
     def __init__(self, workload: Workload, options: Options, progress: Progress, watch: Watch) -> None:
         self._options = options
+        config = options.plan
         self._workload = workload
         self._nodes = workload.cluster.nodes()
         self._total_gpus = workload.cluster.gpus
         several_types = len(workload.cluster.gpu_types) > 1
         by_gpus = (
-            options.mechanism in SELECTS_BY_GPUS
-            and options.policy not in NAMES
+            config.mechanism in SELECTS_BY_GPUS
+            and config.policy in BUILT_IN
+            and config.policy not in NAMES
             and not several_types
-            and options.colocation == "none"
+            and config.colocation == "none"
         )
         pauses = options.preemption_overhead_s > 0 or options.storage_bytes_per_s is not None
-        settles_late = options.minimum_run_s > 0 or (options.preemption_payback > 0 and pauses)
-        pairs = options.colocation == "gavel" or (
-            options.colocation == "auto" and options.policy in WITH_PAIRS - {"fifo"}
-        )
-        by_shares = pairs or (options.policy in SHARES_TIME and several_types)
-        self._order_never_changes = options.policy in ORDER_NEVER_CHANGES and not by_shares
-        self._moves_all_the_time = settles_late or by_shares or options.placement_sensitive
+        settles_late = config.minimum_run_s > 0 or (config.preemption_payback > 0 and pauses)
+        by_shares = shares_by_matrix(config) or (config.policy in SHARES_TIME and several_types)
+        self._order_never_changes = config.policy in ORDER_NEVER_CHANGES and not by_shares
+        self._moves_all_the_time = settles_late or by_shares or config.placement_sensitive
         """Jobs change their GPU types from round to round, even where all of them run, or may be displaced later."""
         self._can_foresee = options.reuse_plans and by_gpus
         self._progress = progress
@@ -74,7 +75,11 @@ class _Simulation:
         self._memory = Memory()
         self._together = Together(replace(options.truth, measured=workload.pairs), self._nodes)
         self._partial = PartialProfiles(options.measured_types, self._nodes)
-        self._predictors = {**workload.pairs, **options.predictors}
+        planned = replace(config, predictors={**workload.pairs, **config.predictors}, explain=False)
+        self._configs: dict[Mode, PlanConfig] = {
+            "round": replace(planned, mode="round"),
+            "fill": replace(planned, mode="fill"),
+        }
         self._now = 0.0
         self._coming = 0
         self._active: dict[str, Run] = {}
@@ -169,7 +174,7 @@ class _Simulation:
     @property
     def _waits_in_vain(self) -> bool:
         """Whether who waits now does until somebody comes or ends: pairs that did badly are tried again some time."""
-        return self._order_never_changes and self._options.colocation == "none"
+        return self._order_never_changes and self._options.plan.colocation == "none"
 
     # Events
 
@@ -187,8 +192,8 @@ class _Simulation:
             profiles=self._partial.of(task),
             preemption_cost_s=self._pause_s(task),
             fewest_nodes=self._workload.cluster.fewest_nodes(task.gpus),
-            link_bytes_per_s=self._options.link_bytes_per_s,
-            tells_spread=self._options.placement_sensitive,
+            link_bytes_per_s=self._options.plan.link_bytes_per_s,
+            tells_spread=self._options.plan.placement_sensitive,
         )
         run.since = task.arrival_s
         self._profiling += run.profiling_s > 0
@@ -254,9 +259,9 @@ class _Simulation:
             return False
         self._show_all()
         jobs = [run.job for run in self._active.values()]
-        options = self._options
+        config = self._options.plan
         line = ranking(
-            options.policy, jobs, speeds=self._speeds, gpus=self._total_gpus, now=self._now, queues=options.queues
+            config.policy, jobs, speeds=self._speeds, gpus=self._total_gpus, now=self._now, queues=config.queues
         )
         return same_ones_run(line, self._gpus, self._running, self._total_gpus)
 
@@ -268,21 +273,7 @@ class _Simulation:
     def _plan(self, mode: Mode) -> Plan:
         self._show_all()
         options = self._options
-        config = PlanConfig(
-            policy=options.policy,
-            mechanism=options.mechanism,
-            mode=mode,
-            queues=options.queues,
-            aware=options.aware,
-            placement_sensitive=options.placement_sensitive,
-            minimum_run_s=options.minimum_run_s,
-            preemption_payback=options.preemption_payback,
-            pack_limit=options.pack_limit,
-            link_bytes_per_s=options.link_bytes_per_s,
-            explain=False,
-            colocation=options.colocation,
-            predictors=self._predictors,
-        )
+        config = self._configs[mode]
         jobs = tuple(run.job for run in self._active.values())
         snapshot = Snapshot(
             nodes=self._nodes, jobs=jobs, now=self._now, round_s=options.round_s, tenants=options.tenants

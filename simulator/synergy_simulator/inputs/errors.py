@@ -16,6 +16,15 @@ class InputLocation:
         return ", ".join(part for part in parts if part)
 
 
+class SettingError(ValueError):
+    """A setting that does not go with the inputs: one line that names it and says what to change."""
+
+    def __init__(self, setting: str, problem: str) -> None:
+        super().__init__(f"{setting}: {problem}")
+        self.setting = setting
+        self.problem = problem
+
+
 class InputError(ValueError):
     """Bad input: one line that names file, line and field, and says what to change."""
 

@@ -75,9 +75,10 @@ def read_text(path: Path) -> str:
 class Table:
     """A CSV file with a header; where `columns` are given, one without, and with tabs between the values."""
 
-    def __init__(self, path: Path, columns: Sequence[str] | None = None) -> None:
+    def __init__(self, path: Path, columns: Sequence[str] | None = None, *, text: str | None = None) -> None:
+        """`text` is what the file has, where it is known already."""
         self._file = str(path)
-        self._lines = read_text(path).splitlines()
+        self._lines = (read_text(path) if text is None else text).splitlines()
         self._delimiter, self._first = (",", 2) if columns is None else ("\t", 1)
         header = next(csv.reader(self._lines[:1]), []) if columns is None else columns
         self.columns = [name.strip() for name in header]

@@ -1,6 +1,8 @@
 """Traces of jobs: the native table, and those of the papers' simulators, known by their headers."""
 
-from collections.abc import Callable, Sequence
+import csv
+import io
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -114,7 +116,31 @@ _PHILLY = ("timestamp", "duration", "num_gpus", "gpu_time", "cluster")
 
 def read_trace(path: Path) -> list[TraceJob]:
     """The jobs of a trace by arrival, then in the order of the file. Raises InputError."""
-    table = Table(path, _GAVEL_PHYSICAL if path.suffix == ".trace" else None)
+    return _jobs(path, Table(path, _GAVEL_PHYSICAL if path.suffix == ".trace" else None))
+
+
+def trace_of(rows: Sequence[Mapping[str, object]]) -> list[TraceJob]:
+    """The jobs of a trace in memory: rows with the columns of the native table. Raises InputError by line.
+
+    None and NaN stand for a value that is not given.
+    """
+    columns = list(dict.fromkeys(column for row in rows for column in row))
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows([_cell(row.get(column)) for column in columns] for row in rows)
+    path = Path("trace")
+    return _jobs(path, Table(path, text=text.getvalue()))
+
+
+def _cell(value: object) -> str:
+    if value is None or value != value:  # noqa: PLR0124  NaN alone is unlike itself
+        return ""
+    number = value.item() if hasattr(value, "item") else value  # numpy's numbers are written otherwise
+    return repr(number) if isinstance(number, float) else str(number)
+
+
+def _jobs(path: Path, table: Table) -> list[TraceJob]:
     columns, read = _format_of(table)
     if columns is _NATIVE:
         derived = "duration_s" in table.columns

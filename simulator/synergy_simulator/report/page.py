@@ -33,9 +33,9 @@ def page(title: str, summaries: Sequence[Summary], note: str = "") -> str:
             '<meta name="viewport" content="width=device-width, initial-scale=1">',
             f"<title>{escape(title)}</title><style>{STYLE}</style></head><body><h1>{escape(title)}</h1>",
             f"<p>{escape(note)}</p>" if note else "",
-            _figures(summaries),
+            figures_table(summaries),
             '<div class="plots">',
-            *_plots(summaries),
+            *plots(summaries),
             "</div><h2>Who was where</h2>",
             '<div class="plots">',
             *(f"<section><h3>{escape(one.label)}</h3>{gantt(one)}</section>" for one in summaries),
@@ -44,7 +44,8 @@ def page(title: str, summaries: Sequence[Summary], note: str = "") -> str:
     )
 
 
-def _figures(summaries: Sequence[Summary]) -> str:
+def figures_table(summaries: Sequence[Summary]) -> str:
+    """The figures side by side, as HTML."""
     head = "".join(
         f'<th><span class="key" style="background:{colour(index)}"></span>{escape(one.label)}</th>'
         for index, one in enumerate(summaries)
@@ -93,7 +94,7 @@ def _unit(longest_s: float) -> tuple[str, float]:
     return ("h", _HOUR) if longest_s >= 10 * _HOUR else ("min", 60.0) if longest_s >= 600.0 else ("s", 1.0)
 
 
-def _plots(summaries: Sequence[Summary]) -> list[str]:
+def plots(summaries: Sequence[Summary]) -> list[str]:
     def over_time(title: str, y: str, *, top: float, of: str) -> str:
         lines = [Line(one.label, [(p.at_s / _HOUR, _value(p, of)) for p in one.points]) for one in summaries]
         return line_chart(lines, title=title, x="hours", y=y, top=top)

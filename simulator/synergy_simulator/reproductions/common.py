@@ -103,7 +103,7 @@ def scaled(jobs: Sequence[TraceJob], *, mean_s: float, most_s: float) -> list[Tr
 
 def steady(measure: tuple[int, int], *, policy: str, mechanism: str) -> Options:
     """Options of a run whose jobs are measured in steady state."""
-    return Options(policy=policy, mechanism=mechanism, measure=measure, until_measured_done=True)
+    return Options.of(policy=policy, mechanism=mechanism, measure=measure, until_measured_done=True)
 
 
 def avg_h(summary: Summary) -> float:

@@ -6,7 +6,7 @@ import click
 import yaml
 
 from synergy_api.scheduling_policy import SchedulingPolicySpec
-from synergy_cli.plan_command import plan_command
+from synergy_cli.planning.plan import plan_command
 from synergy_cli.simulation.simulate import simulate_command
 from synergy_core.model.config import PlanConfig
 from synergy_extender.planning.policy import PolicyInForce, plan_config

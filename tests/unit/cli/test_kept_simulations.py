@@ -32,7 +32,7 @@ def case() -> Case:
     profiles = built_in_profiles()
     split = Split(20, 70, 10)
     trace = generate(12, seed=3, split=split, models=profiles.models, jobs_per_hour=6.0, gpu_mix={1: 0.7, 4: 0.3})
-    return Case("one", build_workload(trace, profiles, homogeneous(1)), Options(policy="las", record=True))
+    return Case("one", build_workload(trace, profiles, homogeneous(1)), Options.of(policy="las", record=True))
 
 
 @pytest.fixture

@@ -1,7 +1,7 @@
 """What the reproductions of Gavel have in common: speeds, traces, clusters, and how policies are run on them."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -106,12 +106,12 @@ GAVEL_LAS: Final = Scheduler("Gavel", "max-min-fairness")
 
 def options(scheduler: Scheduler, *, measure: tuple[int, int] | None = None, **more: Any) -> Options:
     """Rounds of six minutes; with a window, until its jobs are done."""
-    made = Options(
-        policy=scheduler.policy,
-        aware=scheduler.aware,
-        mechanism="proportional",
-        round_s=ROUND_S,
-        measure=measure,
-        until_measured_done=measure is not None,
-    )
-    return replace(made, **more)
+    settings = {
+        "policy": scheduler.policy,
+        "aware": scheduler.aware,
+        "mechanism": "proportional",
+        "round_s": ROUND_S,
+        "measure": measure,
+        "until_measured_done": measure is not None,
+    }
+    return Options.of(**{**settings, **more})

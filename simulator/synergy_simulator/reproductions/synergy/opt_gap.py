@@ -115,7 +115,7 @@ def _of_a_running_cluster(inputs: Inputs, policy: str, nodes: int, samples: int)
 
     simulate(
         workload,
-        Options(policy=policy, mechanism="tune", measure=(0, nodes * 40), until_measured_done=True),
+        Options.of(policy=policy, mechanism="tune", measure=(0, nodes * 40), until_measured_done=True),
         watch=watch,
     )
     return iter(found)

@@ -29,7 +29,7 @@ def table5(inputs: Inputs) -> Findings:
     static = _busy(inputs, Split(60, 30, 10), None)
     dynamic = _busy(inputs, Split(30, 60, 10), 20.0)
     cases = [
-        Case(f"{policy} {mechanism}", inputs.workload(trace, cluster), Options(policy=policy, mechanism=mechanism))
+        Case(f"{policy} {mechanism}", inputs.workload(trace, cluster), Options.of(policy=policy, mechanism=mechanism))
         for policy, trace in (("fifo", static), ("srtf", dynamic))
         for mechanism in mechanisms
     ]

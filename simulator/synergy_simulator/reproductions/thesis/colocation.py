@@ -128,7 +128,7 @@ def _running_s(summary: Summary) -> float:
 
 
 def _options(mode: ColocationMode, truth: Truth) -> Options:
-    return Options(policy="fifo", colocation=mode, truth=truth, round_s=10.0, record=True)
+    return Options.of(policy="fifo", colocation=mode, truth=truth, round_s=10.0, record=True)
 
 
 def _workload(models: Mapping[str, _Model], workers: int, replicas: int) -> Workload:

@@ -68,7 +68,7 @@ def modes(inputs: Inputs) -> Findings:
 
 
 def _options(policy: str, mode: ColocationMode) -> Options:
-    return Options(policy=policy, mechanism="tune", colocation=mode, round_s=ROUND_S)
+    return Options.of(policy=policy, mechanism="tune", colocation=mode, round_s=ROUND_S)
 
 
 def _workload(inputs: Inputs, jobs: int, split: Split, replicas: int) -> Workload:

@@ -75,7 +75,7 @@ def case(label: str, workload: Workload, policy: str, *, thresholds: Sequence[fl
     services = tuple(task.gpus * task.alone_s for task in workload.tasks) if policy == "2d-gittins" else ()
     queues = PriorityQueues(thresholds_gpu_s=tuple(thresholds), service_gpu_s=services, promote_knob=knob)
     options = {"round_s": 60.0, "mechanism": "proportional", **more}
-    return Case(label, workload, Options(policy=policy, queues=queues, **options))
+    return Case(label, workload, Options.of(policy=policy, queues=queues, **options))
 
 
 def relative(summaries: Mapping[str, Summary], base: str) -> dict[str, tuple[float, float, float]]:

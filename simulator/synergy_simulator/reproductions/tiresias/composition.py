@@ -84,4 +84,4 @@ def _case(workload: Workload, policy: str, mechanism: str) -> Case:
     services = tuple(task.gpus * task.alone_s for task in workload.tasks) if policy == "2d-gittins" else ()
     queues = PriorityQueues(thresholds_gpu_s=THRESHOLDS, service_gpu_s=services)
     label = f"{policy} on {mechanism}, {len(workload.cluster.pools)} types"
-    return Case(label, workload, Options(policy=policy, mechanism=mechanism, queues=queues))
+    return Case(label, workload, Options.of(policy=policy, mechanism=mechanism, queues=queues))

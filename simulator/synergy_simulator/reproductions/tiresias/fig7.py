@@ -56,7 +56,7 @@ def _run(policy: str) -> Outcome:
         name="n", gpu_type="P100", nodes=1, gpus_per_node=2, cpus_per_node=4.0, memory_gib_per_node=64.0
     )
     workload = build_workload(jobs, None, Cluster((pool,)))
-    options = Options(policy=policy, mechanism="proportional", queues=_QUEUES[policy], round_s=1.0, record=True)
+    options = Options.of(policy=policy, mechanism="proportional", queues=_QUEUES[policy], round_s=1.0, record=True)
     return simulate(workload, options)
 
 

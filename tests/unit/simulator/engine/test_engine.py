@@ -134,8 +134,8 @@ def test_passing_over_rounds_changes_nothing(
     tmp_path_factory: pytest.TempPathFactory, jobs: list[TraceJob], options: dict[str, Any]
 ) -> None:
     workload = build_workload(jobs, native(tmp_path_factory.mktemp("profiles")), server(2, nodes=2, cost_per_hour=1.0))
-    jumping = simulate(workload, Options(**options, round_s=50.0))
-    looking = simulate(workload, Options(**options, round_s=50.0, reuse_plans=False))
+    jumping = simulate(workload, Options.of(**options, round_s=50.0))
+    looking = simulate(workload, Options.of(**options, round_s=50.0, reuse_plans=False))
     assert len(jumping.plan_s) <= len(looking.plan_s)
     for mine, other in zip(job_rows(jumping), job_rows(looking), strict=True):
         assert mine.job_id == other.job_id

@@ -42,7 +42,7 @@ TABLE = ProfileTable(SPEEDS.keys(), _find, {})
 
 def _run(jobs: Sequence[TraceJob], most: int | None) -> Outcome:
     workload = build_workload(jobs, TABLE, _cluster())
-    return simulate(workload, Options(policy="max-min-fairness", mechanism="proportional", measured_types=most))
+    return simulate(workload, Options.of(policy="max-min-fairness", mechanism="proportional", measured_types=most))
 
 
 def test_what_is_measured_on_a_limited_gpu_has_the_limit_in_it() -> None:
@@ -50,7 +50,7 @@ def test_what_is_measured_on_a_limited_gpu_has_the_limit_in_it() -> None:
     pools = tuple(replace(pool, client_thread_percent=50) for pool in _cluster().pools)
     workload = build_workload([traced("j", 0.0, 4000, model="odd-0")], TABLE, Cluster(pools))
     tasks = tuple(replace(task, usage=dict.fromkeys(TYPES, usage)) for task in workload.tasks)
-    how = Options(policy="max-min-fairness", mechanism="proportional", measured_types=1)
+    how = Options.of(policy="max-min-fairness", mechanism="proportional", measured_types=1)
     (run,) = simulate(replace(workload, tasks=tasks), how).runs
     assert run.held_s == pytest.approx(4000 / 0.625), "one step a second with all threads, on whatever type"
     assert all(speed == pytest.approx(0.625) for speed in run.job.measured.values())
@@ -66,7 +66,7 @@ def test_who_is_held_up_by_its_cpu_loses_nothing_to_the_limit() -> None:
     tasks = tuple(replace(task, usage=usage) for task in workload.tasks)
     seconds = []
     for most in (None, 1):
-        how = Options(policy="max-min-fairness", mechanism="proportional", measured_types=most)
+        how = Options.of(policy="max-min-fairness", mechanism="proportional", measured_types=most)
         (run,) = simulate(replace(workload, tasks=tasks), how).runs
         seconds.append(run.held_s)
     assert seconds[0] == pytest.approx(seconds[1])

@@ -34,7 +34,7 @@ def table(tmp_path: Path) -> ProfileTable:
 
 def _simulated(jobs: Sequence[TraceJob], cluster: Cluster, table: ProfileTable, **options: Any) -> Outcome:
     workload = build_workload(jobs, table, cluster, unconsolidated=True)
-    return simulate(workload, Options(policy="max-min-fairness", mechanism="proportional", round_s=100.0, **options))
+    return simulate(workload, Options.of(policy="max-min-fairness", mechanism="proportional", round_s=100.0, **options))
 
 
 def test_the_table_tells_by_type_what_is_left_of_a_jobs_speed(table: ProfileTable) -> None:
@@ -88,9 +88,9 @@ def test_a_policy_that_sees_it_keeps_jobs_together_and_ends_sooner(table: Profil
 def test_without_known_differences_it_changes_nothing(table: ProfileTable) -> None:
     jobs = [traced(f"j{index}", 70.0 * index, 900, gpus=(1, 2, 4)[index % 3], model="m") for index in range(9)]
     plain = build_workload(jobs, table, server(4, nodes=2))
-    options = Options(policy="max-min-fairness", mechanism="proportional", round_s=100.0)
+    options = Options.of(policy="max-min-fairness", mechanism="proportional", round_s=100.0)
     seen = [
         [(run.start_s, run.finish_s, run.preemptions) for run in simulate(plain, one).runs]
-        for one in (options, replace(options, placement_sensitive=True))
+        for one in (options, replace(options, plan=replace(options.plan, placement_sensitive=True)))
     ]
     assert seen[0] == seen[1]

@@ -32,7 +32,7 @@ def _finish(outcome: Outcome) -> dict[str, float]:
 def _las(workload: Workload, **options: Any) -> Outcome:
     queues = PriorityQueues(thresholds_gpu_s=options.pop("thresholds", (100.0,)))
     return simulate(
-        workload, Options(policy="2d-las", mechanism="proportional", round_s=10.0, queues=queues, **options)
+        workload, Options.of(policy="2d-las", mechanism="proportional", round_s=10.0, queues=queues, **options)
     )
 
 
@@ -67,7 +67,7 @@ def test_a_job_that_spreading_slows_down_is_slow_only_where_it_is_spread(limit: 
     jobs = [traced("one", 0, 100), traced("two", 0, 100), traced("wide", 0, 50, gpus=2, skew=0.7)]
     workload = build_workload(jobs, flat(), server(2, nodes=2))
     slow = Workload(tuple(replace(one, spread_speed=0.5) for one in workload.tasks), workload.cluster)
-    options = Options(policy="fifo", mechanism="proportional", round_s=10.0, pack_limit=limit)
+    options = Options.of(policy="fifo", mechanism="proportional", round_s=10.0, pack_limit=limit)
     assert _finish(simulate(slow, options))["wide"] == 50.0
 
 
@@ -80,7 +80,7 @@ def _sets_of_running(workload: Workload, **options: Any) -> list[frozenset[str]]
             seen.append(frozenset(job.name for job in snapshot.jobs if job.running is not None))
 
     queues = PriorityQueues(thresholds_gpu_s=(60.0, 300.0), service_gpu_s=(50.0, 100.0, 400.0, 10_000.0))
-    until = Options(
+    until = Options.of(
         mechanism="proportional", queues=queues, round_s=10.0, measure=(0, 1), until_measured_done=True,
         reuse_plans=False, **options,
     )  # fmt: skip

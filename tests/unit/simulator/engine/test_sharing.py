@@ -52,7 +52,7 @@ def _workload(jobs: int, *, gpus: int = 1, compute: float = 0.3, replicas: int =
 
 
 def _simulated(workload: Workload, mode: ColocationMode, kept: float, *, record: bool = False) -> Outcome:
-    options = Options(policy="fifo", colocation=mode, truth=Truth(Fixed(kept), deviation=0.0), record=record)
+    options = Options.of(policy="fifo", colocation=mode, truth=Truth(Fixed(kept), deviation=0.0), record=record)
     return simulate(workload, options)
 
 
@@ -146,7 +146,7 @@ def test_usages_are_read(tmp_path: Path) -> None:
 def test_passing_over_rounds_changes_nothing(kept: float) -> None:
     workload = _workload(5, gpus=2)
     late = [replace(task, arrival_s=700.0 * index) for index, task in enumerate(workload.tasks)]
-    how = Options(policy="fifo", colocation="auto", truth=Truth(Fixed(kept), deviation=0.0))
+    how = Options.of(policy="fifo", colocation="auto", truth=Truth(Fixed(kept), deviation=0.0))
     jumping, looking = (
         simulate(replace(workload, tasks=tuple(late)), replace(how, reuse_plans=reuse)) for reuse in (True, False)
     )

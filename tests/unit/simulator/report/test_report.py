@@ -89,7 +89,7 @@ def test_an_empty_chart_says_so() -> None:
 
 def test_a_grid_on_several_processes_is_that_of_one() -> None:
     workload = build_workload(JOBS, flat(), server(2, nodes=2))
-    grid = [Options(policy=policy, mechanism="proportional", record=True) for policy in ("fifo", "srtf")]
+    grid = [Options.of(policy=policy, mechanism="proportional", record=True) for policy in ("fifo", "srtf")]
     told: list[int] = []
     cases = [Case(label_of(options), workload, options) for options in grid]
     many = run_all(cases, processes=2, progress=told.append)

@@ -44,7 +44,7 @@ mechanisms = pytest.mark.parametrize(("mechanism", "name"), [("proportional", "f
 @pytest.mark.parametrize("policy", ["fifo", "srtf"])
 @mechanisms
 def test_average_jct_is_theirs_or_better(tables: Path, policy: str, mechanism: str, name: str) -> None:
-    ours = metrics_of(simulate(_workload(tables, "g32", 4), Options(policy=policy, mechanism=mechanism)))
+    ours = metrics_of(simulate(_workload(tables, "g32", 4), Options.of(policy=policy, mechanism=mechanism)))
     reference = _theirs(tables, "g32", f"{policy.upper()}+{name}")
     assert ours.measured == reference["jobs_measured"]
     assert 0.9 * reference["avg_jct_h"] < ours.avg_jct_s / 3600 < 1.02 * reference["avg_jct_h"]
@@ -55,7 +55,7 @@ def test_average_jct_is_theirs_or_better(tables: Path, policy: str, mechanism: s
 @mechanisms
 def test_so_it_is_under_every_policy_on_128_gpus(tables: Path, policy: str, mechanism: str, name: str) -> None:
     """Their finish-time fairness serves the smallest rho first, the wrong way round: there ours is far better."""
-    ours = metrics_of(simulate(_workload(tables, "s800", 16), Options(policy=policy, mechanism=mechanism)))
+    ours = metrics_of(simulate(_workload(tables, "s800", 16), Options.of(policy=policy, mechanism=mechanism)))
     reference = _theirs(tables, "s800", f"{policy.upper()}+{name}")
     assert ours.measured == reference["jobs_measured"]
     assert ours.avg_jct_s / 3600 <= 1.02 * reference["avg_jct_h"]

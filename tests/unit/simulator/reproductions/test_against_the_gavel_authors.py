@@ -41,7 +41,7 @@ def _workload(tables: Path, trace: str) -> Workload:
 
 
 def _ours(tables: Path, trace: str, policy: str, *, aware: bool) -> Metrics:
-    options = Options(policy=policy, aware=aware, mechanism="proportional", round_s=360.0)
+    options = Options.of(policy=policy, aware=aware, mechanism="proportional", round_s=360.0)
     return metrics_of(simulate(_workload(tables, trace), options))
 
 

@@ -42,7 +42,7 @@ def theirs(tables: Path) -> Mapping[str, float]:
 
 def _average_jct_s(workload: Workload, policy: str, services: tuple[float, ...] = ()) -> float:
     queues = PriorityQueues(thresholds_gpu_s=(3250.0, 7200.0), service_gpu_s=services)
-    options = Options(policy=policy, mechanism="proportional", round_s=1.0, queues=queues)
+    options = Options.of(policy=policy, mechanism="proportional", round_s=1.0, queues=queues)
     return metrics_of(simulate(workload, options)).avg_jct_s
 
 

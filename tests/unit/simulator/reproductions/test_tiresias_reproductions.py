@@ -34,7 +34,7 @@ def _cases(figure: Callable[[Inputs], Findings], seed: int) -> dict[str, Case]:
 
 
 def test_fifo_consolidates_every_job_as_in_table_2_of_the_paper() -> None:
-    limits = {label: one.options.pack_limit for label, one in _cases(fig10, 0).items()}
+    limits = {label: one.options.plan.pack_limit for label, one in _cases(fig10, 0).items()}
     assert limits.pop("yarn-cs") == 0.0
     assert set(limits.values()) == {0.4}
 
@@ -43,7 +43,7 @@ def test_fifo_consolidates_every_job_as_in_table_2_of_the_paper() -> None:
 def test_thresholds_are_learned_from_another_trace_than_the_one_they_are_tested_on(
     figure: Callable[[Inputs], Findings], label: str
 ) -> None:
-    learned = _cases(figure, 3)[label].options.queues.thresholds_gpu_s
+    learned = _cases(figure, 3)[label].options.plan.queues.thresholds_gpu_s
     of = {seed: learned_thresholds(_services(seed), 2) for seed in (3, 4)}
     assert learned == of[4] != of[3]
 

@@ -1,9 +1,7 @@
-"""Options of GPU sharing."""
+"""Reads the options of GPU sharing."""
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, cast, get_args
-
-import click
+from collections.abc import Mapping, Sequence
+from typing import cast, get_args
 
 from synergy_cli.errors import BadInputError
 from synergy_cli.files import read_input
@@ -13,22 +11,6 @@ from synergy_core.model.measurement import Predictor
 from synergy_core.model.snapshot_format import SnapshotError
 
 MODES: tuple[str, ...] = get_args(ColocationMode)
-
-
-model_option = click.option(
-    "--colocation-model",
-    multiple=True,
-    metavar="MODEL.json",
-    help="What `colocation fit` has written, one for each GPU type; without, a generic one.",
-)
-
-
-def sharing_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Who shares a GPU, and by which predictions."""
-    names = ", ".join(MODES)
-    mode = click.option("--colocation", default="none", show_default=True, help=f"Who shares a GPU: {names}.")
-    made: Callable[..., Any] = mode(model_option(command))
-    return made
 
 
 def mode_of(name: str) -> ColocationMode:

@@ -1,0 +1,1 @@
+"""Commands that call the planner and the solver once, on a file."""

@@ -1,0 +1,54 @@
+"""`kube-synergy plan`: one call of the planner on a file."""
+
+import json
+import time
+from typing import Any
+
+import click
+
+from synergy_cli.errors import BadInputError, bad_options
+from synergy_cli.files import read_input
+from synergy_cli.options.policy import config_of, own_policy, policy_options
+from synergy_cli.planning.plan_table import plan_text
+from synergy_core.collector import collector_paused
+from synergy_core.model.config import PlanConfig
+from synergy_core.model.snapshot import Snapshot
+from synergy_core.model.snapshot_format import SnapshotError, parse_snapshot, plan_document
+from synergy_core.plan import plan
+from synergy_core.policies.rounds.time_shares import NAMES as TIME_SHARES
+
+
+@click.command("plan")
+@click.argument("snapshot", metavar="SNAPSHOT.json")
+@policy_options("plan")
+@click.option("--fill", is_flag=True, help="Only give free capacity to waiting jobs; running jobs stay.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout and nothing else there.")
+def plan_command(*, snapshot: str, fill: bool, as_json: bool, **how: Any) -> None:
+    """Plan a cluster whose state is in a file (- for standard input): who runs where, with how much CPU and memory."""
+    policy = how["policy"]
+    own_policy("--policy", policy)
+    for option, asked in (("--agnostic", how["agnostic"]), ("--placement-sensitive", how["placement_sensitive"])):
+        if asked and policy not in TIME_SHARES:
+            raise BadInputError(f"{option}: {policy} has no such variant; leave it out")
+    config = config_of(how, PlanConfig(mode="fill" if fill else "round"))
+    try:
+        state = parse_snapshot(read_input(snapshot, "SNAPSHOT.json"))
+    except SnapshotError as error:
+        raise BadInputError(str(error)) from error
+    if policy == "hierarchical":
+        _check_tenants(state)
+    started = time.perf_counter()
+    with bad_options(), collector_paused():
+        result = plan(state, config)
+    seconds = time.perf_counter() - started
+    click.echo(json.dumps(plan_document(result, seconds=seconds)) if as_json else plan_text(result, seconds=seconds))
+
+
+def _check_tenants(state: Snapshot) -> None:
+    """Raise BadInputError for a tenant that is not among those that the snapshot names, if it names any."""
+    named = {tenant.name for tenant in state.tenants}
+    for index, job in enumerate(state.jobs):
+        if named and job.tenant and job.tenant not in named:
+            raise BadInputError(
+                f"jobs[{index}].tenant: {job.tenant!r} is not in tenants; add it there or leave it out here"
+            )

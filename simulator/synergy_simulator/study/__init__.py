@@ -1,0 +1,1 @@
+"""The public way to simulate: inputs, runs, and what comes of them."""
