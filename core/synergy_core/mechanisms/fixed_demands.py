@@ -15,9 +15,9 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from synergy_core.mechanisms.mechanism import Outcome
-from synergy_core.mechanisms.statement import Packing, shares_of
+from synergy_core.mechanisms.statement import Packing
 from synergy_core.model.placement import Rooms, nodes_needed
-from synergy_core.model.pool import Booking, Pool, Reservations
+from synergy_core.model.pool import Pool, Reservation, Reservations, shares_of
 from synergy_core.model.reasons import Reason
 from synergy_core.model.resources import Vector, smaller, split_down
 from synergy_core.selection.admission import AdmissionWalk, Likeness, likeness, pool_of
@@ -39,7 +39,7 @@ class FixedDemands(AdmissionWalk):
         self._all = {pool.gpu_type: Reservations(pool) for pool in round_.pools}
         """That, and the places that are still kept."""
         self._empty = {pool.gpu_type: Reservations(pool) for pool in round_.pools}
-        self._seated: dict[str, dict[QueueEntry, Booking]] = {pool.gpu_type: {} for pool in round_.pools}
+        self._assigned: dict[str, dict[QueueEntry, Reservation]] = {pool.gpu_type: {} for pool in round_.pools}
         self._demands: dict[tuple[Likeness, str], Vector | None] = {}
         self._refused: set[Likeness] = set()
         """Newcomers of one GPU that found no place since a job last lost one. Larger ones may be split by now."""
@@ -47,11 +47,11 @@ class FixedDemands(AdmissionWalk):
 
     def newcomers(self) -> Iterator[QueueEntry]:
         """The entries of the queue that have no place."""
-        return (entry for entry in self._round.queue if not self.has_seat(entry))
+        return (entry for entry in self._round.queue if not self.is_assigned(entry))
 
-    def has_seat(self, entry: QueueEntry) -> bool:
+    def is_assigned(self, entry: QueueEntry) -> bool:
         """The job runs this round."""
-        return any(entry in seated for seated in self._seated.values())
+        return any(entry in assigned for assigned in self._assigned.values())
 
     def outcome(self) -> Outcome:
         """What was decided."""
@@ -59,8 +59,8 @@ class FixedDemands(AdmissionWalk):
         packings = []
         for pool in self._round.pools:
             packing = Packing(PoolSelection(self._decided[pool.gpu_type]))
-            for entry, booking in self._seated[pool.gpu_type].items():
-                packing.seat(entry, booking, booking)
+            for entry, reservation in self._assigned[pool.gpu_type].items():
+                packing.assign(entry, reservation, reservation)
             packings.append(packing)
         return Outcome(packings, self._waiting, self._quotas.full)
 
@@ -77,16 +77,16 @@ class FixedDemands(AdmissionWalk):
             self._demands[key] = wish if met else None
         return self._demands[key]
 
-    def quotas_allow(self, entry: QueueEntry, pool: Pool, booking: Booking) -> bool:
+    def quotas_allow(self, entry: QueueEntry, pool: Pool, reservation: Reservation) -> bool:
         """The job's quotas have room for these shares."""
-        return not entry.job.quotas or self._quotas.fits(self._round.quotas.of_booking(entry, pool, booking))
+        return not entry.job.quotas or self._quotas.fits(self._round.quotas.of_reservation(entry, pool, reservation))
 
-    def seat(self, entry: QueueEntry, pool: Pool, booking: Booking) -> None:
+    def assign(self, entry: QueueEntry, pool: Pool, reservation: Reservation) -> None:
         """Give a job its shares, which must be free."""
-        self._decided[pool.gpu_type].take(booking)
-        self._all[pool.gpu_type].take(booking)
-        self._quotas.take(entry, self._round.quotas.of_booking(entry, pool, booking))
-        self._seated[pool.gpu_type][entry] = booking
+        self._decided[pool.gpu_type].take(reservation)
+        self._all[pool.gpu_type].take(reservation)
+        self._quotas.take(entry, self._round.quotas.of_reservation(entry, pool, reservation))
+        self._assigned[pool.gpu_type][entry] = reservation
 
     def _ledger(self, pool: Pool) -> Reservations:
         return self._all[pool.gpu_type]
@@ -100,13 +100,13 @@ class FixedDemands(AdmissionWalk):
     def _hold_places(self, running: Sequence[QueueEntry]) -> None:
         for entry in running:  # before one grows to its demand: the others stay with what they hold at least
             if entry.held is not None and entry.keeps_its_gpus and entry.info.nodes_are_there:
-                self._hold(entry, entry.held.booking)
+                self._hold(entry, entry.held.reservation)
         for entry in sorted(running, key=lambda one: (not one.keeps_its_gpus, not self._keeps_what_it_has(one))):
             if entry in self._held:
                 self._release(entry)
-            booking = self._in_place(entry)
-            if booking is not None:
-                self._hold(entry, booking)
+            reservation = self._in_place(entry)
+            if reservation is not None:
+                self._hold(entry, reservation)
 
     def _keeps_what_it_has(self, entry: QueueEntry) -> bool:
         """A running job goes on with just what it holds; else it gets its demand."""
@@ -114,53 +114,53 @@ class FixedDemands(AdmissionWalk):
             return True
         return not self._displaces and self._serves(entry)
 
-    def _in_place(self, entry: QueueEntry) -> Booking | None:
+    def _in_place(self, entry: QueueEntry) -> Reservation | None:
         """What a running job gets on its own nodes; None where it cannot stay."""
         held = entry.held
         if held is None or self._round.mode == "fill":
-            return None if held is None else held.booking
+            return None if held is None else held.reservation
         if entry.place_is_there:
             wanted = self._wanted_in_place(entry, held)
             if self._all[held.pool.gpu_type].fits(wanted):
-                return wanted if self._stays_within_quotas(entry, held, wanted) else held.booking
-        return held.booking if entry.keeps_its_gpus and entry.info.nodes_are_there else None
+                return wanted if self._stays_within_quotas(entry, held, wanted) else held.reservation
+        return held.reservation if entry.keeps_its_gpus and entry.info.nodes_are_there else None
 
-    def _stays_within_quotas(self, entry: QueueEntry, held: Held, wanted: Booking) -> bool:
+    def _stays_within_quotas(self, entry: QueueEntry, held: Held, wanted: Reservation) -> bool:
         """A running job may have this in its place: what its quotas have room for, or no more than it has."""
         if not entry.job.quotas:
             return True
-        have = dict(self._round.quotas.of_booking(entry, held.pool, held.booking))
-        use = self._round.quotas.of_booking(entry, held.pool, wanted)
+        have = dict(self._round.quotas.of_reservation(entry, held.pool, held.reservation))
+        use = self._round.quotas.of_reservation(entry, held.pool, wanted)
         return self._quotas.fits(tuple(one for one in use if one[1] > have.get(one[0], 0)))
 
-    def _wanted_in_place(self, entry: QueueEntry, held: Held) -> Booking:
+    def _wanted_in_place(self, entry: QueueEntry, held: Held) -> Reservation:
         if self._keeps_what_it_has(entry):
-            return held.booking
+            return held.reservation
         demand = self.demand(entry, held.pool)
         if demand is None:
-            demand = entry.on(held.pool).proportional(node for node, _ in held.seats)
-        return shares_of(held.seats, demand)
+            demand = entry.on(held.pool).proportional(node for node, _ in held.assignments)
+        return shares_of(held.assignments, demand)
 
     @staticmethod
     def _serves(entry: QueueEntry) -> bool:
         """A job has the same beside each GPU, and is as fast with it as at its share."""
         held = entry.held
-        if held is None or not held.booking:
+        if held is None or not held.reservation:
             return False
-        per_gpu = smaller(*(split_down(amounts, gpus) for _, gpus, amounts in held.booking))
-        share = entry.on(held.pool).proportional(node for node, _ in held.seats)
-        is_even = shares_of(held.seats, per_gpu) == held.booking and min(per_gpu) >= 1
+        per_gpu = smaller(*(split_down(amounts, gpus) for _, gpus, amounts in held.reservation))
+        share = entry.on(held.pool).proportional(node for node, _ in held.assignments)
+        is_even = shares_of(held.assignments, per_gpu) == held.reservation and min(per_gpu) >= 1
         return is_even and entry.on(held.pool).serves(per_gpu, share)
 
-    def _confirm(self, entry: QueueEntry, booking: Booking) -> None:
+    def _confirm(self, entry: QueueEntry, reservation: Reservation) -> None:
         pool = pool_of(entry)
-        self._decided[pool.gpu_type].take(booking)
-        self._seated[pool.gpu_type][entry] = booking
+        self._decided[pool.gpu_type].take(reservation)
+        self._assigned[pool.gpu_type][entry] = reservation
 
-    def _use_of_place(self, entry: QueueEntry, booking: Booking) -> Use:
-        return self._round.quotas.of_booking(entry, pool_of(entry), booking)
+    def _use_of_place(self, entry: QueueEntry, reservation: Reservation) -> Use:
+        return self._round.quotas.of_reservation(entry, pool_of(entry), reservation)
 
-    def _may_return(self, entry: QueueEntry, place: Booking) -> bool:
+    def _may_return(self, entry: QueueEntry, place: Reservation) -> bool:
         pool = pool_of(entry)
         return self._all[pool.gpu_type].fits(place) and self.quotas_allow(entry, pool, place)
 
@@ -177,10 +177,10 @@ class FixedDemands(AdmissionWalk):
         return False
 
     def _place(self, entry: QueueEntry, pool: Pool) -> bool:
-        booking = self._find(entry, pool, self._all[pool.gpu_type])
-        if not booking or not self.quotas_allow(entry, pool, booking):
+        reservation = self._find(entry, pool, self._all[pool.gpu_type])
+        if not reservation or not self.quotas_allow(entry, pool, reservation):
             return False
-        self.seat(entry, pool, booking)
+        self.assign(entry, pool, reservation)
         return True
 
     def _enters_anywhere(self, entry: QueueEntry) -> bool:
@@ -188,43 +188,43 @@ class FixedDemands(AdmissionWalk):
         if held is not None and anywhere.place_is_there:
             wanted = self._wanted_in_place(anywhere, held)
             if self._all[held.pool.gpu_type].fits(wanted) and self.quotas_allow(anywhere, held.pool, wanted):
-                self.seat(anywhere, held.pool, wanted)
+                self.assign(anywhere, held.pool, wanted)
                 return True
         return super()._enters_anywhere(entry)
 
-    def _find(self, entry: QueueEntry, pool: Pool, ledger: Reservations) -> Booking:
+    def _find(self, entry: QueueEntry, pool: Pool, ledger: Reservations) -> Reservation:
         demand = self.demand(entry, pool)
         if ledger.unheld < entry.gpus:
             return ()
         return self._choose(entry, ledger, demand) or ()
 
     @staticmethod
-    def _choose(entry: QueueEntry, ledger: Reservations, demand: Vector | None) -> Booking | None:
+    def _choose(entry: QueueEntry, ledger: Reservations, demand: Vector | None) -> Reservation | None:
         pool = ledger.pool
         rates = entry.on(pool).shares if demand is None else np.array(demand, dtype=np.int64)
         allowed = entry.open_nodes(pool)
         room: Rooms = np.where(allowed, ledger.room(rates), 0)
-        seats = choose_for(entry, pool, room, np.arange(len(pool.nodes), dtype=np.float64))
-        if seats is None:
+        assignments = choose_for(entry, pool, room, np.arange(len(pool.nodes), dtype=np.float64))
+        if assignments is None:
             return None
         by_gpus = np.where(allowed, np.maximum(0, ledger.free_gpus), 0)
-        if entry.place(pool) != "spread" and len(seats) > nodes_needed(entry.gpus, by_gpus):
+        if entry.place(pool) != "spread" and len(assignments) > nodes_needed(entry.gpus, by_gpus):
             return None
-        per_gpu = entry.on(pool).proportional(node for node, _ in seats) if demand is None else demand
-        booking = shares_of(seats, per_gpu)
-        return booking if ledger.fits(booking) else None
+        per_gpu = entry.on(pool).proportional(node for node, _ in assignments) if demand is None else demand
+        reservation = shares_of(assignments, per_gpu)
+        return reservation if ledger.fits(reservation) else None
 
     def _reserve_nodes(self, entry: QueueEntry) -> None:
         """None are; see the module."""
 
     # Displacing
 
-    def _note_displaceable(self, entry: QueueEntry, booking: Booking, sign: int) -> None:
+    def _note_displaceable(self, entry: QueueEntry, reservation: Reservation, sign: int) -> None:
         """Nothing to note: what jobs have for certain is counted (`_decided`)."""
 
     def _least_use(self, entry: QueueEntry, pool: Pool) -> Use | None:
         at_best = self._find(entry, pool, self._decided[pool.gpu_type])
-        return self._round.quotas.of_booking(entry, pool, at_best) if at_best else None
+        return self._round.quotas.of_reservation(entry, pool, at_best) if at_best else None
 
     def _displace(self, entry: QueueEntry, pool: Pool) -> bool:
         if not super()._displace(entry, pool):

@@ -29,11 +29,11 @@ class ProportionalDemands:
         """The shares of all nodes."""
         return entry.on(pool).shares
 
-    def seats(self, packing: Packing, entries: Sequence[QueueEntry]) -> Mapping[QueueEntry, NodeAssignments]:
+    def advised(self, packing: Packing, entries: Sequence[QueueEntry]) -> Mapping[QueueEntry, NodeAssignments]:
         """None better than others."""
         return {}
 
 
 def pack(selection: PoolSelection, mode: Mode) -> Packing:
-    """Seat everyone of the selection at the proportional share."""
+    """Place all jobs of the selection at the proportional share."""
     return Packer(selection, ProportionalDemands()).pack(mode)

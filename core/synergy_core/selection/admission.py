@@ -18,7 +18,7 @@ What a job claims on a node is the strategy of the subclass: its proportional sh
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 
-from synergy_core.model.pool import Booking, Pool, Reservations
+from synergy_core.model.pool import Pool, Reservation, Reservations
 from synergy_core.model.reasons import NEVER, Reason
 from synergy_core.model.snapshot import Placement, QuotaDraw
 from synergy_core.selection.diagnosis import never
@@ -47,7 +47,7 @@ class AdmissionWalk(ABC):
         self._displaces = displaces
         self._quotas = QuotaLedger(round_.quotas)
         """What is taken of the quotas: by jobs that run this round, and by places that are still kept."""
-        self._held: dict[QueueEntry, Booking] = {}
+        self._held: dict[QueueEntry, Reservation] = {}
         """Places of running jobs that the walk has not come to."""
         self._displaceable: dict[str, list[QueueEntry]] = {pool.gpu_type: [] for pool in round_.pools}
         """Running jobs that may be displaced, in the order of the queue; those no longer in `_held` are past."""
@@ -75,7 +75,7 @@ class AdmissionWalk(ABC):
         """Keep the places of running jobs that may go on where they are, with `_hold`."""
 
     @abstractmethod
-    def _confirm(self, entry: QueueEntry, booking: Booking) -> None:
+    def _confirm(self, entry: QueueEntry, reservation: Reservation) -> None:
         """Let a running job stay in the place that was kept for it."""
 
     @abstractmethod
@@ -87,7 +87,7 @@ class AdmissionWalk(ABC):
         """What is taken on the pool's nodes, kept places included."""
 
     @abstractmethod
-    def _use_of_place(self, entry: QueueEntry, booking: Booking) -> Use:
+    def _use_of_place(self, entry: QueueEntry, reservation: Reservation) -> Use:
         """What a running job takes of its quotas in its place."""
 
     @abstractmethod
@@ -95,7 +95,7 @@ class AdmissionWalk(ABC):
         """What a job takes of its quotas on the pool; None where it would not fit if all were displaced."""
 
     @abstractmethod
-    def _may_return(self, entry: QueueEntry, place: Booking) -> bool:
+    def _may_return(self, entry: QueueEntry, place: Reservation) -> bool:
         """A running job whose place was taken for a moment still fits there."""
 
     @abstractmethod
@@ -107,7 +107,7 @@ class AdmissionWalk(ABC):
         return True
 
     @abstractmethod
-    def _note_displaceable(self, entry: QueueEntry, booking: Booking, sign: int) -> None:
+    def _note_displaceable(self, entry: QueueEntry, reservation: Reservation, sign: int) -> None:
         """A kept place may be taken from its job from now on (1), or not any more (-1)."""
 
     @abstractmethod
@@ -199,20 +199,20 @@ class AdmissionWalk(ABC):
 
     # Kept places
 
-    def _hold(self, entry: QueueEntry, booking: Booking) -> None:
+    def _hold(self, entry: QueueEntry, reservation: Reservation) -> None:
         """Keep a running job's place."""
-        self._held[entry] = booking
-        self._ledger(pool_of(entry)).take(booking)
-        self._quotas.take(entry, self._use_of_place(entry, booking))
+        self._held[entry] = reservation
+        self._ledger(pool_of(entry)).take(reservation)
+        self._quotas.take(entry, self._use_of_place(entry, reservation))
         self._count_displaceable(entry, 1)
 
-    def _release(self, entry: QueueEntry) -> Booking:
+    def _release(self, entry: QueueEntry) -> Reservation:
         """Take a kept place back."""
         self._count_displaceable(entry, -1)
-        booking = self._held.pop(entry)
-        self._ledger(pool_of(entry)).give_back(booking)
+        reservation = self._held.pop(entry)
+        self._ledger(pool_of(entry)).give_back(reservation)
         self._quotas.drop(entry)
-        return booking
+        return reservation
 
     def _count_displaceable(self, entry: QueueEntry, sign: int) -> None:
         if self._displaces and entry.may_be_displaced:
@@ -240,7 +240,7 @@ class AdmissionWalk(ABC):
         self._forget_the_displaced({pool.gpu_type, *(pool_of(victim).gpu_type for victim, _ in released)})
         return placed
 
-    def _release_quota(self, entry: QueueEntry, use: Use) -> list[tuple[QueueEntry, Booking]]:
+    def _release_quota(self, entry: QueueEntry, use: Use) -> list[tuple[QueueEntry, Reservation]]:
         """Displace jobs below the entry that hold what it lacks of its quotas, on any GPU type, until these have
         room."""
         if self._quotas.fits(use):
@@ -251,7 +251,7 @@ class AdmissionWalk(ABC):
             for victim in displaceable
             if victim in self._held and victim.rank > entry.rank and victim.job.quotas
         ]
-        released: list[tuple[QueueEntry, Booking]] = []
+        released: list[tuple[QueueEntry, Reservation]] = []
         for victim in sorted(below, key=lambda victim: -victim.rank):
             if self._quotas.fits(use):
                 break

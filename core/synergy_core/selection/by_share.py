@@ -1,9 +1,9 @@
 """Selects the jobs of a round by their GPUs (Synergy, section 4.2).
 
-Each job whose GPU demand can be met is promised its GPUs, with the GPU-proportional share of the other resources. What
-it would like beyond that does not matter here: CPU and memory are fungible, and the mechanism allocates them later.
+A job whose GPU demand can be met reserves its GPUs, with the GPU-proportional share of the other resources. What it
+would like beyond that does not matter here: CPU and memory are fungible, and the mechanism allocates them later.
 
-* A job that may run on any nodes floats: it is promised a number of GPUs, and the mechanism finds the nodes.
+* A job that may run on any nodes floats: it reserves a number of GPUs, and the mechanism finds the nodes.
 * A job that is bound to one node, to certain nodes or to more than its share gets its nodes here.
 * A job that may not be preempted and a profile run keep their places, even where pods of others have taken so much that
   no such place would be found again. In fill mode every running job does, and none is displaced.
@@ -13,12 +13,10 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from synergy_core.model.placement import NodeAssignments
-from synergy_core.model.pool import Booking, Pool, Reservations
+from synergy_core.model.pool import Pool, Reservation, Reservations, shares_of
 from synergy_core.model.reasons import Reason
-from synergy_core.model.resources import Vector, times
 from synergy_core.selection.admission import AdmissionWalk, pool_of
-from synergy_core.selection.diagnosis import choose_for, free_to, not_now, promise_room
+from synergy_core.selection.diagnosis import choose_for, free_to, not_now, room_to_reserve
 from synergy_core.selection.node_reservation import NodeReservation, nodes_to_reserve
 from synergy_core.selection.pool_selection import PoolSelection, Selection
 from synergy_core.selection.queue_entry import QueueEntry, fastest_first
@@ -40,7 +38,7 @@ class _ShareWalk(AdmissionWalk):
     def __init__(self, round_: Round) -> None:
         super().__init__(round_, displaces=round_.mode != "fill")
         self._selected = {pool.gpu_type: PoolSelection(Reservations(pool), self._quotas) for pool in round_.pools}
-        self._stay: dict[QueueEntry, Booking] = {}
+        self._stay: dict[QueueEntry, Reservation] = {}
         """What running jobs have that stay."""
         self._displaceable_gpus = {pool.gpu_type: np.zeros(len(pool.nodes), dtype=np.int64) for pool in round_.pools}
         """GPUs of each open node that displaceable jobs hold."""
@@ -68,9 +66,9 @@ class _ShareWalk(AdmissionWalk):
     def _hold_places(self, running: Sequence[QueueEntry]) -> None:
         for entry in sorted(running, key=lambda entry: not entry.keeps_its_gpus):
             if not self._displaces:
-                self._hold(entry, entry.info.booking_as_held)
+                self._hold(entry, entry.info.reservation_as_held)
             elif self._may_stay(entry):
-                self._hold(entry, entry.info.booking_in_place)
+                self._hold(entry, entry.info.reservation_in_place)
             elif entry.keeps_its_gpus and entry.info.nodes_are_there:
                 self._pin(entry)
 
@@ -81,7 +79,7 @@ class _ShareWalk(AdmissionWalk):
         """
         selected = self._on(pool_of(entry))
         selected.pinned.add(entry)
-        self._hold(entry, entry.info.booking_as_held)
+        self._hold(entry, entry.info.reservation_as_held)
         nothing = tuple((node, 0, (0,) * len(amounts)) for node, _, amounts in self._held[entry])
         if selected.reservations.fits(nothing):
             return
@@ -92,42 +90,42 @@ class _ShareWalk(AdmissionWalk):
                 self._release(other)
                 self._pin(other)
 
-    def _confirm(self, entry: QueueEntry, booking: Booking) -> None:
-        self._stay[entry] = booking
+    def _confirm(self, entry: QueueEntry, reservation: Reservation) -> None:
+        self._stay[entry] = reservation
         self._on(pool_of(entry)).staying.append(entry)
 
-    def _note_displaceable(self, entry: QueueEntry, booking: Booking, sign: int) -> None:
+    def _note_displaceable(self, entry: QueueEntry, reservation: Reservation, sign: int) -> None:
         pool = pool_of(entry)
-        for node, gpus, _ in booking:
+        for node, gpus, _ in reservation:
             change = sign * gpus if pool.is_open[node] else 0
             self._displaceable_gpus[pool.gpu_type][node] += change
             self._all_displaceable_gpus[pool.gpu_type] += change
 
     def _may_stay(self, entry: QueueEntry) -> bool:
-        return entry.place_is_there and self._has_room(pool_of(entry), entry.info.booking_in_place)
+        return entry.place_is_there and self._has_room(pool_of(entry), entry.info.reservation_in_place)
 
-    def _may_return(self, entry: QueueEntry, place: Booking) -> bool:
+    def _may_return(self, entry: QueueEntry, place: Reservation) -> bool:
         return self._may_stay(entry) and self._quotas.fits(self._use_of_place(entry, place))
 
-    def _use_of_place(self, entry: QueueEntry, booking: Booking) -> Use:
+    def _use_of_place(self, entry: QueueEntry, reservation: Reservation) -> Use:
         """What a running job takes of its quotas in its place, cut down as far as the mechanism may."""
         held = entry.held
         if held is None or not entry.job.quotas:
             return ()
         least = entry.info.cut_down
         if self._displaces and not entry.is_profile_run and entry not in self._on(held.pool).pinned:
-            least = shares_at(held.seats, entry.on(held.pool).proportional(node for node, _ in held.seats))
-        return self._round.quotas.of_booking(entry, held.pool, least)
+            least = shares_of(held.assignments, entry.on(held.pool).proportional(node for node, _ in held.assignments))
+        return self._round.quotas.of_reservation(entry, held.pool, least)
 
-    def _has_room(self, pool: Pool, booking: Booking) -> bool:
+    def _has_room(self, pool: Pool, reservation: Reservation) -> bool:
         reservations = self._ledger(pool)
-        if not reservations.fits(booking):
+        if not reservations.fits(reservation):
             return False
         if reservations.floating == 0:
             return True
-        reservations.take(booking)
+        reservations.take(reservation)
         enough = reservations.idle >= 0
-        reservations.give_back(booking)
+        reservations.give_back(reservation)
         return enough
 
     # Newcomers
@@ -144,20 +142,20 @@ class _ShareWalk(AdmissionWalk):
             reservations.floating += entry.gpus
             selected.floating.append(entry)
             return True
-        seats = choose_for(entry, pool, *promise_room(entry, reservations))
-        if seats is None or not self._has_room(pool, entry.on(pool).booking(seats)):
+        assignments = choose_for(entry, pool, *room_to_reserve(entry, reservations))
+        if assignments is None or not self._has_room(pool, entry.on(pool).reservation(assignments)):
             return False
-        use = self._round.quotas.at(entry, pool, seats)
+        use = self._round.quotas.at(entry, pool, assignments)
         if not self._quotas.fits(use):
             return False
         self._quotas.take(entry, use)
-        reservations.take(entry.on(pool).booking(seats))
-        selected.seated[entry] = seats
+        reservations.take(entry.on(pool).reservation(assignments))
+        selected.assigned[entry] = assignments
         return True
 
     def _returns(self, entry: QueueEntry) -> bool:
         """Let a running job that was displaced stay after all, if its place is still free."""
-        place = entry.info.booking_in_place
+        place = entry.info.reservation_in_place
         if not self._may_return(entry, place):
             return False
         self._ledger(pool_of(entry)).take(place)
@@ -196,7 +194,7 @@ class _ShareWalk(AdmissionWalk):
         """There is room for the entry, which is barred from no node."""
         return any(
             self._ledger(pool).idle >= entry.gpus
-            and choose_for(entry, pool, *promise_room(entry, self._ledger(pool))) is not None
+            and choose_for(entry, pool, *room_to_reserve(entry, self._ledger(pool))) is not None
             for pool in pools
         )
 
@@ -209,7 +207,7 @@ class _ShareWalk(AdmissionWalk):
         for pool in fastest_first(entry, self._round.pools):
             if pool.gpu_type in self._node_reservations:
                 continue
-            held = [(one, booking) for one, booking in runs.items() if pool_of(one) is pool]
+            held = [(one, reservation) for one, reservation in runs.items() if pool_of(one) is pool]
             nodes = nodes_to_reserve(entry, pool, self._ledger(pool), held)
             found += [(nodes, pool.gpu_type)] if nodes is not None else []
         if found:
@@ -239,13 +237,8 @@ class _ShareWalk(AdmissionWalk):
             return False
         if floats(entry, pool) or entry.place(pool) != "consolidate":
             return True
-        held = victim.held.seats if victim.held is not None else ()
+        held = victim.held.assignments if victim.held is not None else ()
         return any(reservations.free_gpus[node] >= entry.gpus for node, _ in held)
-
-
-def shares_at(seats: NodeAssignments, per_gpu: Vector) -> Booking:
-    """The same amounts beside each GPU of a place."""
-    return tuple((node, gpus, times(per_gpu, gpus)) for node, gpus in seats)
 
 
 def floats(entry: QueueEntry, pool: Pool) -> bool:

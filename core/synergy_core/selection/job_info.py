@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synergy_core.model.placement import NodeAssignments, NodeCounts, Rooms
-from synergy_core.model.pool import Booking, Pool
+from synergy_core.model.pool import Pool, Reservation
 from synergy_core.model.resources import Vector, held_in, larger, split_down, times
 from synergy_core.model.snapshot import Job
 from synergy_core.throughput.estimates import NO_SPEEDS
@@ -26,8 +26,8 @@ class Held:
     """Where a running job is, and what it holds there."""
 
     pool: Pool
-    booking: Booking
-    seats: NodeAssignments
+    reservation: Reservation
+    assignments: NodeAssignments
 
 
 class JobInfo:
@@ -81,25 +81,25 @@ class JobInfo:
         return self.job_class.high
 
     @cached_property
-    def booking_in_place(self) -> Booking:
+    def reservation_in_place(self) -> Reservation:
         """The promise of a running job on its own nodes; a profile run keeps exactly what it has."""
         held = self.held
         if held is None:
             return ()
-        return held.booking if self.is_profile_run else self.on(held.pool).booking(held.seats)
+        return held.reservation if self.is_profile_run else self.on(held.pool).reservation(held.assignments)
 
     @cached_property
     def nodes_are_there(self) -> bool:
         """Whether all nodes on which it runs are there still."""
         held, running = self.held, self.running
-        return held is not None and running is not None and len(held.booking) == len(running.workers)
+        return held is not None and running is not None and len(held.reservation) == len(running.workers)
 
     @cached_property
     def nodes_can_be_used(self) -> bool:
         held = self.held
         if held is None or not self.nodes_are_there or not self.may_use(held.pool):
             return False
-        return all(held.pool.usable[node] for node, _ in held.seats)
+        return all(held.pool.usable[node] for node, _ in held.assignments)
 
     @property
     def keeps_its_gpus(self) -> bool:
@@ -107,25 +107,25 @@ class JobInfo:
         return self.is_profile_run or not self.job.preemptible
 
     @cached_property
-    def cut_down(self) -> Booking:
+    def cut_down(self) -> Reservation:
         """The least of what it holds that is as fast as its proportional share; all where that is not certain."""
         held = self.held
         if held is None:
             return ()
-        whole = self.nodes_are_there and all(held.pool.usable[node] for node, _ in held.seats)
-        per_gpu = {split_down(amounts, gpus) for _, gpus, amounts in held.booking}
+        whole = self.nodes_are_there and all(held.pool.usable[node] for node, _ in held.assignments)
+        per_gpu = {split_down(amounts, gpus) for _, gpus, amounts in held.reservation}
         if self.is_profile_run or not whole or len(per_gpu) != 1:
-            return held.booking
-        least = self.on(held.pool).least_of(per_gpu.pop(), [node for node, _ in held.seats])
-        return tuple([(node, gpus, times(least, gpus)) for node, gpus, _ in held.booking])
+            return held.reservation
+        least = self.on(held.pool).least_of(per_gpu.pop(), [node for node, _ in held.assignments])
+        return tuple([(node, gpus, times(least, gpus)) for node, gpus, _ in held.reservation])
 
     @cached_property
-    def booking_as_held(self) -> Booking:
-        """What a running job can count on where nobody leaves: its promise, and never less than it is cut down to."""
+    def reservation_as_held(self) -> Reservation:
+        """What a running job keeps where no job leaves: its reservation, and never less than it is cut down to."""
         held = self.held
         if held is None or self.is_profile_run:
             return self.cut_down
-        promised = self.on(held.pool).booking(held.seats)
+        promised = self.on(held.pool).reservation(held.assignments)
         return tuple(
             (node, gpus, larger(amounts, promise))
             for (node, gpus, amounts), (_, _, promise) in zip(self.cut_down, promised, strict=True)
@@ -169,14 +169,15 @@ class JobInfo:
             self._counts[pool.gpu_type] = NodeCounts(self.open_gpus(pool))
         return self._counts[pool.gpu_type]
 
-    def lies_spread(self, seats: NodeAssignments, pool: Pool) -> bool:
+    def lies_spread(self, assignments: NodeAssignments, pool: Pool) -> bool:
         """Whether these are more nodes than the fewest that could hold it, were all of the pool's nodes empty."""
-        return len(seats) > pool.counts.fewest(self.gpus)
+        return len(assignments) > pool.counts.fewest(self.gpus)
 
     def speed_parts(self, pools: Iterable[Pool]) -> Mapping[str, tuple[float, float]]:
-        """By GPU type, what it has of its speed on the fewest nodes that could hold it, and spread; (1, 0) elsewhere.
+        """By GPU type, the parts of its speed that it keeps on the fewest nodes that could hold it, and spread.
 
-        The second part is 0 where it does not lie spread, or cannot lie otherwise: then the first says how fast it is.
+        (1, 0) on types that are missing. The second part is 0 where the job cannot be spread, or cannot be placed
+        otherwise; then the first is its speed.
         """
         if self.gpus == 1 or self.is_profile_run or self.job.placement not in ("auto", "spread"):
             return {}
@@ -202,6 +203,6 @@ def _held(job: Job, pools: Iterable[Pool]) -> Held | None:
     for pool in pools:
         if pool.gpu_type == job.running.gpu_type:
             on_known = [share for share in job.running.workers if share.node in pool.index]
-            booking = tuple(sorted([(pool.index[s.node], s.gpus, held_in(s, pool.further)) for s in on_known]))
-            return Held(pool, booking, tuple([(node, gpus) for node, gpus, _ in booking]))
+            reservation = tuple(sorted([(pool.index[s.node], s.gpus, held_in(s, pool.further)) for s in on_known]))
+            return Held(pool, reservation, tuple([(node, gpus) for node, gpus, _ in reservation]))
     return None

@@ -19,8 +19,8 @@ delay the job by no more than their protection.
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from synergy_core.model.pool import Booking, Pool, Reservations
-from synergy_core.selection.diagnosis import choose_for, promise_room
+from synergy_core.model.pool import Pool, Reservation, Reservations
+from synergy_core.selection.diagnosis import choose_for, room_to_reserve
 from synergy_core.selection.queue_entry import QueueEntry
 
 Release = tuple[int, float]
@@ -48,21 +48,21 @@ def reserved_from(newcomer: QueueEntry, reserved: Mapping[str, NodeReservation])
 
 
 def nodes_to_reserve(
-    entry: QueueEntry, pool: Pool, reservations: Reservations, held: Iterable[tuple[QueueEntry, Booking]]
+    entry: QueueEntry, pool: Pool, reservations: Reservations, held: Iterable[tuple[QueueEntry, Reservation]]
 ) -> NodeReservation | None:
     """The nodes of a pool to reserve for a job that has no room; None where it would not fit on the empty pool.
 
     `reservations` is what is taken on the pool, `held` the part of it that running jobs have.
     """
-    runs = sorted(((_release(one, entry), one.name, booking) for one, booking in held), key=lambda run: run[:2])
+    runs = sorted(((_release(one, entry), one.name, reservation) for one, reservation in held), key=lambda run: run[:2])
     enough = len(runs)
-    nodes = _nodes_without(entry, pool, reservations, [booking for _, _, booking in runs])
+    nodes = _nodes_without(entry, pool, reservations, [reservation for _, _, reservation in runs])
     if nodes is None:
         return None
     low = 0
     while low < enough:
         middle = (low + enough) // 2
-        found = _nodes_without(entry, pool, reservations, [booking for _, _, booking in runs[:middle]])
+        found = _nodes_without(entry, pool, reservations, [reservation for _, _, reservation in runs[:middle]])
         if found is None:
             low = middle + 1
         else:
@@ -71,15 +71,15 @@ def nodes_to_reserve(
 
 
 def _nodes_without(
-    entry: QueueEntry, pool: Pool, reservations: Reservations, released: Iterable[Booking]
+    entry: QueueEntry, pool: Pool, reservations: Reservations, released: Iterable[Reservation]
 ) -> frozenset[int] | None:
     left = reservations.copy()
-    for booking in released:
-        left.give_back(booking)
+    for reservation in released:
+        left.give_back(reservation)
     if left.idle < entry.gpus:
         return None
-    seats = choose_for(entry, pool, *promise_room(entry, left))
-    return None if seats is None else frozenset(node for node, _ in seats)
+    assignments = choose_for(entry, pool, *room_to_reserve(entry, left))
+    return None if assignments is None else frozenset(node for node, _ in assignments)
 
 
 def _release(run: QueueEntry, entry: QueueEntry) -> Release:

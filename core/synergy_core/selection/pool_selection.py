@@ -20,7 +20,7 @@ class PoolSelection:
     """Running jobs that stay where they are."""
     pinned: set[QueueEntry] = field(default_factory=set)
     """Those of them that keep exactly what they hold, because pods of others leave no room to change it."""
-    seated: dict[QueueEntry, NodeAssignments] = field(default_factory=dict)
+    assigned: dict[QueueEntry, NodeAssignments] = field(default_factory=dict)
     """Newcomers with their nodes."""
     floating: list[QueueEntry] = field(default_factory=list)
     """Newcomers for which there is room somewhere in the pool."""

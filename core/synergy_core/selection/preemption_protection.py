@@ -1,9 +1,9 @@
-"""Who has only just begun and is left alone: what a preemption costs is worth paying only now and then.
+"""Protects a young run from preemption, in proportion to what the preemption costs.
 
-To preempt a job costs the seconds in which it holds its GPUs without a step: it checkpoints, and restores when its turn
-comes again (Tiresias, section 2.2, figures 4 and 5). Nobody knows what the other job will make of the GPUs, but it is
-known what the pause takes, so each run is to last as long as its pause is worth: a run of at least `payback` times the
-pause's seconds loses at most one part in `payback` + 1 of its GPUs' time to it, whatever the policy does.
+A preempted job checkpoints, and later restores. During these seconds it holds its GPUs without a step (Tiresias,
+section 2.2, figures 4 and 5). The gain of another job is not known, but the cost is. So a run is protected until it has
+lasted `payback` times its preemption cost. It then loses at most one part in `payback` + 1 of its GPU time to
+preemptions, whatever the policy.
 """
 
 from collections.abc import Iterable
@@ -26,5 +26,5 @@ def _is_protected(job: Job, now: float, config: PlanConfig) -> bool:
 
 
 def least_run_s(job: Job, config: PlanConfig) -> float:
-    """For how long nobody may displace a run of the job."""
+    """Seconds for which a run of the job is protected."""
     return max(config.minimum_run_s, config.preemption_payback * job.preemption_cost_s)

@@ -1,75 +1,94 @@
 """A job in the scheduling queue of one plan: its position, and what the policy and the plan say about it."""
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from synergy_core.model.pool import Pool
-from synergy_core.model.snapshot import Job, Placement
-from synergy_core.selection.job_info import Held, JobInfo
-from synergy_core.throughput.job_class import ClassOnPool
+from synergy_core.model.snapshot import Placement
+from synergy_core.selection.job_info import JobInfo
+
+_NONE: Final[Mapping[str, frozenset[int]]] = MappingProxyType({})
+_ANYWHERE: Final[Mapping[str, Placement]] = MappingProxyType({})
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class QueueEntry:
-    """One job's entry in one scheduling queue. Nothing in it changes while the plan is made."""
+    """One job's entry in one scheduling queue. Nothing in it changes while the plan is made.
 
-    info: JobInfo
-    rank: int = -1
-    """Its position in the queue, 0 the first."""
-    stays_for_now: bool = False
-    """No other job may displace it in this plan: the policy preempts nobody, or the run is still protected."""
-    goes_first: bool = False
-    """The policy promoted it because it waited too long. Nodes are reserved for it (`node_reservation`)."""
-    least_run_s: float = 0.0
-    """Seconds for which its run will be protected from preemption once it has started."""
-    reserved: Mapping[str, frozenset[int]] = field(default_factory=dict)
-    """Nodes, by GPU type and as indices, that are reserved for other jobs: it must not start there."""
-    pods_matter: bool = False
-    """A limit that could run out counts its pods, so it cannot take just any free GPUs."""
-    wants_shared: frozenset[str] | None = None
-    """GPU types on which it prefers nodes with shared GPUs; on others it prefers the rest. None: no preference."""
-    goes_by_price: bool = False
-    """The policy prefers an idle GPU to one of a type that it did not give the job."""
-    types: tuple[str, ...] | None = None
-    """GPU types that the policy gives it this round, the first choice first; None: those on which it is fastest."""
-    placements: Mapping[str, Placement] = field(default_factory=dict)
-    """How the policy wants its GPUs placed this round, by GPU type; on others as the job itself says."""
+    * `rank`: its position in the queue, 0 the first.
+    * `stays_for_now`: no other job may displace it in this plan, because the policy preempts none or its run is still
+      protected.
+    * `goes_first`: the policy promoted it because it waited too long. Nodes are reserved for it (`node_reservation`).
+    * `least_run_s`: seconds for which its run will be protected from preemption once it has started.
+    * `reserved`: nodes, by GPU type and as indices, that are reserved for other jobs. It must not start there.
+    * `pods_matter`: a limit that could run out counts its pods, so it cannot take just any free GPUs.
+    * `wants_shared`: GPU types on which it prefers nodes with shared GPUs; on others it prefers the rest. None: no
+      preference.
+    * `goes_by_price`: the policy prefers an idle GPU to one of a type that it did not give the job.
+    * `types`: GPU types that the policy gives it this round, the first choice first. None: those on which it is
+      fastest.
+    * `placements`: how the policy wants its GPUs placed this round, by GPU type; on others the job itself decides.
+    """
+
+    __slots__ = (
+        "goes_by_price",
+        "goes_first",
+        "gpus",
+        "held",
+        "info",
+        "is_profile_run",
+        "job",
+        "least_run_s",
+        "name",
+        "on",
+        "placements",
+        "pods_matter",
+        "rank",
+        "reserved",
+        "stays_for_now",
+        "types",
+        "wants_shared",
+    )
+
+    def __init__(
+        self,
+        info: JobInfo,
+        rank: int = -1,
+        *,
+        stays_for_now: bool = False,
+        goes_first: bool = False,
+        least_run_s: float = 0.0,
+        reserved: Mapping[str, frozenset[int]] = _NONE,
+        pods_matter: bool = False,
+        wants_shared: frozenset[str] | None = None,
+        goes_by_price: bool = False,
+        types: tuple[str, ...] | None = None,
+        placements: Mapping[str, Placement] = _ANYWHERE,
+    ) -> None:
+        self.info: Final = info
+        # what is asked for most, without a step through `info`
+        self.job: Final = info.job
+        self.name: Final = info.name
+        self.gpus: Final = info.gpus
+        self.held: Final = info.held
+        self.on: Final = info.on
+        self.is_profile_run: Final = info.is_profile_run
+        self.rank: Final = rank
+        self.stays_for_now: Final = stays_for_now
+        self.goes_first: Final = goes_first
+        self.least_run_s: Final = least_run_s
+        self.reserved: Final = reserved
+        self.pods_matter: Final = pods_matter
+        self.wants_shared: Final = wants_shared
+        self.goes_by_price: Final = goes_by_price
+        self.types: Final = types
+        self.placements: Final = placements
 
     def __repr__(self) -> str:
         return f"QueueEntry({self.name})"
-
-    @property
-    def job(self) -> Job:
-        """The job."""
-        return self.info.job
-
-    @property
-    def name(self) -> str:
-        """The job's name."""
-        return self.info.name
-
-    @property
-    def gpus(self) -> int:
-        """GPUs that the job needs."""
-        return self.info.gpus
-
-    @property
-    def held(self) -> Held | None:
-        """What it holds, if it runs on nodes of the plan."""
-        return self.info.held
-
-    @property
-    def on(self) -> Callable[[Pool], ClassOnPool]:
-        """What the job may have on a pool."""
-        return self.info.on
-
-    @property
-    def is_profile_run(self) -> bool:
-        """The job runs to be measured."""
-        return self.info.is_profile_run
 
     @property
     def keeps_its_gpus(self) -> bool:
@@ -97,7 +116,7 @@ class QueueEntry:
         if self.types is not None and held is not None and held.pool.gpu_type not in self.types:
             return False
         if held is not None and self.placements.get(held.pool.gpu_type) == "pack":
-            return self.info.nodes_can_be_used and len(held.seats) <= self.info.fewest_nodes(held.pool)
+            return self.info.nodes_can_be_used and len(held.assignments) <= self.info.fewest_nodes(held.pool)
         return self.info.nodes_can_be_used
 
     def place(self, pool: Pool) -> Placement:
@@ -115,15 +134,30 @@ class QueueEntry:
 
     def barred_from(self, reserved: Mapping[str, frozenset[int]]) -> "QueueEntry":
         """The entry, which must not start on these nodes."""
-        return replace(self, reserved=reserved) if reserved else self
+        return self._with(reserved, self.placements) if reserved else self
 
     def without_reservations(self) -> "QueueEntry":
         """The entry as if no node were reserved for others."""
-        return replace(self, reserved={})
+        return self._with(_NONE, self.placements)
 
     def spread_anywhere(self) -> "QueueEntry":
         """The entry with its GPUs wherever there is room, on the GPU types that the policy had a wish for."""
-        return replace(self, placements=dict.fromkeys(self.placements, "auto"))
+        return self._with(self.reserved, dict.fromkeys(self.placements, "auto"))
+
+    def _with(self, reserved: Mapping[str, frozenset[int]], placements: Mapping[str, Placement]) -> "QueueEntry":
+        return QueueEntry(
+            self.info,
+            self.rank,
+            stays_for_now=self.stays_for_now,
+            goes_first=self.goes_first,
+            least_run_s=self.least_run_s,
+            reserved=reserved,
+            pods_matter=self.pods_matter,
+            wants_shared=self.wants_shared,
+            goes_by_price=self.goes_by_price,
+            types=self.types,
+            placements=placements,
+        )
 
 
 def fastest_first(entry: QueueEntry, pools: Iterable[Pool]) -> list[Pool]:

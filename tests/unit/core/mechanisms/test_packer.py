@@ -16,13 +16,13 @@ POOL = Pool("V100", [node("n1", 2, cpus=4)])
 @pytest.mark.parametrize("pack", [proportional.pack, tune.pack])
 def test_more_floating_gpus_than_there_are(pack: Pack) -> None:
     selection = PoolSelection(Reservations(POOL), floating=[QueueEntry(JobInfo(job("a", 3), [POOL], 0.05))])
-    with pytest.raises(RuntimeError, match="promised room on V100 cannot be seated"):
+    with pytest.raises(RuntimeError, match="promised room on V100 cannot be placed"):
         pack(selection, "round")
 
 
 @pytest.mark.parametrize("pack", [proportional.pack, tune.pack])
 def test_a_seat_on_a_node_that_has_too_little(pack: Pack) -> None:
     greedy = QueueEntry(JobInfo(job("a", 1, cpu_millis_min=5000), [POOL], 0.05))
-    selection = PoolSelection(Reservations(POOL), seated={greedy: ((0, 1),)})
+    selection = PoolSelection(Reservations(POOL), assigned={greedy: ((0, 1),)})
     with pytest.raises(RuntimeError, match="a was promised its nodes and does not fit there"):
         pack(selection, "round")

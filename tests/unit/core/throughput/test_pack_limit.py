@@ -105,10 +105,10 @@ class TestAppendixD:
     def test_the_programme_is_the_best_of_all_placements(self) -> None:
         free, load, servers = (2, 1, 2), (0, 5, 1), (7, 2)
         every = [
-            load_of(seats, hosts, servers, load)
-            for seats in product(*(range(one + 1) for one in free))
+            load_of(assignments, hosts, servers, load)
+            for assignments in product(*(range(one + 1) for one in free))
             for hosts in product(range(3), repeat=2)
-            if sum(seats) == 3
+            if sum(assignments) == 3
         ]
         best = least_load(3, servers, free, load)
         assert best is not None
@@ -124,11 +124,11 @@ class TestAppendixD:
         self, free: list[int], need: int, largest: int
     ) -> None:
         room = np.array(free)
-        seats = choose("pack", need, room, room.astype(float))
-        if seats is None:
+        assignments = choose("pack", need, room, room.astype(float))
+        if assignments is None:
             return
         servers = [largest] + [1] * (need - 1)
-        workers = [dict(seats).get(node, 0) for node in range(len(free))]
+        workers = [dict(assignments).get(node, 0) for node in range(len(free))]
         hosts = [node for node, count in enumerate(workers) for _ in range(count)]
         ours = load_of(workers, hosts, servers, [0] * len(free))
         best = least_load(need, servers, free, [0] * len(free))
