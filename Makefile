@@ -20,7 +20,7 @@ REPORT ?=
 MINUTES ?= 5
 TIMES ?= 10
 
-.PHONY: help setup lock format lint types imports prose check crds images images-docker sbom unit properties coverage prerequisites integration integration-product integration-devcluster test-e2e faketime chaos chaos-outage chaos-short pairings fidelity storm plots docs test test-long side-by-side demo demo-kind
+.PHONY: help setup lock format lint types imports prose check crds images images-docker sbom release unit properties coverage prerequisites integration integration-product integration-devcluster test-e2e faketime chaos chaos-outage chaos-short pairings fidelity storm plots docs test test-long side-by-side demo demo-kind
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "%-14s %s\n", $$1, $$2}'
@@ -72,13 +72,15 @@ crds: setup ## write crds/, the chart's copy, docs/api.md and docs/troubleshooti
 images: setup ## build the images without Docker and load them into the running devcluster
 	$(IMAGES)
 
-images-docker: ## the project's images with Docker: REGISTRY=registry.example.com/team/ TAG=0.1.0
+images-docker: ## the project's images with Docker: REGISTRY=registry.example.com/team/ TAG=0.2.0
 	for room in operator extender profiler-job examples; do \
 	  docker build --file $$room/Dockerfile --tag $(REGISTRY)kube-synergy-$${room%-job}:$(TAG) .; done
-	docker build --file images/scheduler/Dockerfile --tag $(REGISTRY)kube-synergy-scheduler:$(TAG) .
 
 sbom: setup prerequisites ## what is in the images and under which licences: sbom/*.cdx.json, sbom/licences.csv
 	$(PY) -m synergy_devcluster.images.sbom sbom
+
+release: setup prerequisites ## everything a release has, in dist/: wheel, chart, image archives, SBOMs, SHA256SUMS
+	$(PY) -m synergy_devcluster.release dist
 
 unit: setup ## fast, pure tests
 	$(BIN)/pytest tests/unit -n auto
