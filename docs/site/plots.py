@@ -76,13 +76,14 @@ class Plot:
     title: str
 
 
-def _relative(names: Sequence[str]) -> list[Panel]:
+def _relative(names: Sequence[str], logarithmic: str = "") -> list[Panel]:
+    """A panel for each column. `logarithmic` is the name of one with figures of different magnitudes."""
     return [
         Panel(
             y=name,
             ours={"ours": Column(1 + place)},
             papers={"ours": Column(4 + place)},
-            log=name.startswith("median"),
+            log=name == logarithmic,
         )
         for place, name in enumerate(names)
     ]
@@ -132,7 +133,7 @@ PLOTS: Final[Mapping[str, Plot]] = {
         "Gavel, table 3: the physical cluster's traces",
     ),
     "tiresias-table1": Plot(_relative(_THREE), "Tiresias, table 1: relative to SRSF"),
-    "tiresias-table5": Plot(_relative(_THREE), "Tiresias, table 5: relative to Tiresias-L"),
+    "tiresias-table5": Plot(_relative(_THREE, _THREE[1]), "Tiresias, table 5: relative to Tiresias-L"),
     "colocation-best": Plot(
         [
             Panel(y="makespan, relative to FIFO", ours={"ours": Column(1)}, papers={"ours": Column(2)}),
@@ -145,7 +146,7 @@ PLOTS: Final[Mapping[str, Plot]] = {
             Panel(
                 y="average JCT, hours",
                 ours={mode: Column(3 + place) for place, mode in enumerate(_MODES)},
-                labels=(0, 1),
+                labels=(0, 1, 2),
                 rows=", 2$",
             )
         ],
@@ -176,6 +177,8 @@ def _how(result: Mapping[str, Any]) -> str:
 
 def _panel(axes: Axes, panel: Panel, every: Sequence[Sequence[str]]) -> None:
     rows = [row for row in every if not panel.rows or re.search(panel.rows, _name(row, panel))]
+    if not rows:
+        raise ValueError(f"no row of the result matches {panel.rows!r}")
     if panel.x:
         _lines(axes, panel, rows)
     else:
@@ -186,9 +189,10 @@ def _panel(axes: Axes, panel: Panel, every: Sequence[Sequence[str]]) -> None:
         axes.set_ylim(bottom=0.5)
         axes.yaxis.set_major_formatter("{x:g}")
     else:
-        axes.set_ylim(bottom=0, top=axes.get_ylim()[1] * 1.15)
+        room = 1.15 if len(panel.ours) < 3 else 1.3  # for the legend
+        axes.set_ylim(bottom=0, top=axes.get_ylim()[1] * room)
     if len(panel.ours) > 1 or panel.papers or panel.printed:
-        axes.legend(frameon=False, fontsize=8)
+        axes.legend(frameon=False, fontsize=8, ncols=1 if len(panel.ours) < 3 else 3)
 
 
 def _name(row: Sequence[str], panel: Panel) -> str:
