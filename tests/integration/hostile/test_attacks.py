@@ -18,7 +18,6 @@ from support.jobs import reaches, submit
 from support.made_up_tokens import made_up
 from support.waiting import eventually
 from synergy_api import names
-from synergy_api.queues import Preemption
 from synergy_kube import KubeClient, NotFound, Resource
 from synergy_kube.resources import PODS, SERVICES, TRAINING_JOBS
 
@@ -227,27 +226,6 @@ async def test_a_deleted_job_that_the_attacker_keeps_with_a_finalizer_keeps_no_g
     await starts(kube, victim)
     nobody = json.dumps({"metadata": {"finalizers": None}})
     assert (await attacker.kubectl("patch", "tj", "kept", "--type=merge", "-p", nobody)).code == 0
-
-
-async def test_a_grace_period_of_years_is_cut_to_what_the_administrator_allows(
-    kube: KubeClient, attacker: Attacker
-) -> None:
-    patient = manifest("patient")
-    template = patient["spec"]["template"]
-    template["metadata"] = {"annotations": {"kwok.kube-synergy.dev/stop-seconds": "3600"}}
-    template["spec"]["terminationGracePeriodSeconds"] = 100_000_000
-    assert (await attacker.submit(patient)).code == 0
-    await reaches(kube, attacker.namespace, "patient", "Running", seconds=20)
-    (pod,) = (await kube.list(PODS, attacker.namespace))["items"]
-    name = pod["metadata"]["name"]
-    assert (await attacker.kubectl("delete", "pod", name, "--wait=false")).code == 0
-
-    async def cut() -> bool:
-        metadata = (await kube.get(PODS, name, attacker.namespace))["metadata"]
-        return bool(metadata["deletionGracePeriodSeconds"] <= Preemption().max_checkpoint_seconds)
-
-    await eventually(cut, seconds=20, what="the pod to be told to go sooner")
-    await kube.delete(PODS, name, attacker.namespace, grace_seconds=0)
 
 
 async def test_statuses_and_other_namespaces_are_out_of_reach(

@@ -8,7 +8,7 @@ import pytest
 from support.operator_world import World
 from synergy_api.leaving import leave_seconds
 from synergy_api.queues import Preemption
-from synergy_api.timestamps import format_time, parse_time
+from synergy_api.timestamps import parse_time
 from synergy_api.training_job import RunOutcome, ServiceStatus, TrainingJobSpec, TrainingJobStatus
 from synergy_operator.run.forgiveness import HEALTHY_SECONDS, UNREPORTED_SECONDS
 
@@ -203,14 +203,3 @@ def test_no_grace_period_is_longer_than_the_admin_allows_for_a_checkpoint() -> N
     deleted_after(world)
     assert deadlines(world) == [600]
     assert world.settle().todo == ()
-
-
-def test_a_pod_that_its_owner_deletes_with_a_grace_period_of_years_goes_like_all_others() -> None:
-    world = running()
-    for pod in world.pods.values():
-        pod["metadata"]["deletionTimestamp"] = format_time(world.now + 100_000_000)
-    world.settle()
-    assert deadlines(world) == [600]
-    world.policy = world.policy.model_copy(update={"preemption": Preemption(max_checkpoint_seconds=100)})
-    world.settle()
-    assert deadlines(world) == [100]
