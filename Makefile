@@ -19,8 +19,10 @@ JOBS ?= 100
 REPORT ?=
 MINUTES ?= 5
 TIMES ?= 10
+PACKAGE ?= .
+DRAW ?=
 
-.PHONY: help setup lock format lint types imports prose check crds images images-docker sbom unit properties coverage prerequisites integration integration-product integration-devcluster test-e2e faketime chaos chaos-outage chaos-short pairings fidelity storm docs test test-long side-by-side demo demo-kind
+.PHONY: help setup lock format lint types imports prose check crds images images-docker sbom unit properties coverage mutants prerequisites integration integration-product integration-devcluster test-e2e faketime chaos chaos-outage chaos-short pairings fidelity storm docs test test-long side-by-side demo demo-kind
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "%-14s %s\n", $$1, $$2}'
@@ -39,8 +41,9 @@ lock: ## resolve requirements/*.txt anew from pyproject.toml (needs uv)
 	for extra in dev operator extender; do \
 	  uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header \
 	    --quiet --extra $$extra pyproject.toml -o requirements/$$extra.txt; done
-	uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header \
-	  --quiet --constraint requirements/dev.txt --extra docs pyproject.toml -o requirements/docs.txt
+	for extra in docs mutants; do \
+	  uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header \
+	    --quiet --constraint requirements/dev.txt --extra $$extra pyproject.toml -o requirements/$$extra.txt; done
 	echo 'hatchling>=1.27' | uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 	  --no-emit-find-links --no-header --no-annotate --quiet - -o requirements/build.txt
 	uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header \
@@ -87,6 +90,13 @@ properties: setup ## the planner's promises on a thousand random clusters each; 
 
 coverage: setup ## the pure tests with coverage of lines and branches
 	$(BIN)/pytest tests/unit -n auto --cov --cov-report=term:skip-covered
+
+mutants: setup .venv/.mutants-installed ## which flipped operators of the core the tests notice: PACKAGE=policies/rounds DRAW=50 SEED=1
+	@PYTHONPATH=tests $(PY) -m support.mutants $(PACKAGE) --seed $(SEED) $(if $(DRAW),--draw $(DRAW))
+
+.venv/.mutants-installed: requirements/mutants.txt .venv/.installed
+	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements/mutants.txt
+	touch $@
 
 prerequisites: setup ## what the devcluster needs of this machine; installs missing Debian packages when run as root
 	$(BIN)/kube-synergy devcluster prerequisites --install
