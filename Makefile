@@ -11,7 +11,9 @@ DEVCLUSTER_SUITE := tests/integration/devcluster/
 APART := PYTHONPATH=tests $(PY) -m support.apart
 # before pytest, which gives each test 300 s: on a slow disk images take minutes
 IMAGES := $(BIN)/kube-synergy devcluster images
-PRODUCT_SUITES := $(filter-out $(DEVCLUSTER_SUITE),$(wildcard tests/integration/*/))
+# real processes, but no cluster
+PROCESS_SUITES := $(addprefix tests/integration/,chaos/ chart/ cli/ examples/ job/ profiler/ simulator/)
+PRODUCT_SUITES := $(filter-out $(DEVCLUSTER_SUITE) $(PROCESS_SUITES),$(wildcard tests/integration/*/))
 
 SEED ?= 1
 FAULTS ?= 200
@@ -22,7 +24,7 @@ TIMES ?= 10
 PACKAGE ?= .
 DRAW ?=
 
-.PHONY: help setup lock format lint types imports prose check crds images images-docker sbom unit properties coverage mutants prerequisites integration integration-product integration-devcluster test-e2e faketime chaos chaos-outage chaos-short pairings fidelity storm docs test test-long side-by-side demo demo-kind
+.PHONY: help setup lock format lint types imports prose check crds images images-docker sbom unit properties coverage mutants prerequisites integration integration-processes integration-product integration-devcluster test-e2e faketime chaos chaos-outage chaos-short pairings fidelity storm docs test test-long side-by-side demo demo-kind
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "%-14s %s\n", $$1, $$2}'
@@ -103,7 +105,10 @@ prerequisites: setup ## what the devcluster needs of this machine; installs miss
 
 check: lint types imports prose ## format, lint, types, import rules, the documentation's words
 
-integration: integration-product integration-devcluster ## real API server and kube-scheduler, kwok nodes
+integration: integration-processes integration-product integration-devcluster ## real processes; real API server and kube-scheduler, kwok nodes
+
+integration-processes: setup
+	$(BIN)/pytest $(PROCESS_SUITES) -n auto
 
 integration-product: setup prerequisites
 	$(ON_DEVCLUSTER) sh -c 'set -e; $(IMAGES); bad=0; for suite in $(PRODUCT_SUITES); do $(BIN)/pytest $$suite || bad=1; done; exit $$bad'
@@ -158,7 +163,7 @@ test-long: properties storm chaos chaos-outage fidelity ## what takes too long f
 # what waits for a cluster leaves the other core to what computes; output comes suite by suite. The end-to-end tests,
 # which measure jobs, have the machine to themselves
 side-by-side:
-	$(MAKE) --jobs=2 --output-sync=target unit integration-product integration-devcluster chaos-short
+	$(MAKE) --jobs=2 --output-sync=target unit integration-product integration-processes integration-devcluster chaos-short
 
 demo: setup prerequisites ## from nothing to training jobs finishing on a real cluster, told as it happens
 	$(BIN)/kube-synergy demo

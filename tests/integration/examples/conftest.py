@@ -1,0 +1,41 @@
+"""The example scripts as real processes, where possible under a real CPU limit."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from support.example import Example
+from support.harness import Harness, cpu_groups
+from support.job_process import free_port
+
+
+@pytest.fixture
+def harness(tmp_path: Path) -> Harness:
+    return Harness(tmp_path)
+
+
+@pytest.fixture
+def limit_cpu(harness: Harness) -> Iterator[Callable[[int], None]]:
+    with cpu_groups(harness) as limit:
+        yield limit
+
+
+@pytest.fixture
+def example(tmp_path: Path) -> Iterator[Example]:
+    """A job of 120 steps."""
+    environ = {
+        "SYNERGY_JOB": "example",
+        "SYNERGY_NAMESPACE": "team",
+        "SYNERGY_RUN": "1",
+        "SYNERGY_STEPS": "120",
+        "MASTER_ADDR": "localhost",
+        "MASTER_PORT": str(free_port()),
+        "SYNERGY_PEER_PORT": str(free_port()),
+    }
+    made = Example(tmp_path, environ)
+    yield made
+    for process in made.running:
+        if process.stdout is not None and not process.stdout.closed:
+            process.kill()
+            process.communicate()
