@@ -1,8 +1,8 @@
 """Figures of Gavel in their quick versions, with the project's own speeds: each has the shape that the paper claims.
 
-The simulations are seeded, so each figure is the same every time. `near` asserts what was measured. Its tolerance is for
-ties that another version of a solver breaks differently. A change of the planner that moves a figure by more has to
-say so here.
+The simulations are seeded, so each figure is the same every time. `near` asserts what was measured. Its tolerance is
+for ties that another version of a solver breaks differently. A change of the planner that moves a figure by more has
+to say so here.
 """
 
 from pathlib import Path
