@@ -83,7 +83,7 @@ def _measure(name: str, into: Path) -> int:
     os.chdir(ROOT)
     quiet = os.open(os.devnull, os.O_RDWR)
     os.dup2(quiet, 1)
-    watch = coverage.Coverage(data_file=None, source=[str(CORE)])
+    watch = coverage.Coverage(data_file=None, config_file=False, include=[f"{CORE}/*"])
     recorder = _Recorder(watch)
     watch.start()
     code = pytest_main([name], [recorder])
