@@ -12,7 +12,7 @@ from synergy_core.colocation.combinations import KnownPairs
 from synergy_core.model.pool import Pool
 from synergy_core.model.snapshot import Job, Node
 from synergy_core.policies.allocation.solutions import Solutions
-from synergy_core.selection.queue_entry import QueueEntry
+from synergy_core.selection.job_info import JobInfo
 from synergy_core.throughput.estimates import NO_SPEEDS, Speeds
 from synergy_core.throughput.job_class import JobClasses
 from synergy_core.throughput.skew import NO_RULES, PackRules
@@ -33,30 +33,30 @@ class Memory:
         self._nodes: tuple[Node, ...] = ()
         self._tolerance = 0.0
         self._rules = NO_RULES
-        self._kinds = JobClasses((), 0.0)
-        self._contenders: dict[str, QueueEntry] = {}
-        self._before: dict[str, QueueEntry] = {}
+        self._classes = JobClasses((), 0.0)
+        self._infos: dict[str, JobInfo] = {}
+        self._before: dict[str, JobInfo] = {}
 
     def begin(self, nodes: tuple[Node, ...], tolerance: float, rules: PackRules = NO_RULES) -> None:
         """Begin a plan: what the last plan did not look at is forgotten; all, where the nodes have changed."""
-        self._before, self._contenders = self._contenders, {}
+        self._before, self._infos = self._infos, {}
         if (nodes, tolerance) != (self._nodes, self._tolerance):
             self.pools = _pools(nodes)
-            self._kinds = JobClasses(self.pools[0].further if self.pools else (), tolerance)
+            self._classes = JobClasses(self.pools[0].further if self.pools else (), tolerance)
             self._nodes, self._tolerance = nodes, tolerance
             self._before = {}
         if rules != self._rules:
             self._rules, self._before = rules, {}
 
-    def entry(self, job: Job) -> QueueEntry:
-        """The queue entry of a job of the present plan: always the same one."""
-        found = self._contenders.get(job.name)
+    def info(self, job: Job) -> JobInfo:
+        """What is known of a job of the present plan: always the same object."""
+        found = self._infos.get(job.name)
         if found is None:
             found = self._before.get(job.name)
             speeds = self.speeds.of.get(job.name, NO_SPEEDS)
             if found is None or found.job is not job or found.running is not job.running or found.speeds != speeds:
-                found = QueueEntry(job, self.pools, self._tolerance, self._kinds, rules=self._rules, speeds=speeds)
-            self._contenders[job.name] = found
+                found = JobInfo(job, self.pools, self._tolerance, self._classes, rules=self._rules, speeds=speeds)
+            self._infos[job.name] = found
         return found
 
 

@@ -1,4 +1,4 @@
-"""The planner: one pure function from the state of a cluster to who runs where with what.
+"""The planner: a pure function from the state of a cluster to the jobs that run, their nodes and resources.
 
 Its steps are the packages of `synergy_core`, in the order in which data flows; none calls back into an earlier one.
 """
@@ -9,10 +9,10 @@ from dataclasses import replace
 from synergy_core.cache import Memory
 from synergy_core.checks import check
 from synergy_core.colocation.combinations import Combinations
-from synergy_core.colocation.grouping import Group, Grouping
+from synergy_core.colocation.grouping import Candidate, Grouping
 from synergy_core.explain.answer import answer
 from synergy_core.mechanisms import MECHANISMS
-from synergy_core.mechanisms.mechanism import Outcome, Round
+from synergy_core.mechanisms.mechanism import Outcome
 from synergy_core.model.answer import Plan
 from synergy_core.model.cluster import nodes_of
 from synergy_core.model.config import PlanConfig
@@ -20,19 +20,20 @@ from synergy_core.model.pool import Pool
 from synergy_core.model.snapshot import Allocation, Snapshot
 from synergy_core.policies.queue import Ranking
 from synergy_core.policies.ranking import rank, shares_by_matrix
-from synergy_core.selection.preemption_protection import least_run_s, settling
+from synergy_core.selection.colocation_groups import NO_GROUPS, CoLocationGroups, candidate_groups, colocation_groups
+from synergy_core.selection.preemption_protection import least_run_s, protected
 from synergy_core.selection.quotas import Quotas
+from synergy_core.selection.round import Round
 from synergy_core.selection.scheduling_queue import JobIndex, SchedulingQueue, out_of_reach
 from synergy_core.selection.shut_out import shut_out
-from synergy_core.selection.teams import NO_TEAMS, Teams, groups_of, teams_of
 from synergy_core.throughput.skew import PackRules
 
 
 def plan(snapshot: Snapshot, config: PlanConfig, memory: Memory | None = None) -> Plan:
     """Plan a round, or fill free capacity (`config.mode`).
 
-    Deterministic, and independent of the order of nodes and jobs in the snapshot. With the `memory` of the caller's
-    earlier plans it is faster and the answer the same. Raises FieldError when the configuration names a policy or
+    Deterministic, and independent of the order of nodes and jobs in the snapshot. The `memory` of the caller's earlier
+    plans makes it faster, with the same answer. Raises FieldError when the configuration names a policy or
     mechanism that there is not, or a value is out of range.
     """
     check(config)
@@ -48,11 +49,11 @@ def plan(snapshot: Snapshot, config: PlanConfig, memory: Memory | None = None) -
     planned = _without(snapshot, excluded)
     job_index = JobIndex(planned.jobs, memory)
 
-    # 3. Who may share a GPU.
+    # 3. Which jobs may share a GPU.
     grouping = Grouping(planned, memory.pools, config, memory.speeds)
     pairs = Combinations(grouping, memory.pairs) if shares_by_matrix(config) else None
 
-    # 4. The policy: who should run, in order, with the GPU types that each may use.
+    # 4. The policy: which jobs should run, in order, with the GPU types that each may use.
     ranking = rank(
         planned,
         config,
@@ -63,9 +64,9 @@ def plan(snapshot: Snapshot, config: PlanConfig, memory: Memory | None = None) -
         solutions=memory.solutions,
     )
 
-    # 5. and 6. Who runs this round, on which nodes, with how much CPU and memory.
+    # 5. and 6. Which jobs run this round, on which nodes, with how much CPU and memory.
     kept = out_of_reach(job_index.running, config.mode)
-    teams, outcome = _placed(planned, config, memory, job_index, ranking, grouping=grouping, kept=kept, quotas=quotas)
+    groups, outcome = _placed(planned, config, memory, job_index, ranking, grouping=grouping, kept=kept, quotas=quotas)
 
     # 7. The answer, with why the other jobs wait.
     return answer(
@@ -73,7 +74,7 @@ def plan(snapshot: Snapshot, config: PlanConfig, memory: Memory | None = None) -
         config,
         ranking=ranking,
         outcome=outcome,
-        teams=teams,
+        groups=groups,
         kept=kept,
         shut_out=excluded,
         estimates=memory.speeds,
@@ -98,39 +99,40 @@ def _placed(
     grouping: Grouping,
     kept: Mapping[str, Allocation],
     quotas: Quotas,
-) -> tuple[Teams, Outcome]:
+) -> tuple[CoLocationGroups, Outcome]:
     """Steps 5 and 6: selects and places the queue of `ranking`.
 
     The one loop of a plan. Where few of a type's GPUs can be shared, a group may find no GPU that its members would
     find alone. Only the mechanism knows, so the steps are repeated without such groups; each time there are fewer.
     """
     pools = memory.pools
-    groups: Sequence[Group] = groups_of(snapshot, ranking, config, grouping)
+    candidates: Sequence[Candidate] = candidate_groups(snapshot, ranking, config, grouping)
     while True:
-        teams = teams_of(snapshot, ranking, pools, config, groups)
-        planned = job_index if teams is NO_TEAMS else JobIndex(teams.jobs(snapshot.jobs), memory)
-        line = planned.line(
-            teams.ranking(ranking),
+        groups = colocation_groups(snapshot, ranking, pools, config, candidates)
+        planned = job_index if groups is NO_GROUPS else JobIndex(groups.jobs(snapshot.jobs), memory)
+        queue = planned.queue(
+            groups.ranking(ranking),
             without=kept,
-            settling=teams.settling(settling(snapshot.jobs, snapshot.now, config)),
+            protected=groups.planned(protected(snapshot.jobs, snapshot.now, config)),
             least_run_s=lambda job: least_run_s(job, config),
             wants_shared=grouping.wants_shared,
+            pods_matter=quotas.pods_matter,
         )
-        outcome = MECHANISMS[config.mechanism](_round(line, pools, config, quotas))
-        unseated = teams.unseated(*_seated_and_idle(outcome, pools), outcome.full) if groups else ()
-        if not unseated:
-            return teams, outcome
-        groups = [group for group in groups if frozenset(job.name for job in group.jobs) not in unseated]
+        outcome = MECHANISMS[config.mechanism](_round(queue, pools, config, quotas))
+        unassigned = groups.unassigned(*_assigned_and_idle(outcome, pools), outcome.full) if candidates else ()
+        if not unassigned:
+            return groups, outcome
+        candidates = [one for one in candidates if frozenset(job.name for job in one.jobs) not in unassigned]
 
 
-def _round(line: SchedulingQueue, pools: Sequence[Pool], config: PlanConfig, quotas: Quotas) -> Round:
+def _round(queue: SchedulingQueue, pools: Sequence[Pool], config: PlanConfig, quotas: Quotas) -> Round:
     gpus = sum(sum(pool.gpus) for pool in pools)
-    return Round(line, pools, config.mode, gpus * config.profile_gpu_percent // 100, config.explain, quotas)
+    return Round(queue, pools, config.mode, gpus * config.profile_gpu_percent // 100, config.explain, quotas)
 
 
-def _seated_and_idle(outcome: Outcome, pools: Sequence[Pool]) -> tuple[frozenset[str], frozenset[str]]:
-    """Who has GPUs, and the types that have some that nobody has."""
-    seated = frozenset(entry.name for packing in outcome.packings for entry in packing.seated)
+def _assigned_and_idle(outcome: Outcome, pools: Sequence[Pool]) -> tuple[frozenset[str], frozenset[str]]:
+    """Planned jobs that have GPUs, and the GPU types with free ones."""
+    assigned = frozenset(entry.name for packing in outcome.packings for entry in packing.assigned)
     free = {pool.gpu_type: pool.open_gpus[0] for pool in pools}
     free |= {packing.pool.gpu_type: int(packing.reservations.slots.sum()) for packing in outcome.packings}
-    return seated, frozenset(gpu_type for gpu_type, gpus in free.items() if gpus > 0)
+    return assigned, frozenset(gpu_type for gpu_type, gpus in free.items() if gpus > 0)

@@ -4,8 +4,8 @@ import asyncio
 import logging
 import time
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from chaos.api_server import STORE_LINK, UNREACHABLE
@@ -22,6 +22,7 @@ from synergy_kube import ApiError, Conflict, KubeClient
 from synergy_kube.resources import PODS, TRAINING_JOBS, Resource
 
 _LOG = logging.getLogger("chaos")
+_TIMES_AGAIN = 3
 _STILL_SECONDS = 630.0
 """How long nothing may advance before the jobs that are left are given up: longer than the longest wait after a
 refused run."""
@@ -52,11 +53,24 @@ async def chaos(stage: Stage, *, seed: int, faults: int, jobs: int, most_steps: 
                     _submit(kube, PODS, scene.namespace, [(other.at, other.manifest) for other in others])
                 )
                 group.create_task(wreck.run(planned_faults))
+            for attempt in range(_TIMES_AGAIN if wreck.missed else 0):
+                await _again(wreck, player, scene, workload(seed + 1 + attempt, 5, 0.0, most_steps), attempt)
             _LOG.info("all faults are done; waiting for the jobs")
             await _finished(watchman, player)
             await _last_look(watchman, player, book)
         seconds = time.monotonic() - started
         return _Ended(scene, wreck, watchman, player, book).report(seed, seconds)
+
+
+async def _again(wreck: Wreck, player: Player, scene: Stage, jobs: Sequence[Planned], attempt: int) -> None:
+    """Faults that came too late, when all jobs had ended, happen to further jobs."""
+    missed, wreck.missed = [replace(fault, at=0.0) for fault in wreck.missed], []
+    further = [replace(job, name=f"further-{attempt}-{index}") for index, job in enumerate(jobs if missed else ())]
+    for job in further:
+        player.knows(job.name, job.spec["steps"], library=job.library)
+    async with asyncio.TaskGroup() as group:
+        group.create_task(_submit(scene.kube, TRAINING_JOBS, scene.namespace, [(0.0, _manifest(j)) for j in further]))
+        group.create_task(wreck.run(missed))
 
 
 _OPERATOR_NEEDS = ("operator", "operator-api", "api-server", "etcd", STORE_LINK)

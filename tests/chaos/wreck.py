@@ -37,10 +37,11 @@ class _NoTargetError(Exception):
 
 
 class Wreck:
-    """`done` counts the faults by kind, `broken` what is broken now by name."""
+    """`done` counts the faults by kind, `broken` what is broken now by name; `missed` found nothing to happen to."""
 
     def __init__(self, stage: Stage, player: Player, watchman: Watchman, book: Book, broken: Counter[str]) -> None:
         self.done: Counter[str] = Counter()
+        self.missed: list[Fault] = []
         self.broken = broken
         self._stage = stage
         self._player = player
@@ -80,6 +81,7 @@ class Wreck:
             self.done[fault.kind] += 1
         except _NoTargetError:
             _LOG.info("%s: nothing to do it to", fault.kind)
+            self.missed.append(fault)
         finally:
             self._slots.release()
 

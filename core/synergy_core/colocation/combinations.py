@@ -1,13 +1,17 @@
 """The pairs of a plan's jobs as rows of the allocation matrix (Gavel, section 3.1).
 
-A pair's throughputs are what the two keep on one GPU, CPU and memory counted (`grouping`), of their throughputs alone.
-Rows are made only of pairs that can help: the two keep more together than one job alone by what sharing must gain, and
-nobody falls below what its user wants it to keep, or below its fair share. A job's fair share of a type is that of the
-homogeneous case (the GPUs there are for each that is wanted), and less on a type on which it is faster than on average:
-there it may share and still be as fast as with its part of every type.
+A pair's throughputs are the parts of their own throughputs that the two keep on one GPU, with CPU and memory counted
+(`grouping`). Rows are made only of pairs that can help:
 
-Jobs that are alike in all of this are one kind, and pairs are worked out once for two kinds; what was measured of two
-jobs stands in place of what is predicted of their kinds.
+* the two together keep more than one job alone, by at least what sharing must gain;
+* neither falls below what its user wants it to keep, or below its fair share.
+
+A job's fair share of a type is that of the homogeneous case: the GPUs there are for each GPU that is wanted. It is less
+on a type on which the job is faster than on average: there it may share and still be as fast as with its part of every
+type.
+
+Jobs that are alike in all of this are one kind, and pairs are computed once for two kinds. Measurements of two jobs
+replace the predictions for their kinds.
 """
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
@@ -76,14 +80,14 @@ class Combinations:
         pairs = np.stack([chosen[one[some]], chosen[other[some]]], axis=1)
         rates = np.stack([of_kinds[:, a[some], b[some]].T, of_kinds[:, b[some], a[some]].T], axis=2)
         pairs, rates = self._with_measured(jobs, types, pairs, rates, fair)
-        # nobody is faster in company than alone, and two are together only where both could be alone
+        # no job is faster beside another than alone, and two share only where both could run alone
         kept = (
             np.minimum(rates, least[pairs].transpose(0, 2, 1)) * np.asarray((alone[pairs] > 0).all(axis=1))[:, :, None]
         )
         return pairs, kept * (alone / least)[pairs].transpose(0, 2, 1)
 
     def _least(self, jobs: Sequence[Job], types: Sequence[str]) -> Floats:
-        """J x W: what each keeps where it shares with nobody (`Grouping.alone`)."""
+        """J x W: what each keeps where it does not share (`Grouping.alone`)."""
         return np.array([[self._grouping.alone(job, gpu_type) for gpu_type in types] for job in jobs]).reshape(
             len(jobs), len(types)
         )

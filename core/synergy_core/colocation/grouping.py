@@ -1,7 +1,7 @@
-"""What becomes of jobs that have one GPU together: who may, on which nodes, and what each keeps.
+"""Whether jobs may share one GPU, on which nodes, and what each keeps of its speed.
 
-What a job keeps is its speed relative to its own at the GPU-proportional share, with its part of one GPU's CPU and
-memory (`team`).
+What a job keeps is relative to its speed at the GPU-proportional share, with its part of one GPU's CPU and memory
+(`group`).
 """
 
 from collections import Counter
@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from synergy_core.colocation.group import Member, member, split
 from synergy_core.colocation.rules import Rules
-from synergy_core.colocation.team import Member, member, split
 from synergy_core.model.config import PlanConfig
 from synergy_core.model.pool import Pool
 from synergy_core.model.snapshot import Job, Node, Snapshot
@@ -21,12 +21,12 @@ WORTH = 0.05
 """What sharing must gain, in speeds of a job, to be begun: speeds are not known better."""
 _LESS = 1e-9
 _NEARLY_ALL = 0.95
-"""Of its speed: what a job may lose for a node where somebody can join it."""
+"""Part of its speed that a job must keep to prefer a node where another can join it."""
 
 
 @dataclass(slots=True)
-class Group:
-    """Jobs that are to have one GPU of a type."""
+class Candidate:
+    """Jobs that could share one GPU of a type."""
 
     gpu_type: str
     jobs: list[Job]
@@ -48,7 +48,7 @@ class Group:
         """Sum of their compute."""
         return sum(job.usage[self.gpu_type].compute for job in self.jobs)
 
-    def take(self, grown: "Group") -> None:
+    def take(self, grown: "Candidate") -> None:
         """Become another group."""
         self.jobs, self.nodes, self.members, self.each = grown.jobs, grown.nodes, grown.members, grown.each
         self.by_fractions = grown.by_fractions
@@ -66,7 +66,7 @@ class Grouping:
         self.pools = {pool.gpu_type: pool for pool in pools}
         self._percent = {pool.gpu_type: least_percent(pool.nodes) for pool in pools}
         self.limits_threads = min(self._percent.values(), default=100) < 100
-        """Whether a job that shares with nobody can have less than all of a GPU's threads."""
+        """A job that does not share may have less than all of a GPU's threads."""
         self._shares = config.colocation != "none"
         self._needs_times = config.colocation == "thesis"
         self._mixed = [
@@ -81,13 +81,15 @@ class Grouping:
 
     @cached_property
     def _wanted(self) -> Counter[frozenset[str]]:
-        """GPUs that are wanted by who may use certain types; most plans do not ask."""
+        """GPUs that jobs want, by the types that they may use; most plans do not ask."""
         wanted = Counter[frozenset[str]]()
         for job in self._jobs:
             wanted[self._types(job)] += job.gpus
         return wanted
 
-    def together(self, jobs: Sequence[Job], gpu_type: str, fractions: Sequence[float] | None = None) -> Group | None:
+    def together(
+        self, jobs: Sequence[Job], gpu_type: str, fractions: Sequence[float] | None = None
+    ) -> Candidate | None:
         """The jobs on one GPU of the type; None where they may not or cannot.
 
         `fractions`: what each is told to keep of its speed beside the others; by default what the rules say.
@@ -104,11 +106,11 @@ class Grouping:
             return None
         each = tuple(one.kept(part) for one, part in zip(members, parts, strict=True))
         by_fractions = self._needs_times and any(one.best <= 0.0 for one in members)
-        return Group(gpu_type, list(jobs), nodes, members, each, by_fractions)
+        return Candidate(gpu_type, list(jobs), nodes, members, each, by_fractions)
 
     def fair(self, job: Job) -> float:
-        """A job's fair share: of the types that it may use, the GPUs there are for each that is wanted by it and by all
-        who may use one of them too."""
+        """A job's fair share: the GPUs of the types that it may use, for each GPU that is wanted by the jobs that may
+        use one of them."""
         types = self._types(job)
         if types not in self._fair:
             there = sum(self.pools[gpu_type].open_gpus[0] for gpu_type in types)
@@ -117,8 +119,11 @@ class Grouping:
         return self._fair[types]
 
     def alone(self, job: Job, gpu_type: str) -> float:
-        """What the job keeps of its speed at its share where it shares with nobody: less than all where all nodes of
-        the type that it may use limit a client's threads, and these hold it up rather than CPU and memory."""
+        """What the job keeps of its speed at its share where it does not share.
+
+        Less than all where every node of the type that it may use limits a client's threads, and these limit the job
+        rather than CPU and memory.
+        """
         if self._percent[gpu_type] == 100:
             return 1.0
         pool = self.pools[gpu_type]
@@ -130,10 +135,10 @@ class Grouping:
         return min(1.0, part * one.best / one.usual) if one.usual > 0 else part
 
     def wants_shared(self, job: Job) -> frozenset[str] | None:
-        """The GPU types on which the job rather has a node whose GPUs are shared than one where they are not.
+        """The GPU types on which the job prefers a node with shared GPUs.
 
-        That is one that may share and loses nothing there while it is alone. All others would take a GPU that two
-        could have, and what its threads' limit costs them. None where no type has both kinds of nodes.
+        A job prefers it if it may share and loses nothing there while it is alone. Another job would take a GPU that
+        two could have, and lose what the limit on threads costs. None where no type has both kinds of nodes.
         """
         if not self._mixed:
             return None
@@ -149,13 +154,13 @@ class Grouping:
     def _types(self, job: Job) -> frozenset[str]:
         return frozenset(self.pools.keys() & set(job.gpu_types) if job.gpu_types else self.pools.keys())
 
-    def bearable(self, group: Group) -> bool:
-        """Whether everybody keeps its fair share, or what its user wants it to."""
+    def bearable(self, group: Candidate) -> bool:
+        """Each job keeps its fair share, or what its user wants it to keep."""
         fair = (self.fair(job) * self.alone(job, group.gpu_type) for job in group.jobs)
         return all(map(self.bears, group.jobs, group.each, fair))
 
     def bears(self, job: Job, kept: float, fair: float) -> bool:
-        """Whether it is enough for a job to keep so much where so much is fair."""
+        """What a job keeps is enough, given its fair share."""
         return kept >= (fair if job.min_throughput_fraction is None else job.min_throughput_fraction) - _LESS
 
     def _member(self, job: Job, pool: Pool, fraction: float) -> Member:

@@ -1,24 +1,24 @@
-"""Who shares a GPU with whom in a round.
+"""Which jobs share a GPU in a round.
 
-The policy's line is walked as if nobody shared: its head has GPUs of its own, as far as they go. Those behind who allow
-it then join one of the head's jobs, so that sharing never takes a GPU from anybody, and is undone when there are GPUs
-enough.
+The policy's order is walked as if no job shared: the head of the queue has GPUs of its own, as far as they go. Jobs
+below that allow it then join a job of the head. So sharing never takes a GPU from a job, and ends when there are enough
+GPUs.
 
-* `auto`: pairs that the policy has made itself stand (`combinations`). Then along the line, each joins where most is
-  gained: the sum of what all of the GPU's jobs keep of the speed of their GPU-proportional shares grows, their CPU and
-  memory being a part of one GPU's share (`team`). Nobody falls below its fair share, the GPUs there are for each that
-  is wanted, or the least fraction that its user gave instead. Who shared a GPU in the last round is with the same jobs
-  again if that still holds.
+* `auto`: pairs that the policy has made itself stay (`combinations`). Then, in the order of the queue, each job joins
+  where most is gained: the sum of what all jobs of the GPU keep of the speed of their GPU-proportional shares, their
+  CPU and memory being a part of one GPU's share (`group`). No job falls below its fair share, the GPUs there are for
+  each GPU that is wanted, or the least fraction that its user gave instead. Jobs that shared a GPU in the last round
+  share it again if that still holds.
 * `thesis` (co-location thesis, algorithm 2): the job with the least compute first, to the GPU with the least sum of
   compute, until the predicted speedup (`delta`, equation 4.1) falls below 1. Jobs that share stay together to the end.
-  Where the iteration time of a job is not known, delta is taken from the fractions alone (`Group.by_fractions`).
+  Where the iteration time of a job is not known, delta is computed from the fractions alone (`Candidate.by_fractions`).
 * `thesis-fractions`: the same with delta from the fractions alone, always.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 
 from synergy_core.colocation.delta import delta, delta_of_fractions
-from synergy_core.colocation.grouping import WORTH, Group, Grouping
+from synergy_core.colocation.grouping import WORTH, Candidate, Grouping
 from synergy_core.model.config import THESIS_MODES, PlanConfig
 from synergy_core.model.measurement import LEAST
 from synergy_core.model.snapshot import Job
@@ -39,9 +39,9 @@ class Pairing:
         self._by_thesis = config.colocation in THESIS_MODES
 
     def groups(
-        self, line: Sequence[Job], types: Mapping[str, tuple[str, ...]], chosen: Sequence[Group] = ()
-    ) -> list[Group]:
-        """The groups of more than one; `types` are those that the policy gives jobs, `chosen` pairs that it made."""
+        self, line: Sequence[Job], types: Mapping[str, tuple[str, ...]], chosen: Sequence[Candidate] = ()
+    ) -> list[Candidate]:
+        """The groups of more than one job; `types` are what the policy gives jobs, `chosen` pairs that it made."""
         hosts, behind = self._head(line, types, chosen)
         if not hosts or not behind:
             return [group for group in hosts if len(group.jobs) > 1]
@@ -58,11 +58,11 @@ class Pairing:
         return [group for group in hosts if len(group.jobs) > 1]
 
     def _head(
-        self, line: Sequence[Job], types: Mapping[str, tuple[str, ...]], chosen: Sequence[Group]
-    ) -> tuple[list[Group], list[Job]]:
-        """Those with GPUs of their own that could share them, and those that could join, both along the line."""
+        self, line: Sequence[Job], types: Mapping[str, tuple[str, ...]], chosen: Sequence[Candidate]
+    ) -> tuple[list[Candidate], list[Job]]:
+        """Jobs with GPUs of their own that they could share, and jobs that could join, both in queue order."""
         free = {gpu_type: pool.open_gpus[0] for gpu_type, pool in self._pools.items()}
-        hosts: list[Group] = []
+        hosts: list[Candidate] = []
         behind: list[Job] = []
         paired = {job.name: group for group in chosen for job in group.jobs}
         for job in line:
@@ -82,16 +82,16 @@ class Pairing:
                 continue
             free[given] -= job.gpus
             if may_share and self._rules.types([job]).get(given):
-                hosts.append(Group(given, [job], each=(self._grouping.alone(job, given),)))
+                hosts.append(Candidate(given, [job], each=(self._grouping.alone(job, given),)))
         return hosts, behind
 
-    def _stays_with(self, job: Job, hosts: Iterable[Group]) -> bool:
+    def _stays_with(self, job: Job, hosts: Iterable[Candidate]) -> bool:
         unit = set(self._units.get(job.name, ()))
         mine = next((group for group in hosts if unit & {other.name for other in group.jobs}), None)
         return mine is not None and self._join(mine, job, worth=0.0)
 
     def _given(self, job: Job, types: Mapping[str, tuple[str, ...]], free: Mapping[str, int]) -> str | None:
-        """The GPU type on which the line's head has GPUs for the job: its present one, the policy's, the freest."""
+        """The GPU type on which the head of the queue has GPUs for it: its present one, the policy's, the freest."""
         allowed = types.get(job.name) or job.gpu_types or tuple(free)
         fitting = [gpu_type for gpu_type in allowed if free.get(gpu_type, 0) >= job.gpus]
         if job.running is not None and job.running.gpu_type in fitting:
@@ -100,7 +100,7 @@ class Pairing:
             return fitting[0] if fitting else None
         return min(fitting, key=lambda gpu_type: (-free[gpu_type], gpu_type), default=None)
 
-    def _algorithm_2(self, hosts: list[Group], left: list[Job]) -> None:
+    def _algorithm_2(self, hosts: list[Candidate], left: list[Job]) -> None:
         def compute(job: Job) -> float:
             return min((usage.compute for usage in job.usage.values()), default=1.0)
 
@@ -113,7 +113,7 @@ class Pairing:
                     group.take(grown)
                     break
 
-    def _delta(self, group: Group) -> float:
+    def _delta(self, group: Candidate) -> float:
         """Equation 4.1 for the group; an iteration alone lasts as long as at the job's best speed, of which the
         fractions are parts."""
         fractions = [max(LEAST, one.fraction) for one in group.members]
@@ -122,9 +122,9 @@ class Pairing:
         alone_s = [1.0 / one.best for one in group.members]
         return delta(alone_s, [t / fraction for t, fraction in zip(alone_s, fractions, strict=True)])
 
-    def _best_gains(self, hosts: list[Group], left: list[Job]) -> None:
+    def _best_gains(self, hosts: list[Candidate], left: list[Job]) -> None:
         for job in left:
-            best: tuple[float, Group, Group] | None = None
+            best: tuple[float, Candidate, Candidate] | None = None
             for group in sorted(hosts, key=lambda group: (group.compute, group.jobs[0].name))[:_TRIED]:
                 grown = self._grown(group, job)
                 if grown is not None and self._grouping.bearable(grown):
@@ -134,7 +134,7 @@ class Pairing:
             if best is not None:
                 best[1].take(best[2])
 
-    def _join(self, group: Group, job: Job, *, worth: float) -> bool:
+    def _join(self, group: Candidate, job: Job, *, worth: float) -> bool:
         grown = self._grown(group, job)
         if grown is None:
             return False
@@ -145,6 +145,6 @@ class Pairing:
         group.take(grown)
         return True
 
-    def _grown(self, group: Group, job: Job) -> Group | None:
+    def _grown(self, group: Candidate, job: Job) -> Candidate | None:
         """The group with the job, where it may and can be."""
         return self._grouping.together([*group.jobs, job], group.gpu_type)

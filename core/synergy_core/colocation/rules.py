@@ -1,9 +1,13 @@
-"""Which jobs may have one GPU together, and what each keeps of its speed.
+"""Which jobs may share one GPU, and what each keeps of its speed.
 
-Jobs of one GPU each, that allow it and may be preempted, of one tenant unless all allow more; never more than the
-node's replicas; GPU memory as each says it needs, all together within the GPU's, and each within what MPS leaves a
-client. Where a node does not tell its GPU memory, or a job its usage on the type, nothing is shared; nor on a type on
-which its speed is only estimated: it has its whole share there.
+Jobs may share a GPU if all of this holds:
+
+* each needs one GPU, allows sharing, and may be preempted;
+* they are of one tenant, unless all of them allow more;
+* they are no more than the node's replicas;
+* their GPU memory, as each states it, fits: all together into the GPU's, and each into what MPS leaves a client;
+* the node states its GPU memory, and each job its usage on the type;
+* no job's speed on the type is only estimated: such a job has its whole share there.
 """
 
 from collections.abc import Callable, Hashable, Sequence
@@ -64,7 +68,7 @@ class Rules:
         return bool(self._nodes)
 
     def may_share(self, job: Job) -> bool:
-        """Whether the job could share its GPU with somebody."""
+        """The job could share its GPU with another."""
         return (
             job.sharing
             and job.gpus == 1
@@ -146,7 +150,7 @@ class Rules:
         return self._config.predictors.get(gpu_type) or generic
 
     def _observations(self, gpu_type: str) -> list[Observation]:
-        """What was measured, but of who was held up by its threads: that tells nothing of its partners."""
+        """The measurements, without those of jobs that their threads limited: these say nothing about partners."""
         percent = least_percent(self._nodes.get(gpu_type, ()))
         found = []
         for job in sorted(self._jobs, key=lambda job: job.name):

@@ -13,8 +13,8 @@ from synergy_core.model.resources import node_share
 from synergy_core.model.snapshot import Allocation, Job, Snapshot
 from synergy_core.policies.queue import Ranking
 from synergy_core.policies.ranking import JobSpeeds
+from synergy_core.selection.colocation_groups import CoLocationGroups
 from synergy_core.selection.shut_out import ShutOut
-from synergy_core.selection.teams import Teams
 from synergy_core.throughput.estimates import Speeds
 from synergy_core.throughput.threads import kept_alone, least_percent
 
@@ -25,7 +25,7 @@ def answer(
     *,
     ranking: Ranking,
     outcome: Outcome,
-    teams: Teams,
+    groups: CoLocationGroups,
     kept: dict[str, Allocation],
     shut_out: Mapping[str, ShutOut],
     estimates: Speeds,
@@ -33,12 +33,12 @@ def answer(
 ) -> Plan:
     """The plan. `kept` are jobs on nodes that are gone, `shut_out` jobs that their quotas leave no room for."""
     running = [job for job in snapshot.jobs if job.running is not None]
-    given = {a.job: a for packing in outcome.packings for a in _allocations(packing, config, teams, estimates)} | kept
+    given = {a.job: a for packing in outcome.packings for a in _allocations(packing, config, groups, estimates)} | kept
     return Plan(
         allocations=tuple(given[name] for name in sorted(given)),
-        waiting=_waiting(outcome, teams, shut_out) if config.explain else (),
-        preempted=tuple(sorted(job.name for job in running if _run_ends(job, given.get(job.name), teams))),
-        resized=tuple(sorted(job.name for job in running if _is_resized(job, given.get(job.name), teams))),
+        waiting=_waiting(outcome, groups, shut_out) if config.explain else (),
+        preempted=tuple(sorted(job.name for job in running if _run_ends(job, given.get(job.name), groups))),
+        resized=tuple(sorted(job.name for job in running if _is_resized(job, given.get(job.name), groups))),
         policy=config.policy,
         mechanism=config.mechanism,
         promoted=ranking.promoted,
@@ -49,38 +49,40 @@ def answer(
     )
 
 
-def _waiting(outcome: Outcome, teams: Teams, shut_out: Mapping[str, ShutOut]) -> tuple[Waiting, ...]:
-    """Entries in the order of the line, those that their quotas shut out last."""
+def _waiting(outcome: Outcome, groups: CoLocationGroups, shut_out: Mapping[str, ShutOut]) -> tuple[Waiting, ...]:
+    """Entries in the order of the queue, those that their quotas shut out last."""
     placed = (
         waiting(job, reason, outcome.full.get(one.name, NO_FACTS))
         for one, reason in outcome.waiting
-        for job in teams.members(one.job)
+        for job in groups.members(one.job)
     )
     return (*placed, *(waiting(one.job, one.reason, one.facts) for one in shut_out.values()))
 
 
-def _allocations(packing: Packing, config: PlanConfig, teams: Teams, speeds: Speeds) -> Iterable[Allocation]:
+def _allocations(
+    packing: Packing, config: PlanConfig, groups: CoLocationGroups, speeds: Speeds
+) -> Iterable[Allocation]:
     for given in _of_planned(packing, config, speeds):
-        yield from teams.allocations(given, packing.pool)
+        yield from groups.allocations(given, packing.pool)
 
 
 def _of_planned(packing: Packing, config: PlanConfig, speeds: Speeds) -> Iterable[Allocation]:
     pool = packing.pool
-    for entry, seat in packing.seated.items():
+    for entry, assigned in packing.assigned.items():
         terms, running, held = entry.on(pool), entry.job.running, entry.held
-        as_it_was = held is not None and held.pool is pool and held.booking == seat.shares
-        unchanged = as_it_was and running is not None and not running.partners  # who had partners has none any more
+        as_it_was = held is not None and held.pool is pool and held.reservation == assigned.shares
+        unchanged = as_it_was and running is not None and not running.partners  # it may have had partners
         if config.mode == "fill" and running is not None and unchanged:
             yield running
             continue
-        speed, usual = terms.steps_per_s(seat.per_gpu), terms.steps_per_s(pool.share_on(seat.nodes))
+        speed, usual = terms.steps_per_s(assigned.per_gpu), terms.steps_per_s(pool.share_on(assigned.nodes))
         if pool.limits_threads:
-            threads = least_percent(pool.nodes[node] for node in seat.nodes)
+            threads = least_percent(pool.nodes[node] for node in assigned.nodes)
             part = kept_alone(entry.job, pool.gpu_type, threads)
-            speed = terms.with_threads(seat.per_gpu, part)
-            usual = terms.with_threads(pool.share_on(seat.nodes), part)
+            speed = terms.with_threads(assigned.per_gpu, part)
+            usual = terms.with_threads(pool.share_on(assigned.nodes), part)
         estimated = speeds.is_estimated(entry.name, pool.gpu_type)
-        spread = config.placement_sensitive and entry.gpus > 1 and entry.lies_spread(seat.seats, pool)
+        spread = config.placement_sensitive and entry.gpus > 1 and entry.info.lies_spread(assigned.assignments, pool)
         if (
             running is not None
             and unchanged
@@ -93,7 +95,8 @@ def _of_planned(packing: Packing, config: PlanConfig, speeds: Speeds) -> Iterabl
             job=entry.name,
             gpu_type=pool.gpu_type,
             workers=tuple(
-                node_share(pool.nodes[node].name, gpus, amounts, pool.further) for node, gpus, amounts in seat.shares
+                node_share(pool.nodes[node].name, gpus, amounts, pool.further)
+                for node, gpus, amounts in assigned.shares
             ),
             steps_per_s=speed,
             proportional_steps_per_s=usual,
@@ -102,14 +105,14 @@ def _of_planned(packing: Packing, config: PlanConfig, speeds: Speeds) -> Iterabl
         )
 
 
-def _run_ends(job: Job, given: Allocation | None, teams: Teams) -> bool:
+def _run_ends(job: Job, given: Allocation | None, groups: CoLocationGroups) -> bool:
     if job.running is None or given is job.running:
         return False
-    return given is None or _place(given) != _place(job.running) or teams.leaves(job)
+    return given is None or _place(given) != _place(job.running) or groups.leaves(job)
 
 
-def _is_resized(job: Job, given: Allocation | None, teams: Teams) -> bool:
-    if job.running is None or given is None or given is job.running or _run_ends(job, given, teams):
+def _is_resized(job: Job, given: Allocation | None, groups: CoLocationGroups) -> bool:
+    if job.running is None or given is None or given is job.running or _run_ends(job, given, groups):
         return False
     return set(given.workers) != set(job.running.workers)
 

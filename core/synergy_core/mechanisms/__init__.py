@@ -1,12 +1,12 @@
-"""How the jobs' CPU and memory are dealt out.
+"""How CPU and memory are allocated to jobs.
 
-A mechanism is a function `(Round) -> Outcome`: it gets the line of all jobs and the nodes of each GPU type, and says
-who runs where with what. There are two kinds:
+A mechanism is a function `(Round) -> Outcome`. It gets the queue of all jobs and the nodes of each GPU type, and
+answers which jobs run on which nodes with how much CPU and memory. There are two kinds:
 
-* Mechanisms for fungible demands (`fungible`) let run whoever's GPUs fit, in the order of the line, and promise never
-  to make a job slower than its GPU-proportional share.
-* Mechanisms for fixed demands (`fixed_demands`) give a job its whole demand vector or nothing, as schedulers do that
-  do not know what a job can do without. GPUs may stay idle for want of CPU or memory beside them.
+* Mechanisms for fungible demands (`fungible`) select jobs by their GPUs alone, in the order of the queue. They never
+  make a job slower than its GPU-proportional share would.
+* Mechanisms for fixed demands (`fixed_demands`) give a job its whole demand vector or nothing, as schedulers do that do
+  not know what a job can do without. GPUs may idle for want of CPU or memory beside them.
 """
 
 from collections.abc import Mapping

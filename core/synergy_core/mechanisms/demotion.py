@@ -6,8 +6,8 @@ from synergy_core.model.resources import Vector, times, within
 from synergy_core.selection.queue_entry import QueueEntry
 
 
-def demote(packing: Packing, seats: NodeAssignments, per_gpu: Vector) -> bool:
-    """Cut down just as many jobs on the nodes of `seats` as are needed for `per_gpu` beside each GPU there.
+def demote(packing: Packing, assignments: NodeAssignments, per_gpu: Vector) -> bool:
+    """Cut down just as many jobs on the nodes of `assignments` as are needed for `per_gpu` beside each GPU there.
 
     A job that had more CPU and less memory than its share takes the memory of its share when it is cut down; where that
     is too much for a node, others are cut down there too. If even all of them would not do, nothing is changed and the
@@ -16,8 +16,8 @@ def demote(packing: Packing, seats: NodeAssignments, per_gpu: Vector) -> bool:
     """
     mark = packing.mark()
     before: dict[int, Vector] = {}
-    wanted = {node: times(per_gpu, gpus) for node, gpus in seats}
-    to_check = [node for node, _ in seats]
+    wanted = {node: times(per_gpu, gpus) for node, gpus in assignments}
+    to_check = [node for node, _ in assignments]
     while to_check:
         node = to_check[-1]
         missing = _missing(packing, node, wanted.get(node) or before[node])
@@ -28,11 +28,11 @@ def demote(packing: Packing, seats: NodeAssignments, per_gpu: Vector) -> bool:
         if victim is None:
             packing.undo_to(mark)
             return False
-        seat = packing.seated[victim]
-        others = [other for other in seat.nodes if other != node]
+        assigned = packing.assigned[victim]
+        others = [other for other in assigned.nodes if other != node]
         for other in others:
             before.setdefault(other, tuple(min(0, left) for left in packing.free[other].tolist()))
-        packing.resize(victim, seat.least)
+        packing.resize(victim, assigned.least)
         to_check.extend(others)
     return True
 
@@ -61,8 +61,8 @@ def _victim(packing: Packing, node: int, missing: Vector) -> QueueEntry | None:
 
 def _released(packing: Packing, entry: QueueEntry, node: int) -> Vector:
     """What the node gets back when the job is cut down to its least."""
-    seat = packing.seated[entry]
-    for (index, _, amounts), (_, _, least) in zip(seat.shares, seat.least, strict=True):
+    assigned = packing.assigned[entry]
+    for (index, _, amounts), (_, _, least) in zip(assigned.shares, assigned.least, strict=True):
         if index == node:
             return tuple(amount - low for amount, low in zip(amounts, least, strict=True))
     return (0,) * len(packing.pool.best_share)

@@ -1,22 +1,23 @@
 """Dominant resource fairness with fixed demands (Ghodsi et al.; Synergy, section 5.7).
 
-Progressive filling: the user whose dominant share is the smallest gets the next job of its own. A user is a tenant; a
-job without one is a user of its own. The dominant share is the largest part of any resource, GPUs among them, of what
-the whole cluster has; a job counts with its demand vector, divided by its weight. Among users with the same share, and
-among the jobs of a user, the policy's line decides.
+Progressive filling: the user with the smallest dominant share gets the next of its own jobs. A user is a tenant; a job
+without a tenant is a user of its own. The dominant share is the user's largest part of any resource of the cluster,
+GPUs included. A job counts with its demand vector, divided by its weight. The policy's order decides among users with
+the same share, and among the jobs of one user.
 
-What a job gets it keeps to its end: nobody is displaced for another. Synergy's tuning takes the order and lets CPU and
-memory be fungible (`ordered`).
+A job keeps what it gets to its end: no job is displaced for another. Synergy's tuning takes this order and makes CPU
+and memory fungible (`tuned`).
 """
 
 from collections.abc import Sequence
 from heapq import heapify, heappop, heappush
 
 from synergy_core.mechanisms.fixed_demands import FixedDemands
-from synergy_core.mechanisms.mechanism import Outcome, Round
+from synergy_core.mechanisms.mechanism import Outcome
 from synergy_core.model.pool import Pool
 from synergy_core.model.resources import times
 from synergy_core.selection.queue_entry import QueueEntry, fastest_first
+from synergy_core.selection.round import Round
 
 
 def mechanism(round_: Round) -> Outcome:
@@ -27,8 +28,8 @@ def mechanism(round_: Round) -> Outcome:
 
 
 def order(round_: Round, walk: FixedDemands) -> list[QueueEntry]:
-    """Fill the cluster; everyone in the order in which they were considered, the running jobs first."""
-    considered = walk.let_stay()
+    """Fill the cluster. All entries in the order in which they were considered, the running jobs first."""
+    considered = walk.confirm_the_rest()
     shares: dict[tuple[str, str], float] = {}
     for entry in considered:
         _count(shares, entry, walk, round_.pools)

@@ -1,83 +1,57 @@
 """Gives jobs their whole demand vectors or nothing: what `greedy`, `drf` and `tetris` have in common.
 
-* A running job has its place kept until its turn comes. Whether a job ahead of it may take that place is up to the
-  mechanism (`displaces`); jobs that may not be preempted and profile runs never lose theirs, even where pods of others
+* A running job keeps its place until the walk comes to it. Whether a job above it may take that place is up to the
+  mechanism (`displaces`). Jobs that may not be preempted and profile runs never lose theirs, even where pods of others
   have taken the rest of their node.
 * A newcomer goes to the first nodes that fit, by name. One that is larger than a server is split over the fewest
   servers, never for more CPU or memory.
 * A demand that not even the empty cluster could meet (pods of others hold too much, servers differ) is switched to the
   GPU-proportional share, so that no job waits for ever.
+* No nodes are reserved for promoted jobs: these mechanisms are there to be compared with.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from synergy_core.mechanisms.mechanism import Outcome, Round
-from synergy_core.mechanisms.statement import Packing, shares_of
+from synergy_core.mechanisms.mechanism import Outcome
+from synergy_core.mechanisms.statement import Packing
 from synergy_core.model.placement import Rooms, nodes_needed
-from synergy_core.model.pool import Booking, Pool, Reservations
-from synergy_core.model.reasons import NEVER, Reason
+from synergy_core.model.pool import Pool, Reservation, Reservations, shares_of
+from synergy_core.model.reasons import Reason
 from synergy_core.model.resources import Vector, smaller, split_down
-from synergy_core.model.snapshot import Placement, QuotaDraw
-from synergy_core.selection.diagnosis import AS_PLACED, choose_for, never
-from synergy_core.selection.queue_entry import Held, QueueEntry, fastest_first
-from synergy_core.selection.quotas import QuotaLedger, Use, fewest_pods
-from synergy_core.selection.rounds import PoolSelection
-from synergy_core.throughput.job_class import JobClass
+from synergy_core.selection.admission import AdmissionWalk, Likeness, likeness, pool_of
+from synergy_core.selection.diagnosis import AS_PLACED, choose_for
+from synergy_core.selection.job_info import Held
+from synergy_core.selection.pool_selection import PoolSelection
+from synergy_core.selection.queue_entry import QueueEntry
+from synergy_core.selection.quotas import Use, fewest_pods
+from synergy_core.selection.round import Round
 
 
-class FixedDemands:
-    """A round in the making. Each job of the line is to be given to `stays`, and if that is False to `admit`."""
+class FixedDemands(AdmissionWalk):
+    """A round in the making: a job claims its whole demand."""
 
     def __init__(self, round_: Round, *, displaces: bool) -> None:
-        self._round = round_
-        self._displaces = displaces
+        super().__init__(round_, displaces=displaces)
         self._decided = {pool.gpu_type: Reservations(pool) for pool in round_.pools}
-        """What those have who are seated."""
+        """What jobs have that run this round for certain."""
         self._all = {pool.gpu_type: Reservations(pool) for pool in round_.pools}
-        """That, and the places that are kept for running jobs whose turn has not come."""
+        """That, and the places that are still kept."""
         self._empty = {pool.gpu_type: Reservations(pool) for pool in round_.pools}
-        self._quotas = QuotaLedger(round_.quotas)
-        """What is taken of the quotas: by those who are seated and by the places that are kept."""
-        self._kept: dict[QueueEntry, Booking] = {}
-        """Places that are kept, in the order of the line, those of jobs that cannot lose them first."""
-        self._seated: dict[str, dict[QueueEntry, Booking]] = {pool.gpu_type: {} for pool in round_.pools}
-        self._waiting: list[tuple[QueueEntry, Reason]] = []
-        self._demands: dict[tuple[_Like, str], Vector | None] = {}
-        self._refused: dict[_Like, Reason | None] = {}
-        """Newcomers of one GPU who found no place since somebody lost one, and why such as they never will."""
-        self._profile_gpus_held = 0
-        self._blocked = False
-        """Whether a job that nobody may pass does not fit yet."""
-        self._fewest_gpus = 0 if round_.explain else round_.line.fewest_gpus
-        self._keep_places()
-
-    def line(self) -> Iterator[QueueEntry]:
-        """Everyone in line, as far as somebody might still get something; the running jobs behind that point stay."""
-        for entry in self._round.line:
-            if self.is_over():
-                break
-            yield entry
-        self.let_stay()
+        self._assigned: dict[str, dict[QueueEntry, Reservation]] = {pool.gpu_type: {} for pool in round_.pools}
+        self._demands: dict[tuple[Likeness, str], Vector | None] = {}
+        self._refused: set[Likeness] = set()
+        """Newcomers of one GPU that found no place since a job last lost one. Larger ones may be split by now."""
+        self.keep_places()
 
     def newcomers(self) -> Iterator[QueueEntry]:
-        """Everyone in line who is not seated."""
-        return (entry for entry in self._round.line if not self.has_seat(entry))
+        """The entries of the queue that have no place."""
+        return (entry for entry in self._round.queue if not self.is_assigned(entry))
 
-    def let_stay(self) -> list[QueueEntry]:
-        """Seat all running jobs for whom a place is kept; those, in the order of the line."""
-        staying = sorted(self._kept, key=lambda entry: entry.rank)
-        for entry in staying:
-            self.stays(entry)
-        return staying
-
-    def is_over(self) -> bool:
-        """Whether nobody asks why the others wait, and none of them could get anything any more."""
-        if self._round.explain:
-            return False
-        ledgers = (self._decided if self._displaces else self._all).values()
-        return all(ledger.unheld < self._fewest_gpus for ledger in ledgers)
+    def is_assigned(self, entry: QueueEntry) -> bool:
+        """The job runs this round."""
+        return any(entry in assigned for assigned in self._assigned.values())
 
     def outcome(self) -> Outcome:
         """What was decided."""
@@ -85,257 +59,182 @@ class FixedDemands:
         packings = []
         for pool in self._round.pools:
             packing = Packing(PoolSelection(self._decided[pool.gpu_type]))
-            for entry, booking in self._seated[pool.gpu_type].items():
-                packing.seat(entry, booking, booking)
+            for entry, reservation in self._assigned[pool.gpu_type].items():
+                packing.assign(entry, reservation, reservation)
             packings.append(packing)
         return Outcome(packings, self._waiting, self._quotas.full)
 
     def reservations(self, pool: Pool) -> Reservations:
-        """What is held on the pool's nodes, the places of running jobs included."""
+        """What is taken on the pool's nodes, kept places included."""
         return self._all[pool.gpu_type]
-
-    def has_seat(self, entry: QueueEntry) -> bool:
-        """Whether it runs."""
-        return any(entry in seated for seated in self._seated.values())
 
     def demand(self, entry: QueueEntry, pool: Pool) -> Vector | None:
         """The job's demand per GPU on the pool; None where only its proportional share can be met there."""
-        key = (_like(entry), pool.gpu_type)
+        key = (likeness(entry), pool.gpu_type)
         if key not in self._demands:
             wish = entry.on(pool).wish
             met = self._choose(entry, self._empty[pool.gpu_type], wish) is not None
             self._demands[key] = wish if met else None
         return self._demands[key]
 
+    def quotas_allow(self, entry: QueueEntry, pool: Pool, reservation: Reservation) -> bool:
+        """The job's quotas have room for these shares."""
+        return not entry.job.quotas or self._quotas.fits(self._round.quotas.of_reservation(entry, pool, reservation))
+
+    def assign(self, entry: QueueEntry, pool: Pool, reservation: Reservation) -> None:
+        """Give a job its shares, which must be free."""
+        self._decided[pool.gpu_type].take(reservation)
+        self._all[pool.gpu_type].take(reservation)
+        self._quotas.take(entry, self._round.quotas.of_reservation(entry, pool, reservation))
+        self._assigned[pool.gpu_type][entry] = reservation
+
+    def _ledger(self, pool: Pool) -> Reservations:
+        return self._all[pool.gpu_type]
+
+    def _nothing_is_left(self, fewest_gpus: int) -> bool:
+        ledgers = (self._decided if self._displaces else self._all).values()
+        return all(ledger.unheld < fewest_gpus for ledger in ledgers)
+
     # Running jobs
 
-    def _keep_places(self) -> None:
-        running = [entry for entry in self._round.line.running if entry.held is not None]
+    def _hold_places(self, running: Sequence[QueueEntry]) -> None:
         for entry in running:  # before one grows to its demand: the others stay with what they hold at least
-            if entry.held is not None and entry.keeps_its_gpus and entry.nodes_are_there:
-                self._keep(entry, entry.held.booking)
+            if entry.held is not None and entry.keeps_its_gpus and entry.info.nodes_are_there:
+                self._hold(entry, entry.held.reservation)
         for entry in sorted(running, key=lambda one: (not one.keeps_its_gpus, not self._keeps_what_it_has(one))):
-            if entry in self._kept:
-                self._give_up(entry)
-            booking = self._in_place(entry)
-            if booking is not None:
-                self._keep(entry, booking)
-        self._profile_gpus_held = sum(entry.gpus for entry in self._kept if entry.is_profile_run)
+            if entry in self._held:
+                self._release(entry)
+            reservation = self._in_place(entry)
+            if reservation is not None:
+                self._hold(entry, reservation)
 
     def _keeps_what_it_has(self, entry: QueueEntry) -> bool:
-        """Whether a running job goes on with just what it holds; else it is to have its demand."""
+        """A running job goes on with just what it holds; else it gets its demand."""
         if self._round.mode == "fill" or entry.is_profile_run:
             return True
         return not self._displaces and self._serves(entry)
 
-    def _in_place(self, entry: QueueEntry) -> Booking | None:
-        """What a running job is to have on its own nodes; None where it cannot stay."""
+    def _in_place(self, entry: QueueEntry) -> Reservation | None:
+        """What a running job gets on its own nodes; None where it cannot stay."""
         held = entry.held
         if held is None or self._round.mode == "fill":
-            return None if held is None else held.booking
+            return None if held is None else held.reservation
         if entry.place_is_there:
             wanted = self._wanted_in_place(entry, held)
             if self._all[held.pool.gpu_type].fits(wanted):
-                return wanted if self._stays_within_quotas(entry, held, wanted) else held.booking
-        return held.booking if entry.keeps_its_gpus and entry.nodes_are_there else None
+                return wanted if self._stays_within_quotas(entry, held, wanted) else held.reservation
+        return held.reservation if entry.keeps_its_gpus and entry.info.nodes_are_there else None
 
-    def _stays_within_quotas(self, entry: QueueEntry, held: Held, wanted: Booking) -> bool:
-        """Whether a running job may have this in its place: what its quotas have room for, or no more than it has."""
+    def _stays_within_quotas(self, entry: QueueEntry, held: Held, wanted: Reservation) -> bool:
+        """A running job may have this in its place: what its quotas have room for, or no more than it has."""
         if not entry.job.quotas:
             return True
-        have = dict(self._round.quotas.of_booking(entry, held.pool, held.booking))
-        use = self._round.quotas.of_booking(entry, held.pool, wanted)
-        return self._quotas.fits(tuple(entry for entry in use if entry[1] > have.get(entry[0], 0)))
+        have = dict(self._round.quotas.of_reservation(entry, held.pool, held.reservation))
+        use = self._round.quotas.of_reservation(entry, held.pool, wanted)
+        return self._quotas.fits(tuple(one for one in use if one[1] > have.get(one[0], 0)))
 
-    def _wanted_in_place(self, entry: QueueEntry, held: Held) -> Booking:
+    def _wanted_in_place(self, entry: QueueEntry, held: Held) -> Reservation:
         if self._keeps_what_it_has(entry):
-            return held.booking
+            return held.reservation
         demand = self.demand(entry, held.pool)
         if demand is None:
-            demand = entry.on(held.pool).proportional(node for node, _ in held.seats)
-        return shares_of(held.seats, demand)
+            demand = entry.on(held.pool).proportional(node for node, _ in held.assignments)
+        return shares_of(held.assignments, demand)
 
     @staticmethod
     def _serves(entry: QueueEntry) -> bool:
-        """Whether a job has the same beside each GPU, and is as fast with it as at its share."""
+        """A job has the same beside each GPU, and is as fast with it as at its share."""
         held = entry.held
-        if held is None or not held.booking:
+        if held is None or not held.reservation:
             return False
-        per_gpu = smaller(*(split_down(amounts, gpus) for _, gpus, amounts in held.booking))
-        share = entry.on(held.pool).proportional(node for node, _ in held.seats)
-        is_even = shares_of(held.seats, per_gpu) == held.booking and min(per_gpu) >= 1
+        per_gpu = smaller(*(split_down(amounts, gpus) for _, gpus, amounts in held.reservation))
+        share = entry.on(held.pool).proportional(node for node, _ in held.assignments)
+        is_even = shares_of(held.assignments, per_gpu) == held.reservation and min(per_gpu) >= 1
         return is_even and entry.on(held.pool).serves(per_gpu, share)
 
-    def _keep(self, entry: QueueEntry, booking: Booking) -> None:
-        self._kept[entry] = booking
-        self._all[_pool_of(entry).gpu_type].take(booking)
-        use = self._round.quotas.of_booking(entry, _pool_of(entry), booking)
-        self._quotas.take(entry, use)
-        if entry.may_be_displaced and self._displaces:
-            self._quotas.count_releasable(entry, 1)
+    def _confirm(self, entry: QueueEntry, reservation: Reservation) -> None:
+        pool = pool_of(entry)
+        self._decided[pool.gpu_type].take(reservation)
+        self._assigned[pool.gpu_type][entry] = reservation
 
-    def _give_up(self, entry: QueueEntry) -> Booking:
-        booking = self._kept.pop(entry)
-        self._all[_pool_of(entry).gpu_type].give_back(booking)
-        self._no_more_kept(entry)
-        self._quotas.drop(entry)
-        return booking
+    def _use_of_place(self, entry: QueueEntry, reservation: Reservation) -> Use:
+        return self._round.quotas.of_reservation(entry, pool_of(entry), reservation)
 
-    def _no_more_kept(self, entry: QueueEntry) -> None:
-        if entry.may_be_displaced and self._displaces:
-            self._quotas.count_releasable(entry, -1)
-
-    def stays(self, entry: QueueEntry) -> bool:
-        """Seat a running job in its own place, if that is still kept for it."""
-        if entry not in self._kept:
-            return False
-        pool = _pool_of(entry)
-        booking = self._kept.pop(entry)
-        self._no_more_kept(entry)
-        self._decided[pool.gpu_type].take(booking)
-        self._seated[pool.gpu_type][entry] = booking
-        return True
+    def _may_return(self, entry: QueueEntry, place: Reservation) -> bool:
+        pool = pool_of(entry)
+        return self._all[pool.gpu_type].fits(place) and self.quotas_allow(entry, pool, place)
 
     # Newcomers
 
-    def admit(self, entry: QueueEntry) -> bool:
-        """Seat a newcomer, or note why it waits."""
-        reason = Reason.HEAD_OF_LINE if self._blocked and not entry.is_profile_run else self._try(entry)
-        if reason is not None:
-            in_nobodys_way = reason in NEVER or reason is Reason.QUOTA_FULL
-            waits_in_front = not in_nobodys_way and not entry.is_profile_run
-            self._blocked |= waits_in_front and not self._round.line.passes
-            self._waiting.append((entry, reason))
-        elif entry.is_profile_run:
-            self._profile_gpus_held += entry.gpus
-        return reason is None
-
-    def _try(self, entry: QueueEntry) -> Reason | None:
-        profile_gpus = self._profile_gpus_held + entry.gpus
-        if entry.is_profile_run and self._profile_gpus_held > 0 and profile_gpus > self._round.profile_gpus:
-            return never(entry, self._round.pools) or Reason.PROFILE_SHARE_USED
-        pools = fastest_first(entry, self._round.pools)
-        like = _like(entry)
+    def _enters(self, entry: QueueEntry, pools: Sequence[Pool]) -> bool:
+        like = likeness(entry)
         if like in self._refused:
-            return self._refused[like] or self._not_now(entry, pools)
-        if self._enters(entry, pools):
-            return None
-        reason = never(entry, self._round.pools)
-        if entry.gpus == 1:  # larger ones may be split once no server has all their GPUs
-            self._refused[like] = reason
-        return reason or self._not_now(entry, pools)
-
-    def _enters(self, entry: QueueEntry, pools: list[Pool]) -> bool:
-        for pool in pools:
-            booking = self._find(entry, pool, self._all[pool.gpu_type])
-            if booking and self.quotas_allow(entry, pool, booking):
-                self.seat(entry, pool, booking)
-                return True
-        return self._displaces and any(self._displace(entry, pool) for pool in pools)
-
-    def _spread_those_who_wait(self) -> None:
-        """Let jobs that the policy wants to lie on the fewest nodes have GPUs anywhere that nobody else took."""
-        self._waiting.sort(key=lambda entry: entry[0].rank)
-        self._waiting = [
-            (entry, reason)
-            for entry, reason in self._waiting
-            if "pack" not in entry.lies.values() or not self._enters_anyhow(entry)
-        ]
-
-    def _enters_anyhow(self, entry: QueueEntry) -> bool:
-        close, entry.lies = entry.lies, dict.fromkeys(entry.lies, "auto")
-        held = entry.held
-        if held is not None and entry.place_is_there:
-            wanted = self._wanted_in_place(entry, held)
-            fits = self._all[held.pool.gpu_type].fits(wanted)
-            if fits and self.quotas_allow(entry, held.pool, wanted):
-                self.seat(entry, held.pool, wanted)
-                return True
-        if self._enters(entry, fastest_first(entry, self._round.pools)):
+            return False
+        if super()._enters(entry, pools):
             return True
-        entry.lies = close
+        if entry.gpus == 1:
+            self._refused.add(like)
         return False
 
-    def _find(self, entry: QueueEntry, pool: Pool, ledger: Reservations) -> Booking:
+    def _place(self, entry: QueueEntry, pool: Pool) -> bool:
+        reservation = self._find(entry, pool, self._all[pool.gpu_type])
+        if not reservation or not self.quotas_allow(entry, pool, reservation):
+            return False
+        self.assign(entry, pool, reservation)
+        return True
+
+    def _enters_anywhere(self, entry: QueueEntry) -> bool:
+        anywhere, held = entry.spread_anywhere(), entry.held
+        if held is not None and anywhere.place_is_there:
+            wanted = self._wanted_in_place(anywhere, held)
+            if self._all[held.pool.gpu_type].fits(wanted) and self.quotas_allow(anywhere, held.pool, wanted):
+                self.assign(anywhere, held.pool, wanted)
+                return True
+        return super()._enters_anywhere(entry)
+
+    def _find(self, entry: QueueEntry, pool: Pool, ledger: Reservations) -> Reservation:
         demand = self.demand(entry, pool)
         if ledger.unheld < entry.gpus:
             return ()
         return self._choose(entry, ledger, demand) or ()
 
     @staticmethod
-    def _choose(entry: QueueEntry, ledger: Reservations, demand: Vector | None) -> Booking | None:
+    def _choose(entry: QueueEntry, ledger: Reservations, demand: Vector | None) -> Reservation | None:
         pool = ledger.pool
         rates = entry.on(pool).shares if demand is None else np.array(demand, dtype=np.int64)
         allowed = entry.open_nodes(pool)
         room: Rooms = np.where(allowed, ledger.room(rates), 0)
-        seats = choose_for(entry, pool, room, np.arange(len(pool.nodes), dtype=np.float64))
-        if seats is None:
+        assignments = choose_for(entry, pool, room, np.arange(len(pool.nodes), dtype=np.float64))
+        if assignments is None:
             return None
         by_gpus = np.where(allowed, np.maximum(0, ledger.free_gpus), 0)
-        if entry.place(pool) != "spread" and len(seats) > nodes_needed(entry.gpus, by_gpus):
+        if entry.place(pool) != "spread" and len(assignments) > nodes_needed(entry.gpus, by_gpus):
             return None
-        per_gpu = entry.on(pool).proportional(node for node, _ in seats) if demand is None else demand
-        booking = shares_of(seats, per_gpu)
-        return booking if ledger.fits(booking) else None
+        per_gpu = entry.on(pool).proportional(node for node, _ in assignments) if demand is None else demand
+        reservation = shares_of(assignments, per_gpu)
+        return reservation if ledger.fits(reservation) else None
+
+    def _reserve_nodes(self, entry: QueueEntry) -> None:
+        """None are; see the module."""
+
+    # Displacing
+
+    def _note_displaceable(self, entry: QueueEntry, reservation: Reservation, sign: int) -> None:
+        """Nothing to note: what jobs have for certain is counted (`_decided`)."""
+
+    def _least_use(self, entry: QueueEntry, pool: Pool) -> Use | None:
+        at_best = self._find(entry, pool, self._decided[pool.gpu_type])
+        return self._round.quotas.of_reservation(entry, pool, at_best) if at_best else None
 
     def _displace(self, entry: QueueEntry, pool: Pool) -> bool:
-        """Take the places of running jobs behind the queue entry, from the end of the line, until it fits."""
-        at_best = self._find(entry, pool, self._decided[pool.gpu_type])
-        use = self._round.quotas.of_booking(entry, pool, at_best)
-        if not at_best or not self._quotas.could_fit(use):
+        if not super()._displace(entry, pool):
             return False
-        released = self._release_quota(entry, use)
-        placed = bool(released) and self._takes_place(entry, pool)
-        for victim in reversed(list(self._kept)):
-            if placed or not self._quotas.fits(use):
-                break
-            if _pool_of(victim) is not pool:
-                continue
-            if not victim.may_be_displaced or victim.rank < entry.rank:
-                break
-            released.append((victim, self._give_up(victim)))
-            placed = self._takes_place(entry, pool)
-        for victim, place in reversed(released):
-            if not placed or self._may_return(victim, place):
-                self._keep(victim, place)
-        return placed
-
-    def _takes_place(self, entry: QueueEntry, pool: Pool) -> bool:
-        booking = self._find(entry, pool, self._all[pool.gpu_type])
-        if not booking or not self.quotas_allow(entry, pool, booking):
-            return False
-        self.seat(entry, pool, booking)
         self._refused.clear()
         return True
 
-    def _release_quota(self, entry: QueueEntry, use: Use) -> list[tuple[QueueEntry, Booking]]:
-        """Take the places of running jobs behind the queue entry that hold what it lacks of its quotas, from the end of
-        the line, until these have room."""
-        released: list[tuple[QueueEntry, Booking]] = []
-        for victim in reversed(list(self._kept)):
-            if self._quotas.fits(use) or not victim.may_be_displaced or victim.rank < entry.rank:
-                break
-            if self._quotas.would_help(victim, use):
-                released.append((victim, self._give_up(victim)))
-        return released
+    # Why a job waits
 
-    def _may_return(self, victim: QueueEntry, place: Booking) -> bool:
-        pool = _pool_of(victim)
-        return self._all[pool.gpu_type].fits(place) and self.quotas_allow(victim, pool, place)
-
-    def quotas_allow(self, entry: QueueEntry, pool: Pool, booking: Booking) -> bool:
-        """Whether the job's quotas have room for these shares."""
-        return not entry.job.quotas or self._quotas.fits(self._round.quotas.of_booking(entry, pool, booking))
-
-    def seat(self, entry: QueueEntry, pool: Pool, booking: Booking) -> None:
-        """Give a job its shares, which must be free."""
-        self._decided[pool.gpu_type].take(booking)
-        self._all[pool.gpu_type].take(booking)
-        self._quotas.take(entry, self._round.quotas.of_booking(entry, pool, booking))
-        self._seated[pool.gpu_type][entry] = booking
-
-    def _not_now(self, entry: QueueEntry, pools: list[Pool]) -> Reason:
-        """Why a job that could run does not run now."""
+    def _why_not_now(self, entry: QueueEntry, pools: Sequence[Pool]) -> Reason:
         if entry.job.running is not None:
             return Reason.YIELDED
         if entry.job.quotas and self._lacks_quota(entry, pools):
@@ -348,8 +247,8 @@ class FixedDemands:
             return reason
         return Reason.NO_FREE_CPU_OR_MEMORY
 
-    def _lacks_quota(self, entry: QueueEntry, pools: list[Pool]) -> bool:
-        """Whether its quotas have too little left for its demand on each GPU type, and note which."""
+    def _lacks_quota(self, entry: QueueEntry, pools: Sequence[Pool]) -> bool:
+        """The job's quotas have too little left for its demand on each GPU type; notes which."""
         uses = [self._use_of_demand(entry, pool) for pool in pools]
         if not uses or any(self._quotas.fits(use) for use in uses):
             return False
@@ -362,29 +261,6 @@ class FixedDemands:
         return self._round.quotas.of_newcomer(entry, pool, fewest_pods(entry.job), per_gpu)
 
     def _has_place(self, entry: QueueEntry, pool: Pool) -> bool:
-        """Whether its GPUs could lie as they are to, if CPU and memory were no matter."""
+        """The job's GPUs could be placed as they must be, if CPU and memory did not matter."""
         free = np.where(entry.open_nodes(pool), np.maximum(0, self._all[pool.gpu_type].free_gpus), 0)
         return choose_for(entry, pool, free, free.astype(np.float64)) is not None
-
-
-_Like = tuple[
-    JobClass,
-    Placement,
-    tuple[tuple[str, Placement], ...],
-    tuple[str, ...] | None,
-    tuple[str, ...] | None,
-    tuple[QuotaDraw, ...],
-]
-"""What decides where a job fits: its kind, its placement, how it is to lie by GPU type, the nodes and GPU types that it
-may use, and its quotas."""
-
-
-def _like(entry: QueueEntry) -> _Like:
-    lies = tuple(entry.lies.items())
-    return entry.kind, entry.placement, lies, entry.job.nodes, entry.types, entry.job.quotas
-
-
-def _pool_of(entry: QueueEntry) -> Pool:
-    if entry.held is None:
-        raise LookupError(f"{entry.name} holds nothing")
-    return entry.held.pool

@@ -1,17 +1,16 @@
-"""Synergy-Greedy (Synergy, section 3.3): first fit of whole demand vectors in the order of the line.
+"""Synergy-Greedy (Synergy, section 3.3): first fit of whole demand vectors, in the order of the queue.
 
-A job that fits on no server in all dimensions is skipped in this round. That leaves GPUs idle where CPU or memory is
-used up, and passes over hungry jobs for long: it is there to be compared with.
+A round skips a job that fits on no server in all dimensions. That leaves GPUs idle where CPU or memory is used up, and
+passes over resource-hungry jobs for long. It is there to be compared with.
 """
 
 from synergy_core.mechanisms.fixed_demands import FixedDemands
-from synergy_core.mechanisms.mechanism import Outcome, Round
+from synergy_core.mechanisms.mechanism import Outcome
+from synergy_core.selection.round import Round
 
 
 def mechanism(round_: Round) -> Outcome:
-    """Walk the line; each job keeps its place with its whole demand, enters with it, or waits."""
+    """Walk the queue; each job keeps its place with its whole demand, enters with it, or waits."""
     walk = FixedDemands(round_, displaces=round_.mode == "round")
-    for entry in walk.line():
-        if not walk.stays(entry):
-            walk.admit(entry)
+    walk.walk()
     return walk.outcome()

@@ -1,14 +1,15 @@
-"""Deals out what is left over after packing to jobs that are below their demand.
+"""Allocates what is left over after packing to jobs below their demand.
 
 The paper's packing may leave CPU and memory idle beside jobs that were switched to their proportional share. Here the
-next step of a job's matrix goes to whom it helps most: the gain in speed, relative to the proportional share, for the
-fraction of the pool's resources that it takes, as long as there is a step that fits.
+next step of a job's matrix goes to the job that it helps most, as long as a step fits. The measure is the gain in
+speed, relative to the proportional share, over the fraction of the pool's resources that the step takes.
 """
 
 from collections.abc import Mapping
 from heapq import heapify, heappop, heappush
 
-from synergy_core.mechanisms.statement import Packing, shares_of
+from synergy_core.mechanisms.statement import Packing
+from synergy_core.model.pool import shares_of
 from synergy_core.model.resources import Vector, larger, smaller, split_up, times, within
 from synergy_core.selection.queue_entry import QueueEntry
 
@@ -22,8 +23,8 @@ def grow(packing: Packing, limits: Mapping[QueueEntry, Vector]) -> None:
     while steps:
         _, _, entry, target = heappop(steps)
         given = _affordable(packing, entry, target)
-        if given != packing.seated[entry].per_gpu and _is_faster(packing, entry, given):
-            packing.resize(entry, shares_of(packing.seated[entry].seats, given))
+        if given != packing.assigned[entry].per_gpu and _is_faster(packing, entry, given):
+            packing.resize(entry, shares_of(packing.assigned[entry].assignments, given))
             if given == target:
                 step = _next_step(packing, entry, limits[entry])
                 if step is not None:
@@ -33,7 +34,7 @@ def grow(packing: Packing, limits: Mapping[QueueEntry, Vector]) -> None:
 def _next_step(packing: Packing, entry: QueueEntry, limit: Vector) -> _Step | None:
     """The next point of the job's matrix with its rank: the negative gain for its cost."""
     speed = entry.on(packing.pool).speed
-    now = packing.seated[entry].per_gpu
+    now = packing.assigned[entry].per_gpu
     if speed is None or within(limit, now):
         return None
     gpus = entry.gpus
@@ -50,15 +51,17 @@ def _next_step(packing: Packing, entry: QueueEntry, limit: Vector) -> _Step | No
 
 def _affordable(packing: Packing, entry: QueueEntry, target: Vector) -> Vector:
     """As much of the way to the target as the job's nodes and quotas have left."""
-    seat = packing.seated[entry]
-    now = seat.per_gpu
-    spare = smaller(*(tuple(free // gpus for free in packing.free[node].tolist()) for node, gpus in seat.seats))
+    assigned = packing.assigned[entry]
+    now = assigned.per_gpu
+    spare = smaller(
+        *(tuple(free // gpus for free in packing.free[node].tolist()) for node, gpus in assigned.assignments)
+    )
     if entry.job.quotas:
-        allowed = packing.quotas.spare(entry, packing.pool, seat.shares)
+        allowed = packing.quotas.spare(entry, packing.pool, assigned.shares)
         spare = (*(min(s, a // entry.gpus) for s, a in zip(spare[:2], allowed, strict=True)), *spare[2:])
     return tuple(n + max(0, min(t - n, s)) for n, t, s in zip(now, target, spare, strict=True))
 
 
 def _is_faster(packing: Packing, entry: QueueEntry, per_gpu: Vector) -> bool:
     terms = entry.on(packing.pool)
-    return terms.steps_per_s(per_gpu) > terms.steps_per_s(packing.seated[entry].per_gpu)
+    return terms.steps_per_s(per_gpu) > terms.steps_per_s(packing.assigned[entry].per_gpu)

@@ -2,14 +2,14 @@
 
 1. The ideal demand of each job were all nodes one: an integer programme over the jobs' own grids (`ideal`).
 2. Nodes for these demands: a linear programme whose vertices leave few jobs in parts (`fragments`).
-3. Rounding. Jobs that are whole on a node go there; the others are seated one by one, in whole GPUs, where their demand
+3. Rounding. Jobs that are whole on a node go there; the others are placed one by one, in whole GPUs, where their demand
    fits, else by GPUs alone (`packer`).
 4. CPU and memory for these nodes: the integer programme of step 1 again, now with the capacity of each node instead of
    that of all together. A job never gets less than at its proportional share there.
-5. What no point of a grid could use goes to whom it helps (`growth`).
-6. The same from step 4 on with the nodes that `tune` finds, and what `tune` deals out itself: the best of the three is
-   taken. Where most jobs have many GPUs, 3s fragments are most of the jobs, and rounding them loses what the programmes
-   won; and what lies between the points of a grid, only `tune` uses.
+5. What no point of a grid could use goes to the jobs that it helps most (`growth`).
+6. Steps 4 and 5 again with the nodes that `tune` finds, and the allocation of `tune` itself: the best of the three is
+   taken. Where most jobs have many GPUs, rounding the fragments of 3s jobs loses what the programmes won. And only
+   `tune` uses amounts between the points of a grid.
 
 On several GPU types, jobs that just enter are first given the type on which all together are fastest
 (`machine_types`, appendix A.2).
@@ -27,7 +27,7 @@ import numpy as np
 from synergy_core.mechanisms import tune
 from synergy_core.mechanisms.demotion import demote
 from synergy_core.mechanisms.growth import grow
-from synergy_core.mechanisms.mechanism import Outcome, Round
+from synergy_core.mechanisms.mechanism import Outcome
 from synergy_core.mechanisms.optimum.choice import Option, best_choice
 from synergy_core.mechanisms.optimum.fragments import Piece, parts
 from synergy_core.mechanisms.optimum.ideal import everyone, ideal, reference_speed
@@ -35,28 +35,23 @@ from synergy_core.mechanisms.optimum.machine_types import give_better_types
 from synergy_core.mechanisms.optimum.sensitivity import Point, pareto_front
 from synergy_core.mechanisms.packer import Demands, Packer
 from synergy_core.mechanisms.quota_limits import keep_to_quotas
-from synergy_core.mechanisms.statement import Packing, shares_of
+from synergy_core.mechanisms.statement import Packing
 from synergy_core.model.config import Mode
 from synergy_core.model.placement import NodeAssignments
-from synergy_core.model.pool import Pool
+from synergy_core.model.pool import Pool, shares_of
 from synergy_core.model.resources import Vector, times
+from synergy_core.selection.by_share import select
 from synergy_core.selection.diagnosis import free_to
+from synergy_core.selection.pool_selection import PoolSelection
 from synergy_core.selection.queue_entry import QueueEntry
-from synergy_core.selection.rounds import PoolSelection, select
+from synergy_core.selection.round import Round
 
 _WHOLE = 1.0 - 1e-6
 
 
 def mechanism(round_: Round) -> Outcome:
-    """Choose GPU types for those who enter, then seat everyone; see the module."""
-    selection = select(
-        round_.line,
-        round_.pools,
-        mode=round_.mode,
-        profile_gpus=round_.profile_gpus,
-        explain=round_.explain,
-        quotas=round_.quotas,
-    )
+    """Choose GPU types for the jobs that enter, then place all; see the module."""
+    selection = select(round_)
     if round_.mode == "round":
         give_better_types(selection, round_.pools)
     packings = [pack(one, round_.mode) for one in selection.pools.values()]
@@ -65,7 +60,7 @@ def mechanism(round_: Round) -> Outcome:
 
 
 def pack(selection: PoolSelection, mode: Mode) -> Packing:
-    """Seat everyone of the selection; see the module."""
+    """Place all jobs of the selection; see the module."""
     if mode == "fill":
         return tune.pack(selection, mode)
     tries: tuple[Demands, ...] = (OptDemands(ideal(selection).demands), tune.TuneDemands())
@@ -90,8 +85,8 @@ def throughput(packing: Packing) -> float:
     """Sum of speeds relative to the proportional share."""
     pool = packing.pool
     return sum(
-        entry.on(pool).steps_per_s(seat.per_gpu) / (reference_speed(entry, pool) or 1.0)
-        for entry, seat in packing.seated.items()
+        entry.on(pool).steps_per_s(assigned.per_gpu) / (reference_speed(entry, pool) or 1.0)
+        for entry, assigned in packing.assigned.items()
     )
 
 
@@ -105,8 +100,8 @@ class OptDemands(tune.TuneDemands):
         """The ideal demand."""
         return self._demands[entry]
 
-    def seats(self, packing: Packing, entries: Sequence[QueueEntry]) -> Mapping[QueueEntry, NodeAssignments]:
-        """Nodes for those who are whole on one in the second programme."""
+    def advised(self, packing: Packing, entries: Sequence[QueueEntry]) -> Mapping[QueueEntry, NodeAssignments]:
+        """Nodes for jobs that are whole on one node in the second programme."""
         in_order = sorted(entries, key=lambda entry: entry.name)
         pieces = [
             Piece(entry.gpus, times(self._demands[entry], entry.gpus), free_to(entry, packing.pool))
@@ -134,7 +129,7 @@ def _deal_out(packing: Packing, entries: Sequence[QueueEntry]) -> None:
                 point.worth,
                 tuple(
                     (node * dimensions + dimension, amount * gpus)
-                    for node, gpus in packing.seated[entry].seats
+                    for node, gpus in packing.assigned[entry].assignments
                     for dimension, amount in enumerate(point.per_gpu)
                 ),
             )
@@ -144,14 +139,14 @@ def _deal_out(packing: Packing, entries: Sequence[QueueEntry]) -> None:
     ]
     free = packing.free.copy()
     for entry in entries:
-        for node, _, amounts in packing.seated[entry].shares:
+        for node, _, amounts in packing.assigned[entry].shares:
             free[node] += amounts
     choice = best_choice(options, [max(0, amount) for amount in free.ravel().tolist()])
     for index, (entry, front) in enumerate(zip(entries, fronts, strict=True)):
-        seat = packing.seated[entry]
-        given = seat.least
-        if choice is not None and packing.may_have(entry, seat.seats, front[choice.options[index]].per_gpu):
-            given = shares_of(seat.seats, front[choice.options[index]].per_gpu)
+        assigned = packing.assigned[entry]
+        given = assigned.least
+        if choice is not None and packing.may_have(entry, assigned.assignments, front[choice.options[index]].per_gpu):
+            given = shares_of(assigned.assignments, front[choice.options[index]].per_gpu)
         packing.resize(entry, given)
     # the solver may have overshot by its tolerance, which is more than a byte
     nothing = (0,) * dimensions
@@ -159,7 +154,7 @@ def _deal_out(packing: Packing, entries: Sequence[QueueEntry]) -> None:
 
 
 def _front_in_place(packing: Packing, entry: QueueEntry) -> list[Point]:
-    pool, seat, terms = packing.pool, packing.seated[entry], entry.on(packing.pool)
-    usual = terms.steps_per_s(terms.proportional(seat.nodes))
-    least = terms.floor(seat.nodes)
+    pool, assigned, terms = packing.pool, packing.assigned[entry], entry.on(packing.pool)
+    usual = terms.steps_per_s(terms.proportional(assigned.nodes))
+    least = terms.floor(assigned.nodes)
     return pareto_front(entry, pool, least, fair=usual, reference=reference_speed(entry, pool))

@@ -1,4 +1,4 @@
-"""Seats the chosen jobs one by one, the largest demand first (Synergy, section 4.2)."""
+"""Places the selected jobs one by one, the largest demand first (Synergy, section 4.2)."""
 
 from collections.abc import Mapping, Sequence
 from typing import Protocol
@@ -7,14 +7,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synergy_core.mechanisms.demotion import demote
-from synergy_core.mechanisms.statement import Packing, shares_of
+from synergy_core.mechanisms.statement import Packing
 from synergy_core.model.config import Mode
 from synergy_core.model.placement import NodeAssignments, Rooms, nodes_needed
-from synergy_core.model.pool import Booking, Pool
+from synergy_core.model.pool import Pool, Reservation, shares_of
 from synergy_core.model.resources import Vector, times
-from synergy_core.selection.diagnosis import choose_for, free_to, promise_room
+from synergy_core.selection.diagnosis import choose_for, free_to, room_to_reserve
+from synergy_core.selection.pool_selection import PoolSelection
 from synergy_core.selection.queue_entry import QueueEntry
-from synergy_core.selection.rounds import PoolSelection
 
 
 class Demands(Protocol):
@@ -29,8 +29,8 @@ class Demands(Protocol):
     def least_by_node(self, entry: QueueEntry, pool: Pool) -> NDArray[np.int64]:
         """`least` of each node alone (nodes x dimensions), or a lower bound of it."""
 
-    def seats(self, packing: Packing, entries: Sequence[QueueEntry]) -> Mapping[QueueEntry, NodeAssignments]:
-        """Nodes that are better than others for some of those who may go anywhere; taken where they have the GPUs."""
+    def advised(self, packing: Packing, entries: Sequence[QueueEntry]) -> Mapping[QueueEntry, NodeAssignments]:
+        """Better nodes for some jobs that may run on any; taken where they have the GPUs."""
 
 
 class Packer:
@@ -44,28 +44,30 @@ class Packer:
         self._advised: Mapping[QueueEntry, NodeAssignments] = {}
 
     def pack(self, mode: Mode) -> Packing:
-        """Seat everyone: those whose nodes are given, then those who may go anywhere."""
+        """Place all jobs: those whose nodes are given, then those that may run on any nodes."""
         chosen = self._selection
         bound = {
-            entry: seats for entry, seats in chosen.seated.items() if entry.on(self._pool).hard or entry.pods_matter
+            entry: assignments
+            for entry, assignments in chosen.assigned.items()
+            if entry.on(self._pool).hard or entry.pods_matter
         }
-        loose = {entry: seats for entry, seats in chosen.seated.items() if entry not in bound}
+        loose = {entry: assignments for entry, assignments in chosen.assigned.items() if entry not in bound}
         for entry in chosen.staying:
             if mode == "fill" or entry.is_profile_run or entry in chosen.pinned:
                 self._leave(entry)
             else:
-                bound[entry] = _seats_held(entry)
+                bound[entry] = _nodes_held(entry)
         self._settle_all(bound)
         mark = self._packing.mark()
-        for entry, seats in loose.items():
-            self._packing.unbind(entry.on(self._pool).booking(seats))
-        self._advised = self._demands.seats(self._packing, [*chosen.floating, *loose])
+        for entry, assignments in loose.items():
+            self._packing.unbind(entry.on(self._pool).reservation(assignments))
+        self._advised = self._demands.advised(self._packing, [*chosen.floating, *loose])
         if not self._place_all([*chosen.floating, *loose]) or (loose and self._shuts_out_needlessly()):
             self._packing.undo_to(mark)
             self._advised = {}
             self._settle_all(loose)
             if not self._place_all(chosen.floating):
-                raise RuntimeError(f"a job that was promised room on {self._pool.gpu_type} cannot be seated")
+                raise RuntimeError(f"a job that was promised room on {self._pool.gpu_type} cannot be placed")
         return self._packing
 
     def _in_order(self, entries: list[QueueEntry]) -> list[QueueEntry]:
@@ -82,25 +84,29 @@ class Packer:
     # Jobs whose nodes are given
 
     def _leave(self, entry: QueueEntry) -> None:
-        """Seat a job of fill mode, a profile run or a pinned job with what it holds; it gets nothing more."""
-        held: Booking = entry.held.booking if entry.held is not None else ()
-        self._packing.seat(entry, held, entry.cut_down)
+        """Place a job of fill mode, a profile run or a pinned job with what it holds; it gets nothing more."""
+        held: Reservation = entry.held.reservation if entry.held is not None else ()
+        self._packing.assign(entry, held, entry.info.cut_down)
 
     def _settle_all(self, bound: dict[QueueEntry, NodeAssignments]) -> None:
         for entry in self._in_order(list(bound)):
             if not self._settle(entry, bound[entry]):
                 raise RuntimeError(f"{entry.name} was promised its nodes and does not fit there")
 
-    def _settle(self, entry: QueueEntry, seats: NodeAssignments) -> bool:
-        """Seat a job on the given nodes: with its wish, else with its least, else by demoting others there."""
-        nodes = tuple(node for node, _ in seats)
+    def _settle(self, entry: QueueEntry, assignments: NodeAssignments) -> bool:
+        """Place a job on the given nodes: with its wish, else with its least, else by demoting others there."""
+        nodes = tuple(node for node, _ in assignments)
         wish = self._demands.wish(entry, self._pool)
         least = self._demands.least(entry, self._pool, nodes)
-        if wish is not None and self._packing.affords(seats, wish) and self._packing.may_have(entry, seats, wish):
-            self._packing.seat(entry, shares_of(seats, wish), shares_of(seats, least))
+        if (
+            wish is not None
+            and self._packing.affords(assignments, wish)
+            and self._packing.may_have(entry, assignments, wish)
+        ):
+            self._packing.assign(entry, shares_of(assignments, wish), shares_of(assignments, least))
             return True
-        if self._packing.affords(seats, least) or demote(self._packing, seats, least):
-            self._packing.seat(entry, shares_of(seats, least), shares_of(seats, least))
+        if self._packing.affords(assignments, least) or demote(self._packing, assignments, least):
+            self._packing.assign(entry, shares_of(assignments, least), shares_of(assignments, least))
             return True
         return False
 
@@ -113,7 +119,7 @@ class Packer:
         """Whether a job waits that would have room beside the nodes which the others ended up on."""
         reservations = self._packing.reservations
         return any(
-            choose_for(entry, self._pool, *promise_room(entry, reservations)) is not None
+            choose_for(entry, self._pool, *room_to_reserve(entry, reservations)) is not None
             for entry in self._selection.turned_away
         )
 
@@ -124,31 +130,31 @@ class Packer:
         if advised and all(slots[node] >= gpus for node, gpus in advised):
             return self._promised(entry, advised)
         wish = self._demands.wish(entry, self._pool)
-        seats = None if wish is None else self._find(entry, slots, np.array(wish, dtype=np.int64))
-        if seats is None:
-            seats = self._find(entry, slots, self._demands.least_by_node(entry, self._pool))
-        if seats is None:
-            seats = choose_for(entry, self._pool, slots, self._packing.emptiness())
-        return seats is not None and self._promised(entry, seats)
+        assignments = None if wish is None else self._find(entry, slots, np.array(wish, dtype=np.int64))
+        if assignments is None:
+            assignments = self._find(entry, slots, self._demands.least_by_node(entry, self._pool))
+        if assignments is None:
+            assignments = choose_for(entry, self._pool, slots, self._packing.emptiness())
+        return assignments is not None and self._promised(entry, assignments)
 
-    def _promised(self, entry: QueueEntry, seats: NodeAssignments) -> bool:
-        self._packing.promise(entry.on(self._pool).booking(seats))
-        return self._settle(entry, seats)
+    def _promised(self, entry: QueueEntry, assignments: NodeAssignments) -> bool:
+        self._packing.promise(entry.on(self._pool).reservation(assignments))
+        return self._settle(entry, assignments)
 
     def _slots(self, entry: QueueEntry) -> Rooms:
         slots = self._packing.reservations.slots
-        anywhere = entry.job.nodes is None and not entry.kept_off
+        anywhere = entry.job.nodes is None and not entry.reserved
         return slots if anywhere else np.where(free_to(entry, self._pool), slots, 0)
 
     def _find(self, entry: QueueEntry, slots: Rooms, per_gpu: NDArray[np.int64]) -> NodeAssignments | None:
         """Nodes that can give `per_gpu` (one vector, or one per node), no more of them than the GPUs force."""
         room = np.minimum(slots, (self._packing.free // per_gpu).min(axis=1))
         place = entry.place(self._pool)
-        seats = choose_for(entry, self._pool, room, self._packing.emptiness())
-        if seats is None or place == "spread" or len(seats) == 1:
-            return seats
-        return seats if len(seats) <= nodes_needed(entry.gpus, slots) else None
+        assignments = choose_for(entry, self._pool, room, self._packing.emptiness())
+        if assignments is None or place == "spread" or len(assignments) == 1:
+            return assignments
+        return assignments if len(assignments) <= nodes_needed(entry.gpus, slots) else None
 
 
-def _seats_held(entry: QueueEntry) -> NodeAssignments:
-    return entry.held.seats if entry.held is not None else ()
+def _nodes_held(entry: QueueEntry) -> NodeAssignments:
+    return entry.held.assignments if entry.held is not None else ()

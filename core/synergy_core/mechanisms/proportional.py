@@ -11,8 +11,8 @@ from synergy_core.model.config import Mode
 from synergy_core.model.placement import NodeAssignments
 from synergy_core.model.pool import Pool
 from synergy_core.model.resources import Vector
+from synergy_core.selection.pool_selection import PoolSelection
 from synergy_core.selection.queue_entry import QueueEntry
-from synergy_core.selection.rounds import PoolSelection
 
 
 class ProportionalDemands:
@@ -29,11 +29,11 @@ class ProportionalDemands:
         """The shares of all nodes."""
         return entry.on(pool).shares
 
-    def seats(self, packing: Packing, entries: Sequence[QueueEntry]) -> Mapping[QueueEntry, NodeAssignments]:
+    def advised(self, packing: Packing, entries: Sequence[QueueEntry]) -> Mapping[QueueEntry, NodeAssignments]:
         """None better than others."""
         return {}
 
 
 def pack(selection: PoolSelection, mode: Mode) -> Packing:
-    """Seat everyone of the selection at the proportional share."""
+    """Place all jobs of the selection at the proportional share."""
     return Packer(selection, ProportionalDemands()).pack(mode)

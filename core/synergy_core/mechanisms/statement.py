@@ -12,21 +12,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synergy_core.model.placement import Emptiness, NodeAssignments
-from synergy_core.model.pool import Booking
+from synergy_core.model.pool import Reservation, shares_of
 from synergy_core.model.resources import Vector, smaller, split_down, times
+from synergy_core.selection.pool_selection import PoolSelection
 from synergy_core.selection.queue_entry import QueueEntry
-from synergy_core.selection.rounds import PoolSelection
 
 
 @dataclass(frozen=True, slots=True)
-class NodeAssignment:
+class Assigned:
     """Where a job is: what it has on each node, and the least that it can be cut down to there."""
 
-    shares: Booking
-    least: Booking
+    shares: Reservation
+    least: Reservation
 
     @property
-    def seats(self) -> NodeAssignments:
+    def assignments(self) -> NodeAssignments:
         return tuple((node, gpus) for node, gpus, _ in self.shares)
 
     @property
@@ -35,7 +35,7 @@ class NodeAssignment:
 
     @property
     def per_gpu(self) -> Vector:
-        """What is beside each GPU: the same on every node of a seat that a mechanism made, else the least."""
+        """What is beside each GPU: the same on every node of a place that a mechanism made, else the least."""
         return smaller(*[split_down(amounts, gpus) for _, gpus, amounts in self.shares])
 
 
@@ -47,7 +47,7 @@ class Packing:
         self.quotas = selection.quotas
         self.pool = selection.reservations.pool
         self.free: NDArray[np.int64] = np.array(self.pool.capacity, dtype=np.int64)
-        self.seated: dict[QueueEntry, NodeAssignment] = {}
+        self.assigned: dict[QueueEntry, Assigned] = {}
         self.on_node: list[list[QueueEntry]] = [[] for _ in self.pool.nodes]
         self._reverses: list[Callable[[], None]] = []
 
@@ -56,23 +56,23 @@ class Packing:
         emptiness: Emptiness = self.reservations.slots + self.free @ self.pool.weight
         return emptiness
 
-    def affords(self, seats: NodeAssignments, per_gpu: Vector) -> bool:
+    def affords(self, assignments: NodeAssignments, per_gpu: Vector) -> bool:
         """Whether the nodes have `per_gpu` left for each GPU."""
-        return not any(any(map(gt, times(per_gpu, gpus), self.free[node].tolist())) for node, gpus in seats)
+        return not any(any(map(gt, times(per_gpu, gpus), self.free[node].tolist())) for node, gpus in assignments)
 
-    def may_have(self, entry: QueueEntry, seats: NodeAssignments, per_gpu: Vector) -> bool:
+    def may_have(self, entry: QueueEntry, assignments: NodeAssignments, per_gpu: Vector) -> bool:
         """Whether the job's quotas allow so much beside each of its GPUs."""
-        return not entry.job.quotas or self.quotas.affords(entry, self.pool, shares_of(seats, per_gpu))
+        return not entry.job.quotas or self.quotas.affords(entry, self.pool, shares_of(assignments, per_gpu))
 
-    def seat(self, entry: QueueEntry, shares: Booking, least: Booking) -> None:
+    def assign(self, entry: QueueEntry, shares: Reservation, least: Reservation) -> None:
         """Give a job its shares."""
-        self._occupy(entry, NodeAssignment(shares, least))
+        self._occupy(entry, Assigned(shares, least))
         self._reverses.append(lambda: self._leave(entry))
 
-    def resize(self, entry: QueueEntry, shares: Booking) -> None:
-        """Change what a seated job has on its nodes."""
+    def resize(self, entry: QueueEntry, shares: Reservation) -> None:
+        """Change what a placed job has on its nodes."""
         before = self._vacate(entry)
-        self._occupy(entry, NodeAssignment(shares, before.least))
+        self._occupy(entry, Assigned(shares, before.least))
 
         def reverse() -> None:
             self._vacate(entry)
@@ -80,17 +80,17 @@ class Packing:
 
         self._reverses.append(reverse)
 
-    def promise(self, booking: Booking) -> None:
+    def promise(self, reservation: Reservation) -> None:
         """Turn promised room somewhere into a promise on these nodes."""
-        gpus = sum(count for _, count, _ in booking)
-        self._settle_promise(booking, gpus)
-        self._reverses.append(lambda: self._float_promise(booking, gpus))
+        gpus = sum(count for _, count, _ in reservation)
+        self._settle_promise(reservation, gpus)
+        self._reverses.append(lambda: self._float_promise(reservation, gpus))
 
-    def unbind(self, booking: Booking) -> None:
+    def unbind(self, reservation: Reservation) -> None:
         """Turn a promise on these nodes into promised room somewhere."""
-        gpus = sum(count for _, count, _ in booking)
-        self._float_promise(booking, gpus)
-        self._reverses.append(lambda: self._settle_promise(booking, gpus))
+        gpus = sum(count for _, count, _ in reservation)
+        self._float_promise(reservation, gpus)
+        self._reverses.append(lambda: self._settle_promise(reservation, gpus))
 
     def mark(self) -> int:
         """A point to come back to."""
@@ -101,20 +101,20 @@ class Packing:
         while len(self._reverses) > mark:
             self._reverses.pop()()
 
-    def _occupy(self, entry: QueueEntry, seat: NodeAssignment) -> None:
-        self.seated[entry] = seat
-        self.quotas.seat(entry, self.pool, seat.shares)
-        for node, _, amounts in seat.shares:
+    def _occupy(self, entry: QueueEntry, assigned: Assigned) -> None:
+        self.assigned[entry] = assigned
+        self.quotas.assign(entry, self.pool, assigned.shares)
+        for node, _, amounts in assigned.shares:
             self._take(node, amounts)
             self.on_node[node].append(entry)
 
-    def _vacate(self, entry: QueueEntry) -> NodeAssignment:
-        seat = self.seated.pop(entry)
-        self.quotas.unseat(entry)
-        for node, _, amounts in seat.shares:
+    def _vacate(self, entry: QueueEntry) -> Assigned:
+        assigned = self.assigned.pop(entry)
+        self.quotas.unassign(entry)
+        for node, _, amounts in assigned.shares:
             self._take(node, times(amounts, -1))
             self.on_node[node].remove(entry)
-        return seat
+        return assigned
 
     def _take(self, node: int, amounts: Vector) -> None:
         for dimension, amount in enumerate(amounts):
@@ -123,15 +123,10 @@ class Packing:
     def _leave(self, entry: QueueEntry) -> None:
         self._vacate(entry)
 
-    def _settle_promise(self, booking: Booking, gpus: int) -> None:
+    def _settle_promise(self, reservation: Reservation, gpus: int) -> None:
         self.reservations.floating -= gpus
-        self.reservations.take(booking)
+        self.reservations.take(reservation)
 
-    def _float_promise(self, booking: Booking, gpus: int) -> None:
-        self.reservations.give_back(booking)
+    def _float_promise(self, reservation: Reservation, gpus: int) -> None:
+        self.reservations.give_back(reservation)
         self.reservations.floating += gpus
-
-
-def shares_of(seats: NodeAssignments, per_gpu: Vector) -> Booking:
-    """Shares with the same amounts beside each GPU."""
-    return tuple((node, gpus, times(per_gpu, gpus)) for node, gpus in seats)

@@ -1,23 +1,23 @@
 """Tetris: multi-resource packing of fixed demands (Grandl et al.; Synergy, section 5.7).
 
-Machine by machine, the fullest first: of the jobs whose whole demand fits there, the one with the highest score is
-taken, until none fits. The score is the alignment, the dot product of the job's demand and what the machine has free,
-both as fractions of the machine, plus epsilon * the job's place in the policy's line (1 for the first, 0 for the last).
-Tetris has the shortest remaining time there, which is that of the line of `srtf`; epsilon weighs both alike on average.
+Machines are filled one by one, the fullest first. Of the jobs whose whole demand fits, the one with the highest score
+is placed, until none fits. The score is the alignment plus epsilon * the job's position in the policy's order (1 for
+the first, 0 for the last). The alignment is the dot product of the job's demand and what the machine has free, both as
+fractions of the machine. Tetris itself uses the shortest remaining time, which is the order of `srtf`; epsilon gives
+both terms the same weight on average.
 
-Jobs that no machine is large enough for would never fit machine by machine: those of them whose turn it is, counting
-along the line the GPUs that are free, come first. Jobs that fit on no machine alone come last, and may be split. What a
-job gets it keeps to its end.
+A job that is larger than every machine would never fit machine by machine. Such jobs come first as far as the free GPUs
+reach when counted along the queue. The rest of them come last, and may be split. A job keeps what it gets to its end.
 """
 
 import numpy as np
 from numpy.typing import NDArray
 
 from synergy_core.mechanisms.fixed_demands import FixedDemands
-from synergy_core.mechanisms.mechanism import Outcome, Round
-from synergy_core.mechanisms.statement import shares_of
-from synergy_core.model.pool import Pool
+from synergy_core.mechanisms.mechanism import Outcome
+from synergy_core.model.pool import Pool, shares_of
 from synergy_core.selection.queue_entry import QueueEntry, fastest_first
+from synergy_core.selection.round import Round
 
 
 def mechanism(round_: Round) -> Outcome:
@@ -28,8 +28,8 @@ def mechanism(round_: Round) -> Outcome:
 
 
 def order(round_: Round, walk: FixedDemands) -> list[QueueEntry]:
-    """Fill the cluster; everyone in the order in which they were considered, the running jobs first."""
-    seated = walk.let_stay()
+    """Fill the cluster. All entries in the order in which they were considered, the running jobs first."""
+    assigned = walk.confirm_the_rest()
     by_pool: dict[str, list[QueueEntry]] = {pool.gpu_type: [] for pool in round_.pools}
     last: list[QueueEntry] = []
     free = sum(max(0, walk.reservations(pool).unheld) for pool in round_.pools)
@@ -38,20 +38,20 @@ def order(round_: Round, walk: FixedDemands) -> list[QueueEntry]:
         free -= entry.gpus
         if entry.is_profile_run or not pools or (free >= 0 and _needs_several(entry, pools[0])):
             walk.admit(entry)
-            seated.append(entry)
+            assigned.append(entry)
         elif _needs_several(entry, pools[0]):
             last.append(entry)
         else:
             by_pool[pools[0].gpu_type].append(entry)
     for pool in round_.pools:
-        seated += _fill(pool, by_pool[pool.gpu_type], walk)
-        last += [entry for entry in by_pool[pool.gpu_type] if not walk.has_seat(entry)]
+        assigned += _fill(pool, by_pool[pool.gpu_type], walk)
+        last += [entry for entry in by_pool[pool.gpu_type] if not walk.is_assigned(entry)]
     last.sort(key=lambda entry: entry.rank)
     for entry in last:
         if walk.is_over():
             break
         walk.admit(entry)
-    return [*seated, *last]
+    return [*assigned, *last]
 
 
 def _needs_several(entry: QueueEntry, pool: Pool) -> bool:
@@ -59,7 +59,7 @@ def _needs_several(entry: QueueEntry, pool: Pool) -> bool:
 
 
 def _fill(pool: Pool, queue: list[QueueEntry], walk: FixedDemands) -> list[QueueEntry]:
-    """Seat jobs on the pool's machines; those who were seated, in that order."""
+    """Place jobs on the pool's machines; the placed ones, in that order."""
     demands = [(entry, walk.demand(entry, pool)) for entry in queue]
     fixed = [(entry, demand) for entry, demand in demands if demand is not None]
     if not fixed:
@@ -68,7 +68,7 @@ def _fill(pool: Pool, queue: list[QueueEntry], walk: FixedDemands) -> list[Queue
     allowed = np.array([entry.open_nodes(pool) for entry, _ in fixed])
     first = 1.0 - np.arange(len(fixed)) / max(1, len(fixed) - 1)
     waits = np.ones(len(fixed), dtype=bool)
-    seated: list[QueueEntry] = []
+    assigned: list[QueueEntry] = []
     ledger = walk.reservations(pool)
     for node in sorted(range(len(pool.nodes)), key=lambda index: (ledger.free_gpus[index], pool.nodes[index].name)):
         machine = np.maximum(1, [pool.gpus[node], *pool.capacity[node]])
@@ -79,17 +79,17 @@ def _fill(pool: Pool, queue: list[QueueEntry], walk: FixedDemands) -> list[Queue
                 break
             best = _highest(wanted / machine @ (free / machine), first, fits)
             entry, demand = fixed[best]
-            booking = shares_of(((node, entry.gpus),), demand)
+            reservation = shares_of(((node, entry.gpus),), demand)
             waits[best] = False
-            if not walk.quotas_allow(entry, pool, booking):
+            if not walk.quotas_allow(entry, pool, reservation):
                 continue
-            walk.seat(entry, pool, booking)
-            seated.append(entry)
-    return seated
+            walk.assign(entry, pool, reservation)
+            assigned.append(entry)
+    return assigned
 
 
 def _highest(alignment: NDArray[np.float64], first: NDArray[np.float64], fits: NDArray[np.bool_]) -> int:
-    """The job with the highest score among those that fit; of equal ones the first in line."""
+    """The job with the highest score among those that fit; of equal ones the highest in the queue."""
     mean_first = float(first[fits].mean())
     epsilon = float(alignment[fits].mean()) / mean_first if mean_first > 0 else 0.0
     return int(np.argmax(np.where(fits, alignment + epsilon * first, -np.inf)))

@@ -10,11 +10,10 @@ Where the paper leaves room:
 * Switching to the proportional share means switching to the least that is as fast: what a job cannot use of its share
   goes to others.
 * A job is split only where its GPUs force it, never for more CPU or memory: its matrix holds for a job on one node.
-* Jobs that stay from the last round keep their nodes, and are seated before newcomers.
+* Jobs that stay from the last round keep their nodes, and are placed before newcomers.
 * What is left over after packing goes to jobs below their demand (`growth`).
-* Jobs that must lie on one node or on certain nodes are packed like all others. Where they then do not all fit, or
-  leave room that another job of this kind waits for, that is undone, and they get the nodes that were found for them
-  when they were chosen.
+* Jobs that need one node or certain nodes are packed like all others. If they then do not all fit, or leave room that
+  another such job waits for, the packing is undone, and they get the nodes that were found when they were selected.
 """
 
 from collections.abc import Mapping, Sequence
@@ -29,8 +28,8 @@ from synergy_core.model.config import Mode
 from synergy_core.model.placement import NodeAssignments
 from synergy_core.model.pool import Pool
 from synergy_core.model.resources import Vector, smaller, split_down
+from synergy_core.selection.pool_selection import PoolSelection
 from synergy_core.selection.queue_entry import QueueEntry
-from synergy_core.selection.rounds import PoolSelection
 
 
 class TuneDemands:
@@ -48,13 +47,13 @@ class TuneDemands:
         """The shares of all nodes without what the job surely cannot use."""
         return entry.on(pool).lean_shares
 
-    def seats(self, packing: Packing, entries: Sequence[QueueEntry]) -> Mapping[QueueEntry, NodeAssignments]:
+    def advised(self, packing: Packing, entries: Sequence[QueueEntry]) -> Mapping[QueueEntry, NodeAssignments]:
         """None better than others."""
         return {}
 
 
 def pack(selection: PoolSelection, mode: Mode) -> Packing:
-    """Seat everyone of the selection; see the module."""
+    """Place all jobs of the selection; see the module."""
     packing = Packer(selection, TuneDemands()).pack(mode)
     grow(packing, _may_grow(packing, selection, mode))
     return packing
@@ -65,11 +64,11 @@ def _may_grow(packing: Packing, selection: PoolSelection, mode: Mode) -> dict[Qu
 
     In fill mode that is what a job held before it was cut down: the room for a newcomer is made no larger than needed.
     """
-    limits = {entry: entry.on(packing.pool).wish for entry in packing.seated}
+    limits = {entry: entry.on(packing.pool).wish for entry in packing.assigned}
     if mode == "fill":
         for entry in selection.staying:
             del limits[entry]
             held = entry.held
-            if held is not None and packing.seated[entry].shares != held.booking:
-                limits[entry] = smaller(*(split_down(amounts, gpus) for _, gpus, amounts in held.booking))
+            if held is not None and packing.assigned[entry].shares != held.reservation:
+                limits[entry] = smaller(*(split_down(amounts, gpus) for _, gpus, amounts in held.reservation))
     return limits

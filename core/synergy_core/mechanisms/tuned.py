@@ -8,9 +8,10 @@ from collections.abc import Callable
 
 from synergy_core.mechanisms.fixed_demands import FixedDemands
 from synergy_core.mechanisms.fungible import fungible
-from synergy_core.mechanisms.mechanism import Mechanism, Outcome, Round
+from synergy_core.mechanisms.mechanism import Mechanism, Outcome
 from synergy_core.mechanisms.tune import pack
 from synergy_core.selection.queue_entry import QueueEntry
+from synergy_core.selection.round import Round
 
 Order = Callable[[Round, FixedDemands], list[QueueEntry]]
 

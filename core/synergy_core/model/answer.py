@@ -31,7 +31,7 @@ class Late:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Estimate:
-    """A speed that the plan went by and nobody measured."""
+    """A speed that the plan used and that was not measured."""
 
     job: str
     gpu_type: str
@@ -52,20 +52,19 @@ class IsolatedTime:
 
 
 SharesFrom = Literal["", "cut-short", "last", "isolated"]
-"""Where the allocation matrix came from that a plan follows: it is the policy's own (or the policy has none); the best
-that was found when time ran out; that of an earlier plan, with their own part for who came since; everybody's own
-part."""
+"""Where the allocation matrix of a plan came from: the policy itself (or it has none); the best that was found when
+time ran out; an earlier plan, with an isolated share for each job that came since; the isolated shares of all jobs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
     """The planner's answer.
 
-    `waiting` is in the order in which the jobs stand in line. `preempted` names running jobs whose run ends: they are
-    in `waiting`, or in `allocations` with another place (a move is an end and a new start). `resized` names jobs that
-    stay where they are with other CPU or memory. `promoted` names jobs whose `promoted_gpu_s` and `promoted_waiting_s`
-    are to be set to what they have now. `late` names jobs that will miss their deadlines. `isolated` has jobs whose
-    `isolated_s` and `isolated_steps` are to be set to these values.
+    `waiting` is in the order of the queue. `preempted` names running jobs whose run ends: they are in `waiting`, or in
+    `allocations` with another place (a move is an end and a new start). `resized` names jobs that stay where they are
+    with other CPU or memory. `promoted` names jobs whose `promoted_gpu_s` and `promoted_waiting_s` the caller must set
+    to their present values. `late` names jobs that will miss their deadlines. `isolated` has the values to which the
+    caller must set the `isolated_s` and `isolated_steps` of jobs.
     """
 
     allocations: tuple[Allocation, ...]

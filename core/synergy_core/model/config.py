@@ -67,7 +67,7 @@ class PlanConfig:
     minimum_run_s: float = 0.0
     """Nobody displaces a job whose run is younger than this."""
     preemption_payback: float = 10.0
-    """Nor one whose run has not lasted so many times as long as a preemption of it costs (`settling`); 0: any."""
+    """Protect a run until it has lasted so many times its preemption cost; 0: not at all."""
     colocation: ColocationMode = "none"
     """Who shares a GPU (`colocation.pairing`; of `gavel`, `colocation.combinations`)."""
     predictors: Mapping[str, Predictor] = field(default_factory=dict)

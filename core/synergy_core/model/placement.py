@@ -35,7 +35,7 @@ def choose(placement: Placement, need: int, room: Rooms, emptiness: Emptiness) -
 
 
 class NodeCounts:
-    """On how many nodes jobs can lie where nodes have this room; summed up once, for many jobs."""
+    """How many nodes jobs need where nodes have this room; summed up once, for many jobs."""
 
     def __init__(self, room: Rooms) -> None:
         self._room = room
@@ -66,7 +66,7 @@ def _fullest_with(room: Rooms, need: int, emptiness: Emptiness) -> int | None:
 def _fewest(need: int, room: Rooms, emptiness: Emptiness) -> NodeAssignments | None:
     """The nodes with the most room, and for the rest the fullest node that has enough."""
     by_room = np.lexsort((emptiness, -room))
-    seats: list[tuple[int, int]] = []
+    assignments: list[tuple[int, int]] = []
     for position, node in enumerate(by_room.tolist()):
         available = int(room[node])
         if available <= 0:
@@ -74,19 +74,19 @@ def _fewest(need: int, room: Rooms, emptiness: Emptiness) -> NodeAssignments | N
         if available >= need:
             enough = [other for other in by_room[position:].tolist() if room[other] >= need]
             last = min(enough, key=lambda other: (float(emptiness[other]), other))
-            return tuple(sorted([*seats, (last, need)]))
-        seats.append((node, available))
+            return tuple(sorted([*assignments, (last, need)]))
+        assignments.append((node, available))
         need -= available
     return None
 
 
 def _leftovers(need: int, room: Rooms, emptiness: Emptiness) -> NodeAssignments | None:
-    seats: list[tuple[int, int]] = []
+    assignments: list[tuple[int, int]] = []
     for node in np.argsort(emptiness, kind="stable").tolist():
         taken = min(need, max(0, int(room[node])))
         if taken:
-            seats.append((node, taken))
+            assignments.append((node, taken))
             need -= taken
         if need == 0:
-            return tuple(sorted(seats))
+            return tuple(sorted(assignments))
     return None

@@ -1,4 +1,4 @@
-"""The nodes of one GPU type, what they have for us, and what of it is promised to whom."""
+"""The nodes of one GPU type, what they have for planned jobs, and what of it is reserved."""
 
 from collections.abc import Iterable, Sequence
 from copy import copy
@@ -7,12 +7,17 @@ from operator import floordiv, gt
 import numpy as np
 from numpy.typing import NDArray
 
-from synergy_core.model.placement import NodeCounts, Rooms
-from synergy_core.model.resources import Vector, further_of, larger, left_on, smaller, whole
+from synergy_core.model.placement import NodeAssignments, NodeCounts, Rooms
+from synergy_core.model.resources import Vector, further_of, larger, left_on, smaller, times, whole
 from synergy_core.model.snapshot import Node
 
-Booking = tuple[tuple[int, int, Vector], ...]
+Reservation = tuple[tuple[int, int, Vector], ...]
 """(index of a node, GPUs, amounts of the other resources there), each node once."""
+
+
+def shares_of(assignments: NodeAssignments, per_gpu: Vector) -> Reservation:
+    """The same amounts beside each GPU of an assignment."""
+    return tuple((node, gpus, times(per_gpu, gpus)) for node, gpus in assignments)
 
 
 class Pool:
@@ -50,7 +55,7 @@ class Pool:
         self.shares = np.array(self.share[:1] if len(set(self.share)) == 1 else self.share, dtype=np.int64)
         """`share`, nodes x dimensions; one row where all are alike."""
         self.limits_threads = any(node.client_thread_percent < 100 for node in self.nodes)
-        """Whether a job that shares with nobody can have less than all of a GPU's threads somewhere."""
+        """On some node, a job that does not share has less than all of a GPU's threads."""
         shared = np.array([node.replicas > 1 for node in self.nodes], dtype=bool)
         self.shared = shared if shared.any() and not shared.all() else None
         """Which nodes' GPUs several jobs may share; None where all nodes are alike in that."""
@@ -93,11 +98,11 @@ def _share(gpus: int, all_: Vector, gpus_left: int, left: Vector) -> Vector:
 
 
 class Reservations:
-    """What is promised on a pool's nodes: GPUs, and beside them at least the GPU-proportional share.
+    """What is reserved on a pool's nodes: GPUs, and beside them at least the GPU-proportional share.
 
-    Mechanisms may give a job more than its promise, but can always take that back; so a job whose promise fits can
-    run. `slots[i]` is the number of GPUs of node i that can still be promised with their share. `floating` counts the
-    GPUs of jobs that are promised room in the pool without a node chosen yet.
+    Mechanisms may give a job more than its reservation, but can always take that back. So a job whose reservation fits
+    can run. `slots[i]` is the number of GPUs of node i that can still be reserved with their share. `floating` counts
+    the GPUs of jobs with room in the pool and no nodes yet.
     """
 
     def __init__(self, pool: Pool) -> None:
@@ -119,28 +124,28 @@ class Reservations:
 
     @property
     def unheld(self) -> int:
-        """GPUs of open nodes that are promised to nobody, whether or not anything is left beside them."""
+        """GPUs of open nodes that are not reserved, even if nothing is left beside them."""
         return self._unheld - self.floating
 
     @property
     def idle(self) -> int:
-        """GPUs that can still be promised."""
+        """GPUs that can still be reserved."""
         return self.total - self.floating
 
-    def fits(self, booking: Booking) -> bool:
-        """Whether the booking's nodes have what it takes; cordoned nodes count as well."""
-        for node, gpus, amounts in booking:
+    def fits(self, reservation: Reservation) -> bool:
+        """Whether the reservation's nodes have what it takes; cordoned nodes count as well."""
+        for node, gpus, amounts in reservation:
             if gpus > self.free_gpus[node] or any(map(gt, amounts, self.free[node])):
                 return False
         return True
 
-    def take(self, booking: Booking) -> None:
-        """Promise the booking, whether or not it fits."""
-        self._change(booking, 1)
+    def take(self, reservation: Reservation) -> None:
+        """Promise the reservation, whether or not it fits."""
+        self._change(reservation, 1)
 
-    def give_back(self, booking: Booking) -> None:
+    def give_back(self, reservation: Reservation) -> None:
         """Undo `take`."""
-        self._change(booking, -1)
+        self._change(reservation, -1)
 
     def room(self, per_gpu: NDArray[np.int64]) -> Rooms:
         """GPUs that each open node can still promise at `per_gpu[i]` (nodes x dimensions) of the other resources."""
@@ -155,8 +160,8 @@ class Reservations:
         stranded: Rooms = self.slots - gpus - np.maximum(0, after)
         return stranded
 
-    def _change(self, booking: Booking, sign: int) -> None:
-        for node, gpus, amounts in booking:
+    def _change(self, reservation: Reservation, sign: int) -> None:
+        for node, gpus, amounts in reservation:
             self.free_gpus[node] -= sign * gpus
             free = self.free[node]
             for dimension, amount in enumerate(amounts):

@@ -175,7 +175,7 @@ class Allocation:
     estimated: bool = False
     """Whether these speeds are estimated from other jobs: it was never measured on this GPU type."""
     spread: bool = False
-    """Under a policy that is sensitive to placement: whether it lies on more nodes than the fewest that could hold it.
+    """Under a placement-sensitive policy: it is on more nodes than the fewest that could hold it.
     The speeds are those on the fewest in any case."""
     shares_gpu_with: Name | tuple[Name, ...] | None = None
     """The job that has the same GPU; a list where there are more."""
@@ -304,7 +304,7 @@ class Job:
     sharing_across_tenants: bool = False
     """Whether with jobs of other tenants too, if these allow it as well."""
     min_throughput_fraction: Annotated[float, Field(ge=0, le=1)] | None = None
-    """The least part of the speed of its GPU-proportional share that it is to keep; null: its fair share."""
+    """The least part of the speed of its GPU-proportional share that it must keep; null: its fair share."""
     usage: Mapping[str, Usage] = field(default_factory=dict)
     """What it does to a GPU alone, by GPU type; it shares GPUs of these types only."""
     shared: tuple[Shared, ...] = ()
@@ -313,7 +313,7 @@ class Job:
     running: Allocation | None = None
     """What the job holds now; null while it waits."""
     purpose: Purpose = "train"
-    """`profile` is a profile run: first in line, a fixed demand (the minima below), never preempted once it runs."""
+    """`profile` is a profile run: at the head of the queue, with a fixed demand (the minima below), never preempted."""
     cpu_millis_min: Count = 0
     cpu_millis_max: Positive | None = None
     memory_bytes_min: Count = 0
@@ -365,14 +365,14 @@ def _check_running(job: Job, running: Allocation) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Tenant:
-    """Somebody who shares the cluster with others (Gavel, section 4.3)."""
+    """One of several users or groups that share the cluster (Gavel, section 4.3)."""
 
     __pydantic_config__: ClassVar[ConfigDict] = _STRICT
 
     name: Name
     weight: Weight = 1.0
     policy: Literal["fairness", "fifo"] = "fairness"
-    """How its part is dealt out among its jobs: by their weights, or in the order of arrival."""
+    """How its part is allocated to its jobs: by their weights, or in the order of arrival."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,11 +1,11 @@
-"""Who should run.
+"""The order in which jobs should run.
 
-A policy is a function `(Queue) -> Ranking`. It sees all jobs that want to run or run, and answers with a line: who is
-ahead of whom. It does not look at nodes, and does not know what the jobs will get beside their GPUs; that keeps every
-policy free to be combined with every mechanism. Ties are broken by arrival, then by name.
+A policy is a function `(Queue) -> Ranking`. It sees all jobs that run or want to run, and answers with their order. It
+does not look at nodes, and does not know what the jobs get beside their GPUs, so that every policy works with every
+mechanism. Ties are broken by arrival, then by name.
 
-The policies that optimise what part of the time each job spends on each GPU type (Gavel; `policies.allocation`)
-answer with a line as well, and with the GPU type that each job is given in this round (`rounds.time_shares`).
+The policies that optimise the fraction of its time that each job spends on each GPU type (Gavel; `policies.allocation`)
+answer with an order as well, and with the GPU type that each job gets in this round (`rounds.time_shares`).
 """
 
 from collections.abc import Callable, Mapping

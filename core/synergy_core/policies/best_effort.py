@@ -7,5 +7,5 @@ from synergy_core.policies.queue import Queue, Ranking
 
 
 def rank(queue: Queue) -> Ranking:
-    """Jobs by arrival; later ones pass one that does not fit yet, and who runs, runs to the end."""
+    """Jobs by arrival. Later jobs pass one that does not fit yet, and running jobs run to their end."""
     return replace(in_line(queue), preempts=False)

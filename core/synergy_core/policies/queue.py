@@ -55,7 +55,7 @@ class Queue:
     solutions: Solutions = field(default_factory=Solutions)
     """Allocations of earlier plans."""
     pairs: Pairs | None = None
-    """Who may share a GPU, for policies that decide so themselves; None: nobody."""
+    """Pairs that may share a GPU, for policies that decide on sharing themselves; None: no pairs."""
 
     def remaining_s(self, job: Job) -> float | None:
         """Seconds that a job still needs at its GPU-proportional share; None where that is not known."""
@@ -67,28 +67,28 @@ class Queue:
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """A line: job names, each once, the first in line first."""
+    """The order of a policy: job names, each once, the highest first."""
 
     names: tuple[str, ...]
     promoted: tuple[str, ...] = ()
-    """Jobs whose clocks begin anew because they waited too long (Tiresias, section 3.2.3)."""
+    """Jobs that are promoted now because they waited too long (Tiresias, section 3.2.3)."""
     first: tuple[str, ...] = ()
-    """Jobs at the head of the line that were promoted, now or earlier: nodes are kept for them (`kept_free`)."""
+    """Promoted jobs at the head of the queue. Nodes are reserved for them (`node_reservation`)."""
     preempts: bool = True
-    """Whether a running job may be displaced by one ahead of it."""
+    """A running job may be displaced by one above it."""
     passes: bool = True
-    """Whether a job may go ahead while one before it in line does not fit yet."""
+    """A job may run while one above it does not fit yet."""
     types: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """GPU types on which a job may run this round, the first choice first; of others, any, the fastest first."""
-    lies: Mapping[str, Mapping[str, Placement]] = field(default_factory=dict)
-    """By job and GPU type how its GPUs are to lie this round: `pack` as long as that finds room, else anyhow where
-    GPUs would stay idle, or `spread`; of others as they say themselves."""
+    placements: Mapping[str, Mapping[str, Placement]] = field(default_factory=dict)
+    """By job and GPU type, how its GPUs are placed this round: `spread`, or `pack` as long as there is room, else on
+    any idle GPUs. Jobs that are missing decide themselves."""
     leaves_idle: bool = False
-    """Whether GPUs that it gives to nobody are to stay idle between rounds too: they cost more than they bring."""
+    """GPUs that it gives to no job stay idle between rounds too: they cost more than they bring."""
     colliding: tuple[str, ...] = ()
     """Jobs that would keep their deadlines if others had none."""
     together: tuple[tuple[str, tuple[str, ...]], ...] = ()
-    """Jobs that are to have one GPU in this round: its type, and their names."""
+    """Jobs that share one GPU in this round: its type, and their names."""
     shares_from: SharesFrom = ""
     """Where the allocation came from, for policies that have one."""
     isolated: tuple[IsolatedTime, ...] = ()

@@ -1,4 +1,4 @@
-"""Who should run: asks the policy for its line."""
+"""Asks the policy for the order of the jobs."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -40,7 +40,7 @@ def rank(
     pairs: Pairs | None,
     solutions: Solutions,
 ) -> Ranking:
-    """Who was promoted, profile runs by arrival, then the policy's line."""
+    """Promoted jobs, profile runs by arrival, then the policy's order."""
     queue = Queue(
         now=snapshot.now,
         jobs=snapshot.jobs,
@@ -58,8 +58,8 @@ def rank(
         pairs=pairs,
     )
     ranking = POLICIES[config.policy](queue)
-    if config.mode == "fill":  # nobody moves, and whatever is free is better used than not until the round ends
-        ranking = replace(ranking, types=_idle(snapshot, ranking) if ranking.leaves_idle else {}, lies={})
+    if config.mode == "fill":  # no job moves, and free GPUs are better used than idle until the round ends
+        ranking = replace(ranking, types=_idle(snapshot, ranking) if ranking.leaves_idle else {}, placements={})
     profile_runs = [job for job in snapshot.jobs if job.purpose == "profile"]
     if not profile_runs:
         return ranking
@@ -69,17 +69,20 @@ def rank(
 
 
 def shares_by_matrix(config: PlanConfig) -> bool:
-    """Whether an allocation matrix says who shares. Under `fifo` a line does, unless the matrix is asked for: it would
-    give jobs other GPUs and partners from round to round, and who asks for a line wants to stay."""
+    """An allocation matrix decides which jobs share.
+
+    Under `fifo` the order decides, unless the matrix is asked for: it would give jobs other GPUs and partners from
+    round to round, and a user of `fifo` wants jobs to stay.
+    """
     if config.colocation == "auto":
         return config.policy in WITH_PAIRS - {"fifo"}
     return config.colocation == "gavel"
 
 
 def _as_clients(job: Job, speeds: Mapping[str, float], grouping: Grouping) -> Mapping[str, float]:
-    """Speeds by GPU type where the job shares with nobody, with the threads that it has then."""
+    """Speeds by GPU type where the job does not share, with the threads that it has then."""
     if not grouping.limits_threads:
-        return speeds  # jobs of one kind have one mapping, which policies look into once
+        return speeds  # jobs of one class share one mapping, which policies read once
     return {gpu_type: speed * grouping.alone(job, gpu_type) for gpu_type, speed in speeds.items()}
 
 
@@ -95,6 +98,6 @@ def _prices(pools: Iterable[Pool]) -> dict[str, float]:
 
 
 def _idle(snapshot: Snapshot, ranking: Ranking) -> dict[str, tuple[str, ...]]:
-    """Between rounds who runs stays; who waits may have the GPUs that its policy thinks worth it."""
+    """Between rounds running jobs stay, and waiting jobs may have GPUs that the policy finds worth it."""
     running = {job.name for job in snapshot.jobs if job.running is not None}
     return {name: types for name, types in ranking.types.items() if name not in running}

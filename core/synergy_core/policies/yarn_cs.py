@@ -8,5 +8,5 @@ from synergy_core.policies.queue import Queue, Ranking
 
 
 def rank(queue: Queue) -> Ranking:
-    """Jobs by arrival; nobody passes one that does not fit yet, and who runs, runs to the end."""
+    """Jobs by arrival. No job passes one that does not fit yet, and running jobs run to their end."""
     return replace(in_line(queue), preempts=False, passes=False)

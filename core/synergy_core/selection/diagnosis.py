@@ -19,12 +19,12 @@ AS_PLACED: Final[Mapping[Placement, Reason]] = {
     "consolidate": Reason.NO_FREE_NODE,
     "pack": Reason.WOULD_BE_SPREAD,
 }
-"""Why a job waits while GPUs are free, but not so that they lie as it is to have them."""
+"""Why a job waits while GPUs are free, but not in the placement that it needs."""
 
 
 def free_to(entry: QueueEntry, pool: Pool) -> NDArray[np.bool_]:
-    """Which of them it may start on in this plan: those that are not kept for another job."""
-    kept = entry.kept_off.get(pool.gpu_type)
+    """The pool's nodes that the entry may start on: those that are not reserved for another job."""
+    kept = entry.reserved.get(pool.gpu_type)
     allowed = entry.open_nodes(pool)
     if not kept:
         return allowed
@@ -33,7 +33,7 @@ def free_to(entry: QueueEntry, pool: Pool) -> NDArray[np.bool_]:
     return free
 
 
-def promise_room(entry: QueueEntry, reservations: Reservations) -> tuple[Rooms, NDArray[np.float64]]:
+def room_to_reserve(entry: QueueEntry, reservations: Reservations) -> tuple[Rooms, NDArray[np.float64]]:
     """GPUs that each node can promise the entry, and how little its place there would hurt (the less, the better).
 
     A job that takes more than its share of a node goes where the fewest other GPUs are left without CPU or memory.
@@ -52,17 +52,17 @@ def promise_room(entry: QueueEntry, reservations: Reservations) -> tuple[Rooms, 
 
 
 def choose_for(entry: QueueEntry, pool: Pool, room: Rooms, emptiness: NDArray[np.float64]) -> NodeAssignments | None:
-    """Nodes of the pool for the queue entry, as its GPUs are to lie; None where they do not fit.
+    """Nodes of the pool for the entry in its placement; None where it does not fit.
 
-    Among nodes that would do, those whose GPUs are shared are left to who shares, and the others to who does not.
+    Of nodes that would do, jobs that share prefer nodes with shared GPUs, and other jobs the rest.
     """
     place = entry.place(pool)
     if entry.wants_shared is not None and pool.shared is not None:
         emptiness = emptiness + _FAR * (pool.shared != (pool.gpu_type in entry.wants_shared))
-    seats = choose(place, entry.gpus, room, emptiness)
-    if seats is None or place != "pack":
-        return seats
-    return seats if len(seats) <= entry.fewest_nodes(pool) else None
+    assignments = choose(place, entry.gpus, room, emptiness)
+    if assignments is None or place != "pack":
+        return assignments
+    return assignments if len(assignments) <= entry.info.fewest_nodes(pool) else None
 
 
 def never(entry: QueueEntry, pools: Sequence[Pool]) -> Reason | None:
@@ -75,7 +75,7 @@ def never(entry: QueueEntry, pools: Sequence[Pool]) -> Reason | None:
         return Reason.NO_ALLOWED_NODE
     if all(total < entry.gpus for total, _ in rooms):
         return Reason.TOO_MANY_GPUS
-    if entry.placement == "consolidate" and all(most < entry.gpus for _, most in rooms):
+    if entry.info.placement == "consolidate" and all(most < entry.gpus for _, most in rooms):
         return Reason.TOO_MANY_GPUS_FOR_A_NODE
     if not any(_fits_empty(entry, pool) for pool in allowed):
         return Reason.MINIMUM_TOO_LARGE
@@ -86,7 +86,7 @@ def _gpus_open_to(entry: QueueEntry, pool: Pool) -> tuple[int, int]:
     """GPUs of the nodes that the queue entry may be placed on: all together, and on one node at the most."""
     if entry.job.nodes is None:
         return pool.open_gpus
-    rooms = entry.open_gpus(pool)
+    rooms = entry.info.open_gpus(pool)
     return int(rooms.sum()), int(rooms.max())
 
 
@@ -96,7 +96,7 @@ def _fits_empty(entry: QueueEntry, pool: Pool) -> bool:
     per_gpu = _promises(entry, pool)
     afforded = (np.array(pool.capacity, dtype=np.int64) // np.maximum(1, per_gpu)).min(axis=1)
     room = np.where(entry.open_nodes(pool), np.minimum(pool.gpus, afforded), 0)
-    if entry.lies.get(pool.gpu_type) == "pack":  # what the policy wants this round; it may lie anyhow
+    if entry.placements.get(pool.gpu_type) == "pack":  # what the policy prefers this round; any nodes would do
         return int(room.sum()) >= entry.gpus
     return choose_for(entry, pool, room, room.astype(np.float64)) is not None
 

@@ -1,84 +1,85 @@
-"""Nodes that are kept free for a job that has waited too long (Tiresias, section 3.2.3).
+"""Nodes that are reserved for a job that has waited too long (Tiresias, section 3.2.3).
 
-A promoted job stands at the head of the line, and a round displaces for it whoever may be displaced. Others hold it
-off: jobs that may not be preempted, profile runs, and runs that are too young (`settling`). If such ones went on
-entering wherever something falls free, a job that needs many GPUs at once would wait for ever. So where the first
-promoted job in line finds no room on a GPU type, nodes are kept for it: newcomers that could not be moved away again do
-not enter there. Others may, they are displaced when the job's turn has come.
+A promoted job stands at the head of the queue, and a round displaces for it every job that may be displaced. Some jobs
+may not be: those that are not preemptible, profile runs, and runs that are still protected (`preemption_protection`).
+If such jobs kept entering wherever GPUs fall free, a job that needs many GPUs at once would wait for ever. So where the
+first promoted job finds no room on a GPU type, nodes are reserved for it: newcomers that could not be displaced later
+do not start there. Others may; they are displaced when the job is due.
 
-The nodes are those that will be free for it first: the runs that hold it off are taken away one by one, in the order
-in which they let go, until it fits. A young run lets go when it is old enough; of those that go on to their own end the
-older ones count as first. As nobody of this kind enters on the nodes, the moment never moves away, though nothing is
-remembered from plan to plan: later plans choose the same nodes, or others that are free no later. Hence the bound: the
-job has room when those that ran at its promotion to their own end are over and a least run has passed, and it takes it
-in the next round. Where one of the nodes waits for a run that goes on to its own end, young runs may enter there in the
-meantime, since they cost no more than that least run.
+The nodes are those that will be free first. The runs that hold the job off are taken away one by one, in the order of
+their release, until it fits. A protected run is released when its protection ends; runs that go on to their own end
+come last, the older ones first. Nothing is remembered from plan to plan: since no such newcomer starts on the nodes,
+later plans choose the same nodes, or others that are free no later. Hence the bound: the job fits when the runs that
+went on to their own end at its promotion have ended and one protection has passed, and it starts in the next round.
+
+If one of the nodes waits for a run that goes on to its own end, protected runs may start there in the meantime. They
+delay the job by no more than their protection.
 """
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from synergy_core.model.pool import Booking, Pool, Reservations
-from synergy_core.selection.diagnosis import choose_for, promise_room
+from synergy_core.model.pool import Pool, Reservation, Reservations
+from synergy_core.selection.diagnosis import choose_for, room_to_reserve
 from synergy_core.selection.queue_entry import QueueEntry
 
 Release = tuple[int, float]
-"""When a run lets go, the smallest first: (0, 0) at once, (1, moment) at that moment, (2, start) at its own end."""
+"""When a run is released, the earliest first: (0, 0) at once, (1, moment) then, (2, start) at its own end."""
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
-    """Nodes of one GPU type that are kept free, by index."""
+class NodeReservation:
+    """Nodes of one GPU type that are reserved for a promoted job, by index."""
 
     nodes: frozenset[int]
     release: Release
-    """When the last of those that hold them lets go."""
+    """When the last of the runs on them is released."""
 
-    def shuts_out(self, newcomer: QueueEntry) -> bool:
-        """Whether a newcomer there would hold the promoted job off for longer."""
+    def bars(self, newcomer: QueueEntry) -> bool:
+        """A newcomer there would hold the promoted job off for longer."""
         if self.release[0] == 2:
             return newcomer.keeps_its_gpus
         return newcomer.keeps_its_gpus or newcomer.least_run_s > 0.0
 
 
-def kept_off(newcomer: QueueEntry, kept: Mapping[str, Kept]) -> Mapping[str, frozenset[int]]:
+def reserved_from(newcomer: QueueEntry, reserved: Mapping[str, NodeReservation]) -> Mapping[str, frozenset[int]]:
     """The nodes, by GPU type, on which a newcomer must not start."""
-    return {gpu_type: one.nodes for gpu_type, one in kept.items() if one.shuts_out(newcomer)}
+    return {gpu_type: one.nodes for gpu_type, one in reserved.items() if one.bars(newcomer)}
 
 
-def nodes_to_keep(
-    entry: QueueEntry, pool: Pool, reservations: Reservations, held: Iterable[tuple[QueueEntry, Booking]]
-) -> Kept | None:
-    """The nodes of a pool that are to be kept for a job that has no room; None where it would not fit at all.
+def nodes_to_reserve(
+    entry: QueueEntry, pool: Pool, reservations: Reservations, held: Iterable[tuple[QueueEntry, Reservation]]
+) -> NodeReservation | None:
+    """The nodes of a pool to reserve for a job that has no room; None where it would not fit on the empty pool.
 
-    `reservations` is what is promised on the pool, `held` the part of it that running jobs have.
+    `reservations` is what is taken on the pool, `held` the part of it that running jobs have.
     """
-    runs = sorted(((_release(one, entry), one.name, booking) for one, booking in held), key=lambda run: run[:2])
+    runs = sorted(((_release(one, entry), one.name, reservation) for one, reservation in held), key=lambda run: run[:2])
     enough = len(runs)
-    nodes = _nodes_without(entry, pool, reservations, [booking for _, _, booking in runs])
+    nodes = _nodes_without(entry, pool, reservations, [reservation for _, _, reservation in runs])
     if nodes is None:
         return None
     low = 0
     while low < enough:
         middle = (low + enough) // 2
-        found = _nodes_without(entry, pool, reservations, [booking for _, _, booking in runs[:middle]])
+        found = _nodes_without(entry, pool, reservations, [reservation for _, _, reservation in runs[:middle]])
         if found is None:
             low = middle + 1
         else:
             enough, nodes = middle, found
-    return Kept(nodes, runs[enough - 1][0] if enough else (0, 0.0))
+    return NodeReservation(nodes, runs[enough - 1][0] if enough else (0, 0.0))
 
 
 def _nodes_without(
-    entry: QueueEntry, pool: Pool, reservations: Reservations, released: Iterable[Booking]
+    entry: QueueEntry, pool: Pool, reservations: Reservations, released: Iterable[Reservation]
 ) -> frozenset[int] | None:
     left = reservations.copy()
-    for booking in released:
-        left.give_back(booking)
+    for reservation in released:
+        left.give_back(reservation)
     if left.idle < entry.gpus:
         return None
-    seats = choose_for(entry, pool, *promise_room(entry, left))
-    return None if seats is None else frozenset(node for node, _ in seats)
+    assignments = choose_for(entry, pool, *room_to_reserve(entry, left))
+    return None if assignments is None else frozenset(node for node, _ in assignments)
 
 
 def _release(run: QueueEntry, entry: QueueEntry) -> Release:

@@ -1,9 +1,10 @@
-"""Quotas: what jobs may hold together beside what the nodes have (ResourceQuotas of Kubernetes).
+"""Quotas: what jobs may hold together, beside what the nodes have (ResourceQuotas of Kubernetes).
 
-A job counts against the quotas that it draws on: with its GPUs, with CPU and memory, with its pods and objects. While
-the line is walked each job counts with the least CPU and memory that the mechanism may cut it down to. What is left
-then may be given to jobs that grow. A job that runs where it is stays although its quota is overdrawn, as Kubernetes
-has it; nobody enters then, and nobody grows.
+A job counts against the quotas that it draws on with its GPUs, its CPU and memory, its pods and its objects. During the
+walk along the queue each job counts with the least CPU and memory that the mechanism may cut it down to. What is left
+after the walk may go to jobs that grow.
+
+A running job stays where it is although its quota is overdrawn, as in Kubernetes. No job enters then, and none grows.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,7 +12,7 @@ from copy import copy
 from typing import Final
 
 from synergy_core.model.placement import NodeAssignments
-from synergy_core.model.pool import Booking, Pool
+from synergy_core.model.pool import Pool, Reservation
 from synergy_core.model.resources import Vector, times
 from synergy_core.model.snapshot import Job, Quota, QuotaDraw, QuotaLimit
 from synergy_core.selection.queue_entry import QueueEntry
@@ -67,19 +68,19 @@ class Quotas:
                     found.append((index, amount))
         return tuple(found)
 
-    def of_booking(self, entry: QueueEntry, pool: Pool, booking: Booking) -> Use:
+    def of_reservation(self, entry: QueueEntry, pool: Pool, reservation: Reservation) -> Use:
         """What a job counts with that has this on the pool's nodes."""
         if not entry.job.quotas:
             return _NOTHING
         gpus = {"gpus": 0, "shared_gpus": 0}
-        for node, count, _ in booking:
+        for node, count, _ in reservation:
             gpus[pool.nodes[node].counted_as] += count * pool.nodes[node].devices_per_gpu
-        amounts = tuple(sum(entries) for entries in zip(*(amounts for _, _, amounts in booking), strict=True))
-        return self.use(entry.job, _pods(entry.job, [count for _, count, _ in booking]), gpus, amounts or (0, 0))
+        amounts = tuple(sum(entries) for entries in zip(*(amounts for _, _, amounts in reservation), strict=True))
+        return self.use(entry.job, _pods(entry.job, [count for _, count, _ in reservation]), gpus, amounts or (0, 0))
 
     def of_newcomer(self, entry: QueueEntry, pool: Pool, pods: int, per_gpu: Vector | None = None) -> Use:
-        """What a job counts with wherever it comes to lie on the pool, with `per_gpu` of CPU and memory; by default
-        cut down as far as its mechanism may."""
+        """What a job counts with on any nodes of the pool, with `per_gpu` of CPU and memory; by default cut down as
+        far as its mechanism may."""
         job = entry.job
         if not job.quotas:
             return _NOTHING
@@ -97,7 +98,7 @@ class Quotas:
         return self._least[key]
 
     def pods_matter(self, job: Job) -> bool:
-        """Whether a limit that could run out counts the job's pods, and how many these are hangs on its nodes."""
+        """A limit that could run out counts the job's pods, and their number depends on its nodes."""
         if not job.quotas or job.gpus == 1 or job.gpus_per_worker == 1:
             return False
         return any(
@@ -106,13 +107,13 @@ class Quotas:
             for index, limit in self.limits_of(draw)
         )
 
-    def at(self, entry: QueueEntry, pool: Pool, seats: NodeAssignments) -> Use:
+    def at(self, entry: QueueEntry, pool: Pool, assignments: NodeAssignments) -> Use:
         """The same with the pods that it has in this place."""
         if not entry.job.quotas:
             return _NOTHING
         if not entry.pods_matter:
             return self.least_of_newcomer(entry, pool)
-        return self.of_newcomer(entry, pool, _pods(entry.job, [gpus for _, gpus in seats]))
+        return self.of_newcomer(entry, pool, _pods(entry.job, [gpus for _, gpus in assignments]))
 
     def shut_out(self, entry: QueueEntry, pools: Sequence[Pool]) -> bool:
         """Whether its quotas have no room for it although no job of the snapshot held any of them."""
@@ -126,7 +127,7 @@ NO_QUOTAS: Final = Quotas()
 
 
 def fewest_pods(job: Job) -> int:
-    """Pods of a job that lies on as few nodes as can be."""
+    """Pods of a job on the fewest possible nodes."""
     return 1 if job.gpus_per_worker is None else -(-job.gpus // job.gpus_per_worker)
 
 
@@ -147,7 +148,7 @@ class QuotaLedger:
         """By job that waits for a quota: that quota's name and numbers."""
         self._taken: dict[str, Use] = {}
         self._more: dict[str, dict[int, int]] = {}
-        """What seated jobs have beyond what they count with, by limit."""
+        """What placed jobs have beyond what they count with, by limit."""
 
     def copy(self) -> "QuotaLedger":
         """The same, to go on from separately."""
@@ -159,7 +160,7 @@ class QuotaLedger:
         """Go on as the other, a copy, has gone on."""
         self.left, self._taken, self._more = other.left, other._taken, other._more
 
-    # While the line is walked
+    # During the walk along the queue
 
     def fits(self, use: Use) -> bool:
         """Whether so much is left. Nothing of a resource fits even where that is overdrawn."""
@@ -208,23 +209,23 @@ class QuotaLedger:
             **{field: _shown(limit.counts, number) for field, number in numbers.items()},
         }
 
-    # While CPU and memory are dealt out
+    # While CPU and memory are allocated
 
-    def affords(self, entry: QueueEntry, pool: Pool, booking: Booking) -> bool:
+    def affords(self, entry: QueueEntry, pool: Pool, reservation: Reservation) -> bool:
         """Whether a job that is counted may have this on its nodes."""
         if not entry.job.quotas:
             return True
         now = self._more.get(entry.name, {})
         return all(
             more <= self.left[index] + now.get(index, 0) or more <= now.get(index, 0)
-            for index, more in self._beyond(entry, pool, booking).items()
+            for index, more in self._beyond(entry, pool, reservation).items()
         )
 
-    def spare(self, entry: QueueEntry, pool: Pool, booking: Booking) -> tuple[int, int]:
+    def spare(self, entry: QueueEntry, pool: Pool, reservation: Reservation) -> tuple[int, int]:
         """How much more CPU and memory a job may have than it has on its nodes."""
         spare = [_ANY, _ANY]
         taken = dict(self._taken.get(entry.name, _NOTHING))
-        now = dict(self.quotas.of_booking(entry, pool, booking))
+        now = dict(self.quotas.of_reservation(entry, pool, reservation))
         for index, have in now.items():
             place = _OF_VECTOR.get(self.quotas.limits[index][1].counts)
             if place is not None:
@@ -232,30 +233,30 @@ class QuotaLedger:
                 spare[place] = min(spare[place], max(0, self.left[index]) + unused)
         return spare[0], spare[1]
 
-    def seat(self, entry: QueueEntry, pool: Pool, booking: Booking) -> None:
-        """Count what a seated job has beyond what it counts with already."""
+    def assign(self, entry: QueueEntry, pool: Pool, reservation: Reservation) -> None:
+        """Count what a placed job has beyond what it counts with already."""
         if entry.job.quotas:
-            more = self._beyond(entry, pool, booking)
+            more = self._beyond(entry, pool, reservation)
             self._more[entry.name] = more
             self._change(more.items(), -1)
 
-    def unseat(self, entry: QueueEntry) -> None:
-        """Undo `seat`."""
+    def unassign(self, entry: QueueEntry) -> None:
+        """Undo `assign`."""
         if entry.job.quotas:
             self._change(self._more.pop(entry.name, {}).items(), 1)
 
     def overdrawn(self, entry: QueueEntry) -> bool:
-        """Whether a quota is overdrawn that a seated job counts against with CPU or memory."""
+        """Whether a quota is overdrawn that a placed job counts against with CPU or memory."""
         return any(
             self.left[index] < 0 and self.quotas.limits[index][1].counts in _OF_VECTOR
             for index, _ in self._taken.get(entry.name, _NOTHING)
         )
 
-    def _beyond(self, entry: QueueEntry, pool: Pool, booking: Booking) -> dict[int, int]:
+    def _beyond(self, entry: QueueEntry, pool: Pool, reservation: Reservation) -> dict[int, int]:
         taken = dict(self._taken.get(entry.name, _NOTHING))
         return {
             index: amount - taken.get(index, 0)
-            for index, amount in self.quotas.of_booking(entry, pool, booking)
+            for index, amount in self.quotas.of_reservation(entry, pool, reservation)
             if amount > taken.get(index, 0)
         }
 

@@ -1,173 +1,170 @@
-"""The jobs of a plan as queue entries in line.
+"""The scheduling queue of a plan, and the index of the jobs that it stands on.
 
-Most jobs of a long queue are never looked at closely: once nothing is left to promise, they wait. An entry is made when
+Most jobs of a long queue are never looked at closely: once nothing is left to assign, they wait. An entry is made when
 it is needed: for running jobs at once, for the others when the walk along the queue comes to them.
 """
 
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from synergy_core.model.config import Mode
 from synergy_core.model.pool import Pool
 from synergy_core.model.snapshot import Allocation, Job, Placement
 from synergy_core.policies.queue import Ranking
+from synergy_core.selection.job_info import JobInfo
 from synergy_core.selection.queue_entry import QueueEntry
 
 
-class QueueEntries(Protocol):
-    """Where the queue entries of one plan come from (`synergy_core.cache`)."""
+class JobInfos(Protocol):
+    """Where a plan's knowledge of its jobs comes from (`synergy_core.cache`)."""
 
     @property
     def pools(self) -> Sequence[Pool]:
         """The nodes, by GPU type."""
         ...
 
-    def entry(self, job: Job) -> QueueEntry:
-        """The queue entry of a job: always the same one."""
+    def info(self, job: Job) -> JobInfo:
+        """What is known of a job: always the same object for the same job."""
         ...
 
 
-class SchedulingQueue:
-    """Queue entries, the first in line first."""
+@dataclass(frozen=True, slots=True)
+class QueueRules:
+    """What holds for the jobs of one scheduling queue, beside their order."""
 
-    def __init__(
-        self,
-        job_index: "JobIndex",
-        names: Sequence[str],
-        *,
-        preempts: bool = True,
-        passes: bool = True,
-        types: Mapping[str, tuple[str, ...]] | None = None,
-        lies: Mapping[str, Mapping[str, Placement]] | None = None,
-        settling: Container[str] = (),
-        first: Container[str] = (),
-        least_run_s: Callable[[Job], float] = lambda _: 0.0,
-        wants_shared: Callable[[Job], frozenset[str] | None] = lambda _: None,
-        by_price: bool = False,
-    ) -> None:
-        self._roster = job_index
-        self._settling = settling
-        self._first = first
-        self._least_run_s = least_run_s
-        self._wants_shared = wants_shared
-        self._by_price = by_price
-        self._types = types or {}
-        self._lies = lies or {}
+    preempts: bool = True
+    """A running job may be displaced by one higher in the queue."""
+    passes: bool = True
+    """A job may run while one higher in the queue does not fit yet."""
+    types: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """`Ranking.types`."""
+    placements: Mapping[str, Mapping[str, Placement]] = field(default_factory=dict)
+    """`Ranking.placements`."""
+    by_price: bool = False
+    """`Ranking.leaves_idle`."""
+    first: Container[str] = ()
+    """Promoted jobs (`Ranking.first`)."""
+    protected: Container[str] = ()
+    """Running jobs that no other may displace yet. They do not move to another GPU type either."""
+    least_run_s: Callable[[Job], float] = lambda _: 0.0
+    """For how long a run of a job will be protected."""
+    wants_shared: Callable[[Job], frozenset[str] | None] = lambda _: None
+    """`QueueEntry.wants_shared` of a job."""
+    pods_matter: Callable[[Job], bool] = lambda _: False
+    """`QueueEntry.pods_matter` of a job."""
+
+
+class SchedulingQueue:
+    """Queue entries, the highest in the queue first."""
+
+    def __init__(self, job_index: "JobIndex", names: Sequence[str], rules: QueueRules) -> None:
+        self._job_index = job_index
         self._names = names
-        self._preempts = preempts
-        self.passes = passes
-        """Whether a job may go ahead while one before it does not fit yet."""
+        self._rules = rules
+        self._entries: dict[str, QueueEntry] = {}
         ranks = {name: rank for rank, name in enumerate(names)}
-        running = sorted((ranks[one.name], one) for one in job_index.running if one.name in ranks)
-        for rank, entry in running:
-            entry.rank = rank
-            entry.stays_for_now = not preempts or entry.name in settling
-            self._tell(entry)
-        self.running: list[QueueEntry] = [entry for _, entry in running]
-        """Those that run, in the order of the line."""
+        running = sorted((ranks[info.name], info) for info in job_index.running if info.name in ranks)
+        self.running: list[QueueEntry] = [self._entry(rank, info) for rank, info in running]
+        """The entries of running jobs, in the order of the queue."""
 
     def __len__(self) -> int:
         return len(self._names)
 
     def __iter__(self) -> Iterator[QueueEntry]:
         for rank, name in enumerate(self._names):
-            entry = self._roster.entry(name)
-            entry.rank = rank
-            self._tell(entry)
-            yield entry
+            yield self._entries.get(name) or self._entry(rank, self._job_index.info(name))
 
-    def _tell(self, entry: QueueEntry) -> None:
-        """What holds for a job in this plan. One that may not be displaced yet does not move to another type either."""
-        entry.goes_first = entry.name in self._first
-        entry.least_run_s = self._least_run_s(entry.job)
-        entry.wants_shared = self._wants_shared(entry.job)
-        entry.kept_off = {}
-        entry.pods_matter = False
-        entry.types = None if entry.name in self._settling else self._types.get(entry.name)
-        entry.lies = {} if entry.name in self._settling else self._lies.get(entry.name, {})
-        entry.goes_by_price = self._by_price and entry.types is not None
+    def _entry(self, rank: int, info: JobInfo) -> QueueEntry:
+        rules, name = self._rules, info.name
+        is_protected = name in rules.protected
+        types = None if is_protected else rules.types.get(name)
+        entry = self._entries[name] = QueueEntry(
+            info,
+            rank,
+            stays_for_now=is_protected or not rules.preempts,
+            goes_first=name in rules.first,
+            least_run_s=rules.least_run_s(info.job),
+            pods_matter=rules.pods_matter(info.job),
+            wants_shared=rules.wants_shared(info.job),
+            goes_by_price=rules.by_price and types is not None,
+            types=types,
+            placements={} if is_protected else rules.placements.get(name, {}),
+        )
+        return entry
+
+    @property
+    def passes(self) -> bool:
+        """Whether a job may run while one higher in the queue does not fit yet."""
+        return self._rules.passes
 
     def led_by(self, first: Sequence[str]) -> "SchedulingQueue":
-        """The line with these at its head, in this order; the others follow as they were."""
+        """The queue with these jobs at its head, in this order; the others follow as they were."""
         ahead = set(first)
         names = [*first, *(name for name in self._names if name not in ahead)]
-        return SchedulingQueue(
-            self._roster,
-            names,
-            preempts=self._preempts,
-            passes=self.passes,
-            types=self._types,
-            lies=self._lies,
-            settling=self._settling,
-            first=self._first,
-            least_run_s=self._least_run_s,
-            wants_shared=self._wants_shared,
-            by_price=self._by_price,
-        )
+        return SchedulingQueue(self._job_index, names, self._rules)
 
     @property
     def fewest_gpus(self) -> int:
-        """The fewest GPUs that any of them needs; 0 where there is none."""
-        return min((self._roster.jobs[name].gpus for name in self._names), default=0)
+        """The fewest GPUs that any of the jobs needs; 0 where there is none."""
+        return min((self._job_index.jobs[name].gpus for name in self._names), default=0)
 
 
 class JobIndex:
     """The jobs of one plan by name."""
 
-    def __init__(self, jobs: Sequence[Job], memory: "QueueEntries") -> None:
+    def __init__(self, jobs: Sequence[Job], infos: JobInfos) -> None:
         self.jobs = {job.name: job for job in jobs}
-        self._memory = memory
-        self.running = [memory.entry(job) for job in jobs if job.running is not None]
+        self._infos = infos
+        self.running = [infos.info(job) for job in jobs if job.running is not None]
 
-    def entry(self, name: str) -> QueueEntry:
-        """The queue entry of this name: one for each job."""
-        return self._memory.entry(self.jobs[name])
+    def info(self, name: str) -> JobInfo:
+        """What is known of the job of this name."""
+        return self._infos.info(self.jobs[name])
 
     def best_speed(self, job: Job) -> float:
-        """Speed at the proportional share on the GPU type where the job is fastest; 0 where it is not known."""
-        return self._memory.entry(job).kind.best_speed(self._memory.pools)
+        """Steps per second at the proportional share on the GPU type where the job is fastest; 0: not known."""
+        return self._infos.info(job).job_class.best_speed(self._infos.pools)
 
     def speeds(self, job: Job) -> Mapping[str, float]:
-        """Speed at the proportional share on each GPU type that could hold the job; 0 where it is not known."""
-        entry = self.entry(job.name)
-        return entry.kind.share_speeds(self._memory.pools, on_one_node=entry.placement == "consolidate")
+        """Steps per second at the proportional share on each GPU type that could hold the job; 0: not known."""
+        info = self.info(job.name)
+        return info.job_class.share_speeds(self._infos.pools, on_one_node=info.placement == "consolidate")
 
     def speed_parts(self, job: Job) -> Mapping[str, tuple[float, float]]:
-        """By GPU type, what the job has of its speed on the fewest nodes and spread (`QueueEntry.speed_parts`)."""
-        return self.entry(job.name).speed_parts(self._memory.pools)
+        """By GPU type, what the job has of its speed on the fewest nodes and spread (`JobInfo.speed_parts`)."""
+        return self.info(job.name).speed_parts(self._infos.pools)
 
-    def line(
+    def queue(
         self,
         ranking: Ranking,
         *,
         without: Container[str],
-        settling: Container[str] = (),
+        protected: Container[str] = (),
         least_run_s: Callable[[Job], float] = lambda _: 0.0,
         wants_shared: Callable[[Job], frozenset[str] | None] = lambda _: None,
+        pods_matter: Callable[[Job], bool] = lambda _: False,
     ) -> SchedulingQueue:
-        """The policy's line, without some jobs; those that are `settling` keep their places.
-
-        `least_run_s` is for how long a job would be, once it has started, `wants_shared` as `QueueEntry` has it.
-        """
+        """The policy's order as a queue, without some jobs. For the other arguments see `QueueRules`."""
         names = [name for name in ranking.names if name not in without]
-        return SchedulingQueue(
-            self,
-            names,
+        rules = QueueRules(
             preempts=ranking.preempts,
             passes=ranking.passes,
             types=ranking.types,
-            lies=ranking.lies,
-            settling=settling,
+            placements=ranking.placements,
+            by_price=ranking.leaves_idle,
             first=frozenset(ranking.first),
+            protected=protected,
             least_run_s=least_run_s,
             wants_shared=wants_shared,
-            by_price=ranking.leaves_idle,
+            pods_matter=pods_matter,
         )
+        return SchedulingQueue(self, names, rules)
 
 
-def out_of_reach(entries: Iterable[QueueEntry], mode: Mode) -> dict[str, Allocation]:
-    """Fill mode keeps also jobs that run on nodes which are no longer there."""
+def out_of_reach(running: Iterable[JobInfo], mode: Mode) -> dict[str, Allocation]:
+    """What jobs hold on nodes that are no longer there: fill mode keeps it."""
     if mode != "fill":
         return {}
-    running = {entry.name: entry.job.running for entry in entries if entry.held is None}
-    return {name: allocation for name, allocation in running.items() if allocation is not None}
+    lost = {info.name: info.job.running for info in running if info.held is None}
+    return {name: allocation for name, allocation in lost.items() if allocation is not None}

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from synergy_core.model.reasons import Reason
 from synergy_core.model.snapshot import Job, Snapshot
 from synergy_core.selection.diagnosis import never
+from synergy_core.selection.queue_entry import QueueEntry
 from synergy_core.selection.quotas import QuotaLedger, Quotas
-from synergy_core.selection.scheduling_queue import QueueEntries
+from synergy_core.selection.scheduling_queue import JobInfos
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,14 +21,14 @@ class ShutOut:
     """Name and numbers of the quota."""
 
 
-def shut_out(snapshot: Snapshot, quotas: Quotas, entries: QueueEntries) -> dict[str, ShutOut]:
+def shut_out(snapshot: Snapshot, quotas: Quotas, infos: JobInfos) -> dict[str, ShutOut]:
     """The jobs that are shut out, by name, in the order of the snapshot."""
     found: dict[str, ShutOut] = {}
-    pools = entries.pools
+    pools = infos.pools
     for job in snapshot.jobs if snapshot.quotas else ():
         if job.running is not None or not job.quotas:
             continue
-        entry = entries.entry(job)
+        entry = QueueEntry(infos.info(job))
         if not quotas.shut_out(entry, pools):
             continue
         ledger = QuotaLedger(quotas)

@@ -1,12 +1,12 @@
-"""What a plan takes for a job's speed on GPU types that it has no matrix for.
+"""The speed that a plan assumes for a job on GPU types for which the job has no sensitivity matrix.
 
-Measured while the job ran there, else estimated from the other jobs of the snapshot (`estimation.gpu_types`), else, as
-long as it runs there, what it was estimated to be before. Such a speed says on which types a job shall run, never what
-it gets there beside its GPUs: an estimate may be wrong, so the job has its whole GPU-proportional share, as every job
-of which no speed is known.
+In this order: the speed measured while the job ran there; an estimate from the other jobs of the snapshot
+(`throughput.gpu_types`); while the job runs there, the earlier estimate. Such a speed decides on which types a job
+runs, never what it gets beside its GPUs. An estimate may be wrong, so the job has its whole GPU-proportional share,
+like every job without a known speed.
 
-Where all nodes of a type limit a client's threads, what was seen of jobs there has the limit in it, and so has what is
-estimated from that. A job whose usage is known has it taken out again: the plan reckons with it when it gives a place.
+Where all nodes of a type limit a client's threads, measured speeds include the limit, and so do estimates from them.
+For a job with known usage the limit is taken out again: the plan applies it when it places the job.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -97,7 +97,7 @@ class Speeds:
     def _on_whole_gpus(
         self, jobs: Mapping[str, Job], found: Mapping[str, Mapping[str, Estimated]]
     ) -> dict[str, Mapping[str, Estimated]]:
-        """Without the limits on threads that the plan reckons with later: those of jobs whose usage is known."""
+        """Without the limits on threads that the plan applies later, to jobs with known usage."""
         if not any(pool.limits_threads for pool in self._pools):
             return dict(found)
         percents = {pool.gpu_type: most_percent(pool.nodes) for pool in self._pools}

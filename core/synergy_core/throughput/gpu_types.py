@@ -1,14 +1,16 @@
-"""Speeds on GPU types that a job was never measured on (Gavel, sections 3.3 and 6, figure 8).
+"""Estimates speeds on GPU types that a job was never measured on (Gavel, sections 3.3 and 6, figure 8).
 
-What is known of a job are the speeds at its GPU-proportional share on some types, and how these follow the CPU. Its
-fingerprint is all of that relative to the job's own size and to what is usual on each type, with what was not measured
-filled in by matrix completion. Among the reference jobs - those that were measured on the type in question, and on one
-that the job was measured on as well - the one with the nearest fingerprint stands for it: the job is taken to gain from
-type to type what the reference gains. So where all jobs gain alike (a matrix of rank 1) the estimate is exact.
+Known of a job are the speeds at its GPU-proportional share on some types, and how these depend on CPU. Its fingerprint
+is all of that, relative to the job's own size and to what is usual on each type. Matrix completion fills in what was
+not measured.
 
-References that train the same model tell far more than any fingerprint. Where there are some they alone count: those
-with as many GPUs, or the nearest number, and of these the two whose batches are the next smaller and the next larger,
-each by how near its logarithm is.
+A reference job was measured on the type in question, and on one on which the job was measured too. The reference with
+the nearest fingerprint stands for the job: the job gains from type to type what the reference gains. Where all jobs
+gain alike (a matrix of rank 1) the estimate is exact.
+
+References that train the same model tell more than any fingerprint. Where there are some, only they count: those with
+as many GPUs, or the nearest number. Of these, the two with the next smaller and the next larger batch are averaged, by
+the distance of the logarithms.
 """
 
 from collections.abc import Mapping, Sequence
@@ -55,7 +57,7 @@ class Known:
 
 @dataclass(frozen=True, slots=True)
 class Estimated:
-    """Steps per second that nobody measured, and the job that was taken for the like."""
+    """Estimated steps per second, and the reference job."""
 
     steps_per_s: float
     reference: str

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synergy_core.model.placement import NodeAssignments
-from synergy_core.model.pool import Booking, Pool
+from synergy_core.model.pool import Pool, Reservation
 from synergy_core.model.resources import (
     Further,
     Vector,
@@ -142,7 +142,7 @@ class ClassOnPool:
         self._without_matrix = kind.speeds.get(pool.gpu_type, 0.0)
         self._speeds: dict[Vector, float] = {}
         self._promises: dict[int, Vector] = {}
-        self._bookings: dict[NodeAssignments, Booking] = {}
+        self._reservations: dict[NodeAssignments, Reservation] = {}
         self._least: dict[tuple[Vector, Vector], Vector] = {}
         self._proportional: dict[Vector, Vector] = {}
         self._floors: dict[Vector, Vector] = {}
@@ -196,13 +196,13 @@ class ClassOnPool:
             promise = self._promises[node] = self.fixed or larger(self._pool.share[node], self._kind.low)
         return promise
 
-    def booking(self, seats: NodeAssignments) -> Booking:
+    def reservation(self, assignments: NodeAssignments) -> Reservation:
         """The promise for these nodes."""
-        booking = self._bookings.get(seats)
-        if booking is None:
-            booking = tuple((node, gpus, times(self.promise(node), gpus)) for node, gpus in seats)
-            self._bookings[seats] = booking
-        return booking
+        reservation = self._reservations.get(assignments)
+        if reservation is None:
+            reservation = tuple((node, gpus, times(self.promise(node), gpus)) for node, gpus in assignments)
+            self._reservations[assignments] = reservation
+        return reservation
 
     def proportional(self, nodes: Iterable[int]) -> Vector:
         """The GPU-proportional share on these nodes, within the job's bounds: the same beside each GPU."""

@@ -1,13 +1,15 @@
-"""Which jobs are to lie close together (Tiresias, section 3.3).
+"""Which jobs need consolidated placement (Tiresias, section 3.3).
 
-A job whose model has one tensor that outweighs the rest is slowed down by the network when its workers lie on many
-nodes; others are not (section 2.2, figure 3, table 6). The skew of a job is its largest tensor's part of the model's
-bytes. Above a threshold, PACKLIMIT, the job waits for the fewest nodes that could hold it. Below, it takes GPUs that
-are left over, which keeps whole nodes free for those that need them.
+A job whose model has one dominating tensor is slowed down by the network when its workers are spread over many nodes;
+other jobs are not (section 2.2, figure 3, table 6). The skew of a job is the largest tensor's part of the model's
+bytes. Above a threshold, PACKLIMIT, the job waits for the fewest nodes that could hold it. Below it, the job takes GPUs
+that are left over, which keeps whole nodes free for jobs that need them.
 
-That is a guess, made for parameter servers. A job whose speeds on few and on many nodes have been measured goes by
-these instead, and where the bandwidth of the nodes' links is known, one whose model's bytes are known goes by what
-all-reduce would take (`all_reduce`).
+Skew is a guess, made for parameter servers. Better knowledge replaces it:
+
+* A job whose speeds on few and on many nodes were measured goes by these.
+* Where the bandwidth of the nodes' links is known, a job whose model's bytes are known goes by the cost of all-reduce
+  (`all_reduce`).
 """
 
 from collections.abc import Callable
@@ -20,20 +22,19 @@ from synergy_core.throughput.all_reduce import spread_speed
 WORTH_PACKING = 0.95
 """A job that keeps this part of its speed when spread need not wait for few nodes."""
 _MOST_DIFFERENT = 1e6
-"""Times as fast that a job can be in one way of lying as in the other; more is no measurement, and no number to solve
-with."""
+"""The most by which the speeds packed and spread may differ. More is no measurement, and too much for a solver."""
 
 
 @dataclass(frozen=True, slots=True)
 class PackRules:
-    """By what jobs are told apart; without a limit nothing is asked, and `auto` stays what it is."""
+    """What decides placement. Without a limit, `auto` stays what it is."""
 
     limit: float | None = None
     link_bytes_per_s: float | None = None
 
     @staticmethod
     def of(config: PlanConfig) -> "PackRules":
-        """Those of a plan."""
+        """The rules of a plan."""
         return PackRules(config.pack_limit, config.link_bytes_per_s)
 
 
@@ -41,9 +42,9 @@ NO_RULES = PackRules()
 
 
 def placement_of(job: Job, rules: PackRules, steps_per_s: Callable[[], float], nodes: Callable[[], int]) -> Placement:
-    """How the job's GPUs are to lie: as it says itself; where it leaves that open, by what it is sensitive to.
+    """How the job's GPUs are placed: as the job says; where it leaves that open, by its sensitivity.
 
-    `steps_per_s` is its speed at its share, 0 where that is not known; `nodes` the most nodes it could land on.
+    `steps_per_s` is its speed at its share, 0 where that is not known; `nodes` the most nodes that it could get.
     """
     if rules.limit is None or job.placement != "auto" or job.gpus == 1 or job.purpose == "profile":
         return job.placement

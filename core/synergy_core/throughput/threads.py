@@ -34,19 +34,19 @@ def measured_with(job: Job, gpu_type: str, percent: int) -> float:
 
 
 def kept_alone(job: Job, gpu_type: str, percent: int) -> float:
-    """What a limit leaves a job of its best speed that is known, where it shares with nobody.
+    """What a limit on threads leaves a job of its best known speed, where it does not share.
 
-    A limit that was there when it was measured takes nothing more. What the job would gain from more threads than it
-    had then nobody has seen, and nothing is promised.
+    A limit that already held when the job was measured takes nothing more. A gain from more threads than the job had
+    then is not known, and not assumed.
     """
     return min(1.0, ceiling(job.usage.get(gpu_type), percent) / measured_with(job, gpu_type, percent))
 
 
 def most_percent(nodes: Iterable[Node]) -> int:
-    """Of the threads, what at least one of these nodes lets a client use."""
+    """The largest percentage of threads that one of these nodes lets a client use."""
     return max((node.client_thread_percent for node in nodes), default=100)
 
 
 def least_percent(nodes: Iterable[Node]) -> int:
-    """Of the threads, what every one of these nodes lets a client use."""
+    """The percentage of threads that every one of these nodes lets a client use."""
     return min((node.client_thread_percent for node in nodes), default=100)

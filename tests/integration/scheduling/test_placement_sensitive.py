@@ -6,6 +6,7 @@ Takes about two minutes: rounds of 5 s on two fake nodes.
 
 import asyncio
 import base64
+import json
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
@@ -108,7 +109,7 @@ class Scene:
         for _ in range(2 * rounds):
             await asyncio.sleep(ROUND_S / 2)
             status = await self.status(name)
-            assert (status["phase"], status.get("allocation", {}).get("run", 0)) == (phase, run), status
+            assert (status["phase"], status.get("allocation", {}).get("run", 0)) == (phase, run), json.dumps(status)
 
 
 class Planner:

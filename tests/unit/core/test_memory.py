@@ -41,12 +41,12 @@ def test_a_job_that_goes_on_as_it_was_is_remembered_and_one_that_left_is_not() -
     nodes = (node("n1"),)
     memory.begin(nodes, 0.05)
     first, second = job("a"), job("b")
-    remembered, left = memory.entry(first), memory.entry(second)
+    remembered, left = memory.info(first), memory.info(second)
     memory.begin(nodes, 0.05)
-    assert memory.entry(first) is remembered
+    assert memory.info(first) is remembered
     memory.begin(nodes, 0.05)
-    assert memory.entry(second) is not left
-    assert memory.entry(replace(first)) is not remembered
+    assert memory.info(second) is not left
+    assert memory.info(replace(first)) is not remembered
 
 
 def test_other_nodes_or_another_tolerance_leave_nothing_to_remember() -> None:
@@ -54,9 +54,9 @@ def test_other_nodes_or_another_tolerance_leave_nothing_to_remember() -> None:
     one = job("a")
     for nodes, tolerance in (((node("n1"),), 0.05), ((node("n2"),), 0.05), ((node("n2"),), 0.1)):
         memory.begin(nodes, tolerance)
-        first = memory.entry(one)
+        first = memory.info(one)
         memory.begin(nodes, tolerance)
-        assert memory.entry(one) is first
+        assert memory.info(one) is first
     memory.begin((node("n1"),), 0.05)
-    assert memory.entry(one) is not first
+    assert memory.info(one) is not first
     assert [pool.nodes[0].name for pool in memory.pools] == ["n1"]

@@ -7,8 +7,8 @@ from synergy_core.mechanisms.optimum.choice import Option, best_choice
 from synergy_core.mechanisms.optimum.sensitivity import Point, pareto_front
 from synergy_core.model.pool import Pool
 from synergy_core.model.resources import Vector, times
+from synergy_core.selection.pool_selection import PoolSelection
 from synergy_core.selection.queue_entry import QueueEntry
-from synergy_core.selection.rounds import PoolSelection
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,23 +21,23 @@ class Ideal:
 
 
 def everyone(selection: PoolSelection) -> list[QueueEntry]:
-    """Those who run on the pool, by name, without those who are pinned to what they hold."""
-    running = [*selection.staying, *selection.seated, *selection.floating]
+    """The jobs that run on the pool, by name, without those that are pinned to what they hold."""
+    running = [*selection.staying, *selection.assigned, *selection.floating]
     return sorted((one for one in running if one not in selection.pinned), key=lambda entry: entry.name)
 
 
 def capacity_of(selection: PoolSelection) -> list[int]:
-    """What all nodes of the pool have together beside GPUs, without what those hold who are pinned."""
+    """What all nodes of the pool have together beside GPUs, without what pinned jobs hold."""
     pool = selection.reservations.pool
     left = [sum(entries) for entries in zip(*pool.capacity, strict=True)]
     for entry in selection.pinned:
-        for _, _, amounts in entry.held.booking if entry.held is not None else ():
+        for _, _, amounts in entry.held.reservation if entry.held is not None else ():
             left = [max(0, entry - amount) for entry, amount in zip(left, amounts, strict=True)]
     return left
 
 
 def ideal(selection: PoolSelection) -> Ideal:
-    """Solve equations 1 to 5 for those who run on one pool."""
+    """Solve equations 1 to 5 for the jobs on one pool."""
     pool = selection.reservations.pool
     entries = everyone(selection)
     fronts = [front_on(entry, pool) for entry in entries]
@@ -53,7 +53,7 @@ def ideal(selection: PoolSelection) -> Ideal:
 
 
 def front_on(entry: QueueEntry, pool: Pool) -> list[Point]:
-    """The front of a job whose nodes are not known: not slower than at the pool's smallest share."""
+    """The Pareto front of a job without nodes yet: not slower than at the pool's smallest share."""
     terms = entry.on(pool)
     least = terms.floor_of_share(pool.least_share)
     usual = terms.proportional_steps_per_s(terms.proportional_to(pool.least_share))

@@ -1,14 +1,12 @@
 """Which GPU type each job runs on: Synergy-Opt on mixed machines (Synergy, appendix A.2).
 
-One integer programme for all types: a job is given one type and one point of its matrix there, never slower than its
-fair speed, so that the sum of speeds is the largest; each type is one machine with all its nodes' GPUs and other
-resources. What then is unassigned goes to the next jobs that wait, and the programme is solved again, until nobody
-enters.
+One integer programme covers all types. It gives each job one type and one point of its matrix there, never slower than
+its fair speed, so that the sum of speeds is the largest. Each type is one machine with the GPUs and other resources of
+all its nodes. What is left then goes to the next waiting jobs, and the programme is solved again, until no job enters.
 
 The fair speed of a job (the paper's W_fair, from an oracle) is by default its speed at the proportional share of the
-type that the walk along the policy's line gives it (`rounds`): so it comes from any policy, and an assignment that
-keeps it is always there. Running jobs keep their type, since another one means a restart; so do jobs that are bound to
-nodes.
+type that the walk along the queue gives it (`by_share`). So it follows any policy, and an assignment that keeps it
+always exists. Running jobs keep their type, since another one means a restart; so do jobs that are bound to nodes.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -20,21 +18,22 @@ from synergy_core.mechanisms.optimum.sensitivity import Point, pareto_front
 from synergy_core.model.pool import Pool
 from synergy_core.model.reasons import Reason
 from synergy_core.model.resources import times
+from synergy_core.selection.by_share import floats
+from synergy_core.selection.pool_selection import Selection
 from synergy_core.selection.queue_entry import QueueEntry, fastest_first
-from synergy_core.selection.rounds import Selection, floats
 
 Fair = Callable[[QueueEntry, Pool], float]
-"""The fair speed of a job, in steps per second, to whom the walk gave a type."""
+"""The fair speed, in steps per second, of a job on the pool that the walk gave it."""
 
 
 def speed_at_share(entry: QueueEntry, pool: Pool) -> float:
-    """Speed at the smallest proportional share of the type that the walk along the line gave the job."""
+    """Speed at the smallest proportional share of the type that the walk along the queue gave the job."""
     terms = entry.on(pool)
     return terms.steps_per_s(terms.proportional_to(pool.least_share))
 
 
 def give_better_types(selection: Selection, pools: Sequence[Pool], fair: Fair = speed_at_share) -> None:
-    """Exchange types so that everybody together is fastest, and let in those who fit then."""
+    """Exchange types so that all jobs together are fastest, and admit jobs that fit then."""
     fair_speeds: dict[QueueEntry, float] = {}
     has_changed = len(pools) > 1
     while has_changed:
@@ -152,7 +151,7 @@ def _let_in(selection: Selection, pools: Sequence[Pool]) -> bool:
 
 
 def _room_for(selection: Selection, entry: QueueEntry, pools: Sequence[Pool]) -> Pool | None:
-    if entry.job.quotas:  # the walk along the line has said why it waits
+    if entry.job.quotas:  # the walk along the queue has said why it waits
         return None
     for pool in fastest_first(entry, pools):
         if floats(entry, pool) and selection.pools[pool.gpu_type].reservations.idle >= entry.gpus:

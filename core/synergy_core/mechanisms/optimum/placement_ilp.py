@@ -54,9 +54,9 @@ def least_load(
     problem.solve(solver=cp.HIGHS)
     if problem.status != cp.OPTIMAL:
         raise FieldError("placement", f"the solver found no best placement: {problem.status}")
-    seats = tuple(round(float(count)) for count in placed.value)
+    assignments = tuple(round(float(count)) for count in placed.value)
     chosen = tuple(int(row.argmax()) for row in hosts.value)
-    return LeastLoad(seats, chosen, load_of(seats, chosen, servers_bytes, load_bytes))
+    return LeastLoad(assignments, chosen, load_of(assignments, chosen, servers_bytes, load_bytes))
 
 
 def load_of(

@@ -25,8 +25,8 @@ def pareto_front(entry: QueueEntry, pool: Pool, least: Vector, *, fair: float, r
     terms = entry.on(pool)
     if terms.speed is None or terms.fixed is not None:
         return [Point(least, 1.0)]
-    ceiling = larger(entry.capped(pool.most_per_gpu(entry.gpus)), least)
-    floor = larger(entry.low, (1,) * len(least))
+    ceiling = larger(entry.info.capped(pool.most_per_gpu(entry.gpus)), least)
+    floor = larger(entry.info.low, (1,) * len(least))
     found = {least, ceiling}
     for point in terms.speed.points():
         known = zip(split_up(point, entry.gpus), terms.speed.measured, least, strict=True)

@@ -1,18 +1,19 @@
 """Priority discretisation: K queues by attained service, with promotion (Tiresias, section 3.2.3, Pseudocode 2).
 
-Queue i holds the jobs whose attained service W t lies in [threshold i-1, threshold i), in GPU-seconds; the last has no
-upper end. A job falls to the next queue when it crosses its queue's threshold. One that waits and has waited at least
-`promote_knob` times as long as it has run is promoted (STARVELIMIT): it goes to the head of the first queue, and both
-of its clocks begin at zero again. The plan names it (`Plan.promoted`), and who carries the plan out notes its clocks
-(`Job.promoted_gpu_s`, `Job.promoted_waiting_s`). A job that has not used up the first queue, one that never ran among
-them, counts as if it had: with a run of 0 s it would starve from its first moment, and the queues would be no more than
-FIFO. So its limit is `promote_knob` times as long as the first queue would let it run, first threshold / GPUs.
+Queue i holds the jobs whose attained service W t is in [threshold i-1, threshold i), in GPU-seconds; the last has no
+upper end. A job falls to the next queue when it crosses its queue's threshold.
 
-Within a queue jobs stand in the order in which they first started; those that never did come after them, by arrival.
-Promoted jobs stand ahead of all others of the first queue, by arrival, until they have used it up again: a round may
-displace whoever runs behind them, and nothing that arrives later can pass them. That bounds a job's wait, also that of
-a wide one whose GPUs never fall free at once. What no round displaces, jobs that may not be preempted and those within
-their minimum run, holds it off only as long as they run anyway: nodes are kept for it (`kept_free`).
+A waiting job is promoted once it has waited at least `promote_knob` times as long as it has run (STARVELIMIT). It goes
+to the head of the first queue, and both of its clocks start again at zero. The plan names it (`Plan.promoted`), and the
+caller records its clocks (`Job.promoted_gpu_s`, `Job.promoted_waiting_s`). A job that has not used up the first queue
+counts as if it had, also one that never ran. With a run of 0 s it would starve from its first moment, and the queues
+would be FIFO. Its limit is `promote_knob` times as long as the first queue would let it run: first threshold / GPUs.
+
+Within a queue, jobs are in the order in which they first started. Jobs that never started come after them, by arrival.
+Promoted jobs are ahead of all others of the first queue, by arrival, until they have used it up again. A round may
+displace any job below them, and no later arrival can pass them, so a job's wait is bounded, also that of a wide job
+whose GPUs never fall free at once. Jobs that a round cannot displace (those that may not be preempted, and protected
+runs) delay it only until they end or lose their protection: nodes are reserved for it (`node_reservation`).
 """
 
 import math
@@ -80,5 +81,5 @@ def rank_by_queue(queue: Queue, within: Callable[[list[Standing], int], list[Sta
 
 
 def by_start(members: list[Standing], _queue: int) -> list[Standing]:
-    """First started, first in line."""
+    """The job that started first is first."""
     return sorted(members, key=lambda one: one.by_start)

@@ -1,6 +1,6 @@
-"""The entries of an allocation matrix: jobs and pairs of jobs on the GPU types that it gives them time on.
+"""The shares of an allocation matrix as entries: jobs and pairs of jobs on the GPU types on which they have time.
 
-A job that has time on the fewest nodes and spread over many has an entry for each of them on one type.
+A placement-sensitive job may have two entries on one type: packed, and spread.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,7 +16,7 @@ from synergy_core.policies.queue import Queue
 from synergy_core.policies.rounds.turns import Shares
 
 Ways = Sequence[tuple[int, float]]
-"""How a job has its time on a type: with which other job (its index; alone: -1), and for how much of the time."""
+"""How a job spends its time on a type: with which other job (an index; alone: -1), for what fraction of the time."""
 
 _LEAST = 1e-6
 """A share of the time below this is a solver's rounding."""
@@ -27,13 +27,13 @@ class Entries:
     """E entries by arrival and name of the job, then by name of the partner, then by column. Jobs are indices."""
 
     column: Ints
-    """E: of X: a type, or a placement on it."""
+    """E: column of X: a type, or a placement on it."""
     job: Ints
-    """E: of a pair, the one that comes first."""
+    """E: the job; of a pair, the first."""
     partner: Ints
-    """E: its partner where there is but one way, and that is a pair; else -1."""
+    """E: the partner, where the only way is a pair; else -1."""
     alone: npt.NDArray[np.bool_]
-    """E: whether the job alone is one of the ways."""
+    """E: the job alone is one of the ways."""
     shares: Shares
     several: Mapping[int, Ways]
     """The ways of entries that have more than one."""
@@ -46,10 +46,10 @@ class Entries:
 def entries_of(
     queue: Queue, jobs: Sequence[Job], problem: Problem, x: Floats, pressed: npt.NDArray[np.bool_], *, settling: bool
 ) -> Entries:
-    """The entries of X (rows x C), of which `pressed` (J) come before all others.
+    """The entries of X (rows x C). Those of `pressed` jobs (J) are served before all others.
 
-    In a `settling` round there is one for each job in each column, with all ways in which it has its time there; else
-    one for each job alone and each pair.
+    In a `settling` round there is one entry for each job in each column, with all ways in which it spends its time
+    there. Otherwise there is one for each job alone and one for each pair.
     """
     row, column = np.nonzero(x > _LEAST)
     share = x[row, column]
@@ -81,7 +81,7 @@ def _settling(
     sums: tuple[Floats, Floats],
     pressed: npt.NDArray[np.bool_],
 ) -> Entries:
-    """Of rows of X (both jobs, column, share) one entry for each job in each column; `sums`, J x C: X and X / f."""
+    """One entry for each job in each column, from rows of X (both jobs, column, share). `sums`, J x C: X and X / f."""
     whole, owed = sums
     found: dict[tuple[int, int], list[tuple[int, float]]] = {}
     for (one, other), where, part in zip(*(values.tolist() for values in rows), strict=True):
@@ -112,7 +112,7 @@ def _settling(
 
 
 def _in_order(jobs: Sequence[Job], job: Ints, partner: Ints, column: Ints) -> Ints:
-    """Jobs are by arrival and name already."""
+    """Entries in their order. The jobs are in that of arrival and name already."""
     place = np.empty(len(jobs), dtype=np.int64)
     place[sorted(range(len(jobs)), key=lambda index: jobs[index].name)] = np.arange(len(jobs))
     return np.lexsort((column, np.where(partner >= 0, place[partner], -1), job))

@@ -1,8 +1,8 @@
 """Deadlines as the throughputs that an allocation must give (`min-cost-slo`).
 
-A deadline counts as two rounds earlier than it is, or as now where that would be past: rounds give what X says only on
-average. Who misses its deadline in any case asks for all its time on its fastest type, and comes after all who can
-keep theirs. Where not all can, as many as possible do.
+A deadline counts as two rounds earlier than it is, or as now where that has passed, because rounds give what X says
+only on average. A job that misses its deadline in any case asks for all its time on its fastest type, and comes after
+all jobs that can keep theirs. Where not all deadlines can be kept, as many as possible are.
 """
 
 from collections.abc import Sequence
@@ -22,23 +22,23 @@ from synergy_core.policies.queue import Queue
 
 _ROUNDS_EARLY = 2
 _LATE = 1e-3
-"""Urgency of who is late already, beside 1."""
+"""Urgency of jobs that are late already, beside 1."""
 _LESS = 1e-6
-"""By so much less than what can be had is asked for: a solver's tolerance."""
+"""By this part less is asked for than is possible: a solver's tolerance."""
 
 
 @dataclass(frozen=True, slots=True)
 class Deadlines:
-    """What rounds are to know of the deadlines."""
+    """What rounds need to know of the deadlines."""
 
     colliding: tuple[str, ...] = ()
-    """Jobs that only others keep from keeping theirs."""
+    """Jobs that would keep their deadlines if others had none."""
     pressed: frozenset[str] = frozenset()
-    """Jobs that have not a round to lose: X gives them all their time, and they come before all others."""
+    """Jobs without a round to lose: X gives them all their time, and they are served before all others."""
 
 
 def with_deadlines(queue: Queue, jobs: Sequence[Job], problem: Problem, budget: Budget) -> tuple[Problem, Deadlines]:
-    """The problem with deadlines that can all be kept, and what is to be known of them. Raises OutOfTimeError."""
+    """The problem with deadlines that can all be kept, and what rounds need of them. Raises OutOfTimeError."""
     view = problem if queue.aware else agnostic(problem)
     fastest = fastest_throughput(view)
     asked, urgency = np.zeros(len(jobs)), np.ones(len(jobs))

@@ -1,8 +1,8 @@
 """The jobs of a queue as an allocation problem.
 
-Placement-sensitive (Gavel, section 3.1), a GPU type on which some job's speed hangs on where its GPUs lie has two
-columns, which share its workers: on the fewest nodes that could hold a job, and spread over many. Only such jobs have a
-speed in both. One that says itself how it is to lie, or finds room in one way only, has the one speed that it has so.
+Placement-sensitive (Gavel, section 3.1): a GPU type has two columns, which share its workers, if the speed of some job
+depends on placement there. The columns are packed (on the fewest nodes that could hold a job) and spread. Only such
+jobs have a speed in both. A job that states its placement, or that has room in one way only, has the speed of that way.
 """
 
 from collections.abc import Callable, Mapping, Sequence

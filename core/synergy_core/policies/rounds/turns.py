@@ -1,19 +1,18 @@
-"""In what order the entries of an allocation matrix are served in a round.
+"""The order in which one round serves the shares of an allocation matrix.
 
-Usually by a timetable. The time that each job is to run, on whatever types, is laid end to end on a line, and marks lie
-on it at distances of 1; a job is due if a mark lies on its time, and on the type on whose share of it the mark lies.
-From one round to the next the marks move by the golden section: of any stretch of rounds every share has its part to
-within a round or so, as many jobs are due as the shares add up to, and none is due on two types at once. Nothing has to
-be remembered for that, and an X that changes is followed at once, whatever was served before.
+Usually a timetable decides. Lay the time of all jobs end to end on a line, and put marks on it at distances of 1. A job
+is due if a mark lies on its time. It is due on the GPU type on whose part of its time the mark lies. From round to
+round the marks move by the golden section. In any stretch of rounds every share then gets its part to within about one
+round; as many jobs are due as the shares add up to; and no job is due on two types at once. Nothing has to be
+remembered, and a new X is followed at once.
 
-What is due does not always fit: a round may have more V100s due than there are, and a job of eight GPUs no room beside
-three of one. Then the highest X / f comes first, f being the fraction of a job's life that it has spent on the type
-(Gavel, section 5), so that in the long run each lacks the same part of its share. And now and then, every `SETTLING`
-rounds, accounts are settled: highest X / f first, whoever is due.
+Not all due shares may fit: more may be due on a type than it has GPUs, or a job of eight GPUs finds no room beside
+three of one. Then the highest X / f is served first, where f is the fraction of its life that a job has spent on the
+type (Gavel, section 5). In the long run all jobs lack the same part of their shares. In every `SETTLING`-th round the
+order is X / f alone, whether a share is due or not.
 
-An X that follows what jobs have had (makespan: a job that falls behind is given more) needs no accounts. There those
-that are to run all the time come first, then the largest X: the end of the jobs that have no time to spare is what such
-an X is about, and what others lose their next X makes up for.
+An X that follows what jobs have had needs no such correction (makespan: a job that falls behind gets more). There the
+order is: jobs that must run all the time, then the largest X.
 """
 
 from dataclasses import dataclass
@@ -32,7 +31,7 @@ _HAIR = 1e-9
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Shares:
-    """E shares of the time on GPU types. Of those that are alike in all that counts the first comes first."""
+    """E shares of the time on GPU types. Of equal ones the first is served first."""
 
     share: Floats
     """E: X."""
@@ -43,33 +42,33 @@ class Shares:
     type_: Ints
     """E: index of the GPU type."""
     row: Ints
-    """E: of X: what one job, or one pair of jobs, has on several types belongs together."""
+    """E: row of X. The shares of one job, or of one pair, on several types have the same row."""
     pressed: npt.NDArray[np.bool_]
-    """E: whether it comes before all others."""
+    """E: served before all others."""
 
 
 def in_turn(shares: Shares, number: int, *, follows: bool = False) -> Ints:
     """E: the shares, as indices, in the order in which round `number` serves them.
 
-    Before all others those that are pressed. Then the one share of each job that is due; then other types of these
-    jobs, for where theirs are taken; then the other jobs; each by X / f. `follows`: X follows what jobs have had.
+    The order is: pressed shares; the one due share of each due job; the other shares of these jobs, for where the due
+    one does not fit; the other jobs. Within each, the highest X / f is first. `follows`: X follows what jobs have had.
     """
     if settles(number) and not follows:
         return np.lexsort((-shares.share, -shares.priority, ~shares.pressed))
     timetable = _Timetable(shares, (number if follows else number - number // SETTLING) * _GOLDEN % 1.0)
     first, rests = shares.priority, np.zeros(len(shares.share), dtype=bool)
-    if follows:  # who is due by the share there, who looks for GPUs that are left by all its time
+    if follows:  # due ones by that share, others by all their time
         first, rests = np.where(timetable.is_due, shares.share, timetable.total), timetable.rests
     return np.lexsort((-shares.share, -first, rests, ~timetable.row_is_due, ~timetable.is_due, ~shares.pressed))
 
 
 def settles(number: int) -> bool:
-    """Whether a round settles accounts."""
+    """Whether X / f alone decides in a round."""
     return number % SETTLING == 0
 
 
 class _Timetable:
-    """Which shares are due. The first mark lies `mark` before the line's beginning."""
+    """Which shares are due. The first mark lies `mark` before the beginning of the line."""
 
     def __init__(self, shares: Shares, mark: float) -> None:
         _, first, row = np.unique(shares.row, return_index=True, return_inverse=True)
@@ -82,16 +81,16 @@ class _Timetable:
         due, at = np.zeros(len(total), dtype=bool), np.zeros(len(total))
         due[line] = of_line | (total[line] >= 1.0 - _APART)
         at[line] = np.ceil(ends[:-1] - _HAIR) - ends[:-1]
-        # jobs that are all split alike would all be due on one type at once: each begins elsewhere in its own time
+        # jobs with the same split would all be due on one type at once: each starts at another point of its own time
         at = (at / total + np.cumsum(several) * _GOLDEN) % 1.0
         self.row_is_due = due[row]
-        """E: whether its job is."""
+        """E: its job is due."""
         self.total = total[row]
-        """E: all the time of its job."""
+        """E: the whole time of its job."""
         self.rests = (total < 1.0 - _APART)[row]
-        """E: whether its job is not to run all the time."""
+        """E: its job does not run all the time."""
         self.is_due = self.row_is_due & _lies_on(shares, row, total, at)
-        """E: of each job that is due one."""
+        """E: the share itself is due: one of each due job."""
 
 
 def _of_largest(shares: Shares, row: Ints) -> Ints:
@@ -103,7 +102,7 @@ def _of_largest(shares: Shares, row: Ints) -> Ints:
 
 
 def _lies_on(shares: Shares, row: Ints, total: Floats, at: Floats) -> npt.NDArray[np.bool_]:
-    """E: whether a point of its row's time, `at` (R: from 0 to 1 of it), is on this share."""
+    """E: a point of its row's time, `at` (R: 0 to 1), lies on this share."""
     in_rows = np.lexsort((shares.type_, row))
     ends = np.cumsum(shares.share[in_rows])
     begins = np.concatenate([[0.0], ends[:-1]])

@@ -8,10 +8,11 @@ from hypothesis import strategies as st
 
 from support.planning import holding, job, node, places, planned
 from synergy_core.mechanisms.demotion import demote
-from synergy_core.mechanisms.statement import Packing, shares_of
-from synergy_core.model.pool import Pool, Reservations
+from synergy_core.mechanisms.statement import Packing
+from synergy_core.model.pool import Pool, Reservations, shares_of
+from synergy_core.selection.job_info import JobInfo
+from synergy_core.selection.pool_selection import PoolSelection
 from synergy_core.selection.queue_entry import QueueEntry
-from synergy_core.selection.rounds import PoolSelection
 
 _CPU, _MEMORY, _UNIT = 24000, 500, 2**30
 
@@ -24,40 +25,40 @@ def packings(draw: st.DrawFn) -> Packing:
     pool = Pool("V100", [node("n1", cpus=_CPU // 1000, gib=_MEMORY), node("n2", cpus=_CPU // 1000, gib=_MEMORY)])
     packing = Packing(PoolSelection(Reservations(pool)))
     for index in range(draw(st.integers(0, 6))):
-        seats = draw(st.sampled_from((((0, 1),), ((1, 2),), ((0, 2), (1, 1)))))
-        gpus = sum(count for _, count in seats)
+        assignments = draw(st.sampled_from((((0, 1),), ((1, 2),), ((0, 2), (1, 1)))))
+        gpus = sum(count for _, count in assignments)
         has, least = draw(amounts), draw(amounts)
-        if packing.affords(seats, has):
-            entry = QueueEntry(job(f"j{index}", gpus), [pool], 0.05)
-            packing.seat(entry, shares_of(seats, has), shares_of(seats, least))
+        if packing.affords(assignments, has):
+            entry = QueueEntry(JobInfo(job(f"j{index}", gpus), [pool], 0.05))
+            packing.assign(entry, shares_of(assignments, has), shares_of(assignments, least))
     return packing
 
 
 @settings(deadline=None)
 @given(packings(), st.sampled_from((((0, 1),), ((0, 1), (1, 1)))), amounts)
-def test_it_makes_the_room_that_is_asked_for_or_changes_nothing(packing: Packing, seats, per_gpu) -> None:
-    free, seated = packing.free.copy(), dict(packing.seated)
-    missing = not packing.affords(seats, per_gpu)
-    if demote(packing, seats, per_gpu):
-        assert packing.affords(seats, per_gpu)
+def test_it_makes_the_room_that_is_asked_for_or_changes_nothing(packing: Packing, assignments, per_gpu) -> None:
+    free, assigned = packing.free.copy(), dict(packing.assigned)
+    missing = not packing.affords(assignments, per_gpu)
+    if demote(packing, assignments, per_gpu):
+        assert packing.affords(assignments, per_gpu)
         assert (packing.free >= 0).all()
-        changed = {entry for entry in seated if packing.seated[entry] != seated[entry]}
+        changed = {entry for entry in assigned if packing.assigned[entry] != assigned[entry]}
         assert bool(changed) <= missing
-        assert all(packing.seated[entry].shares == seated[entry].least for entry in changed)
+        assert all(packing.assigned[entry].shares == assigned[entry].least for entry in changed)
     else:
         assert missing
         assert np.array_equal(packing.free, free)
-        assert packing.seated == seated
+        assert packing.assigned == assigned
 
 
 @settings(deadline=None)
 @given(packings(), st.sampled_from((((0, 1),), ((0, 1), (1, 1)))), amounts)
-def test_it_can_be_undone(packing: Packing, seats, per_gpu) -> None:
-    free, seated, mark = packing.free.copy(), dict(packing.seated), packing.mark()
-    demote(packing, seats, per_gpu)
+def test_it_can_be_undone(packing: Packing, assignments, per_gpu) -> None:
+    free, assigned, mark = packing.free.copy(), dict(packing.assigned), packing.mark()
+    demote(packing, assignments, per_gpu)
     packing.undo_to(mark)
     assert np.array_equal(packing.free, free)
-    assert packing.seated == seated
+    assert packing.assigned == assigned
 
 
 def test_a_node_that_gives_more_than_it_has_keeps_nobody_off_another() -> None:

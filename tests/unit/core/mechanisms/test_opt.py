@@ -22,8 +22,9 @@ from synergy_core.model.config import PlanConfig
 from synergy_core.model.pool import Pool, Reservations
 from synergy_core.model.snapshot import FieldError, Job, Profile, Snapshot
 from synergy_core.plan import plan
+from synergy_core.selection.job_info import JobInfo
+from synergy_core.selection.pool_selection import PoolSelection, Selection
 from synergy_core.selection.queue_entry import QueueEntry
-from synergy_core.selection.rounds import PoolSelection, Selection
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 
@@ -38,7 +39,7 @@ def _matrix(rng: random.Random, gpus: int, *, speed: float = 10.0) -> Profile:
 
 def _selected(pool: Pool, jobs: list[Job]) -> PoolSelection:
     """The jobs as newcomers who may go anywhere on the pool."""
-    entries = [QueueEntry(one, [pool], 0.05) for one in jobs]
+    entries = [QueueEntry(JobInfo(one, [pool], 0.05)) for one in jobs]
     selection = PoolSelection(Reservations(pool), floating=entries)
     selection.reservations.floating = sum(one.gpus for one in entries)
     return selection
@@ -111,7 +112,7 @@ def test_the_front_has_no_point_that_another_beats_and_none_below_the_fair_speed
     rng = random.Random(1)
     pool = Pool("V100", [node("n1")])
     for index in range(20):
-        entry = QueueEntry(job(f"j{index}", profiles={"V100": _matrix(rng, 1)}), [pool], 0.05)
+        entry = QueueEntry(JobInfo(job(f"j{index}", profiles={"V100": _matrix(rng, 1)}), [pool], 0.05))
         terms = entry.on(pool)
         usual = terms.proportional_steps_per_s()
         front = pareto_front(entry, pool, terms.floor((0,)), fair=usual, reference=usual)
@@ -217,7 +218,7 @@ class TestMachineTypes:
         pools = [Pool("K80", [self.K80]), Pool("V100", [self.V100])]
         selection = Selection({pool.gpu_type: PoolSelection(Reservations(pool)) for pool in pools})
         for one in jobs:
-            entry = QueueEntry(one, pools, 0.05)
+            entry = QueueEntry(JobInfo(one, pools, 0.05))
             if one.name in on:
                 chosen = selection.pools[on[one.name]]
                 chosen.floating.append(entry)

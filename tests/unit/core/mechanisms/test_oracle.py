@@ -14,8 +14,9 @@ from synergy_core.model.config import PlanConfig
 from synergy_core.model.pool import Pool, Reservations
 from synergy_core.model.snapshot import Job, Profile, Snapshot
 from synergy_core.plan import plan
+from synergy_core.selection.job_info import JobInfo
+from synergy_core.selection.pool_selection import PoolSelection
 from synergy_core.selection.queue_entry import QueueEntry
-from synergy_core.selection.rounds import PoolSelection
 
 NODES, GPUS, CPU, MEMORY = 3, 8, 24000, 500 * GIB
 _SPLITS = ((4, 4), (2, 6), (3, 5), (1, 7), (6, 2))
@@ -102,6 +103,8 @@ def test_tune_is_within_a_tenth_of_the_best_of_all_packings_and_opt_is_nearer() 
 def test_the_ideal_of_opt_is_the_best_of_all_choices_on_the_super_machine(seed: int) -> None:
     snapshot = _instance(seed)
     pool = Pool("V100", list(snapshot.nodes))
-    selection = PoolSelection(Reservations(pool), floating=[QueueEntry(one, [pool], 0.05) for one in snapshot.jobs])
+    selection = PoolSelection(
+        Reservations(pool), floating=[QueueEntry(JobInfo(one, [pool], 0.05)) for one in snapshot.jobs]
+    )
     best = _best_on_one(list(snapshot.jobs), NODES * CPU, NODES * MEMORY)
     assert ideal(selection).throughput == pytest.approx(best, rel=1e-3)

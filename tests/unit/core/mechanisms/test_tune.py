@@ -2,11 +2,12 @@
 
 from support.planning import GIB, holding, job, node, places, planned, shares
 from synergy_core.mechanisms.demotion import demote
-from synergy_core.mechanisms.statement import Packing, shares_of
-from synergy_core.model.pool import Pool, Reservations
+from synergy_core.mechanisms.statement import Packing
+from synergy_core.model.pool import Pool, Reservations, shares_of
 from synergy_core.model.snapshot import Profile
+from synergy_core.selection.job_info import JobInfo
+from synergy_core.selection.pool_selection import PoolSelection
 from synergy_core.selection.queue_entry import QueueEntry
-from synergy_core.selection.rounds import PoolSelection
 
 
 def test_a_job_goes_to_the_fullest_server_that_fits_its_whole_demand() -> None:
@@ -164,8 +165,8 @@ class TestDemotion:
         packing = Packing(PoolSelection(Reservations(pool)))
         made = {}
         for name, gpus, has, least in jobs:
-            made[name] = QueueEntry(job(name, gpus), [pool], 0.05)
-            packing.seat(made[name], shares_of(((0, gpus),), has), shares_of(((0, gpus),), least))
+            made[name] = QueueEntry(JobInfo(job(name, gpus), [pool], 0.05))
+            packing.assign(made[name], shares_of(((0, gpus),), has), shares_of(((0, gpus),), least))
         return packing, made
 
     def test_the_job_that_releases_enough_with_the_least_to_spare_is_cut_down(self) -> None:
@@ -173,22 +174,22 @@ class TestDemotion:
             ("large", 1, (12000, 1), (3000, 1)), ("right", 1, (7000, 1), (3000, 1)), ("small", 1, (4000, 1), (3000, 1))
         )
         assert demote(packing, ((0, 1),), (4000, 1))
-        assert packing.seated[made["right"]].per_gpu == (3000, 1)
-        assert packing.seated[made["large"]].per_gpu == (12000, 1)
-        assert packing.seated[made["small"]].per_gpu == (4000, 1)
+        assert packing.assigned[made["right"]].per_gpu == (3000, 1)
+        assert packing.assigned[made["large"]].per_gpu == (12000, 1)
+        assert packing.assigned[made["small"]].per_gpu == (4000, 1)
 
     def test_several_are_cut_down_where_no_one_alone_is_enough(self) -> None:
         packing, made = self._packing(("a", 1, (11000, 1), (3000, 1)), ("b", 1, (12000, 1), (3000, 1)))
         assert demote(packing, ((0, 1),), (15000, 1))
-        assert {packing.seated[entry].per_gpu for entry in made.values()} == {(3000, 1)}
+        assert {packing.assigned[entry].per_gpu for entry in made.values()} == {(3000, 1)}
 
     def test_all_is_undone_when_it_does_not_help(self) -> None:
         packing, made = self._packing(("a", 1, (11000, 1), (3000, 1)), ("b", 1, (12000, 1), (3000, 1)))
         before = packing.free.copy()
         assert not demote(packing, ((0, 1),), (19000, 1))
         assert (packing.free == before).all()
-        assert packing.seated[made["a"]].per_gpu == (11000, 1)
-        assert packing.seated[made["b"]].per_gpu == (12000, 1)
+        assert packing.assigned[made["a"]].per_gpu == (11000, 1)
+        assert packing.assigned[made["b"]].per_gpu == (12000, 1)
 
     def test_a_cut_that_takes_more_of_something_else_draws_in_others(self) -> None:
         """The CPU-hungry job has little memory; at its share it has more, which another must give."""
@@ -197,8 +198,8 @@ class TestDemotion:
             ("cpu", 4, (6000, 1), (3000, whole // 8)), ("memory", 3, (0, whole // 3 - 1), (0, whole // 8))
         )
         assert demote(packing, ((0, 1),), (3000, 1))
-        assert packing.seated[made["cpu"]].per_gpu == (3000, whole // 8)
-        assert packing.seated[made["memory"]].per_gpu == (0, whole // 8)
+        assert packing.assigned[made["cpu"]].per_gpu == (3000, whole // 8)
+        assert packing.assigned[made["memory"]].per_gpu == (0, whole // 8)
         assert (packing.free >= 0).all()
 
 

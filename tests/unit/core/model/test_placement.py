@@ -10,8 +10,8 @@ rooms = st.lists(st.integers(0, 8), min_size=1, max_size=8)
 
 
 def _choose(placement: str, need: int, room: list[int]) -> dict[int, int] | None:
-    seats = choose(placement, need, np.array(room), np.array(room, dtype=float))
-    return None if seats is None else dict(seats)
+    assignments = choose(placement, need, np.array(room), np.array(room, dtype=float))
+    return None if assignments is None else dict(assignments)
 
 
 def test_one_node_is_the_fullest_that_has_the_room() -> None:
@@ -34,13 +34,13 @@ def test_spread_uses_up_the_fullest_nodes_first() -> None:
 def test_a_job_that_may_be_split_fits_exactly_when_there_are_enough_gpus(
     placement: str, need: int, room: list[int]
 ) -> None:
-    seats = _choose(placement, need, room)
-    assert (seats is not None) == (sum(room) >= need)
-    if seats is not None:
-        assert sum(seats.values()) == need
-        assert all(0 < gpus <= room[node] for node, gpus in seats.items())
+    assignments = _choose(placement, need, room)
+    assert (assignments is not None) == (sum(room) >= need)
+    if assignments is not None:
+        assert sum(assignments.values()) == need
+        assert all(0 < gpus <= room[node] for node, gpus in assignments.items())
         if placement == "auto":
-            assert len(seats) == nodes_needed(need, np.array(room))
+            assert len(assignments) == nodes_needed(need, np.array(room))
 
 
 @given(st.integers(1, 10), rooms)

@@ -49,12 +49,12 @@ def test_every_free_gpu_of_a_node_can_have_its_share(cluster: tuple[Node, ...]) 
 def test_giving_back_what_was_taken_restores_everything(taken: list[tuple[int, int, int]]) -> None:
     reservations = Reservations(Pool("V100", [node("n1"), node("n2", 4)]))
     before = (list(reservations.free_gpus), [list(free) for free in reservations.free], reservations.total)
-    bookings = [((where, gpus, (cpu * gpus, GIB)),) for where, gpus, cpu in taken]
-    for booking in bookings:
-        reservations.take(booking)
+    reserved = [((where, gpus, (cpu * gpus, GIB)),) for where, gpus, cpu in taken]
+    for reservation in reserved:
+        reservations.take(reservation)
         assert reservations.total == int(reservations.slots.sum())
-    for booking in bookings:
-        reservations.give_back(booking)
+    for reservation in reserved:
+        reservations.give_back(reservation)
     assert (reservations.free_gpus, reservations.free, reservations.total) == before
 
 

@@ -91,7 +91,7 @@ class TestAllReduce:
             one = job("j", gpus, profiles=two_a_second, model_bytes=10**9, skew=0.9, nodes=may_use)
             memory = Memory()
             memory.begin(tuple(node(f"n{n}", 8) for n in range(nodes)), 0.0, PackRules(0.3, 3e9))
-            return memory.entry(one).placement
+            return memory.info(one).placement
 
         assert (lies(2, 8), lies(8, 8)) == ("spread", "pack"), "a worker for each GPU at the most"
         assert (lies(8, 2), lies(8, 8, allowed=2)) == ("spread", "spread"), "and no more nodes than there are for it"
@@ -105,10 +105,10 @@ class TestAppendixD:
     def test_the_programme_is_the_best_of_all_placements(self) -> None:
         free, load, servers = (2, 1, 2), (0, 5, 1), (7, 2)
         every = [
-            load_of(seats, hosts, servers, load)
-            for seats in product(*(range(one + 1) for one in free))
+            load_of(assignments, hosts, servers, load)
+            for assignments in product(*(range(one + 1) for one in free))
             for hosts in product(range(3), repeat=2)
-            if sum(seats) == 3
+            if sum(assignments) == 3
         ]
         best = least_load(3, servers, free, load)
         assert best is not None
@@ -124,11 +124,11 @@ class TestAppendixD:
         self, free: list[int], need: int, largest: int
     ) -> None:
         room = np.array(free)
-        seats = choose("pack", need, room, room.astype(float))
-        if seats is None:
+        assignments = choose("pack", need, room, room.astype(float))
+        if assignments is None:
             return
         servers = [largest] + [1] * (need - 1)
-        workers = [dict(seats).get(node, 0) for node in range(len(free))]
+        workers = [dict(assignments).get(node, 0) for node in range(len(free))]
         hosts = [node for node, count in enumerate(workers) for _ in range(count)]
         ours = load_of(workers, hosts, servers, [0] * len(free))
         best = least_load(need, servers, free, [0] * len(free))

@@ -1,11 +1,11 @@
-"""The teams of a plan: which of its jobs are planned as one."""
+"""The groups of a plan: which of its jobs are planned as one."""
 
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from synergy_core.colocation.grouping import Group, Grouping
+from synergy_core.colocation.group import CoLocationGroup, alone_again, new_group, running_group
+from synergy_core.colocation.grouping import Candidate, Grouping
 from synergy_core.colocation.pairing import Pairing
-from synergy_core.colocation.team import Team, alone_again, new_team, running_team
 from synergy_core.model.config import PlanConfig
 from synergy_core.model.pool import Pool
 from synergy_core.model.snapshot import Allocation, Job, Snapshot
@@ -13,147 +13,155 @@ from synergy_core.policies.queue import Ranking
 
 
 @dataclass(frozen=True, slots=True)
-class Teams:
-    """Teams by the name of the job that stands for each, and of each member."""
+class CoLocationGroups:
+    """Co-location groups, by the name of the job that stands for each, and by the name of each member."""
 
-    by_name: Mapping[str, Team]
-    by_member: Mapping[str, Team]
+    by_name: Mapping[str, CoLocationGroup]
+    by_member: Mapping[str, CoLocationGroup]
 
     def jobs(self, jobs: Iterable[Job]) -> list[Job]:
         """The jobs as they are planned."""
         rest = [job for job in jobs if job.name not in self.by_member]
-        return [*rest, *(team.job for team in self.by_name.values())]
+        return [*rest, *(group.job for group in self.by_name.values())]
 
     def ranking(self, ranking: Ranking) -> Ranking:
-        """The line as it is planned: a team stands where its first member does."""
+        """The policy's order as it is planned: a group takes the position of its first member."""
         if not self.by_name:
             return ranking
         names = dict.fromkeys(self._planned(name) for name in ranking.names)
         types = dict(ranking.types)
-        for name, team in self.by_name.items():
-            given = [types.pop(job.name, None) for job in team.members]
-            if team.job.gpu_types and len(team.members) > 1:
-                types[name] = team.job.gpu_types
+        for name, group in self.by_name.items():
+            given = [types.pop(job.name, None) for job in group.members]
+            if group.job.gpu_types and len(group.members) > 1:
+                types[name] = group.job.gpu_types
             elif given[0] is not None:
                 types[name] = given[0]
         first = dict.fromkeys(self._planned(name) for name in ranking.first)
         return replace(ranking, names=tuple(names), types=types, first=tuple(first))
 
-    def settling(self, names: frozenset[str]) -> frozenset[str]:
-        """Who is settling, as planned."""
+    def planned(self, names: frozenset[str]) -> frozenset[str]:
+        """The names under which these jobs are planned."""
         return frozenset(self._planned(name) for name in names)
 
     def allocations(self, given: Allocation, pool: Pool) -> list[Allocation]:
         """What the jobs get."""
-        team = self.by_name.get(given.job)
-        return [given] if team is None else team.allocations(given, pool)
+        group = self.by_name.get(given.job)
+        return [given] if group is None else group.allocations(given, pool)
 
     def members(self, job: Job) -> Sequence[Job]:
         """The jobs that a planned job stands for."""
-        team = self.by_name.get(job.name)
-        return (job,) if team is None else team.members
+        group = self.by_name.get(job.name)
+        return (job,) if group is None else group.members
 
     def leaves(self, job: Job) -> bool:
         """Whether a running job's place is taken from it."""
-        team = self.by_member.get(job.name)
-        if team is None or team.stays:
+        group = self.by_member.get(job.name)
+        if group is None or group.stays:
             return False
-        return all(member.running is None for member in team.members if member.name == job.name)
+        return all(member.running is None for member in group.members if member.name == job.name)
 
-    def unseated(
-        self, seated: Container[str], idle: frozenset[str], quota_full: Container[str]
+    def unassigned(
+        self, assigned: Container[str], idle: frozenset[str], quota_full: Container[str]
     ) -> frozenset[frozenset[str]]:
-        """The members of teams that were given no GPU while there is one idle of a type (`idle`) that one could use, or
-        because of a quota of one of them (`quota_full`).
+        """The members of each group that got no GPU, although one is idle of a type (`idle`) that a member could use,
+        or because of a member's quota (`quota_full`).
 
-        Where few of a type's GPUs can be shared, more groups can be made than find one.
+        Where few of a type's GPUs can be shared, there can be more groups than such GPUs.
         """
         return frozenset(
-            frozenset(job.name for job in team.members)
-            for name, team in self.by_name.items()
-            if len(team.members) > 1
-            and name not in seated
-            and (name in quota_full or any(idle.intersection(job.gpu_types or idle) for job in team.members))
+            frozenset(job.name for job in group.members)
+            for name, group in self.by_name.items()
+            if len(group.members) > 1
+            and name not in assigned
+            and (name in quota_full or any(idle.intersection(job.gpu_types or idle) for job in group.members))
         )
 
     def _planned(self, name: str) -> str:
-        team = self.by_member.get(name)
-        return name if team is None else team.job.name
+        group = self.by_member.get(name)
+        return name if group is None else group.job.name
 
 
-NO_TEAMS = Teams({}, {})
+NO_GROUPS = CoLocationGroups({}, {})
 
 
-def groups_of(snapshot: Snapshot, ranking: Ranking, config: PlanConfig, grouping: Grouping) -> list[Group]:
-    """Who is to share a GPU from this round on; nobody between rounds, when those who share go on as they are."""
+def candidate_groups(snapshot: Snapshot, ranking: Ranking, config: PlanConfig, grouping: Grouping) -> list[Candidate]:
+    """Jobs that could share a GPU from this round on. Between rounds there are none: those that share go on."""
     if config.mode == "fill" or config.colocation == "none" or not grouping.rules.anywhere:
         return []
     jobs = {job.name: job for job in snapshot.jobs}
-    groups = _chosen(ranking, jobs, grouping)
+    candidates = _chosen(ranking, jobs, grouping)
     if config.colocation == "gavel":
-        return groups
+        return candidates
     line = [jobs[name] for name in ranking.names]
     of_member = {name: unit for unit in _units(jobs) for name in unit}
-    return Pairing(grouping, config, of_member).groups(line, ranking.types, groups)
+    return Pairing(grouping, config, of_member).groups(line, ranking.types, candidates)
 
 
-def teams_of(
-    snapshot: Snapshot, ranking: Ranking, pools: Sequence[Pool], config: PlanConfig, groups: Sequence[Group]
-) -> Teams:
-    """Between rounds those who share go on as they are; at a round's beginning the groups are formed."""
+def colocation_groups(
+    snapshot: Snapshot,
+    ranking: Ranking,
+    pools: Sequence[Pool],
+    config: PlanConfig,
+    candidates: Sequence[Candidate],
+) -> CoLocationGroups:
+    """Jobs that share a GPU: between rounds those that do now, at a round's beginning the candidates."""
     jobs = {job.name: job for job in snapshot.jobs}
     units = _units(jobs)
     nodes = {node.name for pool in pools for node in pool.nodes}
     if config.mode == "fill":
         there = [unit for unit in units if all(_is_on(jobs[name], nodes) for name in unit)]
-        return _teams([running_team([jobs[name] for name in unit]) for unit in there])
-    if not units and not groups:
-        return NO_TEAMS
-    return _placed(groups, units, jobs, ranking.names, pools)
+        return _groups([running_group([jobs[name] for name in unit]) for unit in there])
+    if not units and not candidates:
+        return NO_GROUPS
+    return _placed(candidates, units, jobs, ranking.names, pools)
 
 
-def _chosen(ranking: Ranking, jobs: Mapping[str, Job], grouping: Grouping) -> list[Group]:
+def _chosen(ranking: Ranking, jobs: Mapping[str, Job], grouping: Grouping) -> list[Candidate]:
     """The pairs that the allocation matrix has put together in this round."""
     found = [grouping.together([jobs[name] for name in names], gpu_type) for gpu_type, names in ranking.together]
-    return [group for group in found if group is not None]
+    return [candidate for candidate in found if candidate is not None]
 
 
 def _placed(
-    groups: Sequence[Group],
+    candidates: Sequence[Candidate],
     units: Sequence[tuple[str, ...]],
     jobs: Mapping[str, Job],
     line: Sequence[str],
     pools: Sequence[Pool],
-) -> Teams:
-    """Of the groups that have members from one GPU the first in line keeps it; each group keeps one GPU."""
+) -> CoLocationGroups:
+    """Of several candidates with members from one GPU, the highest in the queue keeps it. Each keeps one GPU."""
     unit_of = {name: index for index, unit in enumerate(units) for name in unit}
     rank = {name: place for place, name in enumerate(line)}
-    grouped = {job.name for group in groups for job in group.jobs}
-    alone = [name for unit in units for name in unit if name not in grouped]
+    in_candidates = {job.name for candidate in candidates for job in candidate.jobs}
+    alone = [name for unit in units for name in unit if name not in in_candidates]
     taken: set[int] = set()
-    teams: list[Team] = []
+    groups: list[CoLocationGroup] = []
     by_type = {pool.gpu_type: pool for pool in pools}
-    everyone: list[tuple[int, Group | str]] = [(min(rank[job.name] for job in group.jobs), group) for group in groups]
+    everyone: list[tuple[int, Candidate | str]] = [
+        (min(rank[job.name] for job in candidate.jobs), candidate) for candidate in candidates
+    ]
     everyone += [(rank.get(name, len(rank)), name) for name in alone]
     for _, one in sorted(everyone, key=lambda entry: entry[0]):
         if isinstance(one, str):
             if unit_of[one] in taken:
-                teams.append(alone_again(jobs[one]))
+                groups.append(alone_again(jobs[one]))
             taken.add(unit_of[one])
         else:
-            teams.append(_team(one, unit_of, taken, by_type))
-    return _teams(teams)
+            groups.append(_group(one, unit_of, taken, by_type))
+    return _groups(groups)
 
 
-def _team(group: Group, unit_of: Mapping[str, int], taken: set[int], pools: Mapping[str, Pool]) -> Team:
+def _group(
+    candidate: Candidate, unit_of: Mapping[str, int], taken: set[int], pools: Mapping[str, Pool]
+) -> CoLocationGroup:
     home: int | str | None = None
     kept = []
-    allowed = {node.name for node in group.nodes}
-    for member in group.members:
+    allowed = {node.name for node in candidate.nodes}
+    for member in candidate.members:
         job = member.job
         stays = False
         there = job.running is not None and all(share.node in allowed for share in job.running.workers)
-        if there and job.running is not None and job.running.gpu_type == group.gpu_type:
+        if there and job.running is not None and job.running.gpu_type == candidate.gpu_type:
             mine: int | str = unit_of.get(job.name, job.name)
             stays = mine == home or (home is None and mine not in taken)
             home = mine if stays else home
@@ -161,8 +169,8 @@ def _team(group: Group, unit_of: Mapping[str, int], taken: set[int], pools: Mapp
     if isinstance(home, int):
         taken.add(home)
     members = [member.job for member in kept]
-    on = {group.gpu_type: tuple(kept)}
-    return new_team(members, on, group.nodes, pools, by_fractions=group.by_fractions)
+    on = {candidate.gpu_type: tuple(kept)}
+    return new_group(members, on, candidate.nodes, pools, by_fractions=candidate.by_fractions)
 
 
 def _units(jobs: Mapping[str, Job]) -> list[tuple[str, ...]]:
@@ -195,7 +203,9 @@ def _is_on(job: Job, nodes: set[str]) -> bool:
     return job.running is not None and all(share.node in nodes for share in job.running.workers)
 
 
-def _teams(teams: Sequence[Team]) -> Teams:
-    if not teams:
-        return NO_TEAMS
-    return Teams({team.job.name: team for team in teams}, {job.name: team for team in teams for job in team.members})
+def _groups(groups: Sequence[CoLocationGroup]) -> CoLocationGroups:
+    if not groups:
+        return NO_GROUPS
+    return CoLocationGroups(
+        {group.job.name: group for group in groups}, {job.name: group for group in groups for job in group.members}
+    )

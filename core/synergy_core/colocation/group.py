@@ -1,12 +1,12 @@
-"""Jobs on one GPU as the planner sees them: as one job that every policy and mechanism can deal with.
+"""Co-located jobs as the planner sees them: as one job that every policy and mechanism can handle.
 
-The team takes one GPU and what its members need of CPU and memory together. Its matrix says how much is done in all:
-each member's speed relative to its own at the GPU-proportional share, summed. A member is held up by whichever is
-slower: its CPU and memory (its matrix, at what it gets of the team's), or the GPU (its fraction of its best speed). So
-a job that waits for its data anyway loses nothing to its partner, and the mechanisms see what CPU is still worth.
+The group takes one GPU, and the CPU and memory that its members need together. Its matrix gives the members' progress:
+the sum of their speeds, each relative to its own at the GPU-proportional share. The slower of two things limits a
+member: its CPU and memory (its matrix, at its part of the group's), or the GPU (its fraction of its best speed). A job
+that waits for its data anyway loses nothing to its partner, and the mechanisms see what CPU is still worth.
 
-What a team gets is dealt out by the members' demands: all of them where they fit, with equal parts of what is left;
-else each in proportion, so that no member's part shrinks as the team's grows.
+What a group gets is split by the members' demands. Where all demands fit, the rest is split equally. Else each member
+gets a part in proportion to its demand, so that no part shrinks as the group's grows.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,12 +22,12 @@ from synergy_core.throughput.job_class import JobClass
 from synergy_core.throughput.speed import Speed
 
 _POINTS = 10
-"""Points of an axis of a team's matrix at the most."""
+"""Points of an axis of a group's matrix at the most."""
 
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A job of a team on one GPU type."""
+    """A job of a group on one GPU type."""
 
     job: Job
     fraction: float
@@ -75,7 +75,7 @@ def member(job: Job, pool: Pool, fraction: float, tolerance: float, speeds: Mapp
 
 
 def split(members: Sequence[Member], have: Vector) -> list[Vector]:
-    """What each member gets of `have`, within its own upper bounds; further entries are dealt out equally."""
+    """What each member gets of `have`, within its own upper bounds; further entries are split equally."""
     demands = [one.demand for one in members]
     parts = [[0] * len(have) for _ in demands]
     for dimension, amount in enumerate(have):
@@ -93,8 +93,8 @@ def split(members: Sequence[Member], have: Vector) -> list[Vector]:
 
 
 @dataclass(frozen=True, slots=True)
-class Team:
-    """Members of one GPU, the first in line first; or one member whose place is taken from it."""
+class CoLocationGroup:
+    """Members of one GPU, the highest in the queue first; or one member whose place is taken from it."""
 
     job: Job
     """How the planner sees it."""
@@ -102,12 +102,12 @@ class Team:
     on: Mapping[str, tuple[Member, ...]]
     """The members by GPU type."""
     stays: bool = False
-    """Its members run together as they are (fill mode): their shares are never dealt out anew but in proportion."""
+    """Its members run together as they are (fill mode): their shares are never split anew but in proportion."""
     by_fractions: bool = False
-    """`Group.by_fractions`."""
+    """`Candidate.by_fractions`."""
 
     def allocations(self, given: Allocation, pool: Pool) -> list[Allocation]:
-        """What each member gets of what the team was given."""
+        """What each member gets of what the group was given."""
         if len(self.members) == 1:
             return [replace(given, job=self.members[0].name)]
         (whole,) = given.workers
@@ -159,48 +159,48 @@ def replace_running(job: Job, running: Allocation | None) -> Job:
     return job if job.running is running else replace(job, running=running)
 
 
-def alone_again(job: Job) -> Team:
+def alone_again(job: Job) -> CoLocationGroup:
     """A job that must leave its place: planned as if it waited."""
     waits = replace(job, running=None)
-    return Team(replace(waits, name=_name((job,))), (waits,), {})
+    return CoLocationGroup(replace(waits, name=_name((job,))), (waits,), {})
 
 
-def running_team(members: Sequence[Job]) -> Team:
+def running_group(members: Sequence[Job]) -> CoLocationGroup:
     """Jobs that have one GPU and keep it."""
-    return Team(_team_job(members, {}, (), _together(members), None), tuple(members), {}, stays=True)
+    return CoLocationGroup(_group_job(members, {}, (), _together(members), None), tuple(members), {}, stays=True)
 
 
-def new_team(
+def new_group(
     members: Sequence[Job],
     on: Mapping[str, tuple[Member, ...]],
     nodes: Sequence[Node],
     pools: Mapping[str, Pool],
     *,
     by_fractions: bool = False,
-) -> Team:
-    """Jobs that are to have one GPU of one of the types in `on`, on one of the nodes.
+) -> CoLocationGroup:
+    """Jobs that will share one GPU of one of the types in `on`, on one of the nodes.
 
-    Those of them that run must be on one GPU: it is the team's place. The team never gets less than the least share of
-    a GPU of its nodes' pools, within its members' upper bounds.
+    Those that run must be on one GPU, which the group keeps. The group never gets less than the least share of a GPU of
+    its nodes' pools, within its members' upper bounds.
     """
     running = [job for job in members if job.running is not None]
     least = smaller(*(pools[gpu_type].least_share for gpu_type in on))
     profiles = {gpu_type: matrix for gpu_type, one in on.items() if (matrix := _matrix(one)) is not None}
     everywhere = all({node.name for node in pools[gpu_type].nodes} <= {node.name for node in nodes} for gpu_type in on)
-    job = _team_job(members, profiles, tuple(sorted(on)), _together(running), None if everywhere else nodes)
+    job = _group_job(members, profiles, tuple(sorted(on)), _together(running), None if everywhere else nodes)
     job = replace(
         job,
         cpu_millis_min=max(job.cpu_millis_min, _at_most(least[0], job.cpu_millis_max)),
         memory_bytes_min=max(job.memory_bytes_min, _at_most(least[1], job.memory_bytes_max)),
     )
-    return Team(job, tuple(members), on, by_fractions=by_fractions)
+    return CoLocationGroup(job, tuple(members), on, by_fractions=by_fractions)
 
 
 def _at_most(amount: int, bound: int | None) -> int:
     return amount if bound is None else min(amount, bound)
 
 
-def _team_job(
+def _group_job(
     members: Sequence[Job],
     profiles: Mapping[str, Profile],
     gpu_types: tuple[str, ...],
@@ -232,7 +232,7 @@ def _team_job(
 
 
 def _name(members: Sequence[Job]) -> str:
-    """A name that no job has: a job of the line and its team are told apart."""
+    """A name that no job has, so that a job and its group differ."""
     return "\0".join(["", *(job.name for job in members)])
 
 
@@ -259,7 +259,7 @@ def _together(running: Sequence[Job]) -> Allocation | None:
 
 
 def _matrix(members: Sequence[Member]) -> Profile | None:
-    """How much is done in all for CPU and memory of the team; None where no member has a matrix."""
+    """How much is done in all for CPU and memory of the group; None where no member has a matrix."""
     if all(one.speed is None for one in members):
         return None
     cpu, memory = (_axis([[*_points(one, d), one.demand[d]] for one in members]) for d in (0, 1))

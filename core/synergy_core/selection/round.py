@@ -1,0 +1,28 @@
+"""What is to be allocated in one round, and the queue of the jobs that want it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from synergy_core.model.config import Mode
+from synergy_core.model.pool import Pool
+from synergy_core.selection.quotas import NO_QUOTAS, Quotas
+from synergy_core.selection.scheduling_queue import SchedulingQueue
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """One round of one plan."""
+
+    queue: SchedulingQueue
+    pools: Sequence[Pool]
+    """The nodes, by GPU type."""
+    mode: Mode
+    profile_gpus: int
+    """GPUs that all profile runs together may hold; one of them may run in any case."""
+    explain: bool = True
+    """False: jobs below the point of the queue where nothing is left need no reason why they wait."""
+    quotas: Quotas = NO_QUOTAS
+
+    def in_order(self, first: Sequence[str]) -> "Round":
+        """The same with these jobs at the head of the queue, in this order."""
+        return replace(self, queue=self.queue.led_by(first))
