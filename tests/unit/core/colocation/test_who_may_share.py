@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from support.snapshots import GIB
+from support.snapshots import GIB, later
 from synergy_core.colocation.grouping import Grouping
 from synergy_core.colocation.rules import Rules
 from synergy_core.model.answer import Plan
@@ -100,3 +100,15 @@ def test_two_jobs_that_are_alike_in_everything_may_share() -> None:
     one = _job("a", steps_total=10**9)
     jobs = (one, replace(one, name="b"))
     assert _pairs(plan(Snapshot(nodes=(_node(),), jobs=jobs), GAVEL)) == {"a": ("b",), "b": ("a",)}
+
+
+@pytest.mark.parametrize("colocation", ["auto", "thesis"])
+@pytest.mark.parametrize(("now", "runs"), [(50.0, {"a", "b"}), (200.0, {"first"})])
+def test_a_pair_that_has_just_begun_is_not_displaced(now: float, runs: set[str], colocation: Any) -> None:
+    """Not even one of the two: both runs are younger than the least that a run lasts."""
+    config = replace(AUTO, colocation=colocation, minimum_run_s=100.0)
+    before = Snapshot(nodes=(_node(),), jobs=(_job("a"), _job("b")))
+    running = tuple(replace(one, run_started_s=0.0) for one in later(before, plan(before, config)).jobs)
+    first = _job("first", sharing=False, arrival_s=-1.0)
+    made = plan(replace(before, jobs=(*running, first), now=now), config)
+    assert {one.job for one in made.allocations} == runs
