@@ -12,7 +12,7 @@ APART := PYTHONPATH=tests $(PY) -m support.apart
 # before pytest, which gives each test 300 s: on a slow disk images take minutes
 IMAGES := $(BIN)/kube-synergy devcluster images
 # real processes, but no cluster
-PROCESS_SUITES := $(addprefix tests/integration/,chaos/ chart/ cli/ examples/ job/ profiler/ simulator/)
+PROCESS_SUITES := $(addprefix tests/integration/,chaos/ chart/ cli/ docs/ examples/ job/ profiler/ release/ simulator/)
 PRODUCT_SUITES := $(filter-out $(DEVCLUSTER_SUITE) $(PROCESS_SUITES),$(wildcard tests/integration/*/))
 
 SEED ?= 1
@@ -24,7 +24,7 @@ TIMES ?= 10
 PACKAGE ?= .
 DRAW ?=
 
-.PHONY: help setup lock format lint types imports prose check crds images images-docker sbom unit properties coverage mutants prerequisites integration integration-processes integration-product integration-devcluster test-e2e faketime chaos chaos-outage chaos-short pairings fidelity storm docs test test-long side-by-side demo demo-kind
+.PHONY: help setup lock format lint types imports prose check crds images images-docker sbom release unit properties coverage mutants prerequisites integration integration-processes integration-product integration-devcluster test-e2e faketime chaos chaos-outage chaos-short pairings fidelity storm plots docs test test-long side-by-side demo demo-kind
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "%-14s %s\n", $$1, $$2}'
@@ -62,6 +62,7 @@ lint: setup ## format and lint, changing nothing
 types: setup ## mypy, strict
 	$(BIN)/mypy
 	MYPYPATH=examples:job $(BIN)/mypy examples/*.py
+	$(BIN)/mypy docs/site/plots.py
 	MYPYPATH=tests:core:api:kube:operator:extender:profiler-job:job:cli:devcluster:simulator $(BIN)/mypy tests/support tests/chaos tests/fidelity
 
 imports: setup ## which room may import which
@@ -76,13 +77,15 @@ crds: setup ## write crds/, the chart's copy, docs/api.md and docs/troubleshooti
 images: setup ## build the images without Docker and load them into the running devcluster
 	$(IMAGES)
 
-images-docker: ## the project's images with Docker: REGISTRY=registry.example.com/team/ TAG=0.1.0
+images-docker: ## the project's images with Docker: REGISTRY=registry.example.com/team/ TAG=0.2.0
 	for room in operator extender profiler-job examples; do \
 	  docker build --file $$room/Dockerfile --tag $(REGISTRY)kube-synergy-$${room%-job}:$(TAG) .; done
-	docker build --file images/scheduler/Dockerfile --tag $(REGISTRY)kube-synergy-scheduler:$(TAG) .
 
 sbom: setup prerequisites ## what is in the images and under which licences: sbom/*.cdx.json, sbom/licences.csv
 	$(PY) -m synergy_devcluster.images.sbom sbom
+
+release: setup prerequisites ## everything a release has, in dist/: wheel, chart, image archives, SBOMs, SHA256SUMS
+	$(PY) -m synergy_devcluster.release dist
 
 unit: setup ## fast, pure tests
 	$(BIN)/pytest tests/unit -n auto
@@ -144,8 +147,12 @@ fidelity: setup prerequisites ## is a cluster of three GPU types as fast as the 
 	$(IMAGES) --build-only
 	$(BIN)/pytest tests/fidelity -s
 
+plots: setup .venv/.docs-installed ## docs/reproductions/*.svg from the results in docs/reproductions/results
+	$(PY) docs/site/plots.py
+
+# not --quiet, with which broken links pass
 docs: setup .venv/.docs-installed ## the documentation site in site/, with every link checked
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build
 
 .venv/.docs-installed: requirements/docs.txt .venv/.installed
 	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements/docs.txt

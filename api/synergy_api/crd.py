@@ -33,7 +33,7 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Kind:
+class CustomResource:
     """One custom resource: its names and the models of its parts."""
 
     name: str
@@ -56,7 +56,7 @@ class Kind:
 _AGE: Final = Column("Age", ".metadata.creationTimestamp", "date", "Time since it was created.")
 
 KINDS: Final = (
-    Kind(
+    CustomResource(
         name="TrainingJob",
         plural="trainingjobs",
         short_name="tj",
@@ -78,7 +78,7 @@ KINDS: Final = (
         categories=("all", "kube-synergy"),
         rules=tuple(NAME_RULES),
     ),
-    Kind(
+    CustomResource(
         name="GPUPool",
         plural="gpupools",
         short_name="gp",
@@ -96,7 +96,7 @@ KINDS: Final = (
             Column("Replicas", ".spec.sharing.replicas", "integer", "Clients of one GPU.", wide=True),
         ),
     ),
-    Kind(
+    CustomResource(
         name="SchedulingPolicy",
         plural="schedulingpolicies",
         short_name="sp",
@@ -113,7 +113,7 @@ KINDS: Final = (
             Column("Mechanism-In-Force", ".status.inForce.mechanism", "string", "The mechanism in plans.", wide=True),
         ),
     ),
-    Kind(
+    CustomResource(
         name="ThroughputProfile",
         plural="throughputprofiles",
         short_name="tp",
@@ -129,7 +129,7 @@ KINDS: Final = (
             Column("Batch", ".spec.batchSize", "integer", "Samples per training step.", wide=True),
         ),
     ),
-    Kind(
+    CustomResource(
         name="Tenant",
         plural="tenants",
         short_name="tnt",
@@ -150,7 +150,7 @@ KINDS: Final = (
 )
 
 
-def custom_resource_definition(kind: Kind) -> dict[str, Any]:
+def custom_resource_definition(kind: CustomResource) -> dict[str, Any]:
     """The CustomResourceDefinition (apiextensions.k8s.io/v1) of one kind."""
     version: dict[str, Any] = {
         "name": VERSION,
@@ -187,7 +187,7 @@ def schema_of(name: str, *parts: str) -> Schema:
     return {"type": "object", "properties": {part: properties[part] for part in parts}}
 
 
-def object_schema(kind: Kind) -> Schema:
+def object_schema(kind: CustomResource) -> Schema:
     """The structural schema of whole objects of one kind."""
     properties: Schema = {
         "apiVersion": {"type": "string", "description": "Version of this schema."},

@@ -12,7 +12,7 @@ from typing import Any
 
 import yaml
 
-from synergy_api.crd import KINDS, Kind, custom_resource_definition
+from synergy_api.crd import KINDS, CustomResource, custom_resource_definition
 from synergy_api.names import GROUP
 from synergy_api.reasons.page import troubleshooting
 from synergy_api.reference import markdown
@@ -34,7 +34,7 @@ class _Dumper(yaml.SafeDumper):
         super().increase_indent(flow, False)
 
 
-def crd_yaml(kind: Kind) -> str:
+def crd_yaml(kind: CustomResource) -> str:
     """The text of one file under `crds/`."""
     document = yaml.dump(custom_resource_definition(kind), Dumper=_Dumper, sort_keys=False, width=120)
     return f"{_HEADER}{document}"

@@ -5,7 +5,7 @@ from typing import Final
 GROUP: Final = "kube-synergy.dev"
 VERSION: Final = "v1alpha1"
 API_VERSION: Final = f"{GROUP}/{VERSION}"
-PRODUCT_VERSION: Final = "0.1.0"
+PRODUCT_VERSION: Final = "0.2.0"
 ANNOTATION_VERSION: Final = f"{GROUP}/version"
 """On each CustomResourceDefinition: the version of the product whose models it was generated from."""
 

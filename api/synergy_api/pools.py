@@ -1,6 +1,6 @@
 """What each GPU node offers to jobs, from Node objects and GPUPools. Pure; shared by operator and extender.
 
-A node that two pools claim, or whose numbers make no sense, is reported as a `Problem` on its `NodeCapacity` and
+A node that two pools claim, or whose numbers make no sense, is reported as a `PoolProblem` on its `NodeCapacity` and
 never stops the others.
 """
 
@@ -29,7 +29,7 @@ WORKER_TOLERATIONS: Final[tuple[Mapping[str, str], ...]] = ({"key": RESOURCE_GPU
 
 
 @dataclass(frozen=True)
-class Problem:
+class PoolProblem:
     """One contradiction, in words that say what to change. `pools` are the pools it concerns, possibly none."""
 
     finding: Finding
@@ -67,7 +67,7 @@ class NodeCapacity:
     storage_bytes_per_s: int | None = None
     price_per_hour: float = 0.0
     pool: str | None = None
-    problem: Problem | None = None
+    problem: PoolProblem | None = None
     gpus_built_in: int = 0
     """Healthy or not."""
     gpu_memory_bytes: int = 0
@@ -103,10 +103,10 @@ class NodeCapacity:
         return self.replicas > 1 and self.packed and self.gpus_built_in > 1
 
 
-def read_pools(objects: Iterable[Object]) -> tuple[list[Pool], list[Problem]]:
+def read_pools(objects: Iterable[Object]) -> tuple[list[Pool], list[PoolProblem]]:
     """GPUPool objects as pools in order of name; those that do not parse as problems that name the field."""
     pools: list[Pool] = []
-    problems: list[Problem] = []
+    problems: list[PoolProblem] = []
     for item in objects:
         name = str(item.get("metadata", {}).get("name", ""))
         try:
@@ -115,7 +115,7 @@ def read_pools(objects: Iterable[Object]) -> tuple[list[Pool], list[Problem]]:
             first = error.errors()[0]
             field = ".".join(str(part) for part in ("spec", *first["loc"]))
             finding = say(Reason.INVALID_POOL, problem=f"{field}: {first['msg']}")
-            problems.append(Problem(finding, (name,)))
+            problems.append(PoolProblem(finding, (name,)))
     return sorted(pools, key=lambda pool: pool.name), problems
 
 
@@ -128,14 +128,14 @@ def node_capacities(
     return sorted((c for c in found if c is not None), key=lambda c: c.name)
 
 
-def pool_problems(pools: Iterable[Pool], capacities: Iterable[NodeCapacity]) -> list[Problem]:
+def pool_problems(pools: Iterable[Pool], capacities: Iterable[NodeCapacity]) -> list[PoolProblem]:
     """Problems that concern pools: those found on nodes, each once, and pools that select no node."""
     listed = list(capacities)
     found = {c.problem for c in listed if c.problem is not None and c.problem.pools}
     used = {c.pool for c in listed} | {name for problem in found for name in problem.pools}
     for pool in pools:
         if pool.name not in used:
-            found.add(Problem(say(Reason.NO_NODES), (pool.name,)))
+            found.add(PoolProblem(say(Reason.NO_NODES), (pool.name,)))
     return sorted(found, key=lambda p: (p.pools, p.finding.reason, p.finding.message))
 
 
@@ -150,7 +150,7 @@ def _capacity(node: Object, pools: Sequence[Pool], tolerations: Sequence[Object]
     try:
         devices, cpu, memory = _amounts(allocatable)
     except ValueError as error:
-        problem = Problem(say(Reason.INVALID_NODE, node=name, problem=error))
+        problem = PoolProblem(say(Reason.INVALID_NODE, node=name, problem=error))
         return NodeCapacity(name, _gpu_type(pool, labels), 0, 0, 0, schedulable=False, problem=problem)
     reserved_cpu, reserved_memory = _reserved(pool)
     gpu_type = _gpu_type(pool, labels)
@@ -217,18 +217,20 @@ def _number(labels: Mapping[str, str], label: str) -> int:
     return min(int(value), _MOST_NUMBER) if value.isdecimal() else 0
 
 
-def _problem(name: str, labels: Mapping[str, str], claims: Sequence[Pool], reserved_too_large: bool) -> Problem | None:
+def _problem(
+    name: str, labels: Mapping[str, str], claims: Sequence[Pool], reserved_too_large: bool
+) -> PoolProblem | None:
     names = tuple(pool.name for pool in claims)
     if len(claims) > 1:
-        return Problem(say(Reason.AMBIGUOUS_POOL, pools=", ".join(names), used=names[0]), names)
+        return PoolProblem(say(Reason.AMBIGUOUS_POOL, pools=", ".join(names), used=names[0]), names)
     if not _gpu_type(claims[0] if claims else None, labels):
-        return Problem(say(Reason.NODE_OF_UNKNOWN_TYPE, node=name, label=LABEL_PRODUCT))
+        return PoolProblem(say(Reason.NODE_OF_UNKNOWN_TYPE, node=name, label=LABEL_PRODUCT))
     if reserved_too_large:
-        return Problem(say(Reason.RESERVED_TOO_LARGE, node=name), names)
+        return PoolProblem(say(Reason.RESERVED_TOO_LARGE, node=name), names)
     return _other_sharing(name, labels, claims[0]) if claims else None
 
 
-def _other_sharing(name: str, labels: Mapping[str, str], pool: Pool) -> Problem | None:
+def _other_sharing(name: str, labels: Mapping[str, str], pool: Pool) -> PoolProblem | None:
     sharing = pool.spec.sharing
     strategy, replicas = labels.get(LABEL_SHARING), labels.get(LABEL_REPLICAS, "0")
     field, said, label, value = "replicas", str(sharing.replicas), LABEL_REPLICAS, replicas
@@ -236,6 +238,6 @@ def _other_sharing(name: str, labels: Mapping[str, str], pool: Pool) -> Problem 
         field, said, label, value = "mode", sharing.mode, LABEL_SHARING, strategy
     elif replicas in ("0", said):
         return None
-    return Problem(
+    return PoolProblem(
         say(Reason.SHARING_MISMATCH, field=field, said=said, node=name, label=label, value=value), (pool.name,)
     )

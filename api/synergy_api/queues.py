@@ -108,7 +108,7 @@ class Preemption(ApiModel):
             ge=30,
             le=86400,
             description="A job that uses the library gets twice the seconds that its last checkpoint took to leave "
-            "after its lease, at most this; later its pods are deleted.",
+            "after its lease, at most this; later its pods are deleted. A longer grace period of a pod is cut to this.",
         ),
     ] = 600
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from synergy_api.crd import Kind, custom_resource_definition
+from synergy_api.crd import CustomResource, custom_resource_definition
 from synergy_api.names import API_VERSION
 from synergy_api.schema import Schema
 
@@ -16,12 +16,12 @@ A field with a default may be left out; a field marked *required* must be given 
 """
 
 
-def markdown(kinds: tuple[Kind, ...]) -> str:
+def markdown(kinds: tuple[CustomResource, ...]) -> str:
     """The whole reference page."""
     return "\n".join([_HEAD, *(_kind(kind) for kind in kinds)])
 
 
-def _kind(kind: Kind) -> str:
+def _kind(kind: CustomResource) -> str:
     definition = custom_resource_definition(kind)["spec"]
     schema = definition["versions"][0]["schema"]["openAPIV3Schema"]
     names = definition["names"]

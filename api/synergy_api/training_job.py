@@ -346,7 +346,7 @@ class Restriction(ApiModel):
     message: Annotated[str, Field(max_length=32768, description="What plans do not follow, and what to change.")] = ""
 
 
-class Problem(ApiModel):
+class JobProblem(ApiModel):
     """What keeps the job from going on. Owned by the operator; absent while it runs or merely waits for its turn."""
 
     reason: Annotated[str, Field(description="One of the closed list of reasons.")]
@@ -365,7 +365,7 @@ class TrainingJobStatus(ApiModel):
         int | None, Field(ge=0, description="Generation of the spec that the operator last acted on.")
     ] = None
     phase: Annotated[Phase | None, Field(description="Where the job stands in its life.")] = None
-    problem: Problem | None = None
+    problem: JobProblem | None = None
     conditions: Conditions = []
     profile: ProfileStatus | None = None
     workers: Annotated[

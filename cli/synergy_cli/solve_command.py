@@ -13,7 +13,7 @@ from synergy_core.model.snapshot import FieldError
 from synergy_core.model.snapshot_format import SnapshotError
 from synergy_core.policies.allocation import ALLOCATION_POLICIES, solve
 from synergy_core.policies.allocation.budget import Budget
-from synergy_core.policies.allocation.problem import Allocation, Problem, effective_throughput
+from synergy_core.policies.allocation.problem import AllocationMatrix, Problem, effective_throughput
 from synergy_core.policies.allocation.problem_format import allocation_document, parse_problem
 from synergy_core.policies.allocation.programme.programme import SolverError
 
@@ -58,7 +58,7 @@ def solve_command(
         click.echo(_text(what, found, policy, seconds))
 
 
-def _text(problem: Problem, found: Allocation, policy: str, seconds: float) -> str:
+def _text(problem: Problem, found: AllocationMatrix, policy: str, seconds: float) -> str:
     speeds = effective_throughput(problem, found.x)
     header = ("job", *problem.columns, "steps/s")
     rows = [

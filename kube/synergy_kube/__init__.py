@@ -1,7 +1,7 @@
-"""The one asynchronous client of the API server: raw JSON in and out, decoded by msgspec.
+"""The one asynchronous client of the API server: plain JSON objects in and out.
 
-The `kubernetes` package finds the credentials; requests go through aiohttp directly, because its generated models
-decode slowly and take most of a controller's memory.
+The `kubernetes` package finds the credentials, keeps the connections and sends requests. Answers are decoded by
+msgspec, because the package's generated models decode slowly and take much memory (decision 3).
 """
 
 from synergy_kube.client import KubeClient

@@ -1,28 +1,24 @@
 """Requests to the API server."""
 
-import io
-import ssl
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from types import TracebackType
 from typing import Any, Self
 
 import aiohttp
-import msgspec
 
 from synergy_kube import credentials
-from synergy_kube.errors import ApiError, Gone, error_of
+from synergy_kube.answers import Object, Page, decode, event_of
+from synergy_kube.connection import Connection, without_credentials
+from synergy_kube.errors import ApiError, error_of
 from synergy_kube.resources import Resource
 from synergy_kube.undeclared import Paths, prune
 
-Object = dict[str, Any]
 Served = Mapping[Resource, Paths]
 
 _TIMEOUT_SECONDS = 30.0
 _ANSWER_SECONDS = 10.0
 """How long a server that has been asked may say nothing: a network may forget a connection without a word, and what is
 asked over it is never heard."""
-_KEEP_SECONDS = 15.0
-"""How long an idle connection is kept, for the same reason."""
 WATCH_SECONDS = 10
 """After how long the server is to end a watch."""
 SILENT_SECONDS = 15.0
@@ -31,68 +27,32 @@ present for long."""
 UNREACHABLE = "unreachable"
 """In place of a code where the API server did not answer."""
 _WATCH_CHUNK = 1 << 16
-_CONNECTIONS = 64
 PAGE_ITEMS = 500
 """How many objects of a large collection are asked for at once, as kube-apiserver's own clients do."""
 _PAGES_MOST = 10_000
-_LARGE_BODY = 1 << 20
-"""Bytes of a request's body from which on it is sent in pieces."""
-
-
-class _ListOf(msgspec.Struct):
-    metadata: dict[str, Any]
-    items: list[msgspec.Raw]
-
-
-_LIST = msgspec.json.Decoder(_ListOf)
-
-
-class Page:
-    """A part of a collection as the whole was at `version`; `rest` is the token for the next part, empty at the end.
-
-    Its objects are decoded one by one: thousands at once would take many times the memory that is kept of them.
-    """
-
-    def __init__(self, data: bytes) -> None:
-        found = _LIST.decode(data)
-        self.version = str(found.metadata["resourceVersion"])
-        self.rest = str(found.metadata.get("continue") or "")
-        self._items = found.items
-
-    def __len__(self) -> int:
-        return len(self._items)
-
-    def __iter__(self) -> Iterator[Object]:
-        return (msgspec.json.decode(item) for item in self._items)
 
 
 class KubeClient:
     """An asynchronous client. Every method raises ApiError (NotFound, Conflict, Gone) with the API server's words,
     aiohttp.ClientError or TimeoutError when the server cannot be reached."""
 
-    def __init__(self, session: aiohttp.ClientSession, base_url: str, configuration: Any) -> None:
+    def __init__(self, configuration: Any) -> None:
+        """`configuration` is one of the `kubernetes` package."""
         self.on_error: Callable[[str], None] = lambda code: None
         """Is told of each request that fails: the answer's code, or `unreachable`."""
-        self._session = session
-        self._base_url = base_url.rstrip("/")
-        self._configuration = configuration
+        self._connection = Connection(configuration)
         self.undeclared: Served = {}
         """What `apply` leaves out, because the served schemas do not declare it."""
 
     @classmethod
     async def connect(cls, kubeconfig: str | None = None, context: str | None = None) -> Self:
         """A client for the cluster of `kubeconfig`, else of the pod this runs in, else of the user's default."""
-        configuration = await credentials.load(kubeconfig, context)
-        tls = ssl.create_default_context(cafile=configuration.ssl_ca_cert)
-        if configuration.cert_file:
-            tls.load_cert_chain(configuration.cert_file, keyfile=configuration.key_file)
-        if not configuration.verify_ssl:
-            tls.check_hostname = False
-            tls.verify_mode = ssl.CERT_NONE
-        session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(ssl=tls, limit=_CONNECTIONS, keepalive_timeout=_KEEP_SECONDS),
-        )
-        return cls(session, configuration.host, configuration)
+        return cls(await credentials.load(kubeconfig, context))
+
+    @classmethod
+    def at(cls, url: str) -> Self:
+        """A client for an API server that asks for no credentials, such as `kubectl proxy`."""
+        return cls(without_credentials(url))
 
     async def __aenter__(self) -> Self:
         return self
@@ -104,7 +64,7 @@ class KubeClient:
 
     async def close(self) -> None:
         """Close the connections."""
-        await self._session.close()
+        await self._connection.close()
 
     async def server_version(self) -> str:
         """The API server's version, such as v1.36.3."""
@@ -284,12 +244,12 @@ class KubeClient:
             "timeoutSeconds": str(WATCH_SECONDS),
         }
         timeout = aiohttp.ClientTimeout(total=None, sock_connect=_ANSWER_SECONDS, sock_read=SILENT_SECONDS)
-        async with self._session.get(
-            self._base_url + resource.path(namespace), params=query, headers=await self._headers(), timeout=timeout
+        async with await self._connection.send(
+            "GET", resource.path(namespace), query=query, timeout=timeout
         ) as response:
             if response.status >= 400:
                 self.on_error(str(response.status))
-                raise error_of(response.status, _decode(await response.read()))
+                raise error_of(response.status, decode(await response.read()))
             buffer = bytearray()
             async for chunk in response.content.iter_chunked(_WATCH_CHUNK):
                 buffer += chunk
@@ -297,7 +257,7 @@ class KubeClient:
                 buffer = bytearray(rest)
                 for line in lines:
                     if line:
-                        yield _event(line)
+                        yield event_of(line)
 
     async def _call(
         self,
@@ -308,7 +268,7 @@ class KubeClient:
         query: Mapping[str, str] | None = None,
         content_type: str = "application/json",
     ) -> Object:
-        answer = _decode(await self._bytes(method, path, body=body, query=query, content_type=content_type))
+        answer = decode(await self._bytes(method, path, body=body, query=query, content_type=content_type))
         return answer if isinstance(answer, dict) else {}
 
     async def _bytes(
@@ -320,17 +280,10 @@ class KubeClient:
         query: Mapping[str, str] | None = None,
         content_type: str = "application/json",
     ) -> bytes:
-        headers = await self._headers()
-        data: bytes | io.BytesIO | None = None
-        if body is not None:
-            encoded = msgspec.json.encode(body)
-            # in one piece a large body would hold up the event loop
-            data = io.BytesIO(encoded) if len(encoded) > _LARGE_BODY else encoded
-            headers["Content-Type"] = content_type
         timeout = aiohttp.ClientTimeout(total=_TIMEOUT_SECONDS, sock_connect=_ANSWER_SECONDS, sock_read=_ANSWER_SECONDS)
         try:
-            async with self._session.request(
-                method, self._base_url + path, params=query, data=data, headers=headers, timeout=timeout
+            async with await self._connection.send(
+                method, path, query=query, body=body, content_type=content_type, timeout=timeout
             ) as response:
                 answer = await response.read()
         except (aiohttp.ClientError, TimeoutError):
@@ -338,15 +291,8 @@ class KubeClient:
             raise
         if response.status >= 400:
             self.on_error(str(response.status))
-            raise error_of(response.status, _decode(answer), response.headers.get("Retry-After"))
+            raise error_of(response.status, decode(answer), response.headers.get("Retry-After"))
         return answer
-
-    async def _headers(self) -> dict[str, str]:
-        headers = {"Accept": "application/json"}
-        for setting in (await self._configuration.auth_settings()).values():
-            if setting["value"]:
-                headers[setting["key"]] = setting["value"]
-        return headers
 
 
 def _selectors(label_selector: str, field_selector: str) -> dict[str, str]:
@@ -356,19 +302,3 @@ def _selectors(label_selector: str, field_selector: str) -> dict[str, str]:
 
 def _typed(resource: Resource, body: Mapping[str, Any]) -> Object:
     return {"apiVersion": resource.api_version, "kind": resource.kind, **body}
-
-
-def _decode(data: bytes) -> Any:
-    try:
-        return msgspec.json.decode(data) if data else {}
-    except msgspec.DecodeError:
-        return data.decode(errors="replace")
-
-
-def _event(line: bytes) -> tuple[str, Object]:
-    event = msgspec.json.decode(line)
-    if event["type"] == "ERROR":
-        code = int(event["object"].get("code") or 500)
-        error = error_of(code, event["object"])
-        raise Gone(code, error.reason, error.message) if error.reason == "Expired" else error
-    return event["type"], event["object"]

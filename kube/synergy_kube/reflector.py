@@ -11,7 +11,8 @@ from typing import Any
 
 import aiohttp
 
-from synergy_kube.client import PAGE_ITEMS, KubeClient, Object
+from synergy_kube.answers import Object
+from synergy_kube.client import PAGE_ITEMS, KubeClient
 from synergy_kube.errors import ApiError, Gone, NotFound
 from synergy_kube.resources import Resource
 

@@ -98,7 +98,7 @@ class ResizePod:
 
 @dataclass(frozen=True, slots=True)
 class DeletePod:
-    """Delete a pod with its own grace period.
+    """Delete a pod with its own grace period, or with `grace_seconds`.
 
     With `grace_seconds` 0 it is deleted at once. That is reserved for pods whose kubelet can no longer answer.
     """

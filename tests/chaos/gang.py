@@ -16,7 +16,7 @@ from synergy_api.names import EXIT_YIELDED
 from synergy_job.checkpoints.fence import Fence
 from synergy_job.departure import Departure
 from synergy_job.environment import LeaseAccess
-from synergy_job.lease.client import LeaseClient, LeaseError, Report, Verdict
+from synergy_job.lease.client import LeaseAnswer, LeaseClient, LeaseError, Report
 from synergy_job.lease.reporter import Reporter
 
 RATE = 10.0
@@ -312,7 +312,7 @@ class _CutOff(LeaseClient):
         super().__init__(access)
         self._reachable = reachable
 
-    def send(self, report: Report) -> Verdict:
+    def send(self, report: Report) -> LeaseAnswer:
         """No report, and no answer, gets through a cut."""
         if not self._reachable():
             raise LeaseError("no route to host")

@@ -13,7 +13,7 @@ import yaml
 from support.jobs import logs, reaches, restricted_template, submit
 from support.kind_stand_in import accepted_by_kind, put_on_path
 from support.waiting import eventually
-from synergy_cli.demo.kind import LABEL_COUNT, Kind
+from synergy_cli.demo.kind import LABEL_COUNT, KindCluster
 from synergy_cli.product import NAMESPACE, install
 from synergy_devcluster import BadInputError, Cluster, Paths
 from synergy_devcluster.gpu_plugin.devices import gpu_uuids
@@ -92,7 +92,7 @@ async def test_every_step_of_the_demo_on_kind_works_and_jobs_get_the_daemon_sets
 ) -> None:
     for name, value in put_on_path(tmp_path).items():
         monkeypatch.setenv(name, value)
-    place, told = Kind(paths=replace(Paths.of(), cache=tmp_path)), list[str]()
+    place, told = KindCluster(paths=replace(Paths.of(), cache=tmp_path)), list[str]()
     place.check()
 
     await asyncio.to_thread(place.start, told.append)

@@ -5,9 +5,6 @@ import ssl
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any
-
-import aiohttp
 
 from synergy_devcluster.control_plane.pki import Authority, KeyPair
 from synergy_extender.cluster.cache import ClusterCache
@@ -75,15 +72,8 @@ class Parts:
         )
 
 
-class NoConfiguration:
-    """Credentials of nobody."""
-
-    async def auth_settings(self) -> dict[str, Any]:
-        return {}
-
-
 @asynccontextmanager
 async def parts_alone() -> AsyncIterator[Parts]:
     """Parts whose API server refuses every connection."""
-    async with aiohttp.ClientSession() as session:
-        yield Parts(KubeClient(session, "http://127.0.0.1:1", NoConfiguration()))
+    async with KubeClient.at("http://127.0.0.1:1") as client:
+        yield Parts(client)

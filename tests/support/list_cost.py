@@ -8,10 +8,6 @@ import json
 import sys
 import time
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
-
-import aiohttp
 
 from synergy_extender.cluster.cache import ClusterCache
 from synergy_kube import KubeClient
@@ -34,10 +30,6 @@ class Stalls:
             last = now
 
 
-async def _no_credentials() -> dict[str, Any]:
-    return {}
-
-
 def _megabytes(field: str) -> float:
     """VmRSS is what the process holds now, VmHWM the most that it ever held; getrusage also counts its parent's."""
     lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
@@ -46,8 +38,7 @@ def _megabytes(field: str) -> float:
 
 async def _cost(url: str) -> dict[str, float]:
     stalls = Stalls()
-    async with aiohttp.ClientSession() as session:
-        client = KubeClient(session, url, SimpleNamespace(auth_settings=_no_credentials))
+    async with KubeClient.at(url) as client:
         cache = ClusterCache(client, lambda: None)
         before, began = _megabytes("VmRSS"), time.monotonic()
         tasks = [asyncio.create_task(work) for work in (cache.run(), stalls.watch())]

@@ -237,7 +237,9 @@ class World:
         if action.grace_seconds == 0 or unbound or pod["status"]["phase"] in ("Succeeded", "Failed"):
             del self.pods[action.name]
             return
-        pod["metadata"]["deletionTimestamp"] = format_time(self.now + 30)
+        own = pod["spec"].get("terminationGracePeriodSeconds", 30)
+        grace = own if action.grace_seconds is None else action.grace_seconds
+        pod["metadata"]["deletionTimestamp"] = format_time(self.now + grace)
         self._touch(pod)
 
     def _touch(self, item: Json) -> None:

@@ -2,24 +2,11 @@
 
 import subprocess
 import sys
-from pathlib import Path
 
+from support.documentation import ROOT, pages
 from synergy_devcluster.errors import DevclusterError
 from synergy_devcluster.paths import Paths
 from synergy_devcluster.programs.toolchain import locate, vale_module
-
-ROOT = Path(__file__).parents[2]
-PAGES = ("README.md", "CONTRIBUTING.md", "helm/kube-synergy/README.md")
-GENERATED = {"api.md", "troubleshooting.md"}
-"""Their words stand in `api/`."""
-OLD = {"colocation.md"}
-"""Pages that are still to be rewritten: take a page out of here when you do."""
-
-
-def pages() -> list[str]:
-    """The pages that are written by hand, relative to the root. Decisions are records: they stay as they were."""
-    own = (file for file in sorted((ROOT / "docs").glob("*.md")) if file.name not in GENERATED | OLD)
-    return [*PAGES, *(str(file.relative_to(ROOT)) for file in own)]
 
 
 def main() -> int:
@@ -29,7 +16,9 @@ def main() -> int:
     except DevclusterError as error:
         print(error, file=sys.stderr)
         return 1
-    return subprocess.run([vale, "--output=line", *pages()], cwd=ROOT, check=False).returncode
+    return subprocess.run(
+        [vale, "--output=line", *(str(page.relative_to(ROOT)) for page in pages())], cwd=ROOT, check=False
+    ).returncode
 
 
 if __name__ == "__main__":

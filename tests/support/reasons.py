@@ -5,17 +5,17 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
-from synergy_api.reasons import ENTRIES, EventKind, Place, Reason
+from synergy_api.reasons import ENTRIES, EventKind, Reason, ReasonPlace
 from synergy_api.training_job import TrainingJobStatus
 
 _CONDITIONS: Final = {
-    "Valid": Place.VALID,
-    "Profiled": Place.PROFILED,
-    "SpeedsMeasured": Place.SPEEDS,
-    "Running": Place.RUNNING,
-    "ResourcesAsPlanned": Place.RESOURCES,
-    "OnTime": Place.ON_TIME,
-    "Finished": Place.FINISHED,
+    "Valid": ReasonPlace.VALID,
+    "Profiled": ReasonPlace.PROFILED,
+    "SpeedsMeasured": ReasonPlace.SPEEDS,
+    "Running": ReasonPlace.RUNNING,
+    "ResourcesAsPlanned": ReasonPlace.RESOURCES,
+    "OnTime": ReasonPlace.ON_TIME,
+    "Finished": ReasonPlace.FINISHED,
 }
 _TOLD_BY: Final = ("Condition", "Finding", "PostEvent", "Problem", "QueueStatus", "post_event", "say", "Entry")
 
@@ -27,7 +27,7 @@ def check_status(status: TrainingJobStatus) -> None:
     last = status.service.last if status.service else None
     word = last.reason.partition(":")[0] if last is not None else ""
     if word in Reason.__members__.values():  # another version's words are passed on
-        assert Place.LAST_RUN in ENTRIES[Reason(word)].places, last
+        assert ReasonPlace.LAST_RUN in ENTRIES[Reason(word)].places, last
     if status.problem is not None:
         assert ENTRIES[Reason(status.problem.reason)].event == "Warning", status.problem
 

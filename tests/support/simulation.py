@@ -8,8 +8,8 @@ from typing import Any
 from synergy_simulator.engine.options import Options
 from synergy_simulator.engine.outcome import Outcome
 from synergy_simulator.engine.simulation import simulate
-from synergy_simulator.inputs.clusters import Cluster, Pool
-from synergy_simulator.inputs.errors import Place
+from synergy_simulator.inputs.clusters import Cluster, SimulatedPool
+from synergy_simulator.inputs.errors import InputLocation
 from synergy_simulator.inputs.profiles import ProfileTable, flat_profile, read_profiles
 from synergy_simulator.inputs.traces import TraceJob
 from synergy_simulator.workloads.workload import build_workload
@@ -43,7 +43,7 @@ CLUSTER = """pools:
 
 def server(gpus: int = 1, *, nodes: int = 1, cost_per_hour: float = 0.0) -> Cluster:
     """Servers with 3 CPUs and 62.5 GiB beside each GPU."""
-    pool = Pool(
+    pool = SimulatedPool(
         name="v",
         gpu_type="V100",
         nodes=nodes,
@@ -57,7 +57,7 @@ def server(gpus: int = 1, *, nodes: int = 1, cost_per_hour: float = 0.0) -> Clus
 
 def traced(name: str, arrival_s: float, steps: int, *, gpus: int = 1, model: str = "flat", **more: Any) -> TraceJob:
     """A job of a trace."""
-    place = Place("trace.csv", 2)
+    place = InputLocation("trace.csv", 2)
     return TraceJob(name=name, arrival_s=arrival_s, gpus=gpus, model=model, steps=steps, place=place, **more)
 
 

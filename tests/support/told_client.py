@@ -9,7 +9,8 @@ from typing import Any
 import msgspec
 
 from synergy_kube import Gone, KubeClient
-from synergy_kube.client import PAGE_ITEMS, Page
+from synergy_kube.answers import Page
+from synergy_kube.client import PAGE_ITEMS
 from synergy_kube.resources import Resource
 
 Object = Mapping[str, Any]

@@ -4,10 +4,8 @@ events that come late, errors."""
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from types import SimpleNamespace
 from typing import Any
 
-import aiohttp
 import msgspec
 from aiohttp import web
 
@@ -57,10 +55,6 @@ class WatchServer:
             await response.write(msgspec.json.encode(await events.get()) + b"\n")
 
 
-async def _no_credentials() -> dict[str, Any]:
-    return {}
-
-
 @asynccontextmanager
 async def connected(server: WatchServer) -> AsyncIterator[KubeClient]:
     """A client of the server."""
@@ -70,9 +64,9 @@ async def connected(server: WatchServer) -> AsyncIterator[KubeClient]:
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0).start()
     host, port = runner.addresses[0][:2]
-    async with aiohttp.ClientSession() as session:
+    async with KubeClient.at(f"http://{host}:{port}") as client:
         try:
-            yield KubeClient(session, f"http://{host}:{port}", SimpleNamespace(auth_settings=_no_credentials))
+            yield client
         finally:
             await runner.cleanup()
 

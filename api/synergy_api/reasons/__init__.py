@@ -7,7 +7,7 @@ the same list.
 from dataclasses import dataclass
 from typing import Final
 
-from synergy_api.reasons.entry import Entry, EventKind, Place
+from synergy_api.reasons.entry import Entry, EventKind, ReasonPlace
 from synergy_api.reasons.of_cluster import CLUSTER
 from synergy_api.reasons.of_deadlines import DEADLINES
 from synergy_api.reasons.of_profiles import PROFILES
@@ -16,7 +16,7 @@ from synergy_api.reasons.of_runs import RUNS
 from synergy_api.reasons.of_specs import SPECS
 from synergy_api.reasons.words import Reason
 
-__all__ = ["ENTRIES", "Entry", "EventKind", "Finding", "Place", "Reason", "say"]
+__all__ = ["ENTRIES", "Entry", "EventKind", "Finding", "Reason", "ReasonPlace", "say"]
 
 ENTRIES: Final[dict[Reason, Entry]] = {**SPECS, **PROFILES, **RUNS, **QUEUE, **DEADLINES, **CLUSTER}
 

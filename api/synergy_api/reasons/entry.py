@@ -7,7 +7,7 @@ from typing import Literal
 EventKind = Literal["Normal", "Warning"]
 
 
-class Place(StrEnum):
+class ReasonPlace(StrEnum):
     """Where a reason is read; an event may come beside it."""
 
     VALID = "TrainingJob, `Valid`"
@@ -33,7 +33,7 @@ class Entry:
     `{names}`; `means` is for the list alone and may be left out where `says` explains itself. `event` is the kind of
     event that tells of it, None where none does."""
 
-    places: tuple[Place, ...]
+    places: tuple[ReasonPlace, ...]
     says: str
     change: str = ""
     means: str = ""

@@ -2,12 +2,12 @@
 
 from typing import Final
 
-from synergy_api.reasons.entry import Entry, Place
+from synergy_api.reasons.entry import Entry, ReasonPlace
 from synergy_api.reasons.words import Reason
 
-_POOL: Final = (Place.POOL,)
-_POLICY: Final = (Place.POLICY,)
-_PROFILE: Final = (Place.PROFILE,)
+_POOL: Final = (ReasonPlace.POOL,)
+_POLICY: Final = (ReasonPlace.POLICY,)
+_PROFILE: Final = (ReasonPlace.PROFILE,)
 
 CLUSTER: Final[dict[Reason, Entry]] = {
     Reason.NODES_FOUND: Entry(_POOL, "the pool and its nodes agree", event="Normal"),
@@ -31,14 +31,14 @@ CLUSTER: Final[dict[Reason, Entry]] = {
         event="Warning",
     ),
     Reason.INVALID_NODE: Entry(
-        (Place.NODE,),
+        (ReasonPlace.NODE,),
         "node {node}: status.allocatable: {problem}",
         "correct what the node's device plugin or kubelet reports",
         "A node says of itself what cannot be; it gets no jobs.",
         "Warning",
     ),
     Reason.NODE_OF_UNKNOWN_TYPE: Entry(
-        (Place.NODE,),
+        (ReasonPlace.NODE,),
         "node {node} has GPUs of unknown type",
         "label it {label} or write a GPUPool that selects it",
         "The node gets no jobs.",
@@ -51,16 +51,18 @@ CLUSTER: Final[dict[Reason, Entry]] = {
         "correct spec.nodeSelector, or label the nodes",
         event="Warning",
     ),
-    Reason.TENANT_ESTABLISHED: Entry((Place.TENANT,), "{namespaces} namespaces belong to the tenant", event="Normal"),
+    Reason.TENANT_ESTABLISHED: Entry(
+        (ReasonPlace.TENANT,), "{namespaces} namespaces belong to the tenant", event="Normal"
+    ),
     Reason.INVALID_TENANT: Entry(
-        (Place.TENANT,),
+        (ReasonPlace.TENANT,),
         "{problem}",
         "correct this field of the Tenant",
         "No namespace belongs to the Tenant until then.",
         "Warning",
     ),
     Reason.NO_NAMESPACES: Entry(
-        (Place.TENANT,),
+        (ReasonPlace.TENANT,),
         "no namespace belongs to the tenant",
         "correct spec.namespaces or spec.namespaceSelector, or label the namespaces",
         event="Warning",
@@ -86,7 +88,7 @@ CLUSTER: Final[dict[Reason, Entry]] = {
         event="Warning",
     ),
     Reason.POLICY_MISSING: Entry(
-        (Place.EVENT,),
+        (ReasonPlace.EVENT,),
         "there is no SchedulingPolicy {default}, plans follow the built-in one ({policy}, {mechanism}, rounds of "
         "{seconds} s)",
         "create a SchedulingPolicy named {default}",

@@ -2,11 +2,11 @@
 
 from typing import Final
 
-from synergy_api.reasons.entry import Entry, Place
+from synergy_api.reasons.entry import Entry, ReasonPlace
 from synergy_api.reasons.words import Reason
 from synergy_core.model.deadlines import LATE_MESSAGES, LateReason
 
-_ON_TIME: Final = (Place.ON_TIME,)
+_ON_TIME: Final = (ReasonPlace.ON_TIME,)
 
 DEADLINES: Final[dict[Reason, Entry]] = {
     Reason.DEADLINE_AHEAD: Entry(

@@ -2,11 +2,11 @@
 
 from typing import Final
 
-from synergy_api.reasons.entry import Entry, Place
+from synergy_api.reasons.entry import Entry, ReasonPlace
 from synergy_api.reasons.words import Reason
 
-_P: Final = (Place.PROFILED,)
-_SHORTFALL: Final = (Place.PROFILED, Place.RUNNING, Place.LAST_RUN)
+_P: Final = (ReasonPlace.PROFILED,)
+_SHORTFALL: Final = (ReasonPlace.PROFILED, ReasonPlace.RUNNING, ReasonPlace.LAST_RUN)
 
 PROFILES: Final[dict[Reason, Entry]] = {
     Reason.PROFILE_SKIPPED: Entry(
@@ -50,7 +50,7 @@ PROFILES: Final[dict[Reason, Entry]] = {
         "Warning",
     ),
     Reason.PROFILE_SHARED: Entry(
-        (Place.PROFILED, Place.RUNNING, Place.LAST_RUN),
+        (ReasonPlace.PROFILED, ReasonPlace.RUNNING, ReasonPlace.LAST_RUN),
         "the identical TrainingJob {job} is measured first, its profile will be used",
         event="Normal",
     ),
@@ -58,20 +58,21 @@ PROFILES: Final[dict[Reason, Entry]] = {
         _P, "{gpus} GPUs of type {gpu_type} are asked for to measure the job, after {points} points so far"
     ),
     Reason.PROFILE_MEASURING: Entry(
-        (Place.PROFILED, Place.RUNNING), "run {run} measures with {cpu} CPU on {gpu_type}, after {points} points so far"
+        (ReasonPlace.PROFILED, ReasonPlace.RUNNING),
+        "run {run} measures with {cpu} CPU on {gpu_type}, after {points} points so far",
     ),
     Reason.POINT_MEASURED: Entry(
-        (Place.EVENT,),
+        (ReasonPlace.EVENT,),
         "{speed} steps/s with {cpu} CPU on {gpu_type}",
         event="Normal",
     ),
     Reason.IMAGE_CHANGED: Entry(
-        (Place.PROFILED, Place.RUNNING, Place.LAST_RUN),
+        (ReasonPlace.PROFILED, ReasonPlace.RUNNING, ReasonPlace.LAST_RUN),
         "the image's name stands for {new} by now, measured was {old}; the job is measured anew before its next run",
         event="Normal",
     ),
     Reason.SPEEDS_ESTIMATED: Entry(
-        (Place.SPEEDS,),
+        (ReasonPlace.SPEEDS,),
         "estimated from other jobs, in steps/s: {speeds}",
         means="The job may run on GPU types that it has no matrix for: on those that its spec.gpuTypes names, or on "
         "any where the SchedulingPolicy's spec.estimate is all. It is placed there by what a job that is like it "
@@ -79,10 +80,10 @@ PROFILES: Final[dict[Reason, Entry]] = {
         "stands in place of the estimate.",
     ),
     Reason.ESTIMATES_CHECKED: Entry(
-        (Place.SPEEDS,), "measured where it was estimated before, in steps/s: {speeds}", event="Normal"
+        (ReasonPlace.SPEEDS,), "measured where it was estimated before, in steps/s: {speeds}", event="Normal"
     ),
     Reason.ESTIMATE_OFF: Entry(
-        (Place.SPEEDS,),
+        (ReasonPlace.SPEEDS,),
         "measured where it was estimated before, in steps/s: {speeds}",
         means="An estimate was more than 25 % off, and is not yet less than 15 % off. Plans go by the measured "
         "throughput now; until then they may have had the job on a GPU type that others gain more from.",
@@ -143,15 +144,17 @@ PROFILES: Final[dict[Reason, Entry]] = {
         "Warning",
     ),
     Reason.SERIES_ENDED: Entry(
-        (Place.RUNNING, Place.LAST_RUN), "run {run}: the profile runs on {gpu_type} are done", event="Normal"
+        (ReasonPlace.RUNNING, ReasonPlace.LAST_RUN),
+        "run {run}: the profile runs on {gpu_type} are done",
+        event="Normal",
     ),
     Reason.SPEC_CHANGED: Entry(
-        (Place.RUNNING, Place.LAST_RUN),
+        (ReasonPlace.RUNNING, ReasonPlace.LAST_RUN),
         "run {run}: the spec or the nodes have changed, the job is measured anew",
         event="Normal",
     ),
     Reason.PROFILE_POD_MISSING: Entry(
-        (Place.RUNNING, Place.LAST_RUN),
+        (ReasonPlace.RUNNING, ReasonPlace.LAST_RUN),
         "run {run}: no pod was made for profile run {job} within {seconds} s",
         "raise the ResourceQuota or LimitRange that refuses it, or lower spec.resources.max; `kubectl describe job "
         "{job}` says which",
@@ -159,7 +162,7 @@ PROFILES: Final[dict[Reason, Entry]] = {
         "Warning",
     ),
     Reason.PROFILE_FAILED: Entry(
-        (Place.FINISHED,),
+        (ReasonPlace.FINISHED,),
         "the job could not be measured",
         "the condition Profiled says why; correct that, or use profile.mode Provided or Skip in a new job",
         event="Warning",

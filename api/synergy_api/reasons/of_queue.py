@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from synergy_api.reasons.entry import Entry, Place
+from synergy_api.reasons.entry import Entry, ReasonPlace
 from synergy_api.reasons.words import Reason
 from synergy_core.model.reasons import MESSAGES, NEVER
 from synergy_core.model.reasons import Reason as Planned
@@ -13,7 +13,7 @@ _PLANNED_ALIKE: Final = Planned.TOO_MANY_GPUS
 QUEUE: Final[dict[Reason, Entry]] = {
     **{
         Reason(planned.value): Entry(
-            (Place.QUEUE, Place.RUNNING) if planned in NEVER else (Place.QUEUE,),
+            (ReasonPlace.QUEUE, ReasonPlace.RUNNING) if planned in NEVER else (ReasonPlace.QUEUE,),
             MESSAGES[planned],
             event="Warning" if planned in NEVER else None,
         )
@@ -21,12 +21,12 @@ QUEUE: Final[dict[Reason, Entry]] = {
         if planned is not _PLANNED_ALIKE
     },
     Reason.BACKING_OFF: Entry(
-        (Place.QUEUE,),
+        (ReasonPlace.QUEUE,),
         "the last run {how}. It is tried again at {until}.",
         means="The wait after a run that failed or was refused; the condition Running says what went wrong.",
     ),
     Reason.NEVER_PREEMPTED_CAP: Entry(
-        (Place.QUEUE,),
+        (ReasonPlace.QUEUE,),
         "spec.preemption is Never and the job needs {gpus} GPUs, but jobs of tenant {tenant} may hold at most {most} "
         "GPUs that are never preempted, and {held} of them are held or asked for earlier",
         "set spec.preemption to Checkpoint or Signal, wait for those jobs, or ask the cluster's administrator for a "
@@ -35,7 +35,7 @@ QUEUE: Final[dict[Reason, Entry]] = {
         "may keep: none unless a Tenant allows it.",
     ),
     Reason.STATUS_REFUSED: Entry(
-        (Place.QUEUE, Place.EVENT),
+        (ReasonPlace.QUEUE, ReasonPlace.EVENT),
         "the API server refuses what kube-synergy writes of this job: {problem}. It is tried again, at the "
         "latest after 5 minutes",
         "make the object smaller where it is too large, upgrade the CRDs where a field is not declared, else ask the "
@@ -44,7 +44,7 @@ QUEUE: Final[dict[Reason, Entry]] = {
         "Warning",
     ),
     Reason.CANNOT_BE_PLANNED: Entry(
-        (Place.QUEUE, Place.RUNNING),
+        (ReasonPlace.QUEUE, ReasonPlace.RUNNING),
         "{problem}",
         "correct the field that is named",
         "The spec, or what the status says of past runs, contradicts itself in the planner's eyes.",

@@ -2,37 +2,38 @@
 
 from typing import Final
 
-from synergy_api.reasons.entry import Entry, Place
+from synergy_api.reasons.entry import Entry, ReasonPlace
 from synergy_api.reasons.words import Reason
 
-_R: Final = (Place.RUNNING,)
-_ENDS: Final = (Place.RUNNING, Place.LAST_RUN)
+_R: Final = (ReasonPlace.RUNNING,)
+_ENDS: Final = (ReasonPlace.RUNNING, ReasonPlace.LAST_RUN)
 
 RUNS: Final[dict[Reason, Entry]] = {
     Reason.WAITING_FOR_PROFILE: Entry(_R, "the job is queued once its profile is complete"),
     Reason.WAITING_FOR_PLAN: Entry(_R, "the job waits for its turn; status.queue says where it stands"),
     Reason.WAITING_FOR_ROOM: Entry(
-        (Place.RUNNING, Place.PROFILED), "run {run} starts as soon as the pods that leave its nodes are gone"
+        (ReasonPlace.RUNNING, ReasonPlace.PROFILED),
+        "run {run} starts as soon as the pods that leave its nodes are gone",
     ),
     Reason.NOT_VALID: Entry(_R, "the condition Valid says what to change"),
     Reason.SUSPENDED: Entry(_R, "spec.suspend is true", "set it to false to go on", event="Normal"),
     Reason.WORKERS_STARTING: Entry(_R, "run {run}: {running} of {workers} workers run"),
     Reason.WORKER_WAITING: Entry(
-        (Place.RUNNING, Place.PROFILED),
+        (ReasonPlace.RUNNING, ReasonPlace.PROFILED),
         "run {run}: worker {rank} waits ({problem})",
         "`kubectl describe pod {pod}` says more; correct what spec.template asks of the node",
         "A worker was not bound, or something keeps its containers from starting.",
         "Warning",
     ),
     Reason.IMAGE_NOT_PULLED: Entry(
-        (Place.RUNNING, Place.PROFILED, Place.LAST_RUN),
+        (ReasonPlace.RUNNING, ReasonPlace.PROFILED, ReasonPlace.LAST_RUN),
         "run {run}: an image of worker {rank} cannot be pulled ({problem})",
         "correct the image in spec.template, or name what may pull it in spec.template.spec.imagePullSecrets",
         "The run is given up after two minutes and counts as failed.",
         "Warning",
     ),
     Reason.VOLUME_NOT_MOUNTED: Entry(
-        (Place.RUNNING, Place.PROFILED, Place.LAST_RUN),
+        (ReasonPlace.RUNNING, ReasonPlace.PROFILED, ReasonPlace.LAST_RUN),
         "run {run}: a volume of worker {rank} is not there ({problem})",
         "make what the volume names, or correct spec.template.spec.volumes",
         "A volume cannot be mounted, or its claim cannot be bound. The run is given up after two minutes and counts as "
@@ -41,7 +42,7 @@ RUNS: Final[dict[Reason, Entry]] = {
         "Warning",
     ),
     Reason.CONTAINER_NOT_CREATED: Entry(
-        (Place.RUNNING, Place.PROFILED, Place.LAST_RUN),
+        (ReasonPlace.RUNNING, ReasonPlace.PROFILED, ReasonPlace.LAST_RUN),
         "run {run}: a container of worker {rank} cannot be made ({problem})",
         "correct what it names in spec.template: ConfigMap, Secret, user, command or working folder",
         "The run is given up after two minutes and counts as failed.",
@@ -100,7 +101,7 @@ RUNS: Final[dict[Reason, Entry]] = {
         "Warning",
     ),
     Reason.NODE_NOT_FENCED: Entry(
-        (Place.RUNNING,),
+        (ReasonPlace.RUNNING,),
         "run {run}: node {node} does not report, and worker {rank} may still train and write checkpoints there. The "
         "next run starts at {until}, or as soon as the node reports, is deleted, or has the taint "
         "node.kubernetes.io/out-of-service",
@@ -182,34 +183,36 @@ RUNS: Final[dict[Reason, Entry]] = {
         event="Warning",
     ),
     Reason.RUN_ENDED: Entry(_ENDS, "run {run} ended: {problem}", event="Normal"),
-    Reason.NOT_FINISHED: Entry((Place.FINISHED,), "the job has steps left"),
-    Reason.JOB_SUCCEEDED: Entry((Place.FINISHED,), "all workers of run {run} ended with exit code 0", event="Normal"),
+    Reason.NOT_FINISHED: Entry((ReasonPlace.FINISHED,), "the job has steps left"),
+    Reason.JOB_SUCCEEDED: Entry(
+        (ReasonPlace.FINISHED,), "all workers of run {run} ended with exit code 0", event="Normal"
+    ),
     Reason.BACKOFF_LIMIT_EXCEEDED: Entry(
-        (Place.FINISHED,),
+        (ReasonPlace.FINISHED,),
         "failed runs: {failures}, spec.backoffLimit is {limit}; the last: {problem}",
         means="The job has failed for good. Correct what the last run failed of and create the job anew.",
         event="Warning",
     ),
     Reason.AS_PLANNED: Entry(
-        (Place.RESOURCES,), "the workers have {cpu} CPU and {memory} memory, as planned", event="Normal"
+        (ReasonPlace.RESOURCES,), "the workers have {cpu} CPU and {memory} memory, as planned", event="Normal"
     ),
-    Reason.RESIZING: Entry((Place.RESOURCES,), "{workers} workers are being resized"),
+    Reason.RESIZING: Entry((ReasonPlace.RESOURCES,), "{workers} workers are being resized"),
     Reason.RESIZE_PENDING: Entry(
-        (Place.RESOURCES,),
+        (ReasonPlace.RESOURCES,),
         "worker {rank} keeps its size for now: {problem}",
         means="The kubelet puts an in-place resize off until the node has room, or tries one again that went wrong. "
         "What was asked for stays reserved.",
         event="Warning",
     ),
     Reason.RESIZE_REFUSED: Entry(
-        (Place.RESOURCES,),
+        (ReasonPlace.RESOURCES,),
         "worker {rank} cannot be given {cpu} CPU and {memory} memory: {problem}; the plan goes by what it has for "
         "{minutes} min, or until the next run",
         means="The API server refused an in-place resize: a quota, or a Kubernetes that cannot shrink memory in place.",
         event="Warning",
     ),
     Reason.RESIZE_INFEASIBLE: Entry(
-        (Place.RESOURCES,),
+        (ReasonPlace.RESOURCES,),
         "worker {rank} cannot be given {cpu} CPU and {memory} memory on its node: {problem}; the plan goes by what it "
         "has for {minutes} min, or until the next run",
         means="The kubelet will not carry out an in-place resize, as with a static CPU manager. status.sizeLimits says "
@@ -217,7 +220,7 @@ RUNS: Final[dict[Reason, Entry]] = {
         event="Warning",
     ),
     Reason.MEMORY_IN_USE: Entry(
-        (Place.RESOURCES,),
+        (ReasonPlace.RESOURCES,),
         "worker {rank} uses more memory than the {memory} that the plan leaves it: {problem}; the plan goes by what it "
         "has for {minutes} min, or until the next run",
         means="A memory limit is not lowered below what is in use. Where this stands often, the profile says too "
@@ -225,7 +228,7 @@ RUNS: Final[dict[Reason, Entry]] = {
         event="Warning",
     ),
     Reason.RESIZE_UNAVAILABLE: Entry(
-        (Place.RESOURCES,),
+        (ReasonPlace.RESOURCES,),
         "this Kubernetes cannot resize running pods: the next run starts with the planned size",
         means="In-place resize is on by default from Kubernetes 1.33.",
     ),

@@ -2,10 +2,10 @@
 
 from typing import Final
 
-from synergy_api.reasons.entry import Entry, Place
+from synergy_api.reasons.entry import Entry, ReasonPlace
 from synergy_api.reasons.words import Reason
 
-_V: Final = (Place.VALID,)
+_V: Final = (ReasonPlace.VALID,)
 
 SPECS: Final[dict[Reason, Entry]] = {
     Reason.ACCEPTED: Entry(_V, "the spec can be planned on this cluster"),
@@ -60,7 +60,7 @@ SPECS: Final[dict[Reason, Entry]] = {
         "Warning",
     ),
     Reason.OBJECT_TOO_LARGE: Entry(
-        (Place.EVENT,),
+        (ReasonPlace.EVENT,),
         "the TrainingJob has more than {limit} bytes as JSON, so that its status finds no room. Its pods are deleted, "
         "and nothing is done for it",
         "remove labels, annotations or other text from it",
@@ -95,7 +95,7 @@ SPECS: Final[dict[Reason, Entry]] = {
         "Warning",
     ),
     Reason.SIDECARS_TOO_LARGE: Entry(
-        (Place.VALID, Place.RUNNING, Place.PROFILED, Place.LAST_RUN),
+        (ReasonPlace.VALID, ReasonPlace.RUNNING, ReasonPlace.PROFILED, ReasonPlace.LAST_RUN),
         "the containers beside the first ask for {cpu} CPU and {memory} memory in each worker, which leaves nothing of "
         "a worker's {share_cpu} CPU and {share_memory} memory for training",
         "lower their requests",
@@ -103,7 +103,7 @@ SPECS: Final[dict[Reason, Entry]] = {
         "Warning",
     ),
     Reason.INIT_CONTAINER_TOO_LARGE: Entry(
-        (Place.VALID, Place.RUNNING, Place.PROFILED, Place.LAST_RUN),
+        (ReasonPlace.VALID, ReasonPlace.RUNNING, ReasonPlace.PROFILED, ReasonPlace.LAST_RUN),
         "init container {container} needs {cpu} CPU and {memory} memory of each worker, which is more than the "
         "{share_cpu} CPU and {share_memory} memory that a worker gets",
         "lower its requests, or raise spec.resources.min",
@@ -125,7 +125,7 @@ SPECS: Final[dict[Reason, Entry]] = {
         "Warning",
     ),
     Reason.TOO_MANY_GPUS: Entry(
-        (Place.VALID, Place.QUEUE, Place.RUNNING),
+        (ReasonPlace.VALID, ReasonPlace.QUEUE, ReasonPlace.RUNNING),
         "spec.gpus is {wanted}, the most that {where} can hold is {most} (type {gpu_type})",
         "ask for {most} at the most, or add nodes",
         "The job asks for more GPUs than the nodes open to it have, even if nothing else ran.",
@@ -151,7 +151,7 @@ SPECS: Final[dict[Reason, Entry]] = {
         event="Warning",
     ),
     Reason.MATRIX_FALLS: Entry(
-        (Place.VALID, Place.PROFILE),
+        (ReasonPlace.VALID, ReasonPlace.PROFILE),
         "{field}[{index}].stepsPerSecond falls from {before} to {after} as {axis} grows, at [{row}][{column}]",
         "with more {axis} a job is never slower, put the greatest value so far there",
         "A sensitivity matrix says that more CPU or memory makes the job slower.",

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from synergy_api.reasons.entry import Entry, Place
+from synergy_api.reasons.entry import Entry, ReasonPlace
 from synergy_api.reasons.of_cluster import CLUSTER
 from synergy_api.reasons.of_deadlines import DEADLINES
 from synergy_api.reasons.of_profiles import PROFILES
@@ -103,7 +103,7 @@ def _shown(entry: Entry) -> str:
     found: dict[str, list[str]] = {}
     for place in entry.places:
         kind, _, where = place.value.partition(", ")
-        if place is not Place.EVENT:
+        if place is not ReasonPlace.EVENT:
             found.setdefault(kind, []).extend([where] if where else [])
     event = [f"{entry.event} event"] if entry.event else []
     return "; ".join([*(f"{kind} {', '.join(where)}".rstrip() for kind, where in found.items()), *event])

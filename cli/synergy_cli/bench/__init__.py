@@ -8,10 +8,13 @@ from synergy_cli.lazy import LazyCommand, LazyGroup
 
 class _Benchmarks(LazyGroup):
     lazy = {
+        "client": LazyCommand("synergy_cli.bench.client.command", "client_command", "kube"),
         "e2e": LazyCommand("synergy_cli.bench.e2e.command", "e2e", "devcluster"),
+        "modelling": LazyCommand("synergy_cli.bench.modelling", "modelling_command", "solver"),
         "simulator": LazyCommand("synergy_cli.bench.simulator", "simulator_command", "sim"),
         "solver": LazyCommand("synergy_cli.bench.solver", "solver_command", "solver"),
         "start": LazyCommand("synergy_cli.bench.start", "start", "kube"),
+        "verbs": LazyCommand("synergy_cli.bench.verbs", "verbs_command", "extender"),
     }
 
 

@@ -48,7 +48,7 @@ class Case:
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class BenchTrace:
     """A trace to simulate."""
 
     name: str
@@ -122,10 +122,12 @@ _GAVEL_THEIRS = {
 """Wall seconds on two shared cores, by policy and whether it sees the GPU types. The aim is a tenth."""
 
 KINDS = (
-    Kind("s800", _s800, None, (Case("fifo", "proportional", 3.0, 45.5), Case("fifo", "tune", 3.0, 31.3))),
-    Kind("ss9", _ss9, (4000, 5000), (Case("fifo", "proportional", 30.0, 270.3), Case("fifo", "tune", 30.0, 283.8))),
-    Kind("philly", _philly, None, (Case("srtf", "proportional", 120.0), Case("srtf", "tune", 120.0))),
-    Kind(
+    BenchTrace("s800", _s800, None, (Case("fifo", "proportional", 3.0, 45.5), Case("fifo", "tune", 3.0, 31.3))),
+    BenchTrace(
+        "ss9", _ss9, (4000, 5000), (Case("fifo", "proportional", 30.0, 270.3), Case("fifo", "tune", 30.0, 283.8))
+    ),
+    BenchTrace("philly", _philly, None, (Case("srtf", "proportional", 120.0), Case("srtf", "tune", 120.0))),
+    BenchTrace(
         "gavel",
         _gavel,
         (100, 400),
@@ -196,7 +198,7 @@ def _policy(case: "Case | Result") -> str:
     return case.policy if case.aware else f"{case.policy}, agnostic"
 
 
-def _measure(kind: Kind, workload: Workload, case: Case) -> Result:
+def _measure(kind: BenchTrace, workload: Workload, case: Case) -> Result:
     options = Options(
         policy=case.policy,
         aware=case.aware,

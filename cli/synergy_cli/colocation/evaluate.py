@@ -15,7 +15,7 @@ from synergy_core.colocation.predictors.evaluation import (
     threshold_accuracy,
 )
 from synergy_core.colocation.predictors.sums import fit_sums
-from synergy_core.model.measurement import Measurement
+from synergy_core.model.measurement import SharedMeasurement
 
 OBSERVATIONS = (0, 1, 2, 3)
 
@@ -33,7 +33,7 @@ class Evaluation:
     calibration: Sequence[Bin]
 
 
-def evaluations(measured: Sequence[Measurement]) -> Evaluation:
+def evaluations(measured: Sequence[SharedMeasurement]) -> Evaluation:
     """Judge both predictors; raises ValueError where too little is left to fit to."""
     ours = judged(measured, fit_effects)
     return Evaluation(

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from synergy_core.colocation.importers.samples import MIB
-from synergy_core.model.measurement import Measurement
+from synergy_core.model.measurement import SharedMeasurement
 from synergy_core.model.usage import Usage
 from synergy_simulator.inputs.table import Row, Table
 
@@ -65,9 +65,9 @@ def read_pairs(path: Path, singles: Singles, *, measured: bool) -> list[Pair]:
     return found
 
 
-def measurements_of(pairs: Sequence[Pair]) -> list[Measurement]:
+def measurements_of(pairs: Sequence[Pair]) -> list[SharedMeasurement]:
     """Those pairs that have their speeds."""
-    return [Measurement(pair.usages, pair.fractions) for pair in pairs if pair.fractions is not None]
+    return [SharedMeasurement(pair.usages, pair.fractions) for pair in pairs if pair.fractions is not None]
 
 
 def _key(row: Row, side: str) -> tuple[str, ...]:

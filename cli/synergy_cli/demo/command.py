@@ -10,8 +10,8 @@ from rich.console import Console
 import synergy_devcluster
 from synergy_cli.demo import story
 from synergy_cli.demo.checks import shortcomings
-from synergy_cli.demo.kind import Kind
-from synergy_cli.demo.place import Devcluster, Place
+from synergy_cli.demo.kind import KindCluster
+from synergy_cli.demo.place import DemoCluster, Devcluster
 from synergy_cli.demo.table import summary
 from synergy_cli.product import SOURCE
 from synergy_kube import KubeClient
@@ -46,7 +46,7 @@ def demo(manifests: Path, minutes: int, keep: bool, where: str) -> None:
     """
     terminal = Console(highlight=False)
     console = terminal if terminal.is_terminal else Console(highlight=False, width=_LOG_WIDTH)
-    place: Place = Kind() if where == "kind" else Devcluster()
+    place: DemoCluster = KindCluster() if where == "kind" else Devcluster()
     try:
         documents = story.documents(manifests)
         place.check()
@@ -78,11 +78,11 @@ def demo(manifests: Path, minutes: int, keep: bool, where: str) -> None:
     console.print("[green]all that the demo is to show was shown[/green]")
 
 
-def _still_there(place: Place) -> str:
+def _still_there(place: DemoCluster) -> str:
     return f"the cluster is still running: export KUBECONFIG={place.kubeconfig}\n{place.how_to_end} ends it"
 
 
-async def _tell(place: Place, documents: list[story.Document], seconds: float, console: Console) -> story.Story:
+async def _tell(place: DemoCluster, documents: list[story.Document], seconds: float, console: Console) -> story.Story:
     begun = time.monotonic()
     colours: dict[str, str] = {}
 

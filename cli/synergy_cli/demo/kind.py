@@ -31,7 +31,7 @@ _GPUS_S: Final = 180.0
 _MANAGER: Final = "kube-synergy-demo"
 
 
-class Kind:
+class KindCluster:
     """A kind cluster, named as in its configuration. One that is there already is used."""
 
     cpu_millis: Final = 1710

@@ -11,7 +11,7 @@ from synergy_devcluster.programs import prerequisites
 Report = Callable[[str], None]
 
 
-class Place(Protocol):
+class DemoCluster(Protocol):
     """A cluster for the demo. Every method raises DevclusterError, in one line, if it cannot do its part."""
 
     @property
@@ -50,28 +50,28 @@ class Devcluster:
         self._mine = False
 
     def check(self) -> None:
-        """See Place."""
+        """See DemoCluster."""
         prerequisites.check()
 
     def start(self, report: Report) -> None:
-        """See Place."""
+        """See DemoCluster."""
         self._mine = not _is_running()
         self._cluster = synergy_devcluster.up(synergy_devcluster.Options(gpus=2), report=report)
         install(self._cluster, report=report)
 
     @property
     def kubeconfig(self) -> Path:
-        """See Place."""
+        """See DemoCluster."""
         assert self._cluster is not None
         return self._cluster.kubeconfig
 
     @property
     def mine(self) -> bool:
-        """See Place."""
+        """See DemoCluster."""
         return self._mine
 
     def end(self, report: Report) -> None:
-        """See Place."""
+        """See DemoCluster."""
         synergy_devcluster.down(report=report)
 
     how_to_end: Final = "kube-synergy devcluster down"

@@ -16,7 +16,7 @@ from synergy_core.colocation.delta import delta
 from synergy_core.colocation.predictors.effects import fit_effects
 from synergy_core.colocation.predictors.evaluation import Fit, judged, score
 from synergy_core.colocation.predictors.sums import fit_sums
-from synergy_core.model.measurement import Measurement
+from synergy_core.model.measurement import SharedMeasurement
 from synergy_core.model.usage import Usage
 
 Report = Callable[[str], None]
@@ -210,7 +210,7 @@ def _predicted(found: Sequence[Mapping[str, Any]], alone: Mapping[Setting, Measu
         usages = [_usage(setting, alone[setting]) for setting in settings]
         known = tuple(usage for usage in usages if usage is not None)
         if len(known) == len(usages):
-            measurements.append(Measurement(known, tuple(one["fractions"])))
+            measurements.append(SharedMeasurement(known, tuple(one["fractions"])))
     fits: dict[str, Fit] = {"sums": fit_sums, "effects": fit_effects}
     scores: dict[str, Any] = {}
     for name, fit in fits.items():

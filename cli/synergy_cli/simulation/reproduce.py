@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -77,7 +77,8 @@ def reproduce_command(
         findings = taken.noted(findings)
     write_whole(out, findings_page(name, findings))
     if as_json:
-        click.echo(json.dumps(_document(name, findings, time.perf_counter() - started)))
+        used = {"quick": quick, "seed": seed, "data": data is not None}
+        click.echo(json.dumps(_document(name, findings, time.perf_counter() - started, used)))
     else:
         click.echo(_text(findings, out))
 
@@ -109,9 +110,11 @@ def _text(findings: Findings, out: str) -> str:
     return "\n".join([findings.title, "", table, "", "What differs from the paper:", *notes, "", f"plots: {out}"])
 
 
-def _document(name: str, findings: Findings, seconds: float) -> dict[str, object]:
+def _document(name: str, findings: Findings, seconds: float, used: Mapping[str, object]) -> dict[str, object]:
+    """The JSON form of `findings`. `used` says how they were made: at which size, with which seed and tables."""
     return {
         "name": name,
+        **used,
         "title": findings.title,
         "figures": dict(findings.figures),
         "header": list(findings.header),

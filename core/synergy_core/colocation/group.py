@@ -26,7 +26,7 @@ _POINTS = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class GroupMember:
     """A job of a group on one GPU type."""
 
     job: Job
@@ -49,7 +49,7 @@ class Member:
         of_gpu = self.fraction * self.best
         return of_gpu if self.speed is None else min(self.speed.at(amounts[:2]), of_gpu)
 
-    def keeping(self, fraction: float) -> "Member":
+    def keeping(self, fraction: float) -> "GroupMember":
         """The same on another part of the GPU."""
         if fraction == self.fraction or self.speed is None:
             return replace(self, fraction=fraction)
@@ -63,18 +63,20 @@ class Member:
         return self.steps_per_s(amounts) / self.usual if self.usual > 0 else self.fraction
 
 
-def member(job: Job, pool: Pool, fraction: float, tolerance: float, speeds: Mapping[str, float] = NO_SPEEDS) -> Member:
+def member(
+    job: Job, pool: Pool, fraction: float, tolerance: float, speeds: Mapping[str, float] = NO_SPEEDS
+) -> GroupMember:
     """What the job is on this pool when it keeps `fraction` of its best speed; `speeds` are those that are known of it
     on GPU types without a matrix."""
     terms = JobClass(replace_running(job, None), pool.further, tolerance, speeds).on(pool)
     usual = terms.steps_per_s(terms.proportional_to(pool.best_share))
     profile = job.profiles.get(pool.gpu_type)
     speed = None if profile is None else Speed(profile)
-    whole = Member(job, -1.0, speed, terms.best_steps_per_s, usual, terms.wish[:2], terms.wish[:2])
+    whole = GroupMember(job, -1.0, speed, terms.best_steps_per_s, usual, terms.wish[:2], terms.wish[:2])
     return whole.keeping(fraction)
 
 
-def split(members: Sequence[Member], have: Vector) -> list[Vector]:
+def split(members: Sequence[GroupMember], have: Vector) -> list[Vector]:
     """What each member gets of `have`, within its own upper bounds; further entries are split equally."""
     demands = [one.demand for one in members]
     parts = [[0] * len(have) for _ in demands]
@@ -99,7 +101,7 @@ class CoLocationGroup:
     job: Job
     """How the planner sees it."""
     members: tuple[Job, ...]
-    on: Mapping[str, tuple[Member, ...]]
+    on: Mapping[str, tuple[GroupMember, ...]]
     """The members by GPU type."""
     stays: bool = False
     """Its members run together as they are (fill mode): their shares are never split anew but in proportion."""
@@ -172,7 +174,7 @@ def running_group(members: Sequence[Job]) -> CoLocationGroup:
 
 def new_group(
     members: Sequence[Job],
-    on: Mapping[str, tuple[Member, ...]],
+    on: Mapping[str, tuple[GroupMember, ...]],
     nodes: Sequence[Node],
     pools: Mapping[str, Pool],
     *,
@@ -258,7 +260,7 @@ def _together(running: Sequence[Job]) -> Allocation | None:
     return Allocation(job=held[0].job, gpu_type=held[0].gpu_type, workers=(whole,))
 
 
-def _matrix(members: Sequence[Member]) -> Profile | None:
+def _matrix(members: Sequence[GroupMember]) -> Profile | None:
     """How much is done in all for CPU and memory of the group; None where no member has a matrix."""
     if all(one.speed is None for one in members):
         return None
@@ -272,7 +274,7 @@ def _matrix(members: Sequence[Member]) -> Profile | None:
     return Profile(cpu_millis=cpu, memory_bytes=memory, steps_per_s=table)
 
 
-def _points(one: Member, dimension: int) -> list[int]:
+def _points(one: GroupMember, dimension: int) -> list[int]:
     if one.speed is None:
         return []
     return sorted({point[dimension] for point in one.speed.points()})

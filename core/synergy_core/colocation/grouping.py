@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from synergy_core.colocation.group import Member, member, split
+from synergy_core.colocation.group import GroupMember, member, split
 from synergy_core.colocation.rules import Rules
 from synergy_core.model.config import PlanConfig
 from synergy_core.model.pool import Pool
@@ -32,7 +32,7 @@ class Candidate:
     jobs: list[Job]
     nodes: tuple[Node, ...] = ()
     """Where they may have it together."""
-    members: tuple[Member, ...] = ()
+    members: tuple[GroupMember, ...] = ()
     each: tuple[float, ...] = ()
     """What each keeps, in the order of the jobs."""
     by_fractions: bool = False
@@ -77,7 +77,7 @@ class Grouping:
         self._tolerance = config.demand_tolerance
         self._jobs = snapshot.jobs
         self._fair: dict[frozenset[str], float] = {}
-        self._members: dict[tuple[str, str], Member] = {}
+        self._members: dict[tuple[str, str], GroupMember] = {}
 
     @cached_property
     def _wanted(self) -> Counter[frozenset[str]]:
@@ -163,7 +163,7 @@ class Grouping:
         """What a job keeps is enough, given its fair share."""
         return kept >= (fair if job.min_throughput_fraction is None else job.min_throughput_fraction) - _LESS
 
-    def _member(self, job: Job, pool: Pool, fraction: float) -> Member:
+    def _member(self, job: Job, pool: Pool, fraction: float) -> GroupMember:
         key = (job.name, pool.gpu_type)
         known = self._members.get(key)
         if known is None:

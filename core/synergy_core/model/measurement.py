@@ -8,7 +8,7 @@ from synergy_core.model.usage import Usage
 
 
 @dataclass(frozen=True, slots=True)
-class Measurement:
+class SharedMeasurement:
     """Jobs that shared a GPU, and each one's fraction (speed shared over speed alone)."""
 
     usages: tuple[Usage, ...]

@@ -11,7 +11,7 @@ JCT 9.3); the paper's 10 comes of a queue that ends at the shortest service of t
 import math
 
 from synergy_core.policies import two_dimensional_las
-from synergy_core.policies.discretised.discretised_queues import Standing, by_start, rank_by_queue
+from synergy_core.policies.discretised.discretised_queues import QueuePosition, by_start, rank_by_queue
 from synergy_core.policies.discretised.gittins_index import Floats, ServiceDistribution
 from synergy_core.policies.queue import Queue, Ranking, ranked
 
@@ -30,7 +30,7 @@ def rank(queue: Queue) -> Ranking:
         index_of = {job.name: index for job, index in zip(queue.jobs, best.tolist(), strict=True)}
         return ranked(queue, lambda job: -index_of[job.name])
 
-    def within(members: list[Standing], index: int) -> list[Standing]:
+    def within(members: list[QueuePosition], index: int) -> list[QueuePosition]:
         if index == len(thresholds):
             return by_start(members, index)
         indices = distribution.index([one.service_gpu_s for one in members], thresholds[index])
@@ -39,8 +39,8 @@ def rank(queue: Queue) -> Ranking:
     return rank_by_queue(queue, within)
 
 
-def _by_index(members: list[Standing], indices: Floats) -> list[Standing]:
-    def key(pair: tuple[float, Standing]) -> tuple[float, tuple[bool, float, float, str]]:
+def _by_index(members: list[QueuePosition], indices: Floats) -> list[QueuePosition]:
+    def key(pair: tuple[float, QueuePosition]) -> tuple[float, tuple[bool, float, float, str]]:
         index, one = pair
         return (-math.inf if one.goes_first else -index, one.by_start)
 

@@ -25,7 +25,7 @@ Key = TypeVar("Key")
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class PointRun:
     """What one run of a point found: steps per second, and their standard error relative to them."""
 
     steps_per_s: float
@@ -56,7 +56,7 @@ class Estimate:
         return self.steps_per_s * (1.0 + self.uncertainty)
 
 
-def estimates(points: Mapping[Key, Sequence[Run]]) -> dict[Key, Estimate]:
+def estimates(points: Mapping[Key, Sequence[PointRun]]) -> dict[Key, Estimate]:
     """The speed at each point, the mean of its runs, with its interval.
 
     The wider of two intervals counts: the one from the runs' own errors, and, where any point was measured more than
@@ -78,7 +78,7 @@ def estimates(points: Mapping[Key, Sequence[Run]]) -> dict[Key, Estimate]:
     return found
 
 
-def run_to_run(points: Mapping[Key, Sequence[Run]]) -> float | None:
+def run_to_run(points: Mapping[Key, Sequence[PointRun]]) -> float | None:
     """Standard deviation of a run's speed relative to its point's, pooled over all points; None where no point has
     more than one run."""
     freedom = _freedom(points)
@@ -92,7 +92,7 @@ def run_to_run(points: Mapping[Key, Sequence[Run]]) -> float | None:
 
 
 def next_repeat(
-    cpu_points: Mapping[int, Sequence[Run]], *, least_runs: int = 1, max_repeats: int = 4, precision: float = 0.10
+    cpu_points: Mapping[int, Sequence[PointRun]], *, least_runs: int = 1, max_repeats: int = 4, precision: float = 0.10
 ) -> int | None:
     """The CPU point to measure once more; None where the points are known well enough or the repeats are spent.
 
@@ -130,9 +130,9 @@ def t_quantile(freedom: int) -> float:
     return z + first / freedom + second / freedom**2 + third / freedom**3
 
 
-def _freedom(points: Mapping[Key, Sequence[Run]]) -> int:
+def _freedom(points: Mapping[Key, Sequence[PointRun]]) -> int:
     return sum(len(runs) - 1 for runs in points.values())
 
 
-def _mean(runs: Sequence[Run]) -> float:
+def _mean(runs: Sequence[PointRun]) -> float:
     return sum(run.steps_per_s for run in runs) / len(runs)

@@ -11,8 +11,10 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+import uuid
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from datetime import datetime
 from email.parser import HeaderParser
 from pathlib import Path, PurePosixPath
 from typing import IO
@@ -59,9 +61,9 @@ def parts_of(archive: Path) -> list[Part]:
         return sorted({*_debian(root), *_python(root), *_go(root)})
 
 
-def write(parts: Iterable[Part], image: str, file: Path) -> None:
-    """A CycloneDX document in JSON."""
-    licences = LicenseFactory()
+def write(parts: Iterable[Part], image: str, file: Path, at: datetime | None = None) -> None:
+    """A CycloneDX document in JSON; with `at` it is of that time, and the same for the same parts."""
+    licences, parts = LicenseFactory(), list(parts)
     bom = Bom(
         components=[
             Component(
@@ -75,7 +77,10 @@ def write(parts: Iterable[Part], image: str, file: Path) -> None:
             for part in parts
         ]
     )
-    whole = Component(name=image, type=ComponentType.CONTAINER)
+    if at is not None:
+        bom.metadata.timestamp = at
+        bom.serial_number = uuid.uuid5(uuid.NAMESPACE_OID, repr((image, parts)))
+    whole = Component(name=image, type=ComponentType.CONTAINER, bom_ref=image)
     bom.metadata.component = whole
     bom.register_dependency(whole, bom.components)
     make_outputter(bom, OutputFormat.JSON, SchemaVersion.V1_6).output_to_file(str(file), allow_overwrite=True, indent=2)

@@ -9,7 +9,7 @@ from typing import Any
 from synergy_api.names import GPU_RESOURCES, LABEL_JOB, service_name
 from synergy_api.nodes import Object, labels_of
 from synergy_api.pods import Amounts, amounts_of
-from synergy_api.pools import NodeCapacity, Pool, Problem, node_capacities, read_pools
+from synergy_api.pools import NodeCapacity, Pool, PoolProblem, node_capacities, read_pools
 from synergy_api.scheduling_policy import DEFAULT_POLICY_NAME
 from synergy_api.tenancy import Tenancy, read_tenancy
 from synergy_extender.cluster.ledger import AssumedBindings, Ledger
@@ -68,7 +68,7 @@ class ClusterCache:
         self.pods = PodIndex()
         self.assumed = AssumedBindings()
         self.pools: list[Pool] = []
-        self.pool_problems: list[Problem] = []
+        self.pool_problems: list[PoolProblem] = []
 
     async def run(self) -> None:
         """Follow the cluster until cancelled."""

@@ -40,7 +40,7 @@ class Key(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class RunMember:
     """Which place in which run of which job a pod fills; what its labels say."""
 
     job: Key
@@ -62,7 +62,7 @@ class PodView:
     terminal: bool
     leaves_by: float | None
     gated: bool
-    member: Member | None
+    member: RunMember | None
     planned_node: str
     started: bool = False
     """Whether the kubelet has taken it in: it has its devices by then."""
@@ -97,7 +97,7 @@ class JobView:
     profiles: Mapping[str, core.Profile]
 
 
-def member_of(pod: Object) -> Member | None:
+def member_of(pod: Object) -> RunMember | None:
     """What the pod's labels say it is, or None where they do not name a place in a run."""
     metadata = pod.get("metadata") or {}
     labels = metadata.get("labels") or {}
@@ -106,7 +106,7 @@ def member_of(pod: Object) -> Member | None:
         return None
     if not (run and run.isdecimal() and rank and rank.isdecimal()) or max(len(run), len(rank)) > _MOST_DIGITS:
         return None
-    return Member(Key(metadata.get("namespace", ""), job), int(run), int(rank), role)
+    return RunMember(Key(metadata.get("namespace", ""), job), int(run), int(rank), role)
 
 
 def read_pod(pod: Object) -> PodView:

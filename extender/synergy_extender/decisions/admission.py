@@ -9,7 +9,7 @@ from synergy_extender.cluster.ledger import AssumedBindings, Ledger, amounts_of_
 from synergy_extender.cluster.pod_index import PodIndex
 from synergy_extender.cluster.views import JobView
 from synergy_extender.decisions.allocations import grown, growth
-from synergy_extender.decisions.changes import Draft, Kind
+from synergy_extender.decisions.changes import ChangeKind, Draft
 
 
 class Order(Protocol):
@@ -55,7 +55,7 @@ def admit(
             ask = [(share.node, amounts_of_share(share)) for share in allocation.workers]
             if order.may_start(draft.job, allocation) and room.take(ask):
                 order.starts(draft.job, allocation)
-                draft.put(Kind.ADMIT, allocation.model_copy(update={"admitted": True}))
+                draft.put(ChangeKind.ADMIT, allocation.model_copy(update={"admitted": True}))
     for draft in ordered:
         allocation = draft.granted
         if allocation is not None and allocation.admitted and allocation.planned:
@@ -64,7 +64,7 @@ def admit(
             if quotas.grow(draft.job, allocation.workers, goal.workers) and room.take(
                 _beyond(growth(allocation), allocation, held)
             ):
-                draft.put(Kind.ADMIT, goal)
+                draft.put(ChangeKind.ADMIT, goal)
 
 
 def held_by_run(job: JobView, run: int, pods: PodIndex, assumed: AssumedBindings) -> dict[str, Amounts]:

@@ -10,7 +10,7 @@ from synergy_api.training_job import Late, QueueStatus, Restriction
 from synergy_extender.cluster.views import JobView
 
 
-class Kind(IntEnum):
+class ChangeKind(IntEnum):
     """What a change is, in the order of writing."""
 
     LEAVE = 0
@@ -32,7 +32,7 @@ class StatusChange:
     """The whole part of the status that the plan owns, as it shall be. `job` is what the decision rests on."""
 
     job: JobView
-    kind: Kind
+    kind: ChangeKind
     allocation: Allocation | None
     queue: QueueStatus | None
     marks: Marks | None = None
@@ -52,7 +52,7 @@ class Draft:
     late: Late | None
     estimates: list[SpeedEstimate] | None = None
     restriction: Restriction | None = None
-    kind: Kind = Kind.POSITION
+    kind: ChangeKind = ChangeKind.POSITION
 
     @classmethod
     def of(cls, job: JobView) -> "Draft":
@@ -67,9 +67,9 @@ class Draft:
         """The allocation where it is a place that the job holds."""
         return self.allocation if self.allocation is not None and self.allocation.state == "Granted" else None
 
-    def put(self, kind: Kind, allocation: Allocation) -> None:
+    def put(self, kind: ChangeKind, allocation: Allocation) -> None:
         """Another allocation. Of two kinds the one written first counts, but nobody enters before others leave."""
-        self.kind = kind if kind is Kind.ENTER else min(self.kind, kind)
+        self.kind = kind if kind is ChangeKind.ENTER else min(self.kind, kind)
         self.allocation = allocation
 
     def change(self) -> StatusChange | None:
@@ -83,7 +83,7 @@ class Draft:
             if rest and self.queue == status.queue:
                 return None
             same = self.queue is not None and status.queue is not None and self.queue.reason == status.queue.reason
-            kind = Kind.POSITION if same and rest else Kind.QUEUE
+            kind = ChangeKind.POSITION if same and rest else ChangeKind.QUEUE
         return StatusChange(
             self.job, kind, self.allocation, self.queue, self.marks, self.late, self.estimates, self.restriction
         )

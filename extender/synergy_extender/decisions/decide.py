@@ -24,7 +24,7 @@ from synergy_extender.colocation.partners import Coming, movers
 from synergy_extender.decisions import allocations as places
 from synergy_extender.decisions.admission import admit
 from synergy_extender.decisions.allocations import Purpose
-from synergy_extender.decisions.changes import Draft, Kind, StatusChange
+from synergy_extender.decisions.changes import ChangeKind, Draft, StatusChange
 from synergy_extender.decisions.history import is_over
 from synergy_extender.decisions.queue import queue_of
 from synergy_extender.decisions.shared_admission import ByOrder, tell_seen
@@ -45,6 +45,7 @@ _MOST_ESTIMATES = 64
 """Of one job, that are told."""
 
 SUSPENDED = "spec.suspend is true"
+DELETED = "the TrainingJob is deleted, and a finalizer keeps it"
 NODE_UNUSABLE = "a planned node takes no new pods any more; the job is planned anew"
 PARTNERS_GONE = "those who were to share its GPU do not come; the job is planned anew"
 ROOM_NOT_FREED = "the room on a planned node did not come free in time; the job is planned anew"
@@ -125,11 +126,11 @@ def decide(
         if draft.granted is not None and open_run(draft.job) is not None:
             renewed = places.renew(draft.granted, moment.rounds, moment.round_index)
             if renewed is not draft.granted:
-                draft.put(Kind.STAY, renewed)
+                draft.put(ChangeKind.STAY, renewed)
         elif draft.allocation is not None and open_run(draft.job) is not None:
             sooner = places.brought_back(draft.allocation, moment.now, moment.rounds)
             if sooner is not draft.allocation:
-                draft.put(Kind.LEAVE, sooner)
+                draft.put(ChangeKind.LEAVE, sooner)
     for draft in drafts.values():
         _keep_to_what_is_possible(draft)
     tell_seen(drafts.values(), state)
@@ -153,11 +154,12 @@ def _waits_since(
     draft: Draft, moment: Moment, granted_since: Mapping[Key, float], state: ClusterState, most_checkpoint_s: float
 ) -> float:
     """Since when the room of a granted run could have been free: a long grace period is nobody's fault, nor is a
-    checkpoint that takes long."""
+    checkpoint that takes long. Nobody waits longer for a grace period than for a checkpoint."""
     since = granted_since.get(draft.job.key, moment.now)
     nodes = draft.allocation.workers if draft.allocation is not None else []
     there = [pod for share in nodes for pod in state.pods.on_node(share.node)]
-    going = [pod.leaves_by for pod in there if pod.leaves_by is not None]
+    soon = moment.now + most_checkpoint_s  # the owner of a pod may choose a grace period of years
+    going = [pod.leaves_by for pod in there if pod.leaves_by is not None and pod.leaves_by <= soon]
     told = [by for pod in there if (by := _told_to_leave_by(pod, state, most_checkpoint_s)) is not None]
     return max([since, *going, *told])
 
@@ -185,12 +187,14 @@ def _settle(draft: Draft, moment: Moment, usable: set[str], waits: _Waits, order
         return
     if open_run(job) is None:
         if allocation.state != "Released":
-            draft.put(Kind.LEAVE, places.release(allocation))
+            draft.put(ChangeKind.LEAVE, places.release(allocation))
         return
-    if allocation.state != "Granted" or job.deleting:
+    if allocation.state != "Granted":
         return
     reason = ""
-    if job.spec.suspend:
+    if job.deleting:  # as long as a finalizer of anybody's keeps it
+        reason = DELETED
+    elif job.spec.suspend:
         reason = SUSPENDED
     elif not allocation.admitted and not usable.issuperset(places.nodes_of(allocation.workers)):
         reason = NODE_UNUSABLE
@@ -202,7 +206,7 @@ def _settle(draft: Draft, moment: Moment, usable: set[str], waits: _Waits, order
         finding = say(Reason.PODS_NOT_STARTED, run=allocation.run, seconds=round(NOT_STARTED_SECONDS))
         reason = f"{finding.reason.value}: {finding.message}"  # the operator reads it: the next try waits
     if reason:
-        draft.put(Kind.LEAVE, places.revoke(allocation, moment.now, reason))
+        draft.put(ChangeKind.LEAVE, places.revoke(allocation, moment.now, reason))
 
 
 def _follow(
@@ -274,7 +278,7 @@ def _hold(
         if allocation.purpose == "Train" and places.is_whole(place):
             tuned = places.retune(allocation, place, capacities)
             if tuned != allocation:
-                draft.put(Kind.STAY, tuned)
+                draft.put(ChangeKind.STAY, tuned)
         return
     if mode == "fill":
         return
@@ -282,7 +286,7 @@ def _hold(
     if allocation.admitted:  # a plan that comes late leaves time to hear of it
         until = max(moment.rounds.start(moment.round_index), moment.now + moment.rounds.lead_s / 2)
     reason = YIELDS if place is None else MOVES
-    draft.put(Kind.LEAVE, places.revoke(allocation, until, f"{parted}; {reason}" if parted else reason))
+    draft.put(ChangeKind.LEAVE, places.revoke(allocation, until, f"{parted}; {reason}" if parted else reason))
     if place is not None:
         kept[draft.job.key] = place
 
@@ -294,7 +298,7 @@ def _keep_to_what_is_possible(draft: Draft) -> None:
         return
     kept = places.within(draft.granted, limits)
     if kept is not draft.granted:
-        draft.put(Kind.STAY, kept)
+        draft.put(ChangeKind.STAY, kept)
 
 
 def _purpose(draft: Draft) -> Purpose:
@@ -305,7 +309,8 @@ def _enter(draft: Draft, moment: Moment, place: core.Allocation, capacities: Cap
     purpose = _purpose(draft)
     run = next_run(draft.job)
     draft.put(
-        Kind.ENTER, places.grant(run, purpose, place, moment, capacities=capacities, before=draft.job.status.allocation)
+        ChangeKind.ENTER,
+        places.grant(run, purpose, place, moment, capacities=capacities, before=draft.job.status.allocation),
     )
     if purpose == "Train" and (draft.marks is None or draft.marks.started_at is None):
         draft.marks = marks.started(draft.marks, draft.job, moment.now)
@@ -369,8 +374,8 @@ def _keeps(draft: Draft, now: float, wanted: tuple[RunState, ...]) -> bool:
 def in_turns(changes: Sequence[StatusChange]) -> list[StatusChange]:
     """Of each kind the first of every namespace, then the second of every one, and so on: many changes of one namespace
     do not hold up those of another."""
-    seen = Counter[tuple[Kind, str]]()
-    turns: list[tuple[Kind, int]] = []
+    seen = Counter[tuple[ChangeKind, str]]()
+    turns: list[tuple[ChangeKind, int]] = []
     for change in changes:
         seen[change.kind, change.job.key.namespace] += 1
         turns.append((change.kind, seen[change.kind, change.job.key.namespace]))

@@ -9,7 +9,7 @@ from synergy_extender.cluster.state import ClusterState
 from synergy_extender.cluster.views import JobView, Key
 from synergy_extender.colocation.order import group_of, in_the_way, occupancy
 from synergy_extender.colocation.partners import Coming, SeenGpus, coming
-from synergy_extender.decisions.changes import Draft, Kind
+from synergy_extender.decisions.changes import ChangeKind, Draft
 
 
 class ByOrder:
@@ -85,4 +85,4 @@ def tell_seen(drafts: Iterable[Draft], state: ClusterState) -> None:
         seen = gpus.partners(draft.job.key, allocation.shared_gpu) if open_run(draft.job) is not None else None
         if seen is not None and seen != allocation.shared_gpu.seen:
             told = allocation.shared_gpu.model_copy(update={"seen": seen})
-            draft.put(Kind.STAY, allocation.model_copy(update={"shared_gpu": told}))
+            draft.put(ChangeKind.STAY, allocation.model_copy(update={"shared_gpu": told}))

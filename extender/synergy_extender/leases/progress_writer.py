@@ -6,7 +6,7 @@ from synergy_api.names import MANAGER_PROGRESS
 from synergy_api.progress import Progress
 from synergy_extender.cluster.views import JobView
 from synergy_kube import KubeClient, NotFound
-from synergy_kube.client import Object
+from synergy_kube.answers import Object
 from synergy_kube.resources import TRAINING_JOBS
 
 

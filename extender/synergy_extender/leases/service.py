@@ -10,7 +10,7 @@ from synergy_api.names import ROLE_WORKER, TOKEN_AUDIENCE, worker_pod_name
 from synergy_extender.cluster.cache import ClusterCache
 from synergy_extender.cluster.fresh import FreshLook
 from synergy_extender.cluster.run_state import service_of
-from synergy_extender.cluster.views import JobView, Key, Member, PodView
+from synergy_extender.cluster.views import JobView, Key, PodView, RunMember
 from synergy_extender.failures import CALL_FAILED, explain
 from synergy_extender.leases.claims import ClaimError, claims_of
 from synergy_extender.leases.progress_budget import ProgressBudget
@@ -151,7 +151,7 @@ class LeaseService:
             raise NoWorkerError("the token is not bound to a worker pod of a TrainingJob")
         return Turn(Lane.WORKER, pod.uid)
 
-    async def _worker(self, identity: Identity) -> tuple[PodView, Member]:
+    async def _worker(self, identity: Identity) -> tuple[PodView, RunMember]:
         """The pod that the token is bound to. A watch that has not brought the pod yet is no reason to refuse it."""
         name = Key(identity.pod_namespace, identity.pod_name)
         pod = self._cache.pods.get(*name) if identity.pod_name else None
@@ -164,7 +164,7 @@ class LeaseService:
             raise NoWorkerError(f"pod {pod.name} is not the worker that its labels say")
         return pod, member
 
-    async def _job(self, member: Member) -> JobView:
+    async def _job(self, member: RunMember) -> JobView:
         """The worker's job, as new as what the worker was made from: an older state would send it away at its start."""
         job = self._cache.jobs.get(member.job)
         if job is None or _knows_no_such_run(job, member.run):

@@ -8,9 +8,9 @@ from concurrent.futures import Future
 
 from synergy_core.model.snapshot import FieldError
 from synergy_core.policies.allocation.budget import Budget, OutOfTimeError
-from synergy_core.policies.allocation.problem import Allocation
+from synergy_core.policies.allocation.problem import AllocationMatrix
 from synergy_core.policies.allocation.programme.programme import SolverError
-from synergy_core.policies.allocation.solver import Late, Sought
+from synergy_core.policies.allocation.solver import LateSolution, Sought
 
 _LOG = logging.getLogger(__name__)
 
@@ -23,7 +23,7 @@ class _Going:
 
     def __init__(self, sought: Sought, clock: Callable[[], float]) -> None:
         self.sought = sought
-        self.answer: Future[Allocation] = Future()
+        self.answer: Future[AllocationMatrix] = Future()
         self._clock = clock
         self._until = clock() + LONGEST_S
         threading.Thread(target=self._solve, name="allocation", daemon=True).start()
@@ -49,7 +49,7 @@ class Overtime:
         self._barred: dict[tuple[str, bool], float] = {}
         """Until when nothing is sought in full, by policy and whether it sees the types."""
 
-    def solve(self, sought: Sought, budget: Budget) -> Allocation:
+    def solve(self, sought: Sought, budget: Budget) -> AllocationMatrix:
         """What is found within the budget; raises FieldError, SolverError and OutOfTimeError."""
         going = self._going
         if going is not None and (going.sought.policy, going.sought.aware) != (sought.policy, sought.aware):
@@ -70,7 +70,7 @@ class Overtime:
         if self._clock() >= self._barred.get((sought.policy, sought.aware), float("-inf")):
             self._going = _Going(sought, self._clock)
 
-    def late(self) -> Late | None:
+    def late(self) -> LateSolution | None:
         """What an earlier plan's solve has found by now; None too where it failed: the next one is begun anew, after a
         MemoryError (a solve in full needs more memory than one that is cut short) not before an hour has gone by."""
         going = self._going
@@ -78,7 +78,7 @@ class Overtime:
             return None
         self._going = None
         try:
-            return Late(going.sought, going.answer.result())
+            return LateSolution(going.sought, going.answer.result())
         except (FieldError, MemoryError, OutOfTimeError, SolverError) as error:
             again = ""
             if isinstance(error, MemoryError):

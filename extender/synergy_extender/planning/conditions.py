@@ -8,7 +8,7 @@ from pydantic import ValidationError
 from synergy_api.base import Condition
 from synergy_api.gpu_pool import GPUPoolStatus
 from synergy_api.nodes import Object
-from synergy_api.pools import NodeCapacity, Problem
+from synergy_api.pools import NodeCapacity, PoolProblem
 from synergy_api.reasons import Finding, Reason, say
 from synergy_api.scheduling_policy import DEFAULT_POLICY_NAME, InForce, SchedulingPolicyStatus, StandIn
 from synergy_api.tenancy import Tenancy
@@ -32,7 +32,7 @@ class TenantCounts:
 
 
 def pool_statuses(
-    objects: Iterable[Object], capacities: Sequence[NodeCapacity], problems: Sequence[Problem], now: float
+    objects: Iterable[Object], capacities: Sequence[NodeCapacity], problems: Sequence[PoolProblem], now: float
 ) -> dict[str, GPUPoolStatus]:
     """The status of each pool whose written one is not so already."""
     changed: dict[str, GPUPoolStatus] = {}

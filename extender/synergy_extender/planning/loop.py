@@ -14,7 +14,7 @@ from synergy_core.model.config import Mode
 from synergy_extender.cluster.cache import ClusterCache
 from synergy_extender.cluster.run_state import RunState, run_state, service_of
 from synergy_extender.cluster.views import JobView, Key
-from synergy_extender.decisions.changes import Kind, StatusChange
+from synergy_extender.decisions.changes import ChangeKind, StatusChange
 from synergy_extender.decisions.decide import PlanResult, decide, stance
 from synergy_extender.decisions.unstarted import Unstarted
 from synergy_extender.failures import CALL_FAILED, explain
@@ -275,8 +275,8 @@ class PlanningLoop:
 
     def _affordable(self, changes: list[StatusChange]) -> list[StatusChange]:
         """All that matters, and so many mere changes of position as are no burden; the next pass finds the rest."""
-        urgent = [change for change in changes if change.kind is not Kind.POSITION]
-        positions = [change for change in changes if change.kind is Kind.POSITION]
+        urgent = [change for change in changes if change.kind is not ChangeKind.POSITION]
+        positions = [change for change in changes if change.kind is ChangeKind.POSITION]
         if len(positions) > _POSITIONS_AT_ONCE:
             self._again_at = self._clock() + _POSITIONS_AGAIN_S
         return urgent + positions[:_POSITIONS_AT_ONCE]

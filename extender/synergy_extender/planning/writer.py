@@ -11,13 +11,13 @@ from synergy_api.names import MANAGER_PLAN
 from synergy_api.reasons import ENTRIES, Finding
 from synergy_api.timestamps import format_time
 from synergy_extender.cluster.views import JobView, Key, read_job
-from synergy_extender.decisions.changes import Kind, StatusChange
+from synergy_extender.decisions.changes import ChangeKind, StatusChange
 from synergy_extender.decisions.decide import stance
 from synergy_extender.leader import Lead
 from synergy_extender.metrics import Metrics
 from synergy_extender.planning.unwritten import Unwritten, is_busy
 from synergy_kube import ApiError, Conflict, KubeClient, NotFound
-from synergy_kube.client import Object
+from synergy_kube.answers import Object
 from synergy_kube.events import Subject, post_event
 from synergy_kube.resources import TRAINING_JOBS
 
@@ -89,7 +89,7 @@ class StatusWriter:
         return dropped
 
     async def _write(self, change: StatusChange, slots: asyncio.Semaphore) -> _Outcome:
-        only_told = change.kind in (Kind.QUEUE, Kind.POSITION)
+        only_told = change.kind in (ChangeKind.QUEUE, ChangeKind.POSITION)
         if not self._unwritten.may_write(change.job, only_told=only_told):
             return _Outcome.REFUSED
         async with slots:
@@ -205,11 +205,11 @@ def body_of(job: JobView, change: StatusChange) -> dict[str, Any]:
 
 
 def _log(change: StatusChange) -> None:
-    if change.kind in (Kind.QUEUE, Kind.POSITION) or change.allocation is None:
+    if change.kind in (ChangeKind.QUEUE, ChangeKind.POSITION) or change.allocation is None:
         return
     allocation = change.allocation
     _LOG.log(
-        logging.DEBUG if change.kind is Kind.STAY else logging.INFO,
+        logging.DEBUG if change.kind is ChangeKind.STAY else logging.INFO,
         "%s run %d of %s",
         change.kind.name.lower(),
         allocation.run,

@@ -12,6 +12,7 @@ from synergy_api.names import RESOURCE_SHARED_GPU
 from synergy_api.pods import NOTHING, Amounts
 from synergy_api.quantity import LARGEST
 from synergy_core.model import snapshot as core
+from synergy_extender.cluster.own_pods import own_pods
 from synergy_extender.cluster.quota_views import OF_JOBS, OF_PODS, OF_SERVICES, QuotaView, counted
 from synergy_extender.cluster.run_state import open_run
 from synergy_extender.cluster.state import ClusterState
@@ -85,7 +86,7 @@ class NamespaceQuotas:
         allocation = open_run(job)
         if allocation is None or job.key.namespace not in self._of:
             return {}
-        pods = self._state.pods.of_run(job.key, allocation.run)
+        pods = own_pods(job.key, allocation, self._state.pods)
         profile = allocation.purpose == "Profile"
         amounts = [self._of_pod(pod, pod.node or pod.planned_node) for pod in pods]
         uses = self._uses(job, amounts, len(pods), profile=profile) if pods else {}

@@ -24,6 +24,7 @@ from synergy_api.timestamps import parse_time
 from synergy_core.model import snapshot as core
 from synergy_core.model.config import Mode
 from synergy_extender.cluster.ledger import amounts_of_share
+from synergy_extender.cluster.own_pods import own_pods
 from synergy_extender.cluster.placements import sizes_of
 from synergy_extender.cluster.run_state import RunState, open_run, run_state
 from synergy_extender.cluster.state import ClusterState
@@ -35,6 +36,9 @@ from synergy_extender.snapshot.entitlements import Entitlements, entitlements
 from synergy_extender.snapshot.quotas import NamespaceQuotas
 from synergy_extender.snapshot.requests import held, profiling, running_profile, training
 
+LONGEST_LEAVE_SECONDS = 600.0
+"""A pod whose grace period ends later than this counts as one that stays: its owner chooses that period, of years even,
+and profile series of all others would wait for it."""
 OVERDUE_SECONDS = 60.0
 """What holds its place this long after its lease or grace has ended may never leave: plans stop counting on it."""
 
@@ -231,7 +235,7 @@ class _Requests:
     def _stays(self, pod: PodView) -> bool:
         """Whether the pod holds its room for longer than anyone would wait, and no plan can move it."""
         if pod.leaves_by is not None:
-            return self._now > pod.leaves_by + OVERDUE_SECONDS
+            return not self._now - OVERDUE_SECONDS <= pod.leaves_by <= self._now + LONGEST_LEAVE_SECONDS
         job = None if pod.member is None else self._state.jobs.get(pod.member.job)
         if job is None:
             return True
@@ -322,7 +326,7 @@ def _used(
         allocation = open_run(job)
         if allocation is None:
             continue
-        own = _held_by_run(state, job.key, allocation.run)
+        own = _held_by_run(state, job.key, allocation)
         _add(used, ((node, NOTHING.minus(amounts)) for node, amounts in own.items()))
         if run_state(job, now) is RunState.LEAVING:
             _add(used if mode == "round" and _overdue(allocation, now) else leaving, own.items())
@@ -350,10 +354,12 @@ def _shares(shares: Iterable[NodeShare]) -> list[tuple[str, Amounts]]:
     return [(share.node, amounts_of_share(share)) for share in shares]
 
 
-def _held_by_run(state: ClusterState, job: Key, run: int) -> dict[str, Amounts]:
+def _held_by_run(state: ClusterState, job: Key, allocation: Allocation) -> dict[str, Amounts]:
+    """What the run's pods hold by node, no more GPUs than it was given there: the rest would count as free."""
     own: dict[str, Amounts] = {}
-    _add(own, ((pod.node, pod.requests) for pod in state.pods.of_run(job, run) if pod.node))
-    return own
+    _add(own, ((pod.node, pod.requests) for pod in own_pods(job, allocation, state.pods) if pod.node))
+    given = {node: amounts.gpus for node, amounts in _shares(allocation.workers)}
+    return {node: amounts._replace(gpus=min(amounts.gpus, given[node])) for node, amounts in own.items()}
 
 
 def _add(totals: dict[str, Amounts], more: Iterable[tuple[str, Amounts]]) -> None:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from synergy_api.names import ROLE_PROFILE, ROLE_WORKER, SCHEDULER_NAME, worker_pod_name
-from synergy_extender.cluster.views import JobView, Member
+from synergy_extender.cluster.views import JobView, RunMember
 
 
 class Refused(StrEnum):
@@ -50,7 +50,7 @@ class Refusal:
         return self.why in _TRANSIENT
 
 
-def place_of(name: str, member: Member | None, planned_node: str, job: JobView | None) -> str | Refusal:
+def place_of(name: str, member: RunMember | None, planned_node: str, job: JobView | None) -> str | Refusal:
     """The node that the plan gave the pod `name`, or the refusal.
 
     Only the current run of a granted and admitted allocation is placed, and only where its allocation says.
@@ -65,7 +65,7 @@ def place_of(name: str, member: Member | None, planned_node: str, job: JobView |
     return planned_node if why is None else Refusal(why)
 
 
-def _objection(member: Member, planned_node: str, job: JobView) -> Refused | None:
+def _objection(member: RunMember, planned_node: str, job: JobView) -> Refused | None:
     allocation = job.status.allocation
     if allocation is None:
         return Refused.NO_PLACE

@@ -7,7 +7,7 @@ from synergy_api.allocation import Allocation
 from synergy_extender.cluster.cache import ClusterCache
 from synergy_extender.cluster.fresh import FreshLook
 from synergy_extender.cluster.ledger import Ledger
-from synergy_extender.cluster.views import JobView, Key, Member, PodView
+from synergy_extender.cluster.views import JobView, Key, PodView, RunMember
 from synergy_extender.colocation.order import group_of, in_the_way, occupancy
 from synergy_extender.verbs.place import Refusal, place_of
 from synergy_extender.verbs.wire import BindingArgs
@@ -23,7 +23,9 @@ class ClusterPlacements:
         self._cache = cache
         self._fresh = FreshLook(client, cache)
 
-    async def place(self, name: str, member: Member | None, planned_node: str) -> tuple[str | Refusal, JobView | None]:
+    async def place(
+        self, name: str, member: RunMember | None, planned_node: str
+    ) -> tuple[str | Refusal, JobView | None]:
         """Where the plan wants the pod. The API server is asked before a refusal that a late watch would give
         too. Raises ApiError, aiohttp.ClientError or TimeoutError."""
         job = self._cache.jobs.get(member.job) if member is not None else None

@@ -40,7 +40,7 @@ class VerdictAnswer(BaseModel):
     memory_bytes: int
 
 
-class Problem(BaseModel):
+class ErrorDetail(BaseModel):
     """Why a request was refused."""
 
     detail: str
@@ -90,7 +90,7 @@ def api_app(parts: ApiParts) -> App:
     )
     app.get(
         "/v1/progress/{namespace}/{name}",
-        responses={**_REFUSALS, 404: {"model": Problem, "description": "There is no such TrainingJob."}},
+        responses={**_REFUSALS, 404: {"model": ErrorDetail, "description": "There is no such TrainingJob."}},
         dependencies=[person],
         summary="The newest progress of a job that this replica knows, which its status may not show yet",
     )(_progress(parts))
@@ -99,12 +99,12 @@ def api_app(parts: ApiParts) -> App:
 
 _TEXT: dict[str, Any] = {"content": {"text/plain": {"schema": {"type": "string"}}}}
 _REFUSALS: dict[int | str, dict[str, Any]] = {
-    400: {"model": Problem, "description": "The body cannot be read."},
-    401: {"model": Problem, "description": "No token, or one that the API server refuses."},
-    403: {"model": Problem, "description": "The token's owner may not do this."},
+    400: {"model": ErrorDetail, "description": "The body cannot be read."},
+    401: {"model": ErrorDetail, "description": "No token, or one that the API server refuses."},
+    403: {"model": ErrorDetail, "description": "The token's owner may not do this."},
     408: {**_TEXT, "description": "The body did not come in time."},
     413: {**_TEXT, "description": "The body is too large."},
-    503: {"model": Problem, "description": "This replica cannot answer now."},
+    503: {"model": ErrorDetail, "description": "This replica cannot answer now."},
 }
 
 Authorization = Annotated[str, Header(description="`Bearer` and a token.")]

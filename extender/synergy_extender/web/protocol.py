@@ -10,6 +10,7 @@ import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
 
+from synergy_extender.web.crowd import MOST_CONNECTIONS, PER_ADDRESS, Crowd
 from synergy_extender.web.limits import App, Receive, Send, refuse
 
 _LOG = logging.getLogger(__name__)
@@ -17,11 +18,19 @@ HEAD_SECONDS = 10.0
 """From the TLS handshake to the first request's head, and for each later head from its first byte on."""
 
 
-def protocol(client_names: Collection[str] | None, head_s: float = HEAD_SECONDS) -> type[asyncio.Protocol]:
+def protocol(
+    client_names: Collection[str] | None,
+    head_s: float = HEAD_SECONDS,
+    *,
+    most: int = MOST_CONNECTIONS,
+    per_address: int = PER_ADDRESS,
+) -> type[asyncio.Protocol]:
     """The class of a server's connections.
 
     With `client_names` each request of a client whose certificate has another name is answered with 403; the TLS
-    context must demand a certificate. A connection that brings no whole head within `head_s` is closed.
+    context must demand a certificate. A connection that brings no whole head within `head_s` is closed. At most `most`
+    connections are open, `per_address` from one address: newcomers displace the oldest of the address that has too many
+    or the most.
     """
 
     class Connection(H11Protocol):
@@ -34,9 +43,12 @@ def protocol(client_names: Collection[str] | None, head_s: float = HEAD_SECONDS)
         ) -> None:
             super().__init__(config, server_state, app_state, _loop)
             self._patience: asyncio.TimerHandle | None = None
+            self._address = ""
 
         def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
             super().connection_made(transport)
+            self._address = str(self.client[0]) if self.client else ""
+            crowd.come(self._address, self)
             self._wait_for_head()
             if client_names is not None:
                 shown = certificate_names(transport.get_extra_info("peercert"))
@@ -52,6 +64,7 @@ def protocol(client_names: Collection[str] | None, head_s: float = HEAD_SECONDS)
                 self._wait_for_head()
 
         def connection_lost(self, exc: Exception | None) -> None:
+            crowd.leave(self._address, self)
             self._wait_no_longer()
             super().connection_lost(exc)
 
@@ -63,6 +76,7 @@ def protocol(client_names: Collection[str] | None, head_s: float = HEAD_SECONDS)
                 self._patience.cancel()
                 self._patience = None
 
+    crowd: Crowd[Connection] = Crowd(lambda one: one.transport.abort(), most=most, per_address=per_address)
     return Connection
 
 

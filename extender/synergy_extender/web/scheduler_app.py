@@ -1,21 +1,16 @@
 """The scheduler verbs over HTTP, for kube-scheduler alone (the server asks for its client certificate).
 
-Every answer has status 200: with another one the kube-scheduler hides the reason from the user. Plain Starlette and
+Every answer has status 200: with another one the kube-scheduler hides the reason from the user. Bodies are decoded with
 msgspec, because filter runs inside the scheduler's serial loop.
 """
 
 import logging
-import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 
 import msgspec
-from starlette.applications import Starlette
-from starlette.requests import Request
-from starlette.responses import Response
-from starlette.routing import Route
 
 from synergy_api.names import ANNOTATION_PLANNED_NODE
-from synergy_extender.cluster.views import Member, member_of
+from synergy_extender.cluster.views import RunMember, member_of
 from synergy_extender.failures import CALL_FAILED, explain
 from synergy_extender.metrics import Metrics
 from synergy_extender.verbs.bind import Binder, BindRefused
@@ -24,6 +19,7 @@ from synergy_extender.verbs.placements import ClusterPlacements
 from synergy_extender.verbs.scheduling import filter_nodes, prioritize_nodes, refuse_preemption
 from synergy_extender.verbs.wire import BindingArgs, BindingResult, ExtenderArgs, FilterResult, PodMetadata
 from synergy_extender.web.limits import App, LimitBody
+from synergy_extender.web.verb_routes import verbs_app
 
 _LOG = logging.getLogger(__name__)
 _MOST_BYTES = 64 << 20
@@ -31,7 +27,6 @@ _MOST_BYTES = 64 << 20
 
 _ARGS = msgspec.json.Decoder(ExtenderArgs)
 _BINDING = msgspec.json.Decoder(BindingArgs)
-_ENCODER = msgspec.json.Encoder()
 _UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 """What decoding a request raises: for bytes that are no UTF-8, and for lists in lists without end, msgspec raises
 Python's own errors."""
@@ -109,28 +104,10 @@ class SchedulerVerbs:
 
 
 def scheduler_app(verbs: SchedulerVerbs, metrics: Metrics) -> App:
-    """The ASGI application."""
-
-    def route(verb: str, handler: Callable[[bytes], Awaitable[object]]) -> Route:
-        seconds = metrics.verb_seconds.labels(verb)
-
-        async def endpoint(request: Request) -> Response:
-            started = time.perf_counter()
-            answer = await handler(await request.body())
-            response = Response(_ENCODER.encode(answer), media_type="application/json")
-            seconds.observe(time.perf_counter() - started)
-            return response
-
-        return Route(f"/{verb}", endpoint, methods=["POST"])
-
-    routes = [
-        route("filter", verbs.filter),
-        route("prioritize", verbs.prioritize),
-        route("bind", verbs.bind),
-        route("preempt", verbs.preempt),
-    ]
-    return LimitBody(Starlette(routes=routes), _MOST_BYTES)
+    """The ASGI application. Its OpenAPI document is at /openapi.json."""
+    handlers = {"filter": verbs.filter, "prioritize": verbs.prioritize, "bind": verbs.bind, "preempt": verbs.preempt}
+    return LimitBody(verbs_app(handlers, metrics), _MOST_BYTES)
 
 
-def _member(pod: PodMetadata) -> Member | None:
+def _member(pod: PodMetadata) -> RunMember | None:
     return member_of({"metadata": {"namespace": pod.namespace, "labels": pod.labels or {}}})

@@ -10,6 +10,7 @@ from typing import Any
 
 import uvicorn
 
+from synergy_extender.web.crowd import MOST_CONNECTIONS, PER_ADDRESS
 from synergy_extender.web.protocol import HEAD_SECONDS, protocol
 
 _DRAIN_SECONDS = 5
@@ -17,20 +18,19 @@ KEEP_ALIVE_SECONDS = 75
 """How long a connection is kept that nothing comes over. Workers keep theirs from one report to the next: it must be
 much longer than the longest time between two reports."""
 _BACKLOG = 512
-_MOST_CONNECTIONS = 8192
-"""At one port: further ones are answered with 503. Each worker keeps one, which takes some 54 KB."""
 
 
 @dataclass(frozen=True)
 class Endpoint:
     """One port: what answers there, its TLS if any, and the names in a client's certificate of which it must have one
-    (None: anybody may call). Port 0 takes any that is free."""
+    (None: anybody may call, over so many connections of one address). Port 0 takes any that is free."""
 
     app: Any
     port: int
     tls: ssl.SSLContext | None = None
     client_names: Collection[str] | None = None
     head_s: float = HEAD_SECONDS
+    per_address: int = PER_ADDRESS
 
 
 class _Server(uvicorn.Server):
@@ -86,13 +86,14 @@ def _listen(host: str, port: int) -> socket.socket:
 
 def _server(endpoint: Endpoint) -> _Server:
     tls = endpoint.tls
+    # strangers do not come through the handshake that asks for a certificate, and kube-scheduler binds many at a time
+    per_address = endpoint.per_address if endpoint.client_names is None else MOST_CONNECTIONS
     return _Server(
         uvicorn.Config(
             endpoint.app,
-            http=protocol(endpoint.client_names, endpoint.head_s),
+            http=protocol(endpoint.client_names, endpoint.head_s, per_address=per_address),
             ws="none",
             lifespan="off",
-            limit_concurrency=_MOST_CONNECTIONS,
             log_config=None,
             access_log=False,
             server_header=False,

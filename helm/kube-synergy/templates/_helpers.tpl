@@ -19,11 +19,23 @@ app.kubernetes.io/instance: {{ $root.Release.Name }}
 app.kubernetes.io/component: {{ index . 1 }}
 {{- end }}
 
-{{/* Arguments: the root context and the component's name. */}}
+{{/* An image of this project. Arguments: the root context and the component's name. */}}
 {{- define "kube-synergy.image" -}}
 {{- $root := index . 0 -}}
-{{- with $root.Values.image.registry }}{{ . }}/{{ end -}}
+{{- with ($root.Values.global).imageRegistry | default $root.Values.image.registry }}{{ . }}/{{ end -}}
 kube-synergy-{{ index . 1 }}:{{ $root.Values.image.tag | default $root.Chart.AppVersion }}
+{{- end }}
+
+{{/*
+The kube-scheduler. A distribution's suffix of the cluster's version, such as -gke.100 or +k3s1, is no part of the tag.
+*/}}
+{{- define "kube-synergy.schedulerImage" -}}
+{{- if .Values.scheduler.image -}}
+{{ .Values.scheduler.image }}
+{{- else -}}
+{{- $version := semver .Capabilities.KubeVersion.Version -}}
+{{ (.Values.global).imageRegistry | default "registry.k8s.io" }}/kube-scheduler:v{{ $version.Major }}.{{ $version.Minor }}.{{ $version.Patch }}
+{{- end -}}
 {{- end }}
 
 {{- define "kube-synergy.extenderHost" -}}

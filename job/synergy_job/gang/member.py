@@ -22,7 +22,7 @@ CONNECT_TIMEOUT_S = 5.0
 RETRY_S = 0.5
 
 
-class Member:
+class GangMember:
     """The gang as a rank above 0 sees it. One thread listens to the leader."""
 
     def __init__(self, worker: Worker, departure: Departure, watchdog: Watchdog) -> None:

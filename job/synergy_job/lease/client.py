@@ -48,7 +48,7 @@ class Report:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class LeaseAnswer:
     """What the extender answers: whether to leave, after how many seconds, and when to report again; the pod's memory
     in the plan, None where it does not say."""
 
@@ -78,7 +78,7 @@ class LeaseClient:
         except (ssl.SSLError, ValueError) as error:
             raise ConfigError(f"SYNERGY_CA_CERT is no certificate in PEM: {error}") from error
 
-    def send(self, report: Report) -> Verdict:
+    def send(self, report: Report) -> LeaseAnswer:
         """One report. Raises `LeaseError` when it did not get through or the answer makes no sense."""
         try:
             status, body = self._post(json.dumps({k: v for k, v in asdict(report).items() if v is not None}))
@@ -147,7 +147,7 @@ class LeaseClient:
         return answer.status, content
 
 
-def _verdict(body: bytes) -> Verdict:
+def _verdict(body: bytes) -> LeaseAnswer:
     try:
         answer = json.loads(body)
         leave = {"continue": False, "yield": True}[answer["verdict"]]
@@ -157,7 +157,7 @@ def _verdict(body: bytes) -> Verdict:
     except (ValueError, KeyError, TypeError) as error:
         raise LeaseError(f"the extender's answer makes no sense ({error!r}): {body[:200]!r}") from error
     shortest, longest = _REPORT_EVERY_S
-    return Verdict(leave, yield_in_s, min(max(next_report_s, shortest), longest), memory_bytes)
+    return LeaseAnswer(leave, yield_in_s, min(max(next_report_s, shortest), longest), memory_bytes)
 
 
 def _seconds(answer: dict[str, Any], field: str) -> float:

@@ -14,7 +14,7 @@ from synergy_job.lease.client import LeaseError
 
 if TYPE_CHECKING:
     from synergy_job.departure import Departure
-    from synergy_job.lease.client import LeaseClient, Report, Verdict
+    from synergy_job.lease.client import LeaseAnswer, LeaseClient, Report
 
 log = logging.getLogger("synergy_job")
 
@@ -100,7 +100,7 @@ class Reporter:
             else:
                 delay = verdict.next_report_s
 
-    def _report(self) -> Verdict | None:
+    def _report(self) -> LeaseAnswer | None:
         asked_at = now()
         try:
             verdict = self._client.send(self._progress(False))

@@ -14,7 +14,7 @@ from synergy_job.checkpoints.fence import Fence, FencedError, install
 from synergy_job.departure import Departure
 from synergy_job.gang.base import Alone, Watchdog
 from synergy_job.gang.leader import Leader
-from synergy_job.gang.member import Member
+from synergy_job.gang.member import GangMember
 from synergy_job.lease.client import LeaseClient, Report
 from synergy_job.lease.reporter import Reporter
 from synergy_job.loop.data import epochs
@@ -189,7 +189,7 @@ class Training(Generic[T]):
             return Alone(self._departure, tuple(dict.fromkeys(worker.gpu_uuids)))
         if worker.rank == 0:
             return Leader(worker, self._departure, self._watchdog, self._step_seconds)
-        return Member(worker, self._departure, self._watchdog)
+        return GangMember(worker, self._departure, self._watchdog)
 
     def _make_reporter(self) -> Reporter | None:
         if self._worker.lease is None or self._worker.rank != 0:

@@ -7,7 +7,7 @@ a partner on its GPU caused counts too. Finished profile Jobs stay for their own
 from synergy_api.names import ROLE_PROFILE
 from synergy_api.reasons import Reason
 from synergy_api.training_job import ServiceStatus
-from synergy_operator.actions import Action, DeleteJob
+from synergy_operator.actions import Action, Actions, DeleteJob
 from synergy_operator.run.step import earliest, reason_of
 from synergy_operator.run.take_down import pod_deletions
 from synergy_operator.views.observed import Observed
@@ -33,6 +33,17 @@ def leftovers(
         (pod for pod in observed.pods if pod.run <= over and not _kept(pod, kept)), observed, now
     )
     return (*jobs, *pods), earliest(wait)
+
+
+def deleted_job(observed: Observed, now: float) -> Actions:
+    """The deletions of everything that a deleted TrainingJob still holds.
+
+    The garbage collector deletes the objects of a TrainingJob only once it is gone. Until then anybody's finalizer may
+    keep it, for as long as they like, and its pods with it. A finished Job stays for its log.
+    """
+    jobs = tuple(DeleteJob(job.name, job.uid) for job in observed.batch_jobs if not job.finished and not job.deleting)
+    pods, wait = pod_deletions((pod for pod in observed.pods if not pod.terminal), observed, now)
+    return Actions((*jobs, *pods), wait)
 
 
 def _kept_run(service: ServiceStatus) -> int | None:

@@ -5,26 +5,27 @@ be neither revoked nor closed. The operator therefore deletes its pods, which ne
 """
 
 from synergy_api.reasons import Reason, say
-from synergy_operator.actions import Action, Actions, DeleteJob, DeletePod, PostEvent
+from synergy_operator.actions import Action, Actions, DeleteJob, PostEvent
+from synergy_operator.run.take_down import pod_deletions
 from synergy_operator.views.job import MOST_OBJECT_BYTES
 from synergy_operator.views.observed import Observed
 
 
-def holds_resources(observed: Observed) -> bool:
+def holds_resources(observed: Observed, now: float) -> bool:
     """Whether the job has pods or Jobs that `release` would delete."""
-    return bool(_deletions(observed))
+    return bool(_deletions(observed, now))
 
 
-def release(observed: Observed) -> Actions:
+def release(observed: Observed, now: float) -> Actions:
     """Delete everything that holds resources, and post an event. The status is not written until the job is smaller."""
-    deletions = _deletions(observed)
+    deletions = _deletions(observed, now)
     if not deletions:
         return Actions()
     finding = say(Reason.OBJECT_TOO_LARGE, limit=MOST_OBJECT_BYTES)
     return Actions((*deletions, PostEvent("Warning", finding.reason, finding.message)))
 
 
-def _deletions(observed: Observed) -> list[Action]:
-    pods = [pod for pod in observed.pods if not pod.terminal and pod.deleting_until is None]
+def _deletions(observed: Observed, now: float) -> list[Action]:
+    pods, _ = pod_deletions((pod for pod in observed.pods if not pod.terminal), observed, now)
     jobs = [job for job in observed.batch_jobs if not job.deleting]
-    return [*(DeleteJob(job.name, job.uid) for job in jobs), *(DeletePod(pod.name, pod.uid) for pod in pods)]
+    return [*(DeleteJob(job.name, job.uid) for job in jobs), *pods]

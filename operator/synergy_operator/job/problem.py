@@ -3,19 +3,19 @@
 from typing import Final
 
 from synergy_api.reasons import ENTRIES, Finding, Reason
-from synergy_api.training_job import Phase, Problem, TrainingJobStatus
+from synergy_api.training_job import JobProblem, Phase, TrainingJobStatus
 from synergy_operator.conditions import FINISHED, PROFILED, RUNNING, VALID, find
 from synergy_operator.run.step import reason_of
 
 _GOES_ON: Final[tuple[Phase, ...]] = ("Running", "Yielding", "Succeeded", "Suspended")
 
 
-def problem_of(status: TrainingJobStatus) -> Problem | None:
+def problem_of(status: TrainingJobStatus) -> JobProblem | None:
     """What has to change, or what failed last; None while the job runs, has succeeded, or merely waits in the queue."""
     if status.phase in _GOES_ON:
         return None
     finding = _root(status) or _first_warning(status)
-    return Problem(reason=finding.reason.value, message=finding.message) if finding is not None else None
+    return JobProblem(reason=finding.reason.value, message=finding.message) if finding is not None else None
 
 
 def _root(status: TrainingJobStatus) -> Finding | None:

@@ -7,7 +7,7 @@ out of order.
 from dataclasses import dataclass
 from typing import Final
 
-from synergy_api.reasons import ENTRIES, Finding, Place, Reason, say
+from synergy_api.reasons import ENTRIES, Finding, Reason, ReasonPlace, say
 from synergy_api.timestamps import format_time
 from synergy_api.training_job import FINISHED as FINISHED_PHASES
 from synergy_api.training_job import (
@@ -34,7 +34,7 @@ from synergy_operator.conditions import (
     yes,
 )
 from synergy_operator.job import oversize, ttl
-from synergy_operator.job.cleanup import leftovers
+from synergy_operator.job.cleanup import deleted_job, leftovers
 from synergy_operator.job.deadline import on_time, seconds_left, still_applies
 from synergy_operator.job.estimated_speeds import speeds_measured
 from synergy_operator.job.estimated_speeds import still_applies as estimates_still_apply
@@ -52,7 +52,7 @@ from synergy_operator.run.step import RunStep, earliest, reason_of
 from synergy_operator.views.observed import Observed
 
 _UNSATISFIABLE: Final = frozenset(
-    reason.value for reason, entry in ENTRIES.items() if {Place.QUEUE, Place.RUNNING} <= set(entry.places)
+    reason.value for reason, entry in ENTRIES.items() if {ReasonPlace.QUEUE, ReasonPlace.RUNNING} <= set(entry.places)
 )
 """Reasons of the queue that no waiting resolves."""
 
@@ -81,11 +81,11 @@ def reconcile(observed: Observed, now: float) -> Actions:
     """The next actions for one job; `now` is Unix time."""
     job = observed.job
     if job.deleting:
-        return Actions()
+        return deleted_job(observed, now)
     finished = job.status.phase in FINISHED_PHASES
     problem = None if finished else validation_error(job, observed.cluster)
-    if job.too_large and (problem is None or oversize.holds_resources(observed)):
-        return oversize.release(observed)
+    if job.too_large and (problem is None or oversize.holds_resources(observed, now)):
+        return oversize.release(observed, now)
     if finished:
         return _after_the_end(observed, now)
     if job.spec is None:

@@ -9,14 +9,14 @@ from synergy_core.profiling.adaptive_cpu_search import complete_curve
 from synergy_operator.profile.curve import cpu_points_of, job_matrix, memory_model, memory_of, speeds
 from synergy_operator.profile.image_change import holds_for
 from synergy_operator.profile.points import assessed, usage_of, with_run
-from synergy_operator.profile.result import Measurement, MeasurementFailure, read_result
+from synergy_operator.profile.result import MeasuredPoint, MeasurementFailure, read_result
 from synergy_operator.profile.size import ProfileSize
 from synergy_operator.views.batch_job import BatchJobView
 from synergy_operator.views.pod import PodView
 from synergy_operator.views.worker_state import WorkerState, worker_state
 
 
-def result_of(job: BatchJobView, pod: PodView | None) -> Measurement | MeasurementFailure | None:
+def result_of(job: BatchJobView, pod: PodView | None) -> MeasuredPoint | MeasurementFailure | None:
     """The result of the Job; None while it runs, and if its pod was lost."""
     if pod is not None and worker_state(pod) in (WorkerState.SUCCEEDED, WorkerState.FAILED, WorkerState.YIELDED):
         if pod.main.exit_code is None:
@@ -52,7 +52,7 @@ def with_results(
             and size.gpu_type not in unchecked
         ):
             unchecked.append(size.gpu_type)
-        if isinstance(result, Measurement) and pod is not None:
+        if isinstance(result, MeasuredPoint) and pod is not None:
             memory = pod.memory_bytes + pod.beside_memory_bytes
             if job.target.hit_rate is not None:
                 memory = memory_of(job.target.hit_rate, spec, size, tuple(points))

@@ -4,10 +4,10 @@ from collections.abc import Iterable
 from typing import Final, Literal
 
 from synergy_api.profile import MeasuredUsage, ProfileConfidence, ProfilePoint, ProfileRun
-from synergy_core.profiling.confidence import Run, estimates, run_to_run
+from synergy_core.profiling.confidence import PointRun, estimates, run_to_run
 from synergy_core.profiling.memory_check import model_error
 from synergy_core.profiling.memory_model import MemoryModel, steps_per_s
-from synergy_operator.profile.result import Measurement
+from synergy_operator.profile.result import MeasuredPoint
 from synergy_operator.profile.size import ProfileSize
 from synergy_operator.views.batch_job import Target
 
@@ -33,7 +33,7 @@ def with_run(
     points: Iterable[ProfilePoint],
     gpu_type: str,
     target: Target,
-    result: Measurement,
+    result: MeasuredPoint,
     *,
     memory_bytes: int,
     client_thread_percent: int,
@@ -125,10 +125,10 @@ def _only_run(point: ProfilePoint) -> ProfileRun:
     return ProfileRun(steps_per_second=point.steps_per_second, relative_error=point.relative_error, job=point.job)
 
 
-def cpu_runs(points: Iterable[ProfilePoint], gpu_type: str) -> dict[int, list[Run]]:
+def cpu_runs(points: Iterable[ProfilePoint], gpu_type: str) -> dict[int, list[PointRun]]:
     """The runs of each CPU point on a GPU type."""
     return {
-        point.cpu_millis: [Run(r.steps_per_second, r.relative_error) for r in point.runs or [_only_run(point)]]
+        point.cpu_millis: [PointRun(r.steps_per_second, r.relative_error) for r in point.runs or [_only_run(point)]]
         for point in points
         if point.gpu_type == gpu_type and is_cpu_point(point)
     }

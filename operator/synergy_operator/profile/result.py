@@ -87,7 +87,7 @@ class GpuUse:
 
 
 @dataclass(frozen=True, slots=True)
-class Measurement:
+class MeasuredPoint:
     """A point was measured."""
 
     steps_per_second: float
@@ -107,7 +107,7 @@ class MeasurementFailure:
     problem: str
 
 
-def read_result(container: ContainerView) -> Measurement | MeasurementFailure:
+def read_result(container: ContainerView) -> MeasuredPoint | MeasurementFailure:
     """The result of a harness that has ended. Any other message of the user's container is a failure."""
     if container.reason == "OOMKilled":
         return MeasurementFailure(Reason.PROFILE_OUT_OF_MEMORY, "killed for memory")
@@ -121,7 +121,7 @@ def read_result(container: ContainerView) -> Measurement | MeasurementFailure:
         tail = f"; its last output: {message.log_tail.strip()}" if message.log_tail.strip() else ""
         return MeasurementFailure(_HARNESS_REASONS[message.reason], f"{problem}{tail}"[:_LONGEST_PROBLEM])
     gpu = message.gpu
-    return Measurement(
+    return MeasuredPoint(
         message.steps_per_second,
         message.relative_error,
         message.max_rss_bytes,

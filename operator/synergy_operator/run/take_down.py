@@ -21,6 +21,8 @@ FORCE_SECONDS: Final = 30.0
 """How long the operator waits for a pod on a lost node after the pod's grace period."""
 ENDING_SECONDS: Final = 10.0
 """How long a pod may take to end after its training has ended. Sidecars may continue."""
+CLOCKS_SECONDS: Final = 60.0
+"""How far the clocks of the operator and of the API server, which writes the end of a grace period, may differ."""
 EVICTED: Final = "Evicted"
 
 
@@ -90,14 +92,20 @@ def pod_deletions(
 ) -> tuple[tuple[DeletePod, ...], float | None]:
     """The deletions of these pods, and the seconds until the next reconcile.
 
+    A pod gets the grace period of its template, but no more than the administrator allows for a checkpoint. One whose
+    owner has deleted it with a longer one gets that too: otherwise it could keep its GPUs for years.
+
     A pod on a lost node, whose kubelet cannot confirm its end, is deleted for good some time after its grace period.
     With `fence_seconds` it must also be fenced, because it may still write checkpoints.
     """
     deletions: list[DeletePod] = []
     waits: list[float] = []
+    most = observed.cluster.max_checkpoint_seconds
     for pod in pods:
         if pod.deleting_until is None:
-            deletions.append(DeletePod(pod.name, pod.uid))
+            deletions.append(DeletePod(pod.name, pod.uid, most if pod.grace_seconds > most else None))
+        elif pod.deleting_until > now + most + CLOCKS_SECONDS:
+            deletions.append(DeletePod(pod.name, pod.uid, most))
         elif pod.node and observed.cluster.lost(pod.node):
             fence = fenced_at(pod, observed.cluster, fence_seconds) if fence_seconds is not None else None
             wait = max(pod.deleting_until + FORCE_SECONDS, fence or 0.0) - now

@@ -39,6 +39,7 @@ class PodView:
     """A pod of a TrainingJob.
 
     - `run` and `rank` are -1 if the label is not a number. `owner` is the TrainingJob's uid.
+    - `grace_seconds` is the grace period of its template. A deletion may give it another one: see `deleting_until`.
     - `cpu_millis` and `memory_bytes` are the requests of the first container, named `container`. `beside_*` are those
       of the other containers.
     - `image_digest` belongs to the first container's image. `resize` is what that container really has.
@@ -59,6 +60,7 @@ class PodView:
     gates: tuple[str, ...]
     created_at: float
     deleting_until: float | None
+    grace_seconds: int
     phase: str
     reason: str
     message: str
@@ -118,6 +120,7 @@ def read_pod(item: Object) -> PodView:
         gates=tuple(gate["name"] for gate in spec.get("schedulingGates") or []),
         created_at=parse_time(metadata["creationTimestamp"]),
         deleting_until=time_of(metadata.get("deletionTimestamp")),
+        grace_seconds=spec.get("terminationGracePeriodSeconds") or 0,
         phase=status.get("phase") or "Pending",
         reason=status.get("reason") or "",
         message=status.get("message") or "",

@@ -8,7 +8,7 @@ from synergy_simulator.inputs.profiles import GIB
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
+class UsageMoment:
     """From `at` on."""
 
     at: float
@@ -37,7 +37,7 @@ class Usage:
     cost: float = 0.0
     contention_s: float = 0.0
     """Integral of how many jobs there are for each GPU, 1 where there are fewer than GPUs."""
-    series: list[Moment] = field(default_factory=list)
+    series: list[UsageMoment] = field(default_factory=list)
     _prices: dict[str, float] = field(init=False)
     _capacity: tuple[float, float, float] = field(init=False)
 
@@ -72,7 +72,7 @@ class Usage:
 
     def note(self, now: float, waiting: int) -> None:
         """Add the present to the series."""
-        moment = Moment(now, round(self.gpus), self.cpu_millis, self.memory_bytes, waiting)
+        moment = UsageMoment(now, round(self.gpus), self.cpu_millis, self.memory_bytes, waiting)
         if self.series and self.series[-1].at == now:
             self.series[-1] = moment
         else:

@@ -9,7 +9,7 @@ from typing import Any
 import yaml
 
 from synergy_core.model.snapshot import Node
-from synergy_simulator.inputs.errors import InputError, Place
+from synergy_simulator.inputs.errors import InputError, InputLocation
 from synergy_simulator.inputs.profiles import GIB
 from synergy_simulator.inputs.table import Table, read_text
 
@@ -18,7 +18,7 @@ _MOST = 1_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pool:
+class SimulatedPool:
     """Equal nodes with GPUs of one type."""
 
     name: str
@@ -42,7 +42,7 @@ class Pool:
 class Cluster:
     """Pools of nodes; the first one's GPU type is the reference for durations."""
 
-    pools: tuple[Pool, ...]
+    pools: tuple[SimulatedPool, ...]
 
     @property
     def gpus(self) -> int:
@@ -96,7 +96,7 @@ def shared(cluster: Cluster) -> Cluster:
 
 def homogeneous(nodes: int, *, cpus_per_gpu: float = 3.0, gpu_type: str = "V100") -> Cluster:
     """Servers of 8 GPUs and 500 GiB as in Synergy's evaluation (section 5.1)."""
-    pool = Pool(
+    pool = SimulatedPool(
         name=gpu_type.lower(),
         gpu_type=gpu_type,
         nodes=nodes,
@@ -121,9 +121,9 @@ def _tiresias(path: Path) -> Cluster:
     table.require(_TIRESIAS, _TIRESIAS)
     rows = list(table.rows())
     if len(rows) != 1:
-        raise InputError(Place(str(path)), f"has {len(rows)} lines; give one")
+        raise InputError(InputLocation(str(path)), f"has {len(rows)} lines; give one")
     row = rows[0]
-    pool = Pool(
+    pool = SimulatedPool(
         name="gpu",
         gpu_type="GPU",
         nodes=row.count("num_switch") * row.count("num_node_p_switch"),
@@ -157,12 +157,12 @@ class _Reader:
             root = yaml.compose(self._text, Loader=yaml.SafeLoader)
         except yaml.MarkedYAMLError as error:
             line = error.problem_mark.line + 1 if error.problem_mark else None
-            raise InputError(Place(self._file, line), f"not YAML: {error.problem}") from None
+            raise InputError(InputLocation(self._file, line), f"not YAML: {error.problem}") from None
         if not isinstance(root, yaml.MappingNode):
-            raise InputError(Place(self._file, 1), "must be a mapping with the field pools")
+            raise InputError(InputLocation(self._file, 1), "must be a mapping with the field pools")
         return root
 
-    def _pool(self, node: yaml.Node, field: str) -> Pool:
+    def _pool(self, node: yaml.Node, field: str) -> SimulatedPool:
         if not isinstance(node, yaml.MappingNode):
             raise self._bad(node, field, "must be a mapping")
         checks: dict[str, Callable[[yaml.Node, str], Any]] = {
@@ -183,7 +183,7 @@ class _Reader:
         for name in list(checks)[:6]:
             if name not in given:
                 raise self._bad(node, f"{field}.{name}", "is missing; add it")
-        return Pool(**{name: checks[name](value, f"{field}.{name}") for name, value in given.items()})
+        return SimulatedPool(**{name: checks[name](value, f"{field}.{name}") for name, value in given.items()})
 
     def _only(self, node: yaml.MappingNode, known: Any, field: str) -> None:
         seen = set()
@@ -228,7 +228,7 @@ class _Reader:
         return value
 
     def _bad(self, node: yaml.Node, field: str, problem: str) -> InputError:
-        return InputError(Place(self._file, node.start_mark.line + 1, field), problem)
+        return InputError(InputLocation(self._file, node.start_mark.line + 1, field), problem)
 
 
 def _entries(node: yaml.MappingNode) -> list[tuple[str, yaml.Node]]:

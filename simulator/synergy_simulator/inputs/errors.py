@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class InputLocation:
     """Where something stands: a file, the line in it where that is known, and the field."""
 
     file: str
@@ -19,7 +19,7 @@ class Place:
 class InputError(ValueError):
     """Bad input: one line that names file, line and field, and says what to change."""
 
-    def __init__(self, place: Place, problem: str) -> None:
+    def __init__(self, place: InputLocation, problem: str) -> None:
         super().__init__(f"{place}: {problem}")
         self.place = place
         self.problem = problem

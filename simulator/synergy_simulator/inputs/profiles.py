@@ -11,7 +11,7 @@ from typing import Any
 from synergy_core.colocation.predictors.pair_table import PairTable
 from synergy_core.model.snapshot import FieldError, Profile, check_speed
 from synergy_core.policies.allocation.problem import UNCONSOLIDATED
-from synergy_simulator.inputs.errors import InputError, Place
+from synergy_simulator.inputs.errors import InputError, InputLocation
 from synergy_simulator.inputs.table import read_text
 
 GIB = 2**30
@@ -38,7 +38,7 @@ def read_profiles(path: Path) -> ProfileTable:
     try:
         document = json.loads(text, object_pairs_hook=reader.without_twins)
     except json.JSONDecodeError as error:
-        raise InputError(Place(str(path), error.lineno), f"not JSON: {error.msg}") from None
+        raise InputError(InputLocation(str(path), error.lineno), f"not JSON: {error.msg}") from None
     if not isinstance(document, dict) or not document:
         raise reader.bad("", "must be an object with profiles")
     if "models" in document:
@@ -55,7 +55,7 @@ class _Reader:
         self._file = file
 
     def bad(self, field: str, problem: str) -> InputError:
-        return InputError(Place(self._file, None, field), problem)
+        return InputError(InputLocation(self._file, None, field), problem)
 
     def without_twins(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         """An object of the file; JSON would silently keep the last of two equal keys."""

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from synergy_simulator.inputs.errors import InputError, Place
+from synergy_simulator.inputs.errors import InputError, InputLocation
 
 MOST = 1e15
 """No number of a table is larger: beyond it, seconds and steps lose their units to rounding."""
@@ -57,7 +57,7 @@ class Row:
 
     def bad(self, column: str, problem: str) -> InputError:
         """An error about this line."""
-        return InputError(Place(self.file, self.line, column), problem)
+        return InputError(InputLocation(self.file, self.line, column), problem)
 
 
 def read_text(path: Path) -> str:
@@ -65,9 +65,11 @@ def read_text(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
-        raise InputError(Place(str(path)), f"is not UTF-8 text: byte {error.start}") from None
+        raise InputError(InputLocation(str(path)), f"is not UTF-8 text: byte {error.start}") from None
     except OSError as error:
-        raise InputError(Place(str(path)), f"cannot be read: {error.strerror}; give the path of a file") from None
+        raise InputError(
+            InputLocation(str(path)), f"cannot be read: {error.strerror}; give the path of a file"
+        ) from None
 
 
 class Table:
@@ -80,20 +82,22 @@ class Table:
         header = next(csv.reader(self._lines[:1]), []) if columns is None else columns
         self.columns = [name.strip() for name in header]
         if not any(self.columns):
-            raise InputError(Place(self._file, 1), "is empty; the first line must name the columns")
+            raise InputError(InputLocation(self._file, 1), "is empty; the first line must name the columns")
         for index, name in enumerate(self.columns):
             if name in self.columns[:index]:
-                raise InputError(Place(self._file, 1, name), "stands there twice; name each column once")
+                raise InputError(InputLocation(self._file, 1, name), "stands there twice; name each column once")
 
     def require(self, needed: Collection[str], allowed: Collection[str]) -> None:
         """Raise InputError where a needed column is missing or one is there that is not known."""
         for name in needed:
             if name not in self.columns:
-                raise InputError(Place(self._file, 1, name), "column is missing; add it")
+                raise InputError(InputLocation(self._file, 1, name), "column is missing; add it")
         for name in self.columns:
             if name not in allowed:
                 known = ", ".join(allowed)
-                raise InputError(Place(self._file, 1, name), f"unknown column; remove it, or use one of {known}")
+                raise InputError(
+                    InputLocation(self._file, 1, name), f"unknown column; remove it, or use one of {known}"
+                )
 
     def rows(self) -> Iterator[Row]:
         """The lines that are not empty."""
@@ -104,5 +108,5 @@ class Table:
                 continue
             if len(cells) != len(self.columns):
                 problem = f"has {len(cells)} values for {len(self.columns)} columns: {', '.join(self.columns)}"
-                raise InputError(Place(self._file, line), problem)
+                raise InputError(InputLocation(self._file, line), problem)
             yield Row(self._file, line, dict(zip(self.columns, map(str.strip, cells), strict=True)))

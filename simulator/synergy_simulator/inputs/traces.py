@@ -6,7 +6,7 @@ from datetime import datetime
 from pathlib import Path
 
 from synergy_core.model.snapshot import HEAVIEST, LIGHTEST
-from synergy_simulator.inputs.errors import InputError, Place
+from synergy_simulator.inputs.errors import InputError, InputLocation
 from synergy_simulator.inputs.table import Row, Table
 
 
@@ -34,7 +34,7 @@ class TraceJob:
     """Part of its speed that is left on more nodes than it must have; None: as `model_bytes` and the link tell."""
     checkpoint_bytes: int = 0
     """What a preemption has to write and to read."""
-    place: Place
+    place: InputLocation
     """Where it stands, for errors."""
 
 
@@ -123,7 +123,7 @@ def read_trace(path: Path) -> list[TraceJob]:
         table.require(columns, columns)
     jobs = read(list(table.rows()))
     if not jobs:
-        raise InputError(Place(str(path)), "has no jobs; give at least one line")
+        raise InputError(InputLocation(str(path)), "has no jobs; give at least one line")
     _unique(jobs)
     return sorted(jobs, key=lambda job: job.arrival_s)
 
@@ -147,11 +147,11 @@ def _unique(jobs: Sequence[TraceJob]) -> None:
     for job in jobs:
         if first.setdefault(job.name, job) is not job:
             problem = f"{job.name!r} is also on line {first[job.name].place.line}; give each job its own"
-            raise InputError(Place(job.place.file, job.place.line, "job_id"), problem)
+            raise InputError(InputLocation(job.place.file, job.place.line, "job_id"), problem)
 
 
-def _at(row: Row) -> Place:
-    return Place(row.file, row.line)
+def _at(row: Row) -> InputLocation:
+    return InputLocation(row.file, row.line)
 
 
 def _native(rows: list[Row]) -> list[TraceJob]:

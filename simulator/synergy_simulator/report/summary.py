@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from synergy_simulator.engine.outcome import Outcome, Segment
-from synergy_simulator.engine.usage import Moment
+from synergy_simulator.engine.usage import UsageMoment
 from synergy_simulator.inputs.profiles import GIB
 from synergy_simulator.report.metrics import Metrics, fairness_of, measured_runs, metrics_of
 
@@ -76,7 +76,7 @@ def summarize(label: str, outcome: Outcome) -> Summary:
     )
 
 
-def _window(series: Sequence[Moment], end: float, round_s: float) -> tuple[float, float]:
+def _window(series: Sequence[UsageMoment], end: float, round_s: float) -> tuple[float, float]:
     """Some rounds around the longest queue."""
     peak = max(series, key=lambda moment: (moment.waiting, moment.gpus)).at if series else 0.0
     length = WINDOW_ROUNDS * round_s
@@ -94,13 +94,13 @@ def _within(segments: Sequence[Segment], window: tuple[float, float]) -> list[Se
     ]
 
 
-def _points(series: Sequence[Moment], end: float, outcome: Outcome) -> list[Point]:
+def _points(series: Sequence[UsageMoment], end: float, outcome: Outcome) -> list[Point]:
     """Means of the series over equal stretches of time."""
     if not series or end <= series[0].at:
         return []
     start, width = series[0].at, (end - series[0].at) / BUCKETS
     sums = [[0.0, 0.0, 0.0, 0.0] for _ in range(BUCKETS)]
-    closing = Moment(end, 0, 0, 0, 0)
+    closing = UsageMoment(end, 0, 0, 0, 0)
     for moment, following in pairwise([*series, closing]):
         _spread(moment, following.at, sums, start, width)
     pools = outcome.workload.cluster.pools
@@ -113,7 +113,7 @@ def _points(series: Sequence[Moment], end: float, outcome: Outcome) -> list[Poin
     ]
 
 
-def _spread(moment: Moment, until: float, sums: list[list[float]], start: float, width: float) -> None:
+def _spread(moment: UsageMoment, until: float, sums: list[list[float]], start: float, width: float) -> None:
     """Add a stretch of the series to the buckets that it lies in."""
     values = (moment.gpus, moment.cpu_millis, moment.memory_bytes, moment.waiting)
     at = moment.at

@@ -19,7 +19,7 @@ from synergy_core.colocation.predictors.generic import EFFECTS
 from synergy_core.colocation.predictors.pair_table import PairTable
 from synergy_core.model.snapshot import Profile
 from synergy_core.model.usage import Usage
-from synergy_simulator.inputs.errors import Place
+from synergy_simulator.inputs.errors import InputLocation
 from synergy_simulator.inputs.profiles import ProfileTable, flat_profile
 from synergy_simulator.inputs.traces import TraceJob
 
@@ -164,7 +164,7 @@ def drawn(
                 model=model,
                 steps=steps_in(profiles, model, gpus, 60.0 * 10.0**exponent),
                 weight=5.0 if weights.random() < important else 1.0,
-                place=Place(f"generated trace {seed}", index + 1),
+                place=InputLocation(f"generated trace {seed}", index + 1),
             )
         )
     return jobs

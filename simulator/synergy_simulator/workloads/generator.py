@@ -5,7 +5,7 @@ import random
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from synergy_simulator.inputs.errors import InputError, Place
+from synergy_simulator.inputs.errors import InputError, InputLocation
 from synergy_simulator.inputs.traces import TraceJob
 
 TASKS: Mapping[str, tuple[str, ...]] = {
@@ -74,7 +74,7 @@ def generate(
                 gpus=sizes.choices(list(gpu_mix), list(gpu_mix.values()))[0],
                 model=None,
                 duration_s=60.0 * 10.0**exponent,
-                place=Place(f"generated trace {seed}", index + 1),
+                place=InputLocation(f"generated trace {seed}", index + 1),
             )
         )
     return with_models(jobs, split, models, seed=seed)
@@ -91,7 +91,7 @@ def with_models(jobs: Iterable[TraceJob], split: Split, models: Collection[str],
     for task, names in pools.items():
         if not names:
             problem = f"asks for {task} models, and the profiles have none of {', '.join(TASKS[task])}"
-            raise InputError(Place("workload split"), problem)
+            raise InputError(InputLocation("workload split"), problem)
     tasks, parts = list(pools), [weights[task] for task in pools]
     return [job if job.model is not None else _with_model(job, rng, pools, tasks, parts) for job in jobs]
 

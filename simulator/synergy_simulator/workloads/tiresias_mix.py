@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from synergy_simulator.inputs.errors import Place
+from synergy_simulator.inputs.errors import InputLocation
 from synergy_simulator.inputs.traces import TraceJob
 
 GPUS: Final[Mapping[int, int]] = {1: 240, 2: 40, 4: 80, 8: 90, 16: 25, 32: 5}
@@ -122,7 +122,7 @@ def _arriving(drawn: Sequence[_Drawn], jobs_per_hour: float, rng: random.Random,
                 skew=SKEW[model],
                 model_bytes=MODEL_BYTES[model],
                 checkpoint_bytes=MODEL_BYTES[model],
-                place=Place(f"generated trace {seed}", index + 1),
+                place=InputLocation(f"generated trace {seed}", index + 1),
             )
         )
     return arrived

@@ -12,7 +12,7 @@ from synergy_core.model.snapshot import Job, Node, Profile
 from synergy_core.model.usage import Usage
 from synergy_core.throughput.job_class import JobClass
 from synergy_simulator.inputs.clusters import Cluster
-from synergy_simulator.inputs.errors import InputError, Place
+from synergy_simulator.inputs.errors import InputError, InputLocation
 from synergy_simulator.inputs.profiles import ProfileTable, flat_profile
 from synergy_simulator.inputs.traces import TraceJob
 
@@ -227,4 +227,4 @@ def node_pools(nodes: Sequence[Node]) -> list[NodePool]:
 
 
 def _bad(job: TraceJob, field: str, problem: str) -> InputError:
-    return InputError(Place(job.place.file, job.place.line, field), problem)
+    return InputError(InputLocation(job.place.file, job.place.line, field), problem)

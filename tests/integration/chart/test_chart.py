@@ -352,15 +352,6 @@ def test_the_service_monitor_is_made_on_request_and_finds_the_metrics_port(
     assert {port["targetPort"] for port in service["spec"]["ports"]} <= ports
 
 
-def test_images_are_bare_names_until_a_registry_is_given(render: Render, objects: Rendered) -> None:
-    assert _container(objects, "extender")["image"] == "kube-synergy-extender:0.1.0"
-    given = render("image.registry=registry.example.com/team", "image.tag=v9")
-    for component in COMPONENTS:
-        assert _container(given, component)["image"] == f"registry.example.com/team/kube-synergy-{component}:v9"
-    own = render("image.registry=registry.example.com", "scheduler.image=registry.example.com/kube-scheduler:v1.35.0")
-    assert _container(own, "scheduler")["image"] == "registry.example.com/kube-scheduler:v1.35.0"
-
-
 def test_pod_settings_reach_every_component(render: Render) -> None:
     given = render(
         "podAnnotations.note=seen",

@@ -7,7 +7,7 @@ import yaml
 
 from support import manifests as samples
 from support.programs import attempt, run
-from synergy_api.crd import KINDS, Kind
+from synergy_api.crd import KINDS, CustomResource
 from synergy_api.names import API_VERSION
 from synergy_devcluster import Cluster
 from synergy_kube import KubeClient
@@ -69,7 +69,7 @@ async def test_the_reason_is_that_of_the_queue_or_of_the_problem(
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
-async def test_each_kind_is_explained_down_to_its_fields(devcluster: Cluster, kind: Kind) -> None:
+async def test_each_kind_is_explained_down_to_its_fields(devcluster: Cluster, kind: CustomResource) -> None:
     text = " ".join((await run(devcluster, "kubectl", "explain", kind.plural)).split())
     assert kind.description in text
     recursive = await run(devcluster, "kubectl", "explain", f"{kind.plural}.spec", "--recursive")

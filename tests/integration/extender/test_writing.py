@@ -12,7 +12,7 @@ from synergy_api.names import MANAGER_PROGRESS
 from synergy_api.progress import Progress
 from synergy_extender.cluster.views import JobView, read_job
 from synergy_extender.decisions.allocations import release
-from synergy_extender.decisions.changes import Kind, StatusChange
+from synergy_extender.decisions.changes import ChangeKind, StatusChange
 from synergy_extender.leases.progress_writer import ProgressWriter
 from synergy_extender.metrics import Metrics
 from synergy_extender.planning.unwritten import Unwritten
@@ -54,7 +54,7 @@ class Desk:
 
 
 def change(job: JobView) -> StatusChange:
-    return StatusChange(job, Kind.LEAVE, RELEASED, None)
+    return StatusChange(job, ChangeKind.LEAVE, RELEASED, None)
 
 
 async def view(operator: Operator, name: str) -> JobView:
@@ -89,7 +89,7 @@ async def test_a_change_for_a_job_that_stands_otherwise_by_now_is_dropped(operat
     await operator.kube.merge_patch(TRAINING_JOBS, "suspended", suspend, operator.namespace)
     other = Desk(operator)
     held = Allocation(run=1, state="Granted")
-    await other.writer.write([StatusChange(before["granted"], Kind.ENTER, held, None)])
+    await other.writer.write([StatusChange(before["granted"], ChangeKind.ENTER, held, None)])
     await operator.kube.delete(TRAINING_JOBS, "gone", operator.namespace)
     await operator.kube.delete(TRAINING_JOBS, "replaced", operator.namespace)
     await operator.submit("replaced", status=PENDING)

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from synergy_api import generate
 from synergy_api.allocation import Allocation, NodeShare
 from synergy_api.base import ApiModel
-from synergy_api.crd import KINDS, Kind, custom_resource_definition
+from synergy_api.crd import KINDS, CustomResource, custom_resource_definition
 from synergy_api.names import GROUP
 from synergy_api.profile import SensitivityMatrix
 from synergy_api.training_job import ProfileSpec, ResourceBounds, TrainingJobSpec
@@ -22,7 +22,7 @@ ROOT = Path(__file__).parents[3]
 MATRIX = {"gpuType": "V100", "cpuMillis": [1000, 2000], "memoryBytes": [1], "stepsPerSecond": [[1.0], [2.0]]}
 
 
-def _schema(kind: Kind) -> dict[str, Any]:
+def _schema(kind: CustomResource) -> dict[str, Any]:
     schema: dict[str, Any] = custom_resource_definition(kind)["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
     return schema
 
@@ -36,7 +36,7 @@ def _walk(path: str, node: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]
             yield from _walk(f"{path}[]", node[key])
 
 
-def _kind(name: str) -> Kind:
+def _kind(name: str) -> CustomResource:
     return next(kind for kind in KINDS if kind.name == name)
 
 
@@ -81,7 +81,7 @@ def test_the_yaml_reads_back_as_the_definition() -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
-def test_every_field_has_a_description(kind: Kind) -> None:
+def test_every_field_has_a_description(kind: CustomResource) -> None:
     bare = [
         path for path, node in _walk(kind.name, _schema(kind)) if "description" not in node and not path.endswith("[]")
     ]
@@ -89,13 +89,13 @@ def test_every_field_has_a_description(kind: Kind) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
-def test_no_description_uses_the_names_of_the_python_code(kind: Kind) -> None:
+def test_no_description_uses_the_names_of_the_python_code(kind: CustomResource) -> None:
     texts = [node.get("description", "") for _, node in _walk("", _schema(kind))]
     assert [text for text in texts if re.search(r"[a-z]_[a-z]|\b(dict|list)\[", text)] == []
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
-def test_every_printer_column_shows_a_field_that_exists(kind: Kind) -> None:
+def test_every_printer_column_shows_a_field_that_exists(kind: CustomResource) -> None:
     fields = {path for path, _ in _walk("", _schema(kind))} | {".metadata.creationTimestamp"}
     assert {path for column in kind.columns for path in _alternatives(column.path)} <= fields
 
@@ -109,7 +109,7 @@ def _alternatives(path: str) -> list[str]:
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
-def test_what_a_rule_iterates_over_is_bounded(kind: Kind) -> None:
+def test_what_a_rule_iterates_over_is_bounded(kind: CustomResource) -> None:
     unbounded = [
         path
         for path, node in _walk(kind.name, _schema(kind))

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from support.reasons import literal_reasons, named_reasons
-from synergy_api.reasons import ENTRIES, Place, Reason, say
+from synergy_api.reasons import ENTRIES, Reason, ReasonPlace, say
 from synergy_api.reasons.page import troubleshooting
 from synergy_core.model.deadlines import LateReason
 from synergy_core.model.reasons import MESSAGES, NEVER
@@ -41,7 +41,7 @@ def test_a_reason_in_words_of_its_own_would_be_found(tmp_path: Path) -> None:
 def test_the_planners_reasons_are_all_there_and_those_of_never_are_warned_of() -> None:
     for planned in Planned:
         entry = ENTRIES[Reason(planned.value)]
-        assert Place.QUEUE in entry.places
+        assert ReasonPlace.QUEUE in entry.places
         assert (entry.event == "Warning") == (planned in NEVER)
 
 

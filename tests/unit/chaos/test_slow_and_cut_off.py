@@ -20,7 +20,7 @@ from support.told_client import ToldClient
 from synergy_api import names
 from synergy_job.checkpoints.fence import Fence
 from synergy_job.environment import LeaseAccess
-from synergy_job.lease.client import LeaseClient, LeaseError, Report, Verdict
+from synergy_job.lease.client import LeaseAnswer, LeaseClient, LeaseError, Report
 from synergy_kube.resources import PODS, TRAINING_JOBS
 
 RUN = ("j", 1)
@@ -122,10 +122,10 @@ def test_neither_report_nor_answer_gets_through_a_cut(monkeypatch: pytest.Monkey
     sent: list[Report] = []
     reachable = [when == "meanwhile"]
 
-    def send(_: LeaseClient, report: Report) -> Verdict:
+    def send(_: LeaseClient, report: Report) -> LeaseAnswer:
         sent.append(report)
         reachable[0] = False
-        return Verdict(leave=False, yield_in_s=0.0, next_report_s=1.0)
+        return LeaseAnswer(leave=False, yield_in_s=0.0, next_report_s=1.0)
 
     monkeypatch.setattr(LeaseClient, "send", send)
     client = _CutOff(LeaseAccess("https://extender", "token", ""), lambda: reachable[0])

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import yaml
 
-from synergy_cli.demo.kind import IMAGES, LABEL_COUNT, Kind, missing_for_kind
+from synergy_cli.demo.kind import IMAGES, LABEL_COUNT, KindCluster, missing_for_kind
 from synergy_cli.demo.story import documents, offering
 from synergy_devcluster import DevclusterError
 
@@ -22,7 +22,7 @@ def test_all_that_is_missing_is_named_at_once_with_where_to_get_it(
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(DevclusterError) as caught:
-        Kind().check()
+        KindCluster().check()
     for words in ("docker is not on PATH", "go install sigs.k8s.io/kind@v", "install Helm 3"):
         assert words in str(caught.value)
 

@@ -5,6 +5,7 @@ import io
 import json
 import tarfile
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from email.parser import HeaderParser
 from pathlib import Path
 
@@ -167,3 +168,14 @@ def test_bsd_licences_are_told_apart() -> None:
     two = "Redistribution and use in source and binary forms, with or without"
     assert licence_of_text(two) == "BSD-2-Clause"
     assert licence_of_text(f"{two} ... Neither the name of Google") == "BSD-3-Clause"
+
+
+def test_a_document_of_a_given_time_is_the_same_for_the_same_parts(tmp_path: Path) -> None:
+    at = datetime(2026, 11, 23, tzinfo=UTC)
+    files = [tmp_path / name for name in ("one", "two", "other")]
+    for file, version in zip(files, ("1", "1", "2"), strict=True):
+        write([Part("pypi", "a", version, "MIT")], "image:1", file, at)
+    assert files[0].read_bytes() == files[1].read_bytes()
+    documents = [json.loads(file.read_text()) for file in files]
+    assert documents[0]["serialNumber"] != documents[2]["serialNumber"]
+    assert documents[0]["metadata"]["timestamp"].startswith("2026-11-23T00:00:00")

@@ -4,7 +4,6 @@ import asyncio
 import time
 from collections.abc import AsyncIterator
 from itertools import pairwise
-from types import SimpleNamespace
 from typing import Any
 
 import aiohttp
@@ -74,10 +73,7 @@ async def served() -> AsyncIterator[tuple[Server, KubeClient]]:
     await site.start()
     host, port = runner.addresses[0][:2]
 
-    async def no_credentials() -> dict[str, Any]:
-        return {}
-
-    client = KubeClient(aiohttp.ClientSession(), f"http://{host}:{port}", SimpleNamespace(auth_settings=no_credentials))
+    client = KubeClient.at(f"http://{host}:{port}")
     yield server, client
     await client.close()
     await runner.cleanup()
@@ -269,16 +265,12 @@ async def test_requests_that_fail_are_told_by_code_and_a_server_that_is_away_as_
     with pytest.raises(NotFound):
         await client.get(NODES, "nobody")
     await client.close()
-    away = KubeClient(aiohttp.ClientSession(), "http://127.0.0.1:1", SimpleNamespace(auth_settings=_nothing))
+    away = KubeClient.at("http://127.0.0.1:1")
     away.on_error = codes.append
     with pytest.raises(aiohttp.ClientError):
         await away.list(NODES)
     await away.close()
     assert codes == ["404", "unreachable"]
-
-
-async def _nothing() -> dict[str, Any]:
-    return {}
 
 
 async def test_a_watch_that_ends_goes_on_from_the_last_version_seen(served: tuple[Server, KubeClient]) -> None:

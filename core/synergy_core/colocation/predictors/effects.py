@@ -24,7 +24,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from synergy_core.model.measurement import LEAST, Measurement, Observation
+from synergy_core.model.measurement import LEAST, Observation, SharedMeasurement
 from synergy_core.model.usage import Usage
 
 Floats = npt.NDArray[np.float64]
@@ -81,7 +81,7 @@ class Effects:
         return replace(self, names=(*self.names, *new), mean=mean, covariance=covariance)
 
 
-def fit_effects(measurements: Sequence[Measurement]) -> Effects:
+def fit_effects(measurements: Sequence[SharedMeasurement]) -> Effects:
     """The weights and variances that the measurements tell.
 
     Raises ValueError where there are fewer than three of them.
@@ -103,7 +103,7 @@ def fit_effects(measurements: Sequence[Measurement]) -> Effects:
 class _Statistics:
     """Sums over the measurements that estimating needs; jobs of a measurement have noise in common."""
 
-    def __init__(self, x: Floats, measurements: Sequence[Measurement]) -> None:
+    def __init__(self, x: Floats, measurements: Sequence[SharedMeasurement]) -> None:
         sizes = [len(one.fractions) for one in measurements]
         self._y = np.array([fraction - 1.0 for one in measurements for fraction in one.fractions])
         starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])

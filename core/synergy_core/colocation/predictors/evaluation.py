@@ -9,12 +9,12 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from synergy_core.colocation.predictors.effects import Effects
-from synergy_core.model.measurement import Measurement, Observation, Predictor
+from synergy_core.model.measurement import Observation, Predictor, SharedMeasurement
 
 KEPT = 0.85
 """Sharing is right where jobs keep this fraction of their speed."""
 
-Fit = Callable[[Sequence[Measurement]], Predictor]
+Fit = Callable[[Sequence[SharedMeasurement]], Predictor]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ def family(model: str) -> str:
     return re.sub(r"[-_ ]?[Vv]?\d+$", "", model)
 
 
-def judged(measurements: Sequence[Measurement], fit: Fit) -> list[Judged]:
+def judged(measurements: Sequence[SharedMeasurement], fit: Fit) -> list[Judged]:
     """Each measurement once for each of its families, with the prediction of a fit that saw none of that family.
 
     Raises ValueError where too few families are left to fit to.
@@ -60,7 +60,7 @@ def judged(measurements: Sequence[Measurement], fit: Fit) -> list[Judged]:
 
 
 def judged_after(
-    measurements: Sequence[Measurement], fit: Callable[[Sequence[Measurement]], Effects], seen: int
+    measurements: Sequence[SharedMeasurement], fit: Callable[[Sequence[SharedMeasurement]], Effects], seen: int
 ) -> list[Judged]:
     """The same for the job of the unseen family after `seen` of its other measurements, with whatever partners.
 
@@ -70,7 +70,7 @@ def judged_after(
     found = []
     for name, inside, outside in _folds(measurements):
         predictor = fit(outside)
-        of_job: dict[tuple[str, str], list[tuple[Measurement, int]]] = {}
+        of_job: dict[tuple[str, str], list[tuple[SharedMeasurement, int]]] = {}
         for one in inside:
             for index, usage in enumerate(one.usages):
                 if family(usage.model) == name:
@@ -84,7 +84,7 @@ def judged_after(
     return found
 
 
-def threshold_accuracy(measurements: Sequence[Measurement]) -> float:
+def threshold_accuracy(measurements: Sequence[SharedMeasurement]) -> float:
     """The part told rightly, whether every job keeps `KEPT`, by the thesis' criterion: a bound on the sum of compute.
 
     The bound (figure 4.12) is the one that tells most of the other families' measurements rightly.
@@ -97,11 +97,11 @@ def threshold_accuracy(measurements: Sequence[Measurement]) -> float:
     return _part(right)
 
 
-def _load(one: Measurement) -> float:
+def _load(one: SharedMeasurement) -> float:
     return sum(usage.compute for usage in one.usages)
 
 
-def _observation(one: Measurement, index: int) -> Observation:
+def _observation(one: SharedMeasurement, index: int) -> Observation:
     partners = (*one.usages[:index], *one.usages[index + 1 :])
     return Observation(one.usages[index], partners, one.fractions[index])
 
@@ -154,10 +154,12 @@ def calibration(of: Sequence[Judged], width: float = 0.05) -> list[Bin]:
     return found
 
 
-def _folds(measurements: Sequence[Measurement]) -> Iterator[tuple[str, list[Measurement], list[Measurement]]]:
+def _folds(
+    measurements: Sequence[SharedMeasurement],
+) -> Iterator[tuple[str, list[SharedMeasurement], list[SharedMeasurement]]]:
     for name in sorted({family(usage.model) for one in measurements for usage in one.usages}):
-        inside: list[Measurement] = []
-        outside: list[Measurement] = []
+        inside: list[SharedMeasurement] = []
+        outside: list[SharedMeasurement] = []
         for one in measurements:
             has = any(family(usage.model) == name for usage in one.usages)
             (inside if has else outside).append(one)

@@ -7,7 +7,7 @@ import numpy as np
 
 from synergy_core.colocation.predictors.pair_table import PairTable
 from synergy_core.model.arrays import Floats
-from synergy_core.model.measurement import Measurement
+from synergy_core.model.measurement import SharedMeasurement
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -20,7 +20,7 @@ class References:
     """R x R: what the model of the row keeps of its speed beside that of the column; NaN where it was not measured."""
 
     @staticmethod
-    def measured(pairs: Sequence[Measurement]) -> "References":
+    def measured(pairs: Sequence[SharedMeasurement]) -> "References":
         """All models of measured pairs, each with the mean of what it kept. Raises ValueError where none has a name."""
         found: dict[tuple[str, str], list[float]] = {}
         for pair in pairs:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from synergy_core.model.measurement import LEAST, Measurement, Observation
+from synergy_core.model.measurement import LEAST, Observation, SharedMeasurement
 from synergy_core.model.usage import Usage, together
 
 
@@ -30,7 +30,7 @@ class LinearSums:
         return self
 
 
-def fit_sums(measurements: Sequence[Measurement]) -> LinearSums:
+def fit_sums(measurements: Sequence[SharedMeasurement]) -> LinearSums:
     """Least squares over all jobs of all measurements. Raises ValueError where there are fewer than three."""
     if len(measurements) < 3:
         raise ValueError(f"{len(measurements)} measurements are too few for three coefficients; give at least three")

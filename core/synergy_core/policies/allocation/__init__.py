@@ -1,4 +1,4 @@
-"""Policies as optimisation over effective throughput (Gavel, section 4): from a `Problem` to an `Allocation`.
+"""Policies as optimisation over effective throughput (Gavel, section 4): from a `Problem` to an `AllocationMatrix`.
 
     problem ──▶ policy ──▶ programme (activities, classes of equal jobs, HiGHS) ──▶ X
 
@@ -33,7 +33,7 @@ from synergy_core.policies.allocation.policies import (
     water_filling,
 )
 from synergy_core.policies.allocation.policy import Found, Policy, on_columns
-from synergy_core.policies.allocation.problem import Allocation, Problem, check, within_bounds
+from synergy_core.policies.allocation.problem import AllocationMatrix, Problem, check, within_bounds
 from synergy_core.policies.allocation.shares import isolated_shares
 
 ALLOCATION_POLICIES: Mapping[str, Policy] = {
@@ -63,7 +63,7 @@ def solve(
     sharing: bool = True,
     efficient: bool = False,
     budget: Budget | None = None,
-) -> Allocation:
+) -> AllocationMatrix:
     """The allocation of a policy; deterministic but for where a budget cuts it short.
 
     `aware=False`: heterogeneity-agnostic. `sharing=False`: without the problem's pairs. `efficient`: of the optima a
@@ -89,7 +89,7 @@ def solve_in_time(
     sharing: bool = True,
     efficient: bool = False,
     budget: Budget | None = None,
-) -> Allocation:
+) -> AllocationMatrix:
     """As `solve`, but raises OutOfTimeError where the budget ended before there was any allocation."""
     if policy not in ALLOCATION_POLICIES:
         raise FieldError("policy", f"{policy!r} is not there; choose one of {', '.join(sorted(ALLOCATION_POLICIES))}")
@@ -103,9 +103,9 @@ def solve_in_time(
     return _allocation(problem, kind, seen, found, x)
 
 
-def _allocation(problem: Problem, kind: Policy, seen: Problem, found: Found, x: Floats) -> Allocation:
+def _allocation(problem: Problem, kind: Policy, seen: Problem, found: Found, x: Floats) -> AllocationMatrix:
     """The answer, from X of what the policy has `seen` of the problem: its first rows."""
-    return Allocation(
+    return AllocationMatrix(
         x=np.concatenate([x, np.zeros((problem.rows - len(x), len(problem.columns)))]),
         objective=kind.objective(seen, x) if found.value is None else found.value,
         status=found.status,

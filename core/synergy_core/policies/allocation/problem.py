@@ -71,7 +71,7 @@ class Problem:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Allocation:
+class AllocationMatrix:
     """The answer: the fraction of time that each row spends in each column until the next answer."""
 
     x: Floats

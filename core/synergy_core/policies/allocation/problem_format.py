@@ -11,7 +11,13 @@ from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 from synergy_core.model.arrays import Floats
 from synergy_core.model.snapshot import FieldError, Tenant, Weight, check_speed
 from synergy_core.model.snapshot_format import SnapshotError, one_line
-from synergy_core.policies.allocation.problem import UNCONSOLIDATED, Allocation, Problem, check, effective_throughput
+from synergy_core.policies.allocation.problem import (
+    UNCONSOLIDATED,
+    AllocationMatrix,
+    Problem,
+    check,
+    effective_throughput,
+)
 
 _STRICT = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 _Name = Annotated[str, Field(min_length=1)]
@@ -84,7 +90,7 @@ def parse_problem(text: str | bytes, *, seed: int = 0) -> Problem:
     return problem
 
 
-def allocation_document(problem: Problem, allocation: Allocation, *, seconds: float) -> dict[str, Any]:
+def allocation_document(problem: Problem, allocation: AllocationMatrix, *, seconds: float) -> dict[str, Any]:
     """The JSON form of an allocation; `seconds` is how long solving took, measured by the caller."""
     ids = [[job] for job in problem.jobs] + [[problem.jobs[a], problem.jobs[b]] for a, b in problem.pairs.tolist()]
     speeds = effective_throughput(problem, allocation.x).tolist()

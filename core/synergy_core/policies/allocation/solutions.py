@@ -9,7 +9,7 @@ from synergy_core.model.answer import SharesFrom
 from synergy_core.model.arrays import Floats
 from synergy_core.policies.allocation.budget import Budget, OutOfTimeError
 from synergy_core.policies.allocation.policy import on_columns
-from synergy_core.policies.allocation.problem import Allocation, Problem, time_used, within_bounds
+from synergy_core.policies.allocation.problem import AllocationMatrix, Problem, time_used, within_bounds
 from synergy_core.policies.allocation.programme.programme import SolverError
 from synergy_core.policies.allocation.shares import isolated_shares
 from synergy_core.policies.allocation.solver import AtOnce, Solver, Sought
@@ -100,7 +100,7 @@ class Solutions:
         own[: len(problem.jobs)][time_used(problem, last) >= 0.5 * before] = 0.0
         return within_bounds(problem, last + own), "cut-short" if self._cut_short else "last"
 
-    def _keep(self, sought: Sought, answer: Allocation) -> None:
+    def _keep(self, sought: Sought, answer: AllocationMatrix) -> None:
         problem = sought.problem
         self._cut_short = answer.status == "time-limit"
         self._key = () if self._cut_short else _key(sought)

@@ -5,7 +5,7 @@ from typing import Protocol
 
 from synergy_core.policies.allocation import solve_in_time
 from synergy_core.policies.allocation.budget import Budget
-from synergy_core.policies.allocation.problem import Allocation, Problem
+from synergy_core.policies.allocation.problem import AllocationMatrix, Problem
 
 
 @dataclass(frozen=True, eq=False)
@@ -16,33 +16,33 @@ class Sought:
     policy: str
     aware: bool
 
-    def solve(self, budget: Budget) -> Allocation:
+    def solve(self, budget: Budget) -> AllocationMatrix:
         """Raises FieldError, SolverError and OutOfTimeError."""
         return solve_in_time(self.problem, self.policy, aware=self.aware, efficient=True, budget=budget)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Late:
+class LateSolution:
     """What was found after the plan that asked for it had to go on without."""
 
     sought: Sought
-    answer: Allocation
+    answer: AllocationMatrix
 
 
 class Solver(Protocol):
     """Looks for one allocation at a time."""
 
-    def solve(self, sought: Sought, budget: Budget) -> Allocation:
+    def solve(self, sought: Sought, budget: Budget) -> AllocationMatrix:
         """What is found within the budget; raises FieldError, SolverError and OutOfTimeError."""
 
-    def late(self) -> Late | None:
+    def late(self) -> LateSolution | None:
         """What has been found since for an earlier plan; told once."""
 
 
 class AtOnce:
     """A Solver for which the end of the budget is the end."""
 
-    def solve(self, sought: Sought, budget: Budget) -> Allocation:
+    def solve(self, sought: Sought, budget: Budget) -> AllocationMatrix:
         """What is found within the budget."""
         return sought.solve(budget)
 

@@ -27,7 +27,7 @@ from synergy_core.policies.queue import Queue, Ranking
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class QueuePosition:
     """A job in its queue, 0 the first."""
 
     job: Job
@@ -50,13 +50,13 @@ class Standing:
         return (True, math.inf if job.started_s is None else job.started_s, job.arrival_s, job.name)
 
 
-def standing(job: Job, queues: PriorityQueues) -> Standing:
+def standing(job: Job, queues: PriorityQueues) -> QueuePosition:
     """Where a job stands."""
     service = max(0.0, job.attained_gpu_s - job.promoted_gpu_s)
     queue = bisect_right(queues.thresholds_gpu_s, service)
     if _starves(job, service, queues):
-        return Standing(job, 0, 0.0, promoted=True)
-    return Standing(job, queue, service, promoted=False)
+        return QueuePosition(job, 0, 0.0, promoted=True)
+    return QueuePosition(job, queue, service, promoted=False)
 
 
 def _starves(job: Job, service_gpu_s: float, queues: PriorityQueues) -> bool:
@@ -66,9 +66,9 @@ def _starves(job: Job, service_gpu_s: float, queues: PriorityQueues) -> bool:
     return waited_s >= queues.promote_knob * max(service_gpu_s, queues.thresholds_gpu_s[0]) / job.gpus
 
 
-def rank_by_queue(queue: Queue, within: Callable[[list[Standing], int], list[Standing]]) -> Ranking:
+def rank_by_queue(queue: Queue, within: Callable[[list[QueuePosition], int], list[QueuePosition]]) -> Ranking:
     """The line of all queues, the first queue first; `within` sorts the jobs of queue `i`, given in no order."""
-    queues: list[list[Standing]] = [[] for _ in range(len(queue.queues.thresholds_gpu_s) + 1)]
+    queues: list[list[QueuePosition]] = [[] for _ in range(len(queue.queues.thresholds_gpu_s) + 1)]
     for job in queue.jobs:
         one = standing(job, queue.queues)
         queues[one.queue].append(one)
@@ -80,6 +80,6 @@ def rank_by_queue(queue: Queue, within: Callable[[list[Standing], int], list[Sta
     )
 
 
-def by_start(members: list[Standing], _queue: int) -> list[Standing]:
+def by_start(members: list[QueuePosition], _queue: int) -> list[QueuePosition]:
     """The job that started first is first."""
     return sorted(members, key=lambda one: one.by_start)

@@ -9,7 +9,7 @@ from typing import Any, Final
 from synergy_core.model.config import ColocationMode
 from synergy_simulator.grid import Case
 from synergy_simulator.inputs.clusters import Cluster, shared
-from synergy_simulator.inputs.errors import InputError, Place
+from synergy_simulator.inputs.errors import InputError, InputLocation
 from synergy_simulator.reproductions.common import HOUR, Findings, Inputs
 from synergy_simulator.reproductions.gavel.common import GavelInputs, Scheduler, cluster, options
 
@@ -82,7 +82,9 @@ def authors(inputs: Inputs) -> Findings:
     gavel = GavelInputs.of(inputs)
     results = gavel.folder / "results.json" if gavel.folder is not None else None
     if results is None or not results.is_file():
-        raise InputError(Place("--data", None, "gavel/results.json"), "is not there; this table is about nothing else")
+        raise InputError(
+            InputLocation("--data", None, "gavel/results.json"), "is not there; this table is about nothing else"
+        )
     found = _theirs(results)
     rows = [row for row in found if not (inputs.quick and _TRACES[row.trace].long)]
     answers = inputs.run([_case(gavel, row) for row in rows])
@@ -123,7 +125,7 @@ def _case(gavel: GavelInputs, row: _Row) -> Case:
     trace = _TRACES[row.trace]
     jobs = gavel.trace(trace.file)
     if jobs is None:
-        raise InputError(Place("--data", None, f"gavel/{trace.file}"), "is not there; results.json is about it")
+        raise InputError(InputLocation("--data", None, f"gavel/{trace.file}"), "is not there; results.json is about it")
     there: Cluster = cluster(trace.gpus)
     workload = gavel.workload(jobs, there if row.colocation == "none" else shared(there), physical=trace.physical)
     one = Scheduler(row.theirs, row.policy, aware=row.aware)

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from synergy_simulator.grid import Case
 from synergy_simulator.inputs.clusters import shared
-from synergy_simulator.inputs.errors import Place
+from synergy_simulator.inputs.errors import InputLocation
 from synergy_simulator.inputs.traces import TraceJob
 from synergy_simulator.report.chart import Line, line_chart
 from synergy_simulator.report.summary import Summary
@@ -133,7 +133,7 @@ def _with_slos(gavel: GavelInputs, count: int, per_hour: float) -> list[TraceJob
                 model=model,
                 steps=steps_in(gavel.speeds, model, 1, seconds),
                 slo_s=rng.choice(COST_SLOS) * seconds,
-                place=Place("generated trace", index + 1),
+                place=InputLocation("generated trace", index + 1),
             )
         )
     return jobs

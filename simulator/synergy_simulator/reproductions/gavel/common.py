@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from synergy_simulator.engine.options import Options
-from synergy_simulator.inputs.clusters import Cluster, Pool
+from synergy_simulator.inputs.clusters import Cluster, SimulatedPool
 from synergy_simulator.inputs.profiles import ProfileTable, read_profiles
 from synergy_simulator.inputs.traces import TraceJob, read_trace
 from synergy_simulator.reproductions.common import Inputs
@@ -79,8 +79,8 @@ def cluster(gpus: Mapping[str, int] | int, *, per_node: int = GPUS_PER_NODE) -> 
     return Cluster(tuple(pools))
 
 
-def _pool(gpu_type: str, nodes: int, gpus: int) -> Pool:
-    return Pool(
+def _pool(gpu_type: str, nodes: int, gpus: int) -> SimulatedPool:
+    return SimulatedPool(
         name=f"{gpu_type.lower()}-{gpus}",
         gpu_type=gpu_type,
         nodes=nodes,

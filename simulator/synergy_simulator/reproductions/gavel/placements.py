@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from synergy_simulator.grid import Case
-from synergy_simulator.inputs.errors import InputError, Place
+from synergy_simulator.inputs.errors import InputError, InputLocation
 from synergy_simulator.inputs.traces import TraceJob
 from synergy_simulator.report.chart import Line, line_chart
 from synergy_simulator.report.summary import Summary
@@ -39,7 +39,7 @@ def placements(inputs: Inputs) -> Findings:
     """LAS that knows nothing of speeds, that knows the GPU types, and that knows placements too."""
     gavel = GavelInputs.of(inputs)
     if not gavel.speeds.spread:
-        place = Place("--data", None, "gavel/simulation_throughputs.json")
+        place = InputLocation("--data", None, "gavel/simulation_throughputs.json")
         raise InputError(place, "is not there; it has the speeds of jobs that lie spread")
     runs: Mapping[str, tuple[bool, Any]] = {
         "agnostic": (True, options(LAS)),

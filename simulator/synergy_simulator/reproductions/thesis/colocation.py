@@ -15,7 +15,7 @@ from synergy_core.model.usage import Usage
 from synergy_simulator.engine.options import Options
 from synergy_simulator.engine.sharing import Truth
 from synergy_simulator.grid import Case
-from synergy_simulator.inputs.clusters import Cluster, Pool
+from synergy_simulator.inputs.clusters import Cluster, SimulatedPool
 from synergy_simulator.inputs.profiles import GIB
 from synergy_simulator.report.summary import Summary
 from synergy_simulator.reproductions.common import Findings, Inputs
@@ -132,7 +132,7 @@ def _options(mode: ColocationMode, truth: Truth) -> Options:
 
 
 def _workload(models: Mapping[str, _Model], workers: int, replicas: int) -> Workload:
-    pool = Pool(
+    pool = SimulatedPool(
         name="v100",
         gpu_type="V100",
         nodes=2,

@@ -12,7 +12,7 @@ from synergy_core.model.config import ColocationMode
 from synergy_simulator.engine.options import Options
 from synergy_simulator.engine.sharing import BUILT_IN
 from synergy_simulator.grid import Case
-from synergy_simulator.inputs.clusters import Cluster, Pool
+from synergy_simulator.inputs.clusters import Cluster, SimulatedPool
 from synergy_simulator.reproductions.common import Findings, Inputs, avg_h
 from synergy_simulator.workloads.generator import SINGLE, Split
 from synergy_simulator.workloads.models import built_in_profiles
@@ -75,7 +75,7 @@ def _workload(inputs: Inputs, jobs: int, split: Split, replicas: int) -> Workloa
     profiles = built_in_profiles(SLOWER)
     trace = inputs.derived(jobs, split, load=LOAD, gpu_mix=SINGLE, models=profiles.models)
     pools = tuple(
-        Pool(
+        SimulatedPool(
             name=gpu_type.lower(),
             gpu_type=gpu_type,
             nodes=1,

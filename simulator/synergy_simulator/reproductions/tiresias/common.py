@@ -8,7 +8,7 @@ from synergy_core.model.config import PriorityQueues
 from synergy_core.policies.discretised.learned_thresholds import learned_thresholds
 from synergy_simulator.engine.options import Options
 from synergy_simulator.grid import Case
-from synergy_simulator.inputs.clusters import Cluster, Pool
+from synergy_simulator.inputs.clusters import Cluster, SimulatedPool
 from synergy_simulator.report.summary import Summary
 from synergy_simulator.reproductions.common import Inputs
 from synergy_simulator.workloads.tiresias_mix import production_like, scaled_down
@@ -42,7 +42,7 @@ def testbed_workload(inputs: Inputs) -> Workload:
 
 
 def _cluster(nodes: int, gpus: int) -> Cluster:
-    pool = Pool(
+    pool = SimulatedPool(
         name="p100",
         gpu_type="P100",
         nodes=nodes,

@@ -9,7 +9,7 @@ from typing import Any, Final
 from synergy_core.model.config import PriorityQueues
 from synergy_simulator.engine.options import Options
 from synergy_simulator.grid import Case
-from synergy_simulator.inputs.clusters import Cluster, Pool
+from synergy_simulator.inputs.clusters import Cluster, SimulatedPool
 from synergy_simulator.inputs.profiles import ProfileTable
 from synergy_simulator.reproductions.common import HOUR, Findings, Inputs, avg_h
 from synergy_simulator.workloads.generator import PHILLY, Split
@@ -75,9 +75,9 @@ def _workload(inputs: Inputs, nodes: dict[str, int]) -> Workload:
     return build_workload(trace, profiles, Cluster(pools))
 
 
-def _pool(gpu_type: str, nodes: int) -> Pool:
+def _pool(gpu_type: str, nodes: int) -> SimulatedPool:
     amounts: dict[str, Any] = {"gpus_per_node": 8, "cpus_per_node": 24.0, "memory_gib_per_node": 500.0}
-    return Pool(name=gpu_type.lower(), gpu_type=gpu_type, nodes=nodes, **amounts)
+    return SimulatedPool(name=gpu_type.lower(), gpu_type=gpu_type, nodes=nodes, **amounts)
 
 
 def _case(workload: Workload, policy: str, mechanism: str) -> Case:

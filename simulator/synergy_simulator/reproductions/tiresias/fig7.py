@@ -4,8 +4,8 @@ from synergy_core.model.config import PriorityQueues
 from synergy_simulator.engine.options import Options
 from synergy_simulator.engine.outcome import Outcome
 from synergy_simulator.engine.simulation import simulate
-from synergy_simulator.inputs.clusters import Cluster, Pool
-from synergy_simulator.inputs.errors import Place
+from synergy_simulator.inputs.clusters import Cluster, SimulatedPool
+from synergy_simulator.inputs.errors import InputLocation
 from synergy_simulator.inputs.traces import TraceJob
 from synergy_simulator.reproductions.common import Findings, Inputs
 from synergy_simulator.workloads.workload import build_workload
@@ -43,11 +43,18 @@ def fig7(_inputs: Inputs) -> Findings:
 def _run(policy: str) -> Outcome:
     jobs = [
         TraceJob(
-            name=f"job-{number}", arrival_s=0.0, gpus=gpus, model=None, duration_s=duration, place=Place("figure 7")
+            name=f"job-{number}",
+            arrival_s=0.0,
+            gpus=gpus,
+            model=None,
+            duration_s=duration,
+            place=InputLocation("figure 7"),
         )
         for number, (gpus, duration) in enumerate(JOBS, start=1)
     ]
-    pool = Pool(name="n", gpu_type="P100", nodes=1, gpus_per_node=2, cpus_per_node=4.0, memory_gib_per_node=64.0)
+    pool = SimulatedPool(
+        name="n", gpu_type="P100", nodes=1, gpus_per_node=2, cpus_per_node=4.0, memory_gib_per_node=64.0
+    )
     workload = build_workload(jobs, None, Cluster((pool,)))
     options = Options(policy=policy, mechanism="proportional", queues=_QUEUES[policy], round_s=1.0, record=True)
     return simulate(workload, options)

@@ -20,7 +20,7 @@ from synergy_core.colocation.predictors.generic import EFFECTS
 from synergy_core.colocation.predictors.model_format import SharingModel, model_text, parse_model
 from synergy_core.colocation.predictors.references import References
 from synergy_core.colocation.predictors.sums import fit_sums
-from synergy_core.model.measurement import Measurement, Observation
+from synergy_core.model.measurement import Observation, SharedMeasurement
 from synergy_core.model.snapshot_format import SnapshotError
 from synergy_core.model.usage import Usage
 
@@ -38,11 +38,11 @@ def fraction(own: Usage, partner: Usage) -> float:
     return 1.0 - 0.3 * own.compute * partner.compute + SENSITIVITY[own.model] * partner.compute
 
 
-def measured(noise: float = 0.01) -> list[Measurement]:
+def measured(noise: float = 0.01) -> list[SharedMeasurement]:
     draw = np.random.default_rng(7)
     jobs = [job(model, batch) for model in COMPUTE for batch in (1, 2, 4)]
     return [
-        Measurement((a, b), (fraction(a, b) + draw.normal(0, noise), fraction(b, a) + draw.normal(0, noise)))
+        SharedMeasurement((a, b), (fraction(a, b) + draw.normal(0, noise), fraction(b, a) + draw.normal(0, noise)))
         for a, b in combinations_with_replacement(jobs, 2)
     ]
 
@@ -50,7 +50,7 @@ def measured(noise: float = 0.01) -> list[Measurement]:
 def test_sums_find_a_law_that_is_linear_in_the_sums() -> None:
     jobs = [Usage(compute=compute, bandwidth=bandwidth) for compute, bandwidth in ((0.1, 0.5), (0.6, 0.2), (0.9, 0.9))]
     linear = [
-        Measurement((a, b), (1.1 - 0.2 * (a.compute + b.compute) - 0.1 * (a.bandwidth + b.bandwidth),) * 2)
+        SharedMeasurement((a, b), (1.1 - 0.2 * (a.compute + b.compute) - 0.1 * (a.bandwidth + b.bandwidth),) * 2)
         for a, b in combinations_with_replacement(jobs, 2)
     ]
     found = fit_sums(linear)
@@ -129,9 +129,11 @@ def test_a_bound_on_the_load_tells_what_the_load_decides() -> None:
     computes = {"A": 0.2, "B": 0.5, "C": 0.6, "D": 0.9}
     jobs = [Usage(model=name, compute=compute, bandwidth=0.0) for name, compute in computes.items()]
     pairs = list(combinations_with_replacement(jobs, 2))
-    decided = [Measurement(pair, (0.9 if pair[0].compute + pair[1].compute <= 1.05 else 0.7,) * 2) for pair in pairs]
+    decided = [
+        SharedMeasurement(pair, (0.9 if pair[0].compute + pair[1].compute <= 1.05 else 0.7,) * 2) for pair in pairs
+    ]
     assert threshold_accuracy(decided) > 0.8
-    turned = [Measurement(one.usages, (1.6 - one.fractions[0],) * 2) for one in decided]
+    turned = [SharedMeasurement(one.usages, (1.6 - one.fractions[0],) * 2) for one in decided]
     assert threshold_accuracy(turned) < 0.5
 
 
@@ -175,9 +177,9 @@ def test_a_model_is_read_back_as_it_was_written() -> None:
 def test_with_references_a_model_predicts_by_them_and_is_read_back() -> None:
     one, other, new = (Usage(compute=0.4, bandwidth=0.1, model=name) for name in ("A", "B", "C"))
     pairs = [
-        Measurement((one, other), (0.7, 0.4)),
-        Measurement((other, one), (0.5, 0.9)),
-        Measurement((one, one), (0.6, 0.6)),
+        SharedMeasurement((one, other), (0.7, 0.4)),
+        SharedMeasurement((other, one), (0.5, 0.9)),
+        SharedMeasurement((one, one), (0.6, 0.6)),
     ]
     fitted = parse_model(model_json())
     assert fitted.predictor(sums=False) is fitted.effects
@@ -192,7 +194,7 @@ def test_with_references_a_model_predicts_by_them_and_is_read_back() -> None:
     learnt = told.corrected([Observation(new, (other,), 0.8), Observation(other, (new,), 0.45)])
     assert learnt.fractions((new, one)) == pytest.approx((0.6, 0.6))
     with pytest.raises(ValueError, match="no pair of the reference models was measured"):
-        References.measured([Measurement((replace(one, model=""), replace(one, model="")), (0.5, 0.5))])
+        References.measured([SharedMeasurement((replace(one, model=""), replace(one, model="")), (0.5, 0.5))])
 
 
 @pytest.mark.parametrize(

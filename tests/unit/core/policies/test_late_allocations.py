@@ -15,9 +15,9 @@ from synergy_core.model.snapshot import Job, Profile, Snapshot
 from synergy_core.plan import plan
 from synergy_core.policies.allocation import solve
 from synergy_core.policies.allocation.budget import Budget, OutOfTimeError
-from synergy_core.policies.allocation.problem import Allocation, Problem, time_used
+from synergy_core.policies.allocation.problem import AllocationMatrix, Problem, time_used
 from synergy_core.policies.allocation.solutions import Solutions
-from synergy_core.policies.allocation.solver import Late, Sought
+from synergy_core.policies.allocation.solver import LateSolution, Sought
 
 ROUND_S = 300.0
 NO_TIME = Budget(lambda: 0.0)
@@ -124,15 +124,15 @@ class _Late:
         self.began: list[Sought] = []
         self._status = status
 
-    def solve(self, sought: Sought, budget: Budget) -> Allocation:
+    def solve(self, sought: Sought, budget: Budget) -> AllocationMatrix:
         self.began.append(sought)
         raise OutOfTimeError
 
-    def late(self) -> Late | None:
+    def late(self) -> LateSolution | None:
         if not self.began:
             return None
         answer = solve(self.began[-1].problem, self.began[-1].policy, efficient=True)
-        return Late(self.began[-1], replace(answer, status=self._status))
+        return LateSolution(self.began[-1], replace(answer, status=self._status))
 
 
 def _asked(status: str, problems: list[Problem], policies: list[str]) -> list[SharesFrom]:
@@ -173,7 +173,7 @@ class _AtOnce:
     def __init__(self, status: str) -> None:
         self._status = status
 
-    def solve(self, sought: Sought, budget: Budget) -> Allocation:
+    def solve(self, sought: Sought, budget: Budget) -> AllocationMatrix:
         return replace(solve(sought.problem, sought.policy, efficient=True), status=self._status)
 
     def late(self) -> None:

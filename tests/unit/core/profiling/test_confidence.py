@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from synergy_core.profiling.adaptive_cpu_search import next_cpu_point
-from synergy_core.profiling.confidence import LEVEL, Run, estimates, next_repeat, run_to_run, t_quantile
+from synergy_core.profiling.confidence import LEVEL, PointRun, estimates, next_repeat, run_to_run, t_quantile
 from synergy_core.profiling.cpu_grid import cpu_grid
 
 GRID = cpu_grid(ceiling_millis=24000, step_millis=1000)
@@ -19,18 +19,20 @@ def true_speed(cpu_millis: int, knee: float) -> float:
     return min(cpu_millis / 1000, knee)
 
 
-def one_run(rng: random.Random, speed: float, between: float, within: float) -> Run:
+def one_run(rng: random.Random, speed: float, between: float, within: float) -> PointRun:
     """A run of ten blocks of steps: `between` is the relative deviation of a run, `within` that of its mean."""
     blocks = [rng.gauss(0.0, within * math.sqrt(BLOCKS)) for _ in range(BLOCKS)]
     mean = sum(blocks) / BLOCKS
     error = math.sqrt(sum((block - mean) ** 2 for block in blocks) / (BLOCKS - 1) / BLOCKS)
-    return Run(max(1e-9, speed * (1.0 + rng.gauss(0.0, between) + mean)), error)
+    return PointRun(max(1e-9, speed * (1.0 + rng.gauss(0.0, between) + mean)), error)
 
 
-def series(rng: random.Random, between: float, within: float, least_runs: int) -> tuple[dict[int, list[Run]], float]:
+def series(
+    rng: random.Random, between: float, within: float, least_runs: int
+) -> tuple[dict[int, list[PointRun]], float]:
     """All runs of a series as the operator makes them, and the knee of the true curve."""
     knee = rng.uniform(2, 20)
-    points: dict[int, list[Run]] = {}
+    points: dict[int, list[PointRun]] = {}
     while True:
         means = {point: sum(run.steps_per_s for run in runs) / len(runs) for point, runs in points.items()}
         point = next_cpu_point(GRID, means)
@@ -76,11 +78,11 @@ def test_the_intervals_are_no_wider_than_the_noise_asks_for(between: float, leas
 
 
 def test_quiet_points_are_measured_once() -> None:
-    assert next_repeat({1000: [Run(1.0, 0.01)], 2000: [Run(2.0, 0.02)]}) is None
+    assert next_repeat({1000: [PointRun(1.0, 0.01)], 2000: [PointRun(2.0, 0.02)]}) is None
 
 
 def test_a_noisy_point_is_measured_again_until_the_repeats_are_spent() -> None:
-    points = {1000: [Run(1.0, 0.01)], 2000: [Run(2.0, 0.2)], 3000: [Run(2.5, 0.1)]}
+    points = {1000: [PointRun(1.0, 0.01)], 2000: [PointRun(2.0, 0.2)], 3000: [PointRun(2.5, 0.1)]}
     again = []
     while (point := next_repeat(points, max_repeats=3)) is not None:
         again.append(point)
@@ -89,28 +91,30 @@ def test_a_noisy_point_is_measured_again_until_the_repeats_are_spent() -> None:
 
 
 def test_points_that_contradict_each_other_are_measured_again_though_each_seems_sure() -> None:
-    points = {1000: [Run(1.0, 0.01)], 2000: [Run(3.0, 0.01)], 3000: [Run(2.0, 0.01)]}
+    points = {1000: [PointRun(1.0, 0.01)], 2000: [PointRun(3.0, 0.01)], 3000: [PointRun(2.0, 0.01)]}
     first = next_repeat(points)
     assert first in (2000, 3000)
-    points[first].append(Run(2.1, 0.01))
+    points[first].append(PointRun(2.1, 0.01))
     assert next_repeat(points) is not None
-    assert next_repeat({1000: [Run(1.0, 0.01)], 2000: [Run(3.0, 0.01)], 3000: [Run(2.99, 0.01)]}) is None
-    assert next_repeat({1000: [Run(1.0, 0.0)], 2000: [Run(3.0, 0.0)], 3000: [Run(2.9, 0.0)]}) is None, "it is too small"
+    assert next_repeat({1000: [PointRun(1.0, 0.01)], 2000: [PointRun(3.0, 0.01)], 3000: [PointRun(2.99, 0.01)]}) is None
+    assert next_repeat({1000: [PointRun(1.0, 0.0)], 2000: [PointRun(3.0, 0.0)], 3000: [PointRun(2.9, 0.0)]}) is None, (
+        "it is too small"
+    )
 
 
 def test_every_point_gets_the_least_number_of_runs_from_the_highest_down() -> None:
-    points = {1000: [Run(1.0, 0.0)], 2000: [Run(2.0, 0.0)]}
+    points = {1000: [PointRun(1.0, 0.0)], 2000: [PointRun(2.0, 0.0)]}
     assert next_repeat(points, least_runs=2, max_repeats=0) == 2000
-    points[2000].append(Run(2.0, 0.0))
+    points[2000].append(PointRun(2.0, 0.0))
     assert next_repeat(points, least_runs=2, max_repeats=0) == 1000
-    points[1000].append(Run(1.0, 0.0))
+    points[1000].append(PointRun(1.0, 0.0))
     assert next_repeat(points, least_runs=2, max_repeats=0) is None
 
 
 def test_the_spread_between_runs_is_pooled_over_all_points() -> None:
-    once = {1: [Run(1.0, 0.01)], 2: [Run(10.0, 0.01)]}
+    once = {1: [PointRun(1.0, 0.01)], 2: [PointRun(10.0, 0.01)]}
     assert run_to_run(once) is None
-    twice = {**once, 3: [Run(9.0, 0.01), Run(11.0, 0.01)]}
+    twice = {**once, 3: [PointRun(9.0, 0.01), PointRun(11.0, 0.01)]}
     assert run_to_run(twice) == pytest.approx(math.sqrt(2 * 0.1**2))
     assert estimates(twice)[1].uncertainty > 1.0, "one pair says little, and that it differed by a fifth"
     assert estimates(once)[1].uncertainty == pytest.approx(0.02262)
@@ -118,7 +122,7 @@ def test_the_spread_between_runs_is_pooled_over_all_points() -> None:
 
 @given(st.lists(st.tuples(st.floats(0.1, 100), st.floats(0, 0.5)), min_size=1, max_size=5))
 def test_an_interval_is_around_the_mean_and_never_below_zero(runs: list[tuple[float, float]]) -> None:
-    (found,) = estimates({0: [Run(*run) for run in runs]}).values()
+    (found,) = estimates({0: [PointRun(*run) for run in runs]}).values()
     assert 0.0 <= found.low <= found.steps_per_s <= found.high
     assert found.steps_per_s == pytest.approx(sum(speed for speed, _ in runs) / len(runs))
 
@@ -136,7 +140,7 @@ def test_student_s_t(freedom: int, value: float) -> None:
 )
 def test_a_run_that_cannot_be_is_refused(speed: float, error: float, field: str) -> None:
     with pytest.raises(ValueError, match=field):
-        Run(speed, error)
+        PointRun(speed, error)
 
 
 def test_a_point_without_runs_is_refused() -> None:

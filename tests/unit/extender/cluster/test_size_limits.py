@@ -7,7 +7,7 @@ from synergy_api.allocation import Allocation
 from synergy_extender.cluster.ledger import AssumedBindings
 from synergy_extender.cluster.state import ClusterState
 from synergy_extender.cluster.views import JobView, PodView, read_pod
-from synergy_extender.decisions.changes import Kind
+from synergy_extender.decisions.changes import ChangeKind
 from synergy_extender.decisions.decide import decide
 from synergy_extender.rounds import Moment, Rounds
 from synergy_extender.snapshot.snapshot import build_snapshot
@@ -38,7 +38,7 @@ def books(state: ClusterState) -> Allocation:
         assert kept is not None
         return kept
     (change,) = changes
-    assert change.kind in {Kind.STAY, Kind.ADMIT}
+    assert change.kind in {ChangeKind.STAY, ChangeKind.ADMIT}
     assert change.allocation is not None
     return change.allocation
 

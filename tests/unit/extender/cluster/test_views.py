@@ -6,12 +6,12 @@ import pytest
 
 from support.cluster import NOW, foreign, job, job_object, pod_object, worker, worker_labels
 from synergy_api.pods import Amounts
-from synergy_extender.cluster.views import Key, Member, member_of, read_job
+from synergy_extender.cluster.views import Key, RunMember, member_of, read_job
 
 
 def test_a_worker_pod_is_a_member_of_its_run() -> None:
     pod = worker("j", run=3, rank=2, node="n1", gpus=2, cpu="1500m", memory="2Gi", planned="n1")
-    assert pod.member == Member(Key("team", "j"), 3, 2, "worker")
+    assert pod.member == RunMember(Key("team", "j"), 3, 2, "worker")
     assert (pod.node, pod.planned_node, pod.requests) == ("n1", "n1", Amounts(2, 1500, 2 << 30))
     assert pod.holds
 

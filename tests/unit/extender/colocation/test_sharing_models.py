@@ -13,7 +13,7 @@ from synergy_core.colocation.predictors.references import References
 from synergy_core.colocation.predictors.sums import fit_sums
 from synergy_core.model import snapshot as core
 from synergy_core.model.config import PlanConfig
-from synergy_core.model.measurement import Measurement
+from synergy_core.model.measurement import SharedMeasurement
 from synergy_core.model.usage import Usage
 from synergy_extender.colocation.models import predictors, read_models
 from synergy_extender.config import ConfigError, read_settings
@@ -22,7 +22,7 @@ from synergy_extender.planner.question import Planned, Question
 
 POD = {"SYNERGY_POD_NAME": "p", "SYNERGY_POD_NAMESPACE": "n"}
 LOADS = [Usage(compute=load, bandwidth=0.1) for load in (0.1, 0.3, 0.5)]
-HALVED = [Measurement(pair, (0.45, 0.45)) for pair in combinations_with_replacement(LOADS, 2)]
+HALVED = [SharedMeasurement(pair, (0.45, 0.45)) for pair in combinations_with_replacement(LOADS, 2)]
 """On this GPU type all pairs lose, whatever they do."""
 
 
@@ -63,7 +63,7 @@ def test_the_thesis_mode_predicts_with_the_sums(tmp_path: Path) -> None:
 def test_a_model_with_references_predicts_by_them(tmp_path: Path) -> None:
     """Two jobs that lose by sharing to all other predictors are told to lose nothing, being of a measured model."""
     named = Usage(compute=0.5, bandwidth=0.1, model="A")
-    references = References.measured([Measurement((named, named), (0.9, 0.9))])
+    references = References.measured([SharedMeasurement((named, named), (0.9, 0.9))])
     (tmp_path / "v100.json").write_text(model_text(replace(parse_model(fitted()), references=references)))
     models = read_models(str(tmp_path))
     assert predictors(models, "auto")["V100"].fractions((named, named)) == (0.9, 0.9)

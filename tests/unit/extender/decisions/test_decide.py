@@ -17,7 +17,7 @@ from synergy_extender.cluster.ledger import AssumedBindings
 from synergy_extender.cluster.state import ClusterState
 from synergy_extender.cluster.views import Key, read_pod
 from synergy_extender.decisions import decide as rules
-from synergy_extender.decisions.changes import Kind, StatusChange
+from synergy_extender.decisions.changes import ChangeKind, StatusChange
 from synergy_extender.decisions.decide import Decision, PlanResult, decide, in_turns, stance
 from synergy_extender.decisions.unstarted import NOT_STARTED_SECONDS
 from synergy_extender.planning.writer import body_of
@@ -72,7 +72,7 @@ def allocated(change: StatusChange) -> Allocation:
 def test_a_waiting_job_that_the_plan_chose_is_granted_and_at_once_admitted_where_the_room_is_free() -> None:
     state = cluster(NODES, [job("j", status={"service": {"run": 2, "endedRun": 2}})])
     change = only(decided(state, AT_PLAN, plan(place("j", ("n1", 1, 3000)))))
-    assert change.kind is Kind.ENTER
+    assert change.kind is ChangeKind.ENTER
     assert change.queue is None
     granted = allocated(change)
     assert (granted.run, granted.purpose, granted.state, granted.admitted) == (3, "Train", "Granted", True)
@@ -85,10 +85,10 @@ def test_a_grant_on_room_that_others_still_hold_waits_for_admission() -> None:
     old = job("old", status={"allocation": allocation(share("n1", gpus=8))}, gpus=8)
     state = cluster(NODES[:1], [old, job("new")], [worker("old", node="n1", gpus=8)])
     leave, enter = decided(state, AT_PLAN, plan(place("new", ("n1", 1, 1000)), waiting=("old",))).changes
-    assert (leave.kind, leave.job.key.name, allocated(leave).state) == (Kind.LEAVE, "old", "Revoked")
+    assert (leave.kind, leave.job.key.name, allocated(leave).state) == (ChangeKind.LEAVE, "old", "Revoked")
     assert allocated(leave).lease_until == format_time(BOUNDARY)
     assert allocated(leave).reason == rules.YIELDS
-    assert (enter.kind, allocated(enter).admitted) == (Kind.ENTER, False)
+    assert (enter.kind, allocated(enter).admitted) == (ChangeKind.ENTER, False)
 
 
 def test_a_job_that_stays_gets_a_longer_lease_and_nothing_else() -> None:
@@ -96,7 +96,7 @@ def test_a_job_that_stays_gets_a_longer_lease_and_nothing_else() -> None:
     change = only(decided(state, AT_PLAN, plan(place("j", ("n1", 1, 3000), speed=0.0))))
     before = state.jobs[key("j")].status.allocation
     assert before is not None
-    assert change.kind is Kind.STAY
+    assert change.kind is ChangeKind.STAY
     assert allocated(change) == before.model_copy(
         update={
             "round": THIS + 1,
@@ -166,10 +166,10 @@ def test_in_fill_mode_who_holds_more_than_its_share_is_cut_down_for_a_newcomer()
     state = cluster([node], [job("j", status={"allocation": held}), job("new")], [worker(node="n1", gpus=1, cpu="8")])
     made = plan(place("j", ("n1", 1, 4000)), place("new", ("n1", 1, 4000)))
     stay, enter = decided(state, MID_ROUND, made, "fill").changes
-    assert (stay.kind, allocated(stay).state) == (Kind.STAY, "Granted")
+    assert (stay.kind, allocated(stay).state) == (ChangeKind.STAY, "Granted")
     assert [s.cpu_millis for s in allocated(stay).workers] == [4000]
     assert allocated(stay).lease_until == held["leaseUntil"]
-    assert (enter.kind, allocated(enter).admitted) == (Kind.ENTER, False)
+    assert (enter.kind, allocated(enter).admitted) == (ChangeKind.ENTER, False)
     shrunk = job("j", status={"allocation": allocation(share("n1", cpu_millis=4000))})
     entering = job("new", status={"allocation": allocation(share("n1", cpu_millis=4000), admitted=False)})
     later = cluster([node], [shrunk, entering], [worker(node="n1", gpus=1, cpu="4")])
@@ -179,7 +179,7 @@ def test_in_fill_mode_who_holds_more_than_its_share_is_cut_down_for_a_newcomer()
 def test_a_lease_that_was_not_renewed_for_want_of_a_leader_is_renewed_first() -> None:
     late = allocation(share("n1"), until=NOW - 40, round=THIS - 3)
     change = only(decided(cluster(NODES, [job("j", status={"allocation": late})]), MID_ROUND))
-    assert change.kind is Kind.STAY
+    assert change.kind is ChangeKind.STAY
     assert (allocated(change).round, allocated(change).lease_until) == (THIS, format_time(BOUNDARY))
 
 
@@ -197,7 +197,7 @@ def test_an_ended_run_is_released_and_planned_again_in_the_same_pass() -> None:
     changes = {
         c.job.key.name: c for c in decided(state, MID_ROUND, plan(place("again", ("n1", 1, 1000))), "fill").changes
     }
-    assert (changes["again"].kind, allocated(changes["again"]).run) == (Kind.ENTER, 2)
+    assert (changes["again"].kind, allocated(changes["again"]).run) == (ChangeKind.ENTER, 2)
     released = allocated(changes["done"])
     assert (released.state, released.workers, released.lease_until, released.run) == ("Released", [], None, 1)
 
@@ -227,6 +227,29 @@ def test_a_run_whose_room_never_comes_free_gives_its_place_back() -> None:
     assert decided(state, MID_ROUND, granted_since={key("j"): MID_ROUND.now - patience}).changes == []
     tired = decided(state, MID_ROUND, granted_since={key("j"): MID_ROUND.now - patience - 1})
     assert allocated(only(tired)).reason == rules.ROOM_NOT_FREED
+
+
+def test_a_grace_period_of_years_is_not_waited_for() -> None:
+    """A granted job would stand still, with GPUs beside those that do not come free, until somebody looks."""
+    held = {"allocation": allocation(share("n1", gpus=8), admitted=False)}
+    going = read_pod(pod_object("x", node="n1", gpus=1, deleting_at=MID_ROUND.now + 1e8))
+    state = cluster(NODES, [job("j", gpus=8, status=held)], [going])
+    long_ago = {key("j"): MID_ROUND.now - rules.NOT_ADMITTED_SECONDS - 1}
+    assert allocated(only(decided(state, MID_ROUND, granted_since=long_ago))).reason == rules.ROOM_NOT_FREED
+
+
+def test_a_deleted_job_that_a_finalizer_keeps_loses_its_place() -> None:
+    """Its lease was renewed for ever, and each round gave its GPUs to others in vain."""
+    old = job("old", gpus=8, status={"allocation": allocation(share("n1", gpus=8))})
+    state = cluster(NODES[:1], [replace(old, deleting=True)], [worker("old", node="n1", gpus=8)])
+    for moment in (MID_ROUND, AT_PLAN):
+        change = only(decided(state, moment))
+        assert (change.kind, allocated(change).state, allocated(change).reason) == (
+            ChangeKind.LEAVE,
+            "Revoked",
+            rules.DELETED,
+        )
+        assert allocated(change).lease_until == format_time(moment.now)
 
 
 def test_a_long_grace_period_of_those_who_leave_is_waited_for() -> None:
@@ -337,9 +360,14 @@ def test_what_was_said_already_is_not_written_again_and_a_mere_move_up_may_be_la
     same = cluster(NODES, [job("a", status=told)])
     assert decided(same, AT_PLAN, plan(waiting=("a",))).changes == []
     second = {"queue": {"position": 2, "reason": "NoFreeGPU", "message": "waits"}}
-    assert only(decided(cluster(NODES, [job("a", status=second)]), AT_PLAN, plan(waiting=("a",)))).kind is Kind.POSITION
+    assert (
+        only(decided(cluster(NODES, [job("a", status=second)]), AT_PLAN, plan(waiting=("a",)))).kind
+        is ChangeKind.POSITION
+    )
     other = {"queue": {"position": 1, "reason": "NoFreeNode", "message": "waits"}}
-    assert only(decided(cluster(NODES, [job("a", status=other)]), AT_PLAN, plan(waiting=("a",)))).kind is Kind.QUEUE
+    assert (
+        only(decided(cluster(NODES, [job("a", status=other)]), AT_PLAN, plan(waiting=("a",)))).kind is ChangeKind.QUEUE
+    )
 
 
 def test_who_no_longer_waits_is_told_nothing_more() -> None:
@@ -361,7 +389,7 @@ def test_who_leaves_is_written_before_who_stays_and_who_enters_last() -> None:
     ]
     made = plan(place("a-enters", ("n1", 1, 1000)), place("b-stays", ("n1", 1, 500)), waiting=("c-leaves", "d-waits"))
     kinds = [c.kind for c in decided(cluster(NODES, jobs), AT_PLAN, made).changes]
-    assert kinds == [Kind.LEAVE, Kind.STAY, Kind.ENTER, Kind.QUEUE]
+    assert kinds == [ChangeKind.LEAVE, ChangeKind.STAY, ChangeKind.ENTER, ChangeKind.QUEUE]
 
 
 def test_a_decision_that_was_written_leaves_nothing_more_to_decide() -> None:
@@ -386,7 +414,7 @@ DUE = {"slo": {"deadline": "2030-01-01T00:00:00Z"}}
 def test_who_will_be_late_is_told_once_and_no_longer_than_the_plan_says_so() -> None:
     change = only(decided(cluster(NODES, [job("j", spec=DUE)]), MID_ROUND, late("j"), "fill"))
     assert change.late is not None
-    assert (change.kind, change.late.reason, change.late.message) == (Kind.QUEUE, "DeadlinesCollide", "in words")
+    assert (change.kind, change.late.reason, change.late.message) == (ChangeKind.QUEUE, "DeadlinesCollide", "in words")
     assert body_of(change.job, change)["status"]["late"] == {"reason": "DeadlinesCollide", "message": "in words"}
     told = cluster(NODES, [job("j", spec=DUE, status={"late": change.late.to_wire()})])
     assert decided(told, MID_ROUND, late("j"), "fill").changes == []
@@ -435,7 +463,7 @@ def test_a_revoked_lease_far_ahead_is_brought_back_and_an_ordinary_one_is_left()
         return cluster(NODES, [job("j", status={"allocation": allocation(share("n1"), state="Revoked", until=until)})])
 
     change = only(decided(revoked(MID_ROUND.now + 86_400), MID_ROUND))
-    assert change.kind is Kind.LEAVE
+    assert change.kind is ChangeKind.LEAVE
     until = allocated(change).lease_until
     assert until is not None
     assert parse_time(until) <= MID_ROUND.now + MID_ROUND.rounds.lead_s
@@ -452,20 +480,20 @@ def test_of_a_job_that_cannot_be_written_nothing_is_decided_and_its_pods_count_a
     stances = {k: stance(j, AT_PLAN.now) for k, j in state.jobs.items()}
     result = PlanResult(plan(), "round", stances, built.refused, left_out=out)
     changes = decide(state, AT_PLAN, result, AssumedBindings()).changes
-    assert [change.kind for change in changes] in ([], [Kind.STAY]), "renewed at the most, never revoked"
+    assert [change.kind for change in changes] in ([], [ChangeKind.STAY]), "renewed at the most, never revoked"
     gone = cluster(NODES, [job("j", status={"allocation": held})])
     free = build_snapshot(gone, mode="round", now=AT_PLAN.now, round_s=20, left_out=out).snapshot.nodes
     assert all(node.gpus_used == 0 for node in free), "without pods it holds nothing"
 
 
 def test_of_each_kind_namespaces_take_turns_in_writing() -> None:
-    def change(namespace: str, name: str, kind: Kind) -> StatusChange:
+    def change(namespace: str, name: str, kind: ChangeKind) -> StatusChange:
         view = replace(job(name), key=Key(namespace, name))
         return StatusChange(view, kind, None, None)
 
-    flood = [change("flood", f"j{index}", Kind.ENTER) for index in range(3)]
-    team = [change("team", "a", Kind.ENTER), change("team", "b", Kind.QUEUE)]
-    leaves = change("flood", "gone", Kind.LEAVE)
+    flood = [change("flood", f"j{index}", ChangeKind.ENTER) for index in range(3)]
+    team = [change("team", "a", ChangeKind.ENTER), change("team", "b", ChangeKind.QUEUE)]
+    leaves = change("flood", "gone", ChangeKind.LEAVE)
     ordered = in_turns([leaves, *flood, *team])
     assert [str(one.job.key) for one in ordered] == [
         "flood/gone", "flood/j0", "team/a", "flood/j1", "flood/j2", "team/b",

@@ -13,7 +13,7 @@ from synergy_core.plan import plan
 from synergy_extender.cluster.ledger import AssumedBindings
 from synergy_extender.cluster.state import ClusterState
 from synergy_extender.cluster.views import JobView, read_job
-from synergy_extender.decisions.changes import Kind, StatusChange
+from synergy_extender.decisions.changes import ChangeKind, StatusChange
 from synergy_extender.decisions.decide import PlanResult, decide, stance
 from synergy_extender.planning.writer import body_of
 from synergy_extender.rounds import Moment, Rounds
@@ -52,7 +52,7 @@ def _core(view: JobView, now: float) -> core.Job:
 def test_the_first_place_to_train_is_noted_and_a_later_one_changes_nothing() -> None:
     item = job_object("j")
     change = _pass(cluster([node_object("n1")], [read_job(item)]), NOW)["j"]
-    assert change.kind is Kind.ENTER
+    assert change.kind is ChangeKind.ENTER
     first = _written(item, change)
     assert first.status.marks is not None
     assert first.status.marks.started_at == format_time(NOW)
@@ -74,7 +74,7 @@ def test_a_place_to_be_measured_is_no_start() -> None:
     request = {"gpuType": "V100", "gpus": 1, "cpuMillis": 1000, "memoryBytes": GI}
     status = {"phase": "Profiling", "profile": {"state": "Measuring", "request": request}}
     change = _pass(cluster([node_object("n1")], [job("j", status=status)]), NOW)["j"]
-    assert change.kind is Kind.ENTER
+    assert change.kind is ChangeKind.ENTER
     assert change.marks is None
 
 
@@ -93,7 +93,7 @@ class TestPromotion:
     def test_it_is_noted_with_what_the_job_had_in_all(self) -> None:
         item = self._starving()
         change = _pass(self._blocked(item), NOW)["j"]
-        assert change.kind < Kind.POSITION, "no mere change of position, which might be left out"
+        assert change.kind < ChangeKind.POSITION, "no mere change of position, which might be left out"
         assert change.allocation is None
         after = _core(_written(item, change), NOW)
         assert (after.promoted_gpu_s, after.promoted_waiting_s, after.started_s) == (240.0, 70.0, NOW - 90)
@@ -187,7 +187,7 @@ class TestIsolatedTime:
         """One change of each job a round: what a run's lease or its end writes anyway."""
         item, other = self._item("a", step=120, held=True), self._item("b")
         change = self._decided([item, other], NOW)["a"]
-        assert change.kind in {Kind.STAY, Kind.LEAVE}, "the round writes the allocation too"
+        assert change.kind in {ChangeKind.STAY, ChangeKind.LEAVE}, "the round writes the allocation too"
         again = self._item("a", step=120, held=True, marks=change.marks)
         later = self._decided([again, other], NOW + 20).get("a")
         assert later is None or later.marks == change.marks

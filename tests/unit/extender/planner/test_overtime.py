@@ -16,9 +16,9 @@ from synergy_core.model.snapshot import FieldError, Profile, Snapshot
 from synergy_core.plan import plan
 from synergy_core.policies.allocation import solve
 from synergy_core.policies.allocation.budget import Budget, OutOfTimeError
-from synergy_core.policies.allocation.problem import Allocation
+from synergy_core.policies.allocation.problem import AllocationMatrix
 from synergy_core.policies.allocation.programme.programme import SolverError
-from synergy_core.policies.allocation.solver import Late, Sought
+from synergy_core.policies.allocation.solver import LateSolution, Sought
 from synergy_extender.planner.overtime import LONGEST_S, Overtime
 from synergy_extender.planner.process import Planner
 from synergy_extender.planner.question import Planned, Question
@@ -32,13 +32,13 @@ NO_TIME, ENOUGH = Budget(lambda: 0.0), Budget(lambda: PATIENCE_S)
 class _Held(Sought):
     """A solve that goes on until it is let go, and ends as `ends` says."""
 
-    def __init__(self, ends: Callable[[], Allocation] = lambda: ANSWER, policy: str = "makespan") -> None:
+    def __init__(self, ends: Callable[[], AllocationMatrix] = lambda: ANSWER, policy: str = "makespan") -> None:
         super().__init__(MADE, policy, aware=True)
         self.begun, self.go = threading.Event(), threading.Event()
         self.budget = Budget()
         self._ends = ends
 
-    def solve(self, budget: Budget) -> Allocation:
+    def solve(self, budget: Budget) -> AllocationMatrix:
         if budget.spent:
             raise OutOfTimeError
         self.budget = budget
@@ -59,7 +59,7 @@ def _going(sought: _Held, overtime: Overtime) -> Iterator[None]:
         sought.go.set()
 
 
-def _repeated(step: Callable[[], Late | Planned | bool | None]) -> object:
+def _repeated(step: Callable[[], LateSolution | Planned | bool | None]) -> object:
     """What a step says once it says something."""
     until = time.monotonic() + PATIENCE_S
     while time.monotonic() < until:
@@ -81,7 +81,7 @@ def test_what_takes_longer_goes_on_and_is_told_once() -> None:
     with _going(sought, overtime):
         assert overtime.late() is None
     late = _repeated(overtime.late)
-    assert isinstance(late, Late)
+    assert isinstance(late, LateSolution)
     assert (late.sought, late.answer) == (sought, ANSWER)
     assert overtime.late() is None
 
@@ -93,7 +93,7 @@ def test_what_is_cut_short_serves_and_is_sought_in_full_beside_the_plans() -> No
     sought.go.set()
     assert overtime.solve(sought, ENOUGH) is cut
     late = _repeated(overtime.late)
-    assert isinstance(late, Late)
+    assert isinstance(late, LateSolution)
     assert (late.sought, late.answer) == (sought, ANSWER)
 
 
@@ -114,7 +114,7 @@ def test_under_another_policy_what_goes_on_is_given_up_and_another_begun() -> No
             assert old.budget.spent
             assert not new.budget.spent
     late = _repeated(overtime.late)
-    assert isinstance(late, Late)
+    assert isinstance(late, LateSolution)
     assert late.sought is new
 
 
@@ -131,8 +131,8 @@ def test_a_solve_ends_after_an_hour() -> None:
 ERRORS = [FieldError("jobs", "is odd"), SolverError("singular"), MemoryError(), OutOfTimeError()]
 
 
-def _failing(error: Exception) -> Callable[[], Allocation]:
-    def fails() -> Allocation:
+def _failing(error: Exception) -> Callable[[], AllocationMatrix]:
+    def fails() -> AllocationMatrix:
         raise error
 
     return fails

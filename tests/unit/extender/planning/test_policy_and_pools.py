@@ -6,7 +6,7 @@ import pytest
 
 from support.cluster import NOW, node_object
 from synergy_api.pools import node_capacities, pool_problems, read_pools
-from synergy_api.reasons import ENTRIES, Place, Reason
+from synergy_api.reasons import ENTRIES, Reason, ReasonPlace
 from synergy_api.scheduling_policy import (
     COST_POLICIES,
     PAIRS_POLICIES,
@@ -202,7 +202,7 @@ def test_pools_say_how_many_gpus_they_have_and_what_contradicts() -> None:
         "idle": (0, 0, "False", "NoNodes"),
         "broken": (0, 0, "False", "InvalidPool"),
     }
-    assert all(Place.POOL in ENTRIES[Reason(s.conditions[0].reason)].places for s in statuses.values())
+    assert all(ReasonPlace.POOL in ENTRIES[Reason(s.conditions[0].reason)].places for s in statuses.values())
     fine = [pool("a", product)]
     capacities = node_capacities([node_object("n1")], read_pools(fine)[0])
     (status,) = pool_statuses(fine, capacities, [], NOW).values()
@@ -223,7 +223,7 @@ def test_a_policy_of_another_name_is_told_that_it_is_ignored() -> None:
     assert (condition.status, condition.reason) == ("False", "Ignored")
     assert "only the SchedulingPolicy named default is in force" in condition.message
     assert statuses["default"].conditions[0].reason == "InForce"
-    assert all(Place.POLICY in ENTRIES[Reason(s.conditions[0].reason)].places for s in statuses.values())
+    assert all(ReasonPlace.POLICY in ENTRIES[Reason(s.conditions[0].reason)].places for s in statuses.values())
 
 
 def test_events_tell_what_is_new_once_and_not_that_all_was_well_from_the_start() -> None:

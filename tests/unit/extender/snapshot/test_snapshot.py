@@ -16,9 +16,11 @@ from support.cluster import (
     job_object,
     key,
     node_object,
+    pod_object,
     share,
     team_of,
     worker,
+    worker_labels,
 )
 from synergy_api.pools import node_capacities, read_pools
 from synergy_api.program import model
@@ -28,6 +30,7 @@ from synergy_core.model import snapshot as core
 from synergy_core.model.config import Mode
 from synergy_core.model.snapshot_format import parse_snapshot, snapshot_document
 from synergy_extender.cluster.state import ClusterState
+from synergy_extender.cluster.views import read_pod
 from synergy_extender.snapshot.snapshot import OVERDUE_SECONDS, build_snapshot, tenants_of
 
 MATRIX = {"gpuType": "V100", "cpuMillis": [1000, 3000], "memoryBytes": [GI], "stepsPerSecond": [[1.0], [2.0]]}
@@ -263,6 +266,32 @@ def test_profile_series_leave_memory_for_those_on_the_other_gpus(asked_gib: int,
     assert wish.memory_bytes_min == want_gib * GI
 
 
+FORGED: dict[str, dict[str, Any]] = {
+    "another node": {"name": "own-1-1", "node": "n2"},
+    "another name": {"name": "mine", "node": "n1"},
+    "more ranks than GPUs": {"name": "own-1-1", "rank": 1, "node": "n1"},
+    "another role": {"name": "own-1-1", "role": "profile", "node": "n1"},
+}
+
+
+@pytest.mark.parametrize("forged", FORGED.values(), ids=FORGED.keys())
+@pytest.mark.parametrize("mode", ["round", "fill"])
+def test_what_a_pod_with_the_labels_of_a_run_holds_is_not_free(mode: Mode, forged: dict[str, Any]) -> None:
+    """Its owner can write any label. Others were planned there, in vain, again and again."""
+    own = job("own", status={"allocation": allocation(share("n1", gpus=1))})
+    labels = worker_labels("own", rank=forged.get("rank", 0), role=forged.get("role", "worker"))
+    pod = read_pod(pod_object(forged["name"], labels=labels, node=forged["node"], gpus=7, cpu="20"))
+    nodes = [node_object("n1"), node_object("n2")]
+    state = cluster(nodes, [own], [worker("own", node="n1", gpus=1), pod])
+    assert used(built(state, mode), forged["node"]) == (7, 20_000, 0)
+
+
+def test_a_pod_in_a_worker_s_place_gives_no_more_gpus_back_than_the_run_was_given() -> None:
+    own = job("own", status={"allocation": allocation(share("n1", gpus=1))})
+    state = cluster([node_object("n1")], [own], [worker("own", node="n1", gpus=8)])
+    assert used(built(state))[0] == 7
+
+
 def test_a_profile_series_waits_for_those_who_leave_rather_than_measure_less() -> None:
     leaving = job("old", status={"allocation": allocation(share("n1", gpus=1), state="Revoked")})
     state = cluster([node_object("n1", cpu=12)], [profiling(), leaving], [worker("old", node="n1", gpus=1, cpu="6")])
@@ -271,7 +300,8 @@ def test_a_profile_series_waits_for_those_who_leave_rather_than_measure_less() -
 
 
 @pytest.mark.parametrize(
-    ("seconds_late", "want"), [(-20, []), (OVERDUE_SECONDS - 1, []), (OVERDUE_SECONDS + 1, [6000])]
+    ("seconds_late", "want"),
+    [(-1e8, [6000]), (-600, []), (-20, []), (OVERDUE_SECONDS - 1, []), (OVERDUE_SECONDS + 1, [6000])],
 )
 @pytest.mark.parametrize("mode", ["round", "fill"])
 def test_a_profile_series_waits_for_pods_of_others_that_end_but_not_for_ever(

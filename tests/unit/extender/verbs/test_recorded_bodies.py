@@ -5,10 +5,12 @@ from typing import Any
 
 import msgspec
 import pytest
+from pydantic import TypeAdapter
 
 from support import papers
 from synergy_extender.verbs.scheduling import filter_nodes, prioritize_nodes, refuse_preemption
 from synergy_extender.verbs.wire import BindingArgs, BindingResult, ExtenderArgs, PreemptionArgs, offered_nodes
+from synergy_extender.web.verb_routes import VERBS
 
 RECORDED = papers.found("extender")
 pytestmark = [
@@ -82,3 +84,13 @@ def test_bind_is_read_and_answered_in_the_recorded_shape() -> None:
     args = msgspec.json.decode(recorded("cache-true/bind-1.request.json"), type=BindingArgs)
     assert (args.pod_name, args.pod_namespace, args.node) == ("low-0", "default", "fake-006")
     assert json.loads(msgspec.json.encode(BindingResult())) == json.loads(recorded("cache-true/bind-1.response.json"))
+
+
+@pytest.mark.parametrize("verb", list(VERBS))
+def test_requests_and_answers_fit_the_models_of_the_openapi_document(verb: str) -> None:
+    assert RECORDED is not None
+    for kind, model in (("request", VERBS[verb].request), ("response", VERBS[verb].answer)):
+        files = sorted(RECORDED.glob(f"*/{verb}-*.{kind}.json"))
+        assert files
+        for file in files:
+            TypeAdapter(model).validate_json(file.read_bytes())

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from support.cluster import allocation, job, share, worker, worker_labels
-from synergy_extender.cluster.views import JobView, Member
+from synergy_extender.cluster.views import JobView, RunMember
 from synergy_extender.verbs.place import OTHER_NODE, Refusal, Refused, place_of
 from synergy_extender.verbs.scheduling import filter_nodes, prioritize_nodes, refuse_preemption
 from synergy_extender.verbs.wire import ExtenderArgs, PreemptionArgs
@@ -129,7 +129,7 @@ def test_a_profile_pod_of_any_name_is_placed_where_its_series_was_granted() -> N
     series = job("j", status={"allocation": allocation(share("n2"), run=2, purpose="Profile")})
     pod = worker("j", run=2)
     assert pod.member is not None
-    profile = Member(pod.member.job, 2, 0, "profile")
+    profile = RunMember(pod.member.job, 2, 0, "profile")
     assert placed(series, member=profile, name="j-p3000-x7k2p") == "n2"
 
 

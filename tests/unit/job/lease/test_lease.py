@@ -12,7 +12,7 @@ from support.job_process import free_port
 from support.lease_server import Authority, LeaseServer, go_on, leave_in, serve_leases
 from synergy_job.environment import ConfigError, LeaseAccess
 from synergy_job.lease import client as lease
-from synergy_job.lease.client import LeaseClient, LeaseError, Report, Verdict
+from synergy_job.lease.client import LeaseAnswer, LeaseClient, LeaseError, Report
 
 REPORT = Report(step=120, checkpoint_step=100, steps_per_second=2.31, gpu_uuids=("GPU-1",))
 
@@ -24,7 +24,7 @@ def client(lease_server: LeaseServer, token_file: Path) -> LeaseClient:
 
 def test_the_report_and_the_renewal_are_those_of_the_contract(client: LeaseClient, lease_server: LeaseServer) -> None:
     lease_server.answer = lambda report: go_on(3.0)
-    assert client.send(REPORT) == Verdict(leave=False, yield_in_s=0.0, next_report_s=3.0, memory_bytes=1 << 30)
+    assert client.send(REPORT) == LeaseAnswer(leave=False, yield_in_s=0.0, next_report_s=3.0, memory_bytes=1 << 30)
     assert lease_server.reports == [
         {"step": 120, "checkpoint_step": 100, "steps_per_second": 2.31, "gpu_uuids": ["GPU-1"], "done": False}
     ]
@@ -38,7 +38,7 @@ def test_what_the_script_said_of_its_model_is_reported(client: LeaseClient, leas
 
 def test_a_lease_that_ends(client: LeaseClient, lease_server: LeaseServer) -> None:
     lease_server.answer = lambda report: leave_in(2.4)
-    assert client.send(REPORT) == Verdict(leave=True, yield_in_s=2.4, next_report_s=2.4, memory_bytes=1 << 30)
+    assert client.send(REPORT) == LeaseAnswer(leave=True, yield_in_s=2.4, next_report_s=2.4, memory_bytes=1 << 30)
 
 
 def test_the_token_is_read_anew_each_time(client: LeaseClient, lease_server: LeaseServer, token_file: Path) -> None:

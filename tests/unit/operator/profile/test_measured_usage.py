@@ -10,7 +10,7 @@ from support.operator_world import World
 from support.profile_world import AUTO, asking, granted, knee, run_point
 from synergy_api.profile import MeasuredUsage, ProfilePoint
 from synergy_operator.profile.points import threads_of, usage_of, with_run
-from synergy_operator.profile.result import GpuUse, Measurement, read_result
+from synergy_operator.profile.result import GpuUse, MeasuredPoint, read_result
 from synergy_operator.views.batch_job import Target
 from synergy_operator.views.pod import ContainerView
 
@@ -42,7 +42,7 @@ def measured_world(**spec: Any) -> World:
 )
 def test_usage_that_makes_no_sense_is_ignored_and_the_point_counts(said: object, known: GpuUse | None) -> None:
     message = json.dumps({"outcome": "measured", "steps_per_second": 2.0, "gpu": said})
-    assert read_result(ContainerView(message=message)) == Measurement(2.0, 0.0, 0, gpu=known)
+    assert read_result(ContainerView(message=message)) == MeasuredPoint(2.0, 0.0, 0, gpu=known)
 
 
 def test_the_usage_is_that_of_the_fastest_point_and_of_memory_the_most() -> None:
@@ -60,7 +60,7 @@ def test_the_limit_in_a_matrix_is_that_of_the_fastest_point_and_in_a_point_the_t
     def series(*percents: int) -> list[ProfilePoint]:
         found: list[ProfilePoint] = []
         for number, (cpu, percent) in enumerate(zip((1000, 2000, 2000), percents, strict=True)):
-            target, result = Target(cpu, repeat=number == 2), Measurement(cpu / 1000, 0.01, 0)
+            target, result = Target(cpu, repeat=number == 2), MeasuredPoint(cpu / 1000, 0.01, 0)
             how = {"memory_bytes": GIB, "client_thread_percent": percent, "job": f"j{number}", "measured_at": ""}
             found = with_run(found, "V100", target, result, **how)  # type: ignore[arg-type]
         return found

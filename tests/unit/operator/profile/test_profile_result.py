@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from synergy_operator.profile.result import Measurement, MeasurementFailure, read_result
+from synergy_operator.profile.result import MeasuredPoint, MeasurementFailure, read_result
 from synergy_operator.views.pod import ContainerView
 
 
@@ -23,7 +23,7 @@ def test_wrong_sizes_are_ignored_and_the_point_counts(
     largest: int | None, model: int, known: tuple[int, int] | None
 ) -> None:
     said = {"outcome": "measured", "steps_per_second": 2.0, "largest_tensor_bytes": largest, "model_bytes": model}
-    assert read_result(ContainerView(message=json.dumps(said))) == Measurement(2.0, 0.0, 0, False, known)
+    assert read_result(ContainerView(message=json.dumps(said))) == MeasuredPoint(2.0, 0.0, 0, False, known)
 
 
 @pytest.mark.parametrize("speed", [0, 1e-300, 1e300, "NaN", -1])

@@ -8,6 +8,7 @@ import pytest
 from support.operator_world import World
 from synergy_api.leaving import leave_seconds
 from synergy_api.queues import Preemption
+from synergy_api.timestamps import format_time, parse_time
 from synergy_api.training_job import RunOutcome, ServiceStatus, TrainingJobSpec, TrainingJobStatus
 from synergy_operator.run.forgiveness import HEALTHY_SECONDS, UNREPORTED_SECONDS
 
@@ -183,3 +184,33 @@ def test_a_job_that_reports_nothing_is_forgiven_after_an_hour() -> None:
     world = begun(backoffLimit=1)
     assert [fail(world, UNREPORTED_SECONDS, None).counted_failures for _ in range(4)] == [1, 1, 1, 1]
     assert world.status.phase == "Running"
+
+
+def years(world: World) -> None:
+    """The job's template has a grace period of three years."""
+    for pod in world.pods.values():
+        pod["spec"]["terminationGracePeriodSeconds"] = 100_000_000
+
+
+def deadlines(world: World) -> list[float]:
+    """In how many seconds each pod has to be gone."""
+    return [parse_time(pod["metadata"]["deletionTimestamp"]) - world.now for pod in world.pods.values()]
+
+
+def test_no_grace_period_is_longer_than_the_admin_allows_for_a_checkpoint() -> None:
+    world = running()
+    years(world)
+    deleted_after(world)
+    assert deadlines(world) == [600]
+    assert world.settle().todo == ()
+
+
+def test_a_pod_that_its_owner_deletes_with_a_grace_period_of_years_goes_like_all_others() -> None:
+    world = running()
+    for pod in world.pods.values():
+        pod["metadata"]["deletionTimestamp"] = format_time(world.now + 100_000_000)
+    world.settle()
+    assert deadlines(world) == [600]
+    world.policy = world.policy.model_copy(update={"preemption": Preemption(max_checkpoint_seconds=100)})
+    world.settle()
+    assert deadlines(world) == [100]

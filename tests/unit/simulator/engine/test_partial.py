@@ -12,7 +12,7 @@ from synergy_simulator.engine.options import Options
 from synergy_simulator.engine.outcome import Outcome
 from synergy_simulator.engine.partial import PartialProfiles
 from synergy_simulator.engine.simulation import simulate
-from synergy_simulator.inputs.clusters import Cluster, Pool
+from synergy_simulator.inputs.clusters import Cluster, SimulatedPool
 from synergy_simulator.inputs.profiles import ProfileTable, flat_profile
 from synergy_simulator.inputs.traces import TraceJob
 from synergy_simulator.workloads.workload import build_workload
@@ -26,7 +26,8 @@ TYPES = ("K80", "P100", "V100")
 
 def _cluster() -> Cluster:
     pools = (
-        Pool(name=t, gpu_type=t, nodes=1, gpus_per_node=1, cpus_per_node=4, memory_gib_per_node=16.0) for t in TYPES
+        SimulatedPool(name=t, gpu_type=t, nodes=1, gpus_per_node=1, cpus_per_node=4, memory_gib_per_node=16.0)
+        for t in TYPES
     )
     return Cluster(tuple(pools))
 

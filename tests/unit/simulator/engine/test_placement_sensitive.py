@@ -12,7 +12,7 @@ from support.simulation import server, traced
 from synergy_simulator.engine.options import Options
 from synergy_simulator.engine.outcome import Outcome
 from synergy_simulator.engine.simulation import simulate
-from synergy_simulator.inputs.clusters import Cluster, Pool
+from synergy_simulator.inputs.clusters import Cluster, SimulatedPool
 from synergy_simulator.inputs.profiles import ProfileTable, flat_profile, read_profiles
 from synergy_simulator.inputs.traces import TraceJob
 from synergy_simulator.report.metrics import metrics_of
@@ -52,7 +52,9 @@ def test_the_table_tells_by_type_what_is_left_of_a_jobs_speed(table: ProfileTabl
 
 def test_the_fewest_nodes_are_counted_by_type() -> None:
     pools = [
-        Pool(name=f"{kind}{n}", gpu_type=kind, nodes=nodes, gpus_per_node=n, cpus_per_node=3, memory_gib_per_node=9)
+        SimulatedPool(
+            name=f"{kind}{n}", gpu_type=kind, nodes=nodes, gpus_per_node=n, cpus_per_node=3, memory_gib_per_node=9
+        )
         for kind, nodes, n in (("V100", 3, 2), ("K80", 1, 8), ("V100", 1, 4))
     ]
     assert Cluster(tuple(pools)).fewest_nodes(4) == {"V100": 1, "K80": 1}

@@ -12,7 +12,7 @@ from synergy_simulator.engine.options import Options
 from synergy_simulator.engine.outcome import Outcome
 from synergy_simulator.engine.sharing import Truth, read_usages
 from synergy_simulator.engine.simulation import simulate
-from synergy_simulator.inputs.clusters import Cluster, Pool
+from synergy_simulator.inputs.clusters import Cluster, SimulatedPool
 from synergy_simulator.inputs.errors import InputError
 from synergy_simulator.inputs.profiles import GIB
 from synergy_simulator.report.metrics import metrics_of
@@ -21,7 +21,7 @@ from synergy_simulator.workloads.workload import Task, Workload
 
 
 def _workload(jobs: int, *, gpus: int = 1, compute: float = 0.3, replicas: int = 2) -> Workload:
-    pool = Pool(
+    pool = SimulatedPool(
         name="v",
         gpu_type="V100",
         nodes=1,

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from support.simulation import CLUSTER, native, server
-from synergy_simulator.inputs.clusters import Cluster, Pool, read_cluster
+from synergy_simulator.inputs.clusters import Cluster, SimulatedPool, read_cluster
 from synergy_simulator.inputs.errors import InputError
 from synergy_simulator.inputs.profiles import GIB, read_profiles
 from synergy_simulator.inputs.traces import read_trace
@@ -70,7 +70,7 @@ def test_the_gavel_tables_leave_out_types_where_a_job_does_not_run(tmp_path: Pat
     text = "job_id,arrival_s,job_type,scale_factor,total_steps,duration_v100_s,priority_weight\n0,0.5,m,1,100,25,2.0\n"
     kinds = {"k80": "K80", "v100": "V100"}
     pools = [
-        Pool(name=n, gpu_type=t, nodes=1, gpus_per_node=1, cpus_per_node=3, memory_gib_per_node=9)
+        SimulatedPool(name=n, gpu_type=t, nodes=1, gpus_per_node=1, cpus_per_node=3, memory_gib_per_node=9)
         for n, t in kinds.items()
     ]
     (task,) = build_workload(read_trace(_trace(tmp_path, text)), table, Cluster(tuple(pools))).tasks
