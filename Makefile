@@ -11,7 +11,9 @@ DEVCLUSTER_SUITE := tests/integration/devcluster/
 APART := PYTHONPATH=tests $(PY) -m support.apart
 # before pytest, which gives each test 300 s: on a slow disk images take minutes
 IMAGES := $(BIN)/kube-synergy devcluster images
-PRODUCT_SUITES := $(filter-out $(DEVCLUSTER_SUITE),$(wildcard tests/integration/*/))
+# real processes, but no cluster
+PROCESS_SUITES := $(addprefix tests/integration/,chaos/ chart/ cli/ docs/ examples/ job/ profiler/ release/ simulator/)
+PRODUCT_SUITES := $(filter-out $(DEVCLUSTER_SUITE) $(PROCESS_SUITES),$(wildcard tests/integration/*/))
 
 SEED ?= 1
 FAULTS ?= 200
@@ -19,8 +21,10 @@ JOBS ?= 100
 REPORT ?=
 MINUTES ?= 5
 TIMES ?= 10
+PACKAGE ?= .
+DRAW ?=
 
-.PHONY: help setup lock format lint types imports prose check crds images images-docker sbom release unit properties coverage prerequisites integration integration-product integration-devcluster test-e2e faketime chaos chaos-outage chaos-short pairings fidelity storm plots docs test test-long side-by-side demo demo-kind
+.PHONY: help setup lock format lint types imports prose check crds images images-docker sbom release unit properties coverage mutants prerequisites integration integration-processes integration-product integration-devcluster test-e2e faketime chaos chaos-outage chaos-short pairings fidelity storm plots docs test test-long side-by-side demo demo-kind
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "%-14s %s\n", $$1, $$2}'
@@ -39,8 +43,9 @@ lock: ## resolve requirements/*.txt anew from pyproject.toml (needs uv)
 	for extra in dev operator extender; do \
 	  uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header \
 	    --quiet --extra $$extra pyproject.toml -o requirements/$$extra.txt; done
-	uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header \
-	  --quiet --constraint requirements/dev.txt --extra docs pyproject.toml -o requirements/docs.txt
+	for extra in docs mutants; do \
+	  uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header \
+	    --quiet --constraint requirements/dev.txt --extra $$extra pyproject.toml -o requirements/$$extra.txt; done
 	echo 'hatchling>=1.27' | uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 	  --no-emit-find-links --no-header --no-annotate --quiet - -o requirements/build.txt
 	uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header \
@@ -91,12 +96,22 @@ properties: setup ## the planner's promises on a thousand random clusters each; 
 coverage: setup ## the pure tests with coverage of lines and branches
 	$(BIN)/pytest tests/unit -n auto --cov --cov-report=term:skip-covered
 
+mutants: setup .venv/.mutants-installed ## which flipped operators of the core the tests notice: PACKAGE=policies/rounds DRAW=50 SEED=1
+	@PYTHONPATH=tests $(PY) -m support.mutants $(PACKAGE) --seed $(SEED) $(if $(DRAW),--draw $(DRAW))
+
+.venv/.mutants-installed: requirements/mutants.txt .venv/.installed
+	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements/mutants.txt
+	touch $@
+
 prerequisites: setup ## what the devcluster needs of this machine; installs missing Debian packages when run as root
 	$(BIN)/kube-synergy devcluster prerequisites --install
 
 check: lint types imports prose ## format, lint, types, import rules, the documentation's words
 
-integration: integration-product integration-devcluster ## real API server and kube-scheduler, kwok nodes
+integration: integration-processes integration-product integration-devcluster ## real processes; real API server and kube-scheduler, kwok nodes
+
+integration-processes: setup
+	$(BIN)/pytest $(PROCESS_SUITES) -n auto
 
 integration-product: setup prerequisites
 	$(ON_DEVCLUSTER) sh -c 'set -e; $(IMAGES); bad=0; for suite in $(PRODUCT_SUITES); do $(BIN)/pytest $$suite || bad=1; done; exit $$bad'
@@ -155,7 +170,7 @@ test-long: properties storm chaos chaos-outage fidelity ## what takes too long f
 # what waits for a cluster leaves the other core to what computes; output comes suite by suite. The end-to-end tests,
 # which measure jobs, have the machine to themselves
 side-by-side:
-	$(MAKE) --jobs=2 --output-sync=target unit integration-product integration-devcluster chaos-short
+	$(MAKE) --jobs=2 --output-sync=target unit integration-product integration-processes integration-devcluster chaos-short
 
 demo: setup prerequisites ## from nothing to training jobs finishing on a real cluster, told as it happens
 	$(BIN)/kube-synergy demo

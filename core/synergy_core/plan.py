@@ -106,14 +106,15 @@ def _placed(
     find alone. Only the mechanism knows, so the steps are repeated without such groups; each time there are fewer.
     """
     pools = memory.pools
-    candidates: Sequence[Candidate] = candidate_groups(snapshot, ranking, config, grouping)
+    young = protected(snapshot.jobs, snapshot.now, config)
+    candidates: Sequence[Candidate] = candidate_groups(snapshot, ranking, config, grouping, protected=young)
     while True:
         groups = colocation_groups(snapshot, ranking, pools, config, candidates)
         planned = job_index if groups is NO_GROUPS else JobIndex(groups.jobs(snapshot.jobs), memory)
         queue = planned.queue(
             groups.ranking(ranking),
             without=kept,
-            protected=groups.planned(protected(snapshot.jobs, snapshot.now, config)),
+            protected=groups.planned(young),
             least_run_s=lambda job: least_run_s(job, config),
             wants_shared=grouping.wants_shared,
             pods_matter=quotas.pods_matter,

@@ -142,7 +142,7 @@ async def test_a_half_takes_as_long_as_in_the_simulator(
     print(f"\n{'aware' if aware else 'agnostic'} on the cluster: {found}")
     for name, said in (("starting as slowly", told), ("starting at once", simulated(found.begin, aware=aware))):
         print(f"simulated, {name}: {said.avg_jct_s:.1f} s, makespan {said.makespan_s:.0f} s, {said.preemptions}")
-    assert found.avg_jct_s == pytest.approx(told.avg_jct_s, rel=0.15)
+    assert found.avg_jct_s == pytest.approx(told.avg_jct_s, rel=0.05)  # measured: 1 %
 
 
 def test_what_knowing_the_types_brings_is_as_in_the_simulator() -> None:
@@ -153,4 +153,4 @@ def test_what_knowing_the_types_brings_is_as_in_the_simulator() -> None:
     said = simulated(aware.begin, aware=True).avg_jct_s / simulated(agnostic.begin, aware=False).avg_jct_s
     print(f"\naverage JCT, aware over agnostic: {ours:.3f} on the cluster, {said:.3f} simulated")
     assert said < 0.85, "the policies differ on this trace"
-    assert ours == pytest.approx(said, rel=0.15)
+    assert ours == pytest.approx(said, rel=0.03)  # measured: 0.4 %; starts alone can move it by 1.6 %

@@ -84,8 +84,13 @@ class CoLocationGroups:
 NO_GROUPS = CoLocationGroups({}, {})
 
 
-def candidate_groups(snapshot: Snapshot, ranking: Ranking, config: PlanConfig, grouping: Grouping) -> list[Candidate]:
-    """Jobs that could share a GPU from this round on. Between rounds there are none: those that share go on."""
+def candidate_groups(
+    snapshot: Snapshot, ranking: Ranking, config: PlanConfig, grouping: Grouping, *, protected: Container[str]
+) -> list[Candidate]:
+    """Jobs that could share a GPU from this round on. Between rounds there are none: those that share go on.
+
+    Jobs that share a GPU now and are all `protected` go on together, unless one of them falls below what it must keep.
+    """
     if config.mode == "fill" or config.colocation == "none" or not grouping.rules.anywhere:
         return []
     jobs = {job.name: job for job in snapshot.jobs}
@@ -93,8 +98,29 @@ def candidate_groups(snapshot: Snapshot, ranking: Ranking, config: PlanConfig, g
     if config.colocation == "gavel":
         return candidates
     line = [jobs[name] for name in ranking.names]
-    of_member = {name: unit for unit in _units(jobs) for name in unit}
+    units = _units(jobs)
+    candidates += _protected_groups(units, jobs, grouping, protected, candidates)
+    of_member = {name: unit for unit in units for name in unit}
     return Pairing(grouping, config, of_member).groups(line, ranking.types, candidates)
+
+
+def _protected_groups(
+    units: Sequence[tuple[str, ...]],
+    jobs: Mapping[str, Job],
+    grouping: Grouping,
+    protected: Container[str],
+    candidates: Sequence[Candidate],
+) -> list[Candidate]:
+    elsewhere = {job.name for candidate in candidates for job in candidate.jobs}
+    found = []
+    for unit in units:
+        running = jobs[unit[0]].running
+        if running is None or not all(name in protected and name not in elsewhere for name in unit):
+            continue
+        candidate = grouping.together([jobs[name] for name in unit], running.gpu_type)
+        if candidate is not None and grouping.bearable(candidate):
+            found.append(candidate)
+    return found
 
 
 def colocation_groups(

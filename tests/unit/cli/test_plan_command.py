@@ -1,8 +1,6 @@
 """`kube-synergy plan`: one JSON object, or a table; one line for bad input."""
 
 import json
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -25,17 +23,6 @@ def _run(*arguments: str, text: str | None = None) -> Result:
 
 def _example(repository: Path) -> str:
     return str(repository / EXAMPLE)
-
-
-def test_json_is_one_object_on_stdout_and_nothing_else(repository: Path) -> None:
-    command = [str(Path(sys.executable).parent / "kube-synergy"), "plan", _example(repository), "--json"]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert done.stderr == ""
-    answer = json.loads(done.stdout)
-    assert answer["policy"] == "2d-las"
-    assert answer["mechanism"] == "tune"
-    assert 0 < answer["seconds"] < 5
-    assert len(answer["allocations"]) == 4
 
 
 def test_the_example_is_the_papers_worked_example(repository: Path) -> None:

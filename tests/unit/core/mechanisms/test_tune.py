@@ -213,3 +213,9 @@ def test_a_matrix_where_memory_stands_in_for_cpu_does_not_break_anything() -> No
     result = planned([node("n1")], jobs)
     assert len(result.allocations) == 4
     assert all(a.steps_per_s >= a.proportional_steps_per_s for a in result.allocations)
+
+
+def test_a_job_that_one_node_can_hold_is_not_spread_for_the_sake_of_more_cpu() -> None:
+    """It wants 6 CPUs for each GPU. The node that has room for all four GPUs has 3, two smaller ones have 12."""
+    nodes = [node("whole", 4, cpus=12), node("half-1", 2, cpus=24), node("half-2", 2, cpus=24)]
+    assert places(planned(nodes, [job("j", 4, wants=(24, 20))])) == {"j": {"whole": 4}}

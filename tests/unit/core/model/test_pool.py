@@ -1,5 +1,7 @@
 """Shares of nodes, and what is promised of them."""
 
+import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -54,3 +56,35 @@ def test_giving_back_what_was_taken_restores_everything(taken: list[tuple[int, i
     for reservation in reserved:
         reservations.give_back(reservation)
     assert (reservations.free_gpus, reservations.free, reservations.total) == before
+
+
+def test_what_is_free_of_a_node_is_weighed_below_one_whatever_it_has() -> None:
+    pool = Pool("V100", [node("a", 2, cpus=4, gib=30), node("b", 16, cpus=96, gib=1500)])
+    weighed = (np.array(pool.capacity) * pool.weight).sum(axis=1)
+    assert 0.0 < weighed[0] < weighed[1] < 1.0
+
+
+@pytest.mark.parametrize(("percent", "limits"), [(100, False), (99, True), (50, True)])
+def test_threads_are_limited_where_a_client_has_less_than_all(percent: int, limits: bool) -> None:
+    assert Pool("V100", [node("n1"), node("n2", client_thread_percent=percent)]).limits_threads is limits
+
+
+def test_shared_gpus_matter_only_where_the_nodes_differ_in_that() -> None:
+    mixed = Pool("V100", [node("n1", replicas=2), node("n2")])
+    assert mixed.shared is not None
+    assert mixed.shared.tolist() == [True, False]
+    assert Pool("V100", [node("n1"), node("n2")]).shared is None
+    assert Pool("V100", [node("n1", replicas=2), node("n2", replicas=2)]).shared is None
+
+
+@pytest.mark.parametrize(("gpus", "cpu_millis"), [(1, 24000), (2, 12000), (8, 3000), (16, 3000)])
+def test_a_job_of_one_node_could_have_it_whole_and_a_larger_one_its_share(gpus: int, cpu_millis: int) -> None:
+    assert Pool("V100", [node("n1"), node("n2", 4, cpus=4)]).most_per_gpu(gpus)[0] == cpu_millis
+
+
+def test_gpus_are_stranded_that_too_little_cpu_is_left_beside() -> None:
+    """One GPU with 12 of 24 CPUs leaves 12 CPUs, shares for four of the other seven GPUs."""
+    reservations = Reservations(Pool("V100", [node("n1")]))
+    assert reservations.stranded(np.array([[12000, GIB]]), 1).tolist() == [3]
+    assert reservations.stranded(np.array([[24000, GIB]]), 1).tolist() == [7]
+    assert reservations.stranded(np.array([[3000, GIB]]), 1).tolist() == [0]

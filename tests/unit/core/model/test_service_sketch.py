@@ -87,3 +87,7 @@ class TestThresholds:
     def test_what_makes_no_sense_is_refused(self, queues: int, load: float) -> None:
         with pytest.raises(ValueError, match="two queues at least"):
             learned_thresholds([1.0, 2.0], queues, load)
+
+
+def test_a_job_that_needed_no_service_is_in_the_first_bucket() -> None:
+    assert bucket(0.0) == bucket(1.0) == 0 < bucket(1.2)

@@ -62,6 +62,20 @@ def test_young_runs_are_waited_for_and_no_others_begin_there() -> None:
     assert places(later)["wide"] == {"n2": 4}, "the older run is old enough"
 
 
+def test_the_node_is_kept_whose_run_lets_go_first_not_the_one_whose_run_is_oldest() -> None:
+    """A run is safe for ten times its preemption cost: `dear` from 10 to 100 s, `cheap` from 20 to 40 s."""
+    runs = [
+        job(name, 1, running=holding(name, (where, 1, 3, 60)), run_started_s=since, preemption_cost_s=cost)
+        for name, where, since, cost in (("dear", "n1", 10.0, 9.0), ("cheap", "n2", 20.0, 2.0))
+    ]
+    wide = job("wide", 4, placement="consolidate", arrival_s=-5.0, waiting_s=500.0)
+    new = [job(name, 3, arrival_s=at, preemption_cost_s=5.0) for name, at in (("new", 21.0), ("newer", 22.0))]
+    snapshot = Snapshot(nodes=(node("n1", 4), node("n2", 4)), jobs=(*runs, wide, *new), now=30.0)
+    made = plan(snapshot, PlanConfig(**_config(preemption_payback=10.0)))
+    assert places(made)["new"] == {"n1": 3}
+    assert reasons(made) == {"wide": "NoFreeNode", "newer": "KeptForAPromotedJob"}
+
+
 def test_where_a_run_goes_on_to_its_own_end_young_ones_may_begin_meanwhile() -> None:
     nodes, jobs = _held_off(preemptible=False)
     new = [job("new", 3, arrival_s=1.0), job("newer", 3, arrival_s=1.0)]

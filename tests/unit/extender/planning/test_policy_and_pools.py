@@ -71,7 +71,7 @@ def test_thresholds_that_do_not_ascend_are_told_by_their_field() -> None:
 
 
 def test_every_name_of_a_policy_is_one_of_the_planner_s() -> None:
-    assert set(get_args(PolicyName)) <= POLICIES.keys()
+    assert set(get_args(PolicyName)) == POLICIES.keys()
     assert set(get_args(TimeSharingPolicyName)) == set(time_shares.NAMES)
     assert set(PAIRS_POLICIES) == time_shares.WITH_PAIRS
 

@@ -1,25 +1,11 @@
 """Checkpoint files are whole, whatever happens while they are written."""
 
 import os
-import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from synergy_job import Checkpoint, CheckpointError, atomic_file
-
-WRITES_FOR_EVER = """
-import sys, synergy_job
-checkpoint = synergy_job.Checkpoint(sys.argv[1])
-number = 0
-while True:
-    number += 1
-    checkpoint.write([number] * 200_000)
-    if number == 1:
-        print("first", flush=True)
-"""
 
 
 def test_what_was_written_last_is_read(tmp_path: Path) -> None:
@@ -48,19 +34,6 @@ def test_a_state_that_cannot_be_pickled_leaves_the_old_file(tmp_path: Path) -> N
     with pytest.raises((AttributeError, TypeError)):
         checkpoint.write(lambda: None)
     assert checkpoint.read() == "old"
-
-
-@pytest.mark.parametrize("killed_after", [0.0, 0.004, 0.011, 0.017, 0.023])
-def test_a_kill_at_any_moment_leaves_a_whole_file(tmp_path: Path, killed_after: float) -> None:
-    path = tmp_path / "model"
-    with subprocess.Popen([sys.executable, "-c", WRITES_FOR_EVER, str(path)], stdout=subprocess.PIPE) as writer:
-        assert writer.stdout is not None
-        writer.stdout.readline()
-        signal.sigtimedwait([], killed_after)
-        writer.kill()
-    found = Checkpoint(path).read()
-    assert len(found) == 200_000
-    assert len(set(found)) == 1
 
 
 def test_a_file_that_is_no_checkpoint_is_named(tmp_path: Path) -> None:

@@ -1,13 +1,12 @@
 """How long a worker goes on without an answer, and what it still writes."""
 
 import logging
-import time
 from pathlib import Path
 
 import pytest
 
-from support.job_process import Job, wait_until
-from support.lease_server import LeaseServer, go_on, leave_in
+from support.job_process import wait_until
+from support.lease_server import LeaseServer, leave_in
 from synergy_job import Checkpoint, FencedError
 from synergy_job.checkpoints import fence as fence_module
 from synergy_job.checkpoints.fence import REFUSED_SECONDS, Fence
@@ -117,28 +116,3 @@ def test_a_worker_that_is_refused_asks_to_leave(
     assert "the extender refuses this pod's lease" in fence.shut
     assert "this worker leaves" in caplog.text
     assert len(lease_server.reports) >= 3
-
-
-def test_a_script_that_hears_nobody_saves_in_time_and_yields(leased_job: Job, lease_server: LeaseServer) -> None:
-    answers = [go_on(0.2)] * 3
-    lease_server.answer = lambda report: answers.pop() if answers else (503, b"away")
-    begun = time.monotonic()
-    code, output = leased_job.run("--step-ms", "20", SYNERGY_STEPS="100000", SYNERGY_FENCE_SECONDS="10")
-    lasted = time.monotonic() - begun
-    assert code == 75, output
-    assert 7.0 <= lasted < 25.0
-    told = leased_job.termination()
-    assert told["outcome"] == "yielded"
-    assert told["step"] == told["checkpoint_step"] == len(leased_job.trained())
-    assert len(leased_job.trained()) >= len(leased_job.bodies()) - 1
-
-
-def test_a_script_that_is_refused_leaves_without_another_checkpoint(leased_job: Job, lease_server: LeaseServer) -> None:
-    lease_server.answer = lambda report: (401, b"the token is not valid")
-    code, output = leased_job.run(
-        "--step-ms", "20", "--every-steps", "10", SYNERGY_STEPS="100000", SYNERGY_FENCE_SECONDS="10"
-    )
-    assert code == 75, output
-    assert "is not saved" in output
-    assert leased_job.termination() == {"outcome": "yielded", "step": 0, "checkpoint_step": 0}
-    assert not (leased_job.folder / "saves-0").exists()

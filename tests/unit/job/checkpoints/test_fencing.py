@@ -4,8 +4,6 @@ import errno
 import logging
 import os
 import pickle
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -19,19 +17,6 @@ from hypothesis import strategies as st
 from synergy_job import Checkpoint, CheckpointError, FencedError, atomic_file, newest_checkpoint
 from synergy_job.checkpoints import versions as versions_module
 
-WRITES = """
-import sys, time, synergy_job
-checkpoint, until = synergy_job.Checkpoint(sys.argv[1]), time.monotonic() + float(sys.argv[3])
-checkpoint.write([int(sys.argv[2])] * 300_000)
-print("first", flush=True)
-while time.monotonic() < until:
-    try:
-        checkpoint.write([int(sys.argv[2])] * 300_000)
-    except synergy_job.FencedError:
-        print("fenced", flush=True)
-        break
-"""
-
 
 @contextmanager
 def run(number: int, job: str = "uid-1") -> Iterator[None]:
@@ -44,25 +29,6 @@ def run(number: int, job: str = "uid-1") -> Iterator[None]:
     finally:
         for name, value in before.items():
             os.environ.pop(name) if value is None else os.environ.update({name: value})
-
-
-def started(path: Path, number: int, seconds: float) -> subprocess.Popen[str]:
-    command = [sys.executable, "-c", WRITES, str(path), str(number), str(seconds)]
-    environ = {**os.environ, "SYNERGY_JOB": "j", "SYNERGY_JOB_UID": "uid-1", "SYNERGY_RUN": str(number)}
-    process = subprocess.Popen(command, env=environ, stdout=subprocess.PIPE, text=True)
-    assert process.stdout is not None
-    assert process.stdout.readline() == "first\n"
-    return process
-
-
-def test_two_runs_that_write_at_once_leave_the_newer_ones_checkpoint_whole(tmp_path: Path) -> None:
-    path = tmp_path / "model"
-    old = started(path, 1, 30.0)
-    new = started(path, 2, 1.0)
-    assert old.communicate(timeout=30)[0] == "fenced\n"
-    assert new.communicate(timeout=30)[0] == ""
-    with run(3):
-        assert Checkpoint(path).read() == [2] * 300_000
 
 
 def test_a_run_that_was_replaced_is_refused_and_changes_nothing(tmp_path: Path) -> None:

@@ -1,8 +1,6 @@
 """The operator's environment."""
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -39,20 +37,3 @@ def test_a_new_ca_certificate_is_used_without_a_restart(tmp_path: Path) -> None:
     file.write_text("new")
     os.utime(file, (1, 1))
     assert environment.settings().ca_cert == "new"
-
-
-@pytest.mark.parametrize(
-    ("environ", "words"),
-    [
-        ({}, "set SYNERGY_PROFILER_IMAGE"),
-        (COMPLETE, "No such file or directory: '/ca.crt'"),
-    ],
-)
-def test_the_process_ends_with_one_line_if_its_environment_does_not_suffice(
-    environ: dict[str, str], words: str
-) -> None:
-    command = [sys.executable, "-m", "synergy_operator"]
-    done = subprocess.run(command, env=environ, capture_output=True, text=True, timeout=60, check=False)
-    assert done.returncode == 2
-    assert words in done.stderr
-    assert done.stderr.count("\n") == 1

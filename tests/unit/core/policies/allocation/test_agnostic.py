@@ -49,3 +49,9 @@ def test_everybody_keeps_all_of_its_time(seed: int, plenty: bool, pairs: bool) -
     if plenty and not pairs:
         can = (view.throughputs > 0) * view.workers
         assert spread / spread.sum(axis=1, keepdims=True) == pytest.approx(can / can.sum(axis=1, keepdims=True))
+
+
+def test_a_gpu_costs_what_the_gpus_of_its_pool_cost_on_average() -> None:
+    """One GPU at 8 and three at 4: 20 for four."""
+    view = agnostic(problem([[2.0, 1.0]], [1, 3], cost=[8.0, 4.0]))
+    assert (view.workers.tolist(), view.cost.tolist()) == ([4.0], [5.0])

@@ -6,7 +6,7 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
-from support.allocation import Oracle, assert_valid, drawn
+from support.allocation import Oracle, assert_valid, drawn, problem
 from synergy_core.model.arrays import Floats
 from synergy_core.model.snapshot import Tenant
 from synergy_core.policies.allocation import solve
@@ -89,3 +89,15 @@ def test_queues_that_live_on_the_last_free_type_take_no_programme_for_each_job(m
     assert_valid(made, found.x)
     assert found.status == "optimal"
     assert len(solved) < 60
+
+
+def test_of_a_fifo_queue_only_the_first_that_is_not_full_rises_however_many_wait() -> None:
+    """Two GPUs at weights 1 and 1: the queue's first job has all of one GPU, the three behind it nothing."""
+    made = problem(
+        [[1.0]] * 6,
+        [2],
+        tenants=(Tenant("queue", 1.0, "fifo"), Tenant("fair", 1.0, "fairness")),
+        tenant=[0, 0, 0, 0, 1, 1],
+        arrival=[0, 1, 2, 3, 0, 0],
+    )
+    assert solve(made, "hierarchical").x[:, 0] == pytest.approx(np.array([1.0, 0.0, 0.0, 0.0, 0.5, 0.5]), abs=1e-6)

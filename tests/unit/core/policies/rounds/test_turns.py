@@ -102,3 +102,44 @@ def test_a_share_that_grows_is_served_at_once_whatever_it_had_before() -> None:
     before, after = _shares(0.1, 1.0), _shares(1.0, 0.1)
     for shares, always in ((before, "j1"), (after, "j0")):
         assert _first(shares, 1, range(1, SETTLING)) == {always: SETTLING - 1}
+
+
+def test_when_accounts_are_settled_the_larger_of_two_equal_claims_comes_first() -> None:
+    assert [one.job.name for one in in_turn(_shares(0.3, 0.7, 0.5), 0)] == ["j1", "j2", "j0"]
+
+
+def test_other_types_of_a_job_that_is_due_come_before_jobs_that_are_not() -> None:
+    """Half its time on each type, `always` is due in every round; `seldom` in one of fifty, however much it is owed."""
+    always = [_Share(job("always", 1), gpu_type, 0.5) for gpu_type in ("K80", "V100")]
+    shares = [*always, _Share(job("seldom", 1), "V100", 0.02, priority=50.0)]
+    orders = Counter(tuple(one.job.name for one in in_turn(shares, number)) for number in range(1, SETTLING))
+    assert orders[("always", "always", "seldom")] >= SETTLING - 3
+
+
+def test_of_jobs_that_have_one_gpu_together_one_is_due_in_every_round() -> None:
+    """Ten tenths are not quite 1 as floats. Round 0 begins exactly where the first job's time does."""
+    shares = _shares(*[0.1] * 10)
+    first = [in_turn(shares, number, follows=True)[0].job.name for number in range(10)]
+    assert first[0] == "j9"
+    assert len(set(first)) >= 9
+
+
+def test_where_the_mark_lies_between_two_types_only_the_second_is_due() -> None:
+    """Round 0 of a job that is split by the golden section: both types due, the larger share would come first."""
+    golden = (5**0.5 - 1) / 2
+    one = job("split", 1)
+    shares = [_Share(one, "K80", golden), _Share(one, "V100", 1.0 - golden)]
+    assert [each.gpu_type for each in in_turn(shares, 0, follows=True)] == ["V100", "K80"]
+
+
+def test_a_job_that_has_not_all_the_time_has_its_part_on_each_of_its_types() -> None:
+    """Four jobs, each half of the time: a tenth of it on K80, four tenths on V100. Two are due in each round."""
+    shares = [
+        _Share(job(f"j{index}", 1), gpu_type, share)
+        for index in range(4)
+        for gpu_type, share in (("K80", 0.1), ("V100", 0.4))
+    ]
+    rounds = [number for number in range(100 * SETTLING) if number % SETTLING]
+    due = Counter((one.job.name, one.gpu_type) for number in rounds for one in in_turn(shares, number)[:2])
+    for one in shares:
+        assert due[one.job.name, one.gpu_type] == pytest.approx(one.share * len(rounds), abs=0.03 * len(rounds))

@@ -1,0 +1,31 @@
+"""A training script that hears nobody, or is refused, and its checkpoints."""
+
+import time
+
+from support.job_process import Job
+from support.lease_server import LeaseServer, go_on
+
+
+def test_a_script_that_hears_nobody_saves_in_time_and_yields(leased_job: Job, lease_server: LeaseServer) -> None:
+    answers = [go_on(0.2)] * 3
+    lease_server.answer = lambda report: answers.pop() if answers else (503, b"away")
+    begun = time.monotonic()
+    code, output = leased_job.run("--step-ms", "20", SYNERGY_STEPS="100000", SYNERGY_FENCE_SECONDS="10")
+    lasted = time.monotonic() - begun
+    assert code == 75, output
+    assert 7.0 <= lasted < 25.0
+    told = leased_job.termination()
+    assert told["outcome"] == "yielded"
+    assert told["step"] == told["checkpoint_step"] == len(leased_job.trained())
+    assert len(leased_job.trained()) >= len(leased_job.bodies()) - 1
+
+
+def test_a_script_that_is_refused_leaves_without_another_checkpoint(leased_job: Job, lease_server: LeaseServer) -> None:
+    lease_server.answer = lambda report: (401, b"the token is not valid")
+    code, output = leased_job.run(
+        "--step-ms", "20", "--every-steps", "10", SYNERGY_STEPS="100000", SYNERGY_FENCE_SECONDS="10"
+    )
+    assert code == 75, output
+    assert "is not saved" in output
+    assert leased_job.termination() == {"outcome": "yielded", "step": 0, "checkpoint_step": 0}
+    assert not (leased_job.folder / "saves-0").exists()

@@ -1,0 +1,41 @@
+"""Jobs that miss their deadline whatever other jobs do."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from support.planning import holding, job
+from synergy_core.model.deadlines import LateReason, late_alone
+from synergy_core.model.snapshot import Job
+
+NOW = 1000.0
+
+
+def _due(left_s: float, steps: int | None = 100, **more: Any) -> Job:
+    return job("j", deadline_s=NOW + left_s, steps_total=steps, **more)
+
+
+@pytest.mark.parametrize(
+    ("one", "speed", "reason"),
+    [
+        (job("j", steps_total=100), 1.0, None),
+        (_due(0.0), 1.0, LateReason.PAST),
+        (_due(-1.0, None), 1.0, LateReason.PAST),
+        (_due(100.0), 1.0, None),
+        (_due(99.0), 1.0, LateReason.TOO_TIGHT),
+        (_due(99.0, steps_done=1), 1.0, None),
+        (_due(99.0, None), 1.0, None),
+        (_due(99.0), 0.0, None),
+        (_due(-1.0, purpose="profile"), 1.0, None),
+    ],
+)
+def test_a_job_is_late_if_its_steps_take_longer_than_is_left(one: Job, speed: float, reason: LateReason | None) -> None:
+    assert late_alone(one, NOW, speed) == reason
+
+
+def test_the_speed_of_the_run_counts_if_it_is_higher_than_what_is_known() -> None:
+    running = holding("j", ("n", 1, 3, 60))
+    slow = _due(50.0, running=running)
+    assert late_alone(slow, NOW, 1.0) == LateReason.TOO_TIGHT
+    assert late_alone(replace(slow, running=replace(running, steps_per_s=2.0)), NOW, 1.0) is None
