@@ -1,7 +1,6 @@
 """From a plan to changes of status. Pure: cluster, plan and clock in, changes out."""
 
-from collections import Counter
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -29,6 +28,7 @@ from synergy_extender.decisions.history import is_over
 from synergy_extender.decisions.queue import queue_of
 from synergy_extender.decisions.shared_admission import ByOrder, tell_seen
 from synergy_extender.decisions.unstarted import NOT_STARTED_SECONDS
+from synergy_extender.decisions.writing_order import in_turns, writing_order
 from synergy_extender.rounds import Moment
 from synergy_extender.snapshot import scheduling_record as marks
 from synergy_extender.snapshot.entitlements import Entitlements
@@ -145,7 +145,7 @@ def decide(
     changes = [change for change in (draft.change() for draft in drafts.values()) if change is not None]
     wanted = (RunState.LEAVING, RunState.WAITING, RunState.HOLDING)
     return Decision(
-        in_turns(sorted(changes, key=_writing_order)),
+        in_turns(sorted(changes, key=writing_order)),
         {k: place for k, place in kept.items() if k in drafts and _keeps(drafts[k], moment.now, wanted)},
     )
 
@@ -369,19 +369,3 @@ def _tell_restrictions(drafts: Mapping[Key, Draft], result: PlanResult | None) -
 
 def _keeps(draft: Draft, now: float, wanted: tuple[RunState, ...]) -> bool:
     return draft.granted is None and run_state(draft.job, now) in wanted
-
-
-def in_turns(changes: Sequence[StatusChange]) -> list[StatusChange]:
-    """Of each kind the first of every namespace, then the second of every one, and so on: many changes of one namespace
-    do not hold up those of another."""
-    seen = Counter[tuple[ChangeKind, str]]()
-    turns: list[tuple[ChangeKind, int]] = []
-    for change in changes:
-        seen[change.kind, change.job.key.namespace] += 1
-        turns.append((change.kind, seen[change.kind, change.job.key.namespace]))
-    return [changes[index] for index in sorted(range(len(changes)), key=turns.__getitem__)]
-
-
-def _writing_order(change: StatusChange) -> tuple[int, int, Key]:
-    position = change.queue.position if change.queue is not None else 0
-    return change.kind, position, change.job.key

@@ -14,9 +14,10 @@ from synergy_core.model.config import Mode
 from synergy_extender.cluster.cache import ClusterCache
 from synergy_extender.cluster.run_state import RunState, run_state, service_of
 from synergy_extender.cluster.views import JobView, Key
-from synergy_extender.decisions.changes import ChangeKind, StatusChange
+from synergy_extender.decisions.changes import StatusChange
 from synergy_extender.decisions.decide import PlanResult, decide, stance
 from synergy_extender.decisions.unstarted import Unstarted
+from synergy_extender.decisions.writing_order import affordable
 from synergy_extender.failures import CALL_FAILED, explain
 from synergy_extender.leader import Lead
 from synergy_extender.leases.progress_writer import ProgressWriter
@@ -39,7 +40,6 @@ _IDLE_SHARE = 2.0
 """While changes stream in, of the time that passes two parts in three belong to others: the verbs share the cores."""
 _HEARTBEAT_S = 5.0
 _AFTER_FAILURE_S = 1.0
-_POSITIONS_AT_ONCE = 20
 _POSITIONS_AGAIN_S = 1.0
 _FILL_AGAIN_S = 10.0
 STEP_S = 5.0
@@ -274,12 +274,12 @@ class PlanningLoop:
         return PlanResult(planned.plan, mode, stances, built.refused, built.entitled, left_out)
 
     def _affordable(self, changes: list[StatusChange]) -> list[StatusChange]:
-        """All that matters, and so many mere changes of position as are no burden; the next pass finds the rest."""
-        urgent = [change for change in changes if change.kind is not ChangeKind.POSITION]
-        positions = [change for change in changes if change.kind is ChangeKind.POSITION]
-        if len(positions) > _POSITIONS_AT_ONCE:
+        """All that runs depend on, and as many new reasons and positions as are no burden. The next pass finds the
+        rest."""
+        chosen = affordable(changes)
+        if len(chosen) < len(changes):
             self._again_at = self._clock() + _POSITIONS_AGAIN_S
-        return urgent + positions[:_POSITIONS_AT_ONCE]
+        return chosen
 
     async def _afterwards(self) -> None:
         """What no worker waits for."""

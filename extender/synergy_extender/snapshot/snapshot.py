@@ -240,8 +240,8 @@ class _Requests:
         if job is None:
             return True
         allocation = open_run(job)
-        if allocation is None:
-            return False
+        if allocation is None:  # labels that the pod's owner wrote: the operator leaves no pod behind an ended run
+            return True
         if run_state(job, self._now) is RunState.LEAVING:
             return _overdue(allocation, self._now)
         return allocation.purpose == "Train" and not self._entitled[job.key].preemptible

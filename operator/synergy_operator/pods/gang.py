@@ -69,10 +69,17 @@ def split_share(share: NodeShare, gpus_per_worker: int | None) -> tuple[PodShare
 
 
 def worker_pod(
-    job: JobView, spec: TrainingJobSpec, run: int, worker: GangWorker, *, size: int, settings: WorkerSettings
+    job: JobView,
+    spec: TrainingJobSpec,
+    run: int,
+    worker: GangWorker,
+    *,
+    size: int,
+    settings: WorkerSettings,
+    most_grace_seconds: int | None = None,
 ) -> Manifest:
     """The manifest of one worker of a gang of `size`, with the scheduling gate that holds it until its resources are
-    free."""
+    free. `most_grace_seconds` bounds the grace period of its template."""
     labels = {
         names.LABEL_JOB: job.name,
         names.LABEL_RUN: str(run),
@@ -89,6 +96,7 @@ def worker_pod(
             "subdomain": names.service_name(job.name),
             "schedulingGates": [*(spec.template["spec"].get("schedulingGates") or []), {"name": names.GATE}],
         },
+        most_grace_seconds=most_grace_seconds,
     )
     return {
         "metadata": {

@@ -58,6 +58,9 @@ class Additions:
     mounts: Sequence[Mapping[str, Any]] = ()
     command: Sequence[str] = ()
     fields: Mapping[str, Any] = field(default_factory=dict)
+    most_grace_seconds: int | None = None
+    """The longest grace period that the pod may have. A user who deletes a pod gets the pod's own, so a longer one
+    could hold its GPUs for as long."""
 
 
 def owner_reference(job: JobView) -> Object:
@@ -101,6 +104,9 @@ def pod_spec(template: Mapping[str, Any], share: PodShare, settings: WorkerSetti
     spec["schedulerName"] = names.SCHEDULER_NAME
     spec["restartPolicy"] = "Never"
     spec.pop("resources", None)  # pod-level requests would override the plan's
+    most, grace = additions.most_grace_seconds, spec.get("terminationGracePeriodSeconds")
+    if most is not None and grace is not None and grace > most:
+        spec["terminationGracePeriodSeconds"] = most
     if settings.priority_class and not spec.get("priorityClassName"):
         spec["priorityClassName"] = settings.priority_class
     spec["tolerations"] = [*(spec.get("tolerations") or []), *map(dict, WORKER_TOLERATIONS), *_lost_node(spec)]

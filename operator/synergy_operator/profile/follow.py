@@ -144,9 +144,15 @@ def _create(series: OpenSeries, pod_share: PodShare, target: Target) -> ProfileS
     if not series.allocation.admitted:
         return _step(series, no(say(Reason.WAITING_FOR_ROOM, run=series.number)))
     attempt = sum(job.target == target for job in series.jobs)
-    settings = series.observed.settings
     job = profile_job(
-        series.observed.job, series.spec, series.number, pod_share, target, attempt=attempt, settings=settings
+        series.observed.job,
+        series.spec,
+        series.number,
+        pod_share,
+        target,
+        attempt=attempt,
+        settings=series.observed.settings,
+        most_grace_seconds=series.observed.cluster.max_checkpoint_seconds,
     )
     accounting = series.service.model_copy(update={"run": series.number})
     return _step(series, _measuring(series, pod_share.cpu_millis), accounting, CreateJob(series.number, job))

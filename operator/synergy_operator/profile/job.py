@@ -61,9 +61,10 @@ def profile_job(
     *,
     attempt: int,
     settings: WorkerSettings,
+    most_grace_seconds: int | None = None,
 ) -> Manifest:
     """The Job of one run of a point: one pod on the granted node, with the point's CPU and the full memory of the
-    series.
+    series. `most_grace_seconds` bounds the grace period of its template.
 
     Less memory is not measured with a smaller limit but with a hit rate that the library simulates.
     """
@@ -83,6 +84,7 @@ def profile_job(
     additions = Additions(
         env={**rendezvous("127.0.0.1", 0, 1, share.gpus), **identity(job, spec, run), **_storage_environment(target)},
         command=["python3", "-m", "synergy_profiler", *words, *regex_option(spec), "--"],
+        most_grace_seconds=most_grace_seconds,
     )
     metadata = pod_metadata(spec.template, labels, share)
     metadata["annotations"][ANNOTATION_JOB_UID] = job.uid

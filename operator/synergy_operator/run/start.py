@@ -33,8 +33,10 @@ def start(run: OpenRun) -> RunStep:
     if not missing:
         return RunStep("Starting", run.service.model_copy(update={"run": run.number}), no(starting(run)))
     job, size = run.observed.job, len(run.gang)
+    settings, most = run.observed.settings, run.observed.cluster.max_checkpoint_seconds
     pods = (
-        worker_pod(job, run.spec, run.number, worker, size=size, settings=run.observed.settings) for worker in missing
+        worker_pod(job, run.spec, run.number, worker, size=size, settings=settings, most_grace_seconds=most)
+        for worker in missing
     )
     key = (EnsureGangKey(gang_secret(job)),) if has_gang(run.spec) else ()
     before: tuple[Action, ...] = (

@@ -18,8 +18,9 @@ from synergy_extender.cluster.state import ClusterState
 from synergy_extender.cluster.views import Key, read_pod
 from synergy_extender.decisions import decide as rules
 from synergy_extender.decisions.changes import ChangeKind, StatusChange
-from synergy_extender.decisions.decide import Decision, PlanResult, decide, in_turns, stance
+from synergy_extender.decisions.decide import Decision, PlanResult, decide, stance
 from synergy_extender.decisions.unstarted import NOT_STARTED_SECONDS
+from synergy_extender.decisions.writing_order import POSITIONS_AT_ONCE, REASONS_AT_ONCE, affordable, in_turns
 from synergy_extender.planning.writer import body_of
 from synergy_extender.rounds import Moment, Rounds
 from synergy_extender.snapshot.snapshot import build_snapshot
@@ -498,3 +499,14 @@ def test_of_each_kind_namespaces_take_turns_in_writing() -> None:
     assert [str(one.job.key) for one in ordered] == [
         "flood/gone", "flood/j0", "team/a", "flood/j1", "flood/j2", "team/b",
     ]  # fmt: skip
+
+
+def test_a_pass_writes_all_that_runs_depend_on_and_some_of_the_reasons_for_waiting() -> None:
+    def changes(kind: ChangeKind, count: int) -> list[StatusChange]:
+        return [StatusChange(job(f"{kind.name}-{index}".lower()), kind, None, None) for index in range(count)]
+
+    runs = [one for kind in ChangeKind if kind < ChangeKind.QUEUE for one in changes(kind, REASONS_AT_ONCE + 5)]
+    reasons, positions = changes(ChangeKind.QUEUE, REASONS_AT_ONCE + 5), changes(ChangeKind.POSITION, 25)
+    written = affordable([*runs, *reasons, *positions])
+    assert written == [*runs, *reasons[:REASONS_AT_ONCE], *positions[:POSITIONS_AT_ONCE]]
+    assert affordable(reasons[:7]) == reasons[:7]

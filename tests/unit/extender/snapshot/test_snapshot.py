@@ -312,6 +312,12 @@ def test_a_profile_series_waits_for_pods_of_others_that_end_but_not_for_ever(
     assert [wish.cpu_millis_min for wish in wishes] == want
 
 
+def test_a_profile_series_does_not_wait_for_a_pod_with_the_labels_of_a_job_that_has_no_run() -> None:
+    pods = [worker("idle", node="n1", gpus=1, cpu="6")]
+    wishes = built(cluster([node_object("n1", cpu=12)], [profiling(), job("idle")], pods)).jobs
+    assert [wish.cpu_millis_min for wish in wishes if wish.purpose == "profile"] == [6000]
+
+
 @pytest.mark.parametrize(("seconds_late", "want"), [(1, 12_000), (OVERDUE_SECONDS + 1, 6000)])
 def test_a_run_that_does_not_leave_cuts_what_a_profile_series_asks_for(seconds_late: float, want: int) -> None:
     lease = {"leaseUntil": format_time(NOW - seconds_late), "state": "Revoked"}

@@ -1,5 +1,6 @@
 """Worker pods: places from shares, and what the template becomes."""
 
+import copy
 from typing import Any
 
 import pytest
@@ -169,6 +170,21 @@ def test_a_job_whose_steps_are_printed_is_followed_on_rank_0_alone() -> None:
 def test_steps_that_are_not_counted_over_all_runs_are_read_in_profile_runs_only() -> None:
     pod = made(throughput={"regex": "one more step"})
     assert pod["spec"]["containers"][0]["command"] == ["python3", "train.py"]
+
+
+@pytest.mark.parametrize(("asked", "given"), [(None, None), (30, 30), (600, 600), (100_000_000, 600)])
+def test_no_grace_period_is_longer_than_the_administrator_allows(asked: int | None, given: int | None) -> None:
+    template = copy.deepcopy(TEMPLATE)
+    if asked is not None:
+        template["spec"]["terminationGracePeriodSeconds"] = asked
+    job = read_job(job_manifest(gpus=1, template=template))
+    assert job.spec is not None
+    allocation = Allocation(
+        run=7, state="Granted", workers=[NodeShare(node="n1", gpus=1, cpu_millis=2000, memory_bytes=GIB)]
+    )
+    (alone,) = gang_workers("job", allocation, None)
+    pod = worker_pod(job, job.spec, 7, alone, size=1, settings=SETTINGS, most_grace_seconds=600)
+    assert pod["spec"].get("terminationGracePeriodSeconds") == given
 
 
 def test_the_library_comes_by_an_init_container_that_may_do_nothing_else() -> None:
