@@ -227,3 +227,16 @@ def test_a_table_tells_of_two_only() -> None:
     assert (kept.fractions([b, a]), kept.fractions([a])) == ((0.7, 0.9), (1.0,))
     assert (kept.fractions([a, c]), kept.fractions([a, b, a])) == ((0.0, 0.0), (0.0, 0.0, 0.0))
     assert kept.corrected(()) is kept
+
+
+@pytest.mark.parametrize("others", ["bc", "bcd"])
+def test_when_accounts_are_settled_a_job_is_with_each_partner_as_often_as_its_share_says(others: str) -> None:
+    """All partners are alike. Every 16th round a job has one entry for all of them, and one of them is drawn."""
+    predictors = _table(**{f"a{other}": (0.9, 0.9) for other in others})
+    config, jobs = replace(CONFIG, predictors=predictors), [_job(name) for name in ("a", *others)]
+    rounds = 48
+    had = Counter(
+        unit for number in range(rounds) for unit in _units(_planned(jobs, config=config, now=16 * number * ROUND_S))
+    )
+    assert had.keys() == {("a", other) for other in others}
+    assert all(times == pytest.approx(rounds / len(others), abs=3) for times in had.values())

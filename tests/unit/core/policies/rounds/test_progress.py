@@ -81,3 +81,13 @@ def test_a_deadline_within_a_few_rounds_asks_for_all_the_time_that_is_needed(lef
     snapshot = Snapshot(nodes=nodes, jobs=(urgent,), round_s=ROUND_S)
     made = plan(snapshot, PlanConfig(policy="min-cost-slo", mechanism="proportional"))
     assert [one.gpu_type for one in made.allocations] == ["V100"]
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_finish_time_fairness_serves_the_job_that_has_waited_since_long_ago(order: int) -> None:
+    """Both have as many steps to go. The one that came 100 rounds ago is the later one, whatever is done now."""
+    now = 101 * ROUND_S
+    jobs = [_job(name, "V100", steps_total=30_000, arrival_s=at) for name, at in (("new", now), ("old", 0.0))]
+    snapshot = Snapshot(nodes=(node("v", 1),), jobs=tuple(jobs[::order]), now=now, round_s=ROUND_S)
+    made = plan(snapshot, PlanConfig(policy="finish-time-fairness", mechanism="proportional"))
+    assert [one.job for one in made.allocations] == ["old"]
