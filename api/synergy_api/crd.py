@@ -105,7 +105,7 @@ KINDS: Final = (
         spec=SchedulingPolicySpec,
         status=SchedulingPolicyStatus,
         columns=(
-            Column("Policy", ".spec.policy", "string", "Who should run."),
+            Column("Policy", ".spec.policy", "string", "The order in which jobs should run."),
             Column("Mechanism", ".spec.mechanism", "string", "How CPU and memory are packed."),
             Column("Round", ".spec.roundSeconds", "integer", "Length of a round in seconds."),
             _AGE,

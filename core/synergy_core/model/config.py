@@ -49,19 +49,21 @@ class PriorityQueues:
             flag=Flag(
                 name="--promote-knob",
                 metavar="X",
-                help="2d-las and 2d-gittins: who waited X times as long as it ran goes to the head of the first queue.",
+                help="2d-las and 2d-gittins: a job that waited X times as long as it ran goes to the head of the "
+                "first queue.",
             ),
             spec=SpecField(
                 name="queues.promote_knob",
-                description="A job that has waited so many times as long as it has run, or as the first queue would "
-                "let it run if that is longer, goes to the head of the first queue. By default none does.",
+                description="A job goes to the head of the first queue once it has waited so many times as long as it"
+                " has "
+                "run, or as the first queue would let it run if that is longer. By default none does.",
                 above=0,
                 at_most=1e6,
             ),
         ),
     ] = None
-    """A job that has waited so many times as long as it has run, or as the first queue would let it run if that is
-    longer, goes to the head of the first queue; null: none does."""
+    """A job goes to the head of the first queue once it has waited so many times as long as it has run, or as the first
+    queue would let it run if that is longer; null: none does."""
     service_gpu_s: Annotated[
         tuple[Annotated[float, Field(gt=0)], ...],
         PolicyOption(
@@ -73,7 +75,7 @@ class PriorityQueues:
             unset="a cluster knows its own finished jobs",
         ),
     ] = ()
-    """Whole service of finished jobs, GPU-seconds: the distribution that `2d-gittins` goes by."""
+    """Whole service of finished jobs, GPU-seconds: the distribution that `2d-gittins` uses."""
 
     def __post_init__(self) -> None:
         for name, values in (("thresholds_gpu_s", self.thresholds_gpu_s), ("service_gpu_s", self.service_gpu_s)):
@@ -86,7 +88,7 @@ class PriorityQueues:
                     f"thresholds_gpu_s[{index + 1}]", f"{high:g} is not above {low:g}; sort the thresholds"
                 )
         if self.promote_knob is not None and not self.promote_knob > 0.0:
-            raise FieldError("promote_knob", f"must be above 0, is {self.promote_knob}; leave it out to promote nobody")
+            raise FieldError("promote_knob", f"must be above 0, is {self.promote_knob}; leave it out to promote no job")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,18 +98,21 @@ class PlanConfig:
     policy: Annotated[
         str,
         PolicyOption(
-            flag=Flag(name="--policy", help="Who should run: {choices}; or a function of your own, module:function."),
-            spec=SpecField(name="policy", description="Who should run."),
+            flag=Flag(
+                name="--policy",
+                help="The order in which jobs should run: {choices}; or a function of your own, module:function.",
+            ),
+            spec=SpecField(name="policy", description="The order in which jobs should run."),
         ),
     ] = "2d-las"
     mechanism: Annotated[
         str,
         PolicyOption(
-            flag=Flag(name="--mechanism", help="How CPU and memory are dealt out: {choices}."),
+            flag=Flag(name="--mechanism", help="How CPU and memory are allocated: {choices}."),
             spec=SpecField(name="mechanism", description="How CPU and memory are packed."),
         ),
     ] = "tune"
-    mode: Annotated[Mode, CallersOption("who plans knows whether a round begins")] = "round"
+    mode: Annotated[Mode, CallersOption("the caller knows if a round begins")] = "round"
     profile_gpu_percent: Annotated[
         int,
         PolicyOption(
@@ -142,7 +147,7 @@ class PlanConfig:
             flag=Flag(
                 name="--pack-limit",
                 metavar="SKEW",
-                help="0 to 1: jobs with a larger skew wait for the fewest nodes, others take what is left over.",
+                help="0 to 1: jobs with a larger skew wait for the fewest nodes, others take GPUs that are left over.",
                 least=0,
                 most=1,
                 commands=SIMULATED,
@@ -150,8 +155,8 @@ class PlanConfig:
             spec=SpecField(
                 name="placement.pack_limit_percent",
                 description="PACKLIMIT: a job whose largest tensor is more than this part of its model waits for the "
-                "fewest nodes that could hold it, others take GPUs that are left over. By default no job is told "
-                "apart: all take the fewest nodes that have the room.",
+                "fewest nodes that could hold it, others take GPUs that are left over. By default all take the "
+                "fewest nodes that have the room.",
                 percent=True,
                 at_least=0,
                 at_most=100,
@@ -166,53 +171,55 @@ class PlanConfig:
             flag=Flag(
                 name="--link-bandwidth",
                 metavar="BYTES/S",
-                help="A node's link: on many nodes jobs lose what all-reduce of their model_bytes takes over it.",
+                help="Bandwidth of a node's link: spread jobs lose what all-reduce of their model_bytes takes over it.",
                 least=1,
                 commands=SIMULATED,
             ),
             spec=SpecField(
                 name="placement.link_bytes_per_second",
-                description="Measured bandwidth of a node's link. Jobs that report their model's bytes then go by "
-                "what all-reduce over it takes instead of by the limit.",
+                description="Measured bandwidth of a node's link. For jobs that report their model's bytes, the cost "
+                "of "
+                "all-reduce over it then decides, instead of the limit.",
                 above=0,
             ),
         ),
     ] = None
-    """Measured bandwidth of a node's link: jobs whose `model_bytes` are known go by what all-reduce takes over it."""
+    """Measured bandwidth of a node's link. For jobs with known `model_bytes` the cost of all-reduce over it decides."""
     minimum_run_s: Annotated[
         float,
         PolicyOption(
             flag=Flag(
                 name="--minimum-run",
-                help="Nobody displaces a job whose run is younger than this.",
+                help="Protect runs younger than this from preemption.",
                 least=0,
                 seconds=True,
                 commands=SIMULATED,
             ),
             spec=SpecField(
                 name="preemption.minimum_run_seconds",
-                description="Nobody displaces a job whose run is younger than this.",
+                description="Protect runs younger than this from preemption.",
                 whole=True,
                 at_least=0,
                 at_most=604800,
             ),
         ),
     ] = 0.0
-    """Nobody displaces a job whose run is younger than this."""
+    """Protect runs younger than this from preemption."""
     preemption_payback: Annotated[
         float,
         PolicyOption(
             flag=Flag(
                 name="--preemption-payback",
                 metavar="X",
-                help="Nor one whose run has not lasted X times as long as its preemption costs.",
+                help="Protect a run until it has lasted X times its preemption cost.",
                 least=0,
                 commands=SIMULATED,
             ),
             spec=SpecField(
                 name="preemption.payback",
-                description="Nobody displaces a job whose run has not lasted so many times as long as a preemption of "
-                "it costs: the seconds of its last save and of its last start, as measured.",
+                description="Protect a run until it has lasted so many times its preemption cost: the measured "
+                "seconds of "
+                "its last save and of its last start.",
                 at_least=0,
                 at_most=1e6,
             ),
@@ -222,80 +229,81 @@ class PlanConfig:
     colocation: Annotated[
         ColocationMode,
         PolicyOption(
-            flag=Flag(name="--colocation", help="Who shares a GPU: {choices}."),
+            flag=Flag(name="--colocation", help="Which jobs share a GPU: {choices}."),
             spec=SpecField(
                 name="colocation",
-                description="Which jobs that allow it share a GPU of a GPUPool with sharing: none; by the co-location "
-                "thesis' algorithm 2 (thesis; thesis-fractions takes all iterations as equally long); where the "
-                "predicted speeds gain and nobody falls below its fair share (auto); or as the policy's allocation "
-                "matrix says, in pairs (gavel).",
+                description="Which jobs share a GPU of a GPUPool with sharing, if they allow it. none: no jobs. "
+                "thesis: by "
+                "algorithm 2 of the co-location thesis. thesis-fractions: the same, with all iterations taken as "
+                "equally long. auto: where the predicted speeds gain and no job falls below its fair share. gavel: in "
+                "pairs, as the policy's allocation matrix says.",
             ),
         ),
     ] = "none"
-    """Who shares a GPU (`colocation.pairing`; of `gavel`, `colocation.combinations`)."""
+    """Which jobs share a GPU (`colocation.pairing`; of `gavel`, `colocation.combinations`)."""
     predictors: Annotated[
         Mapping[str, Predictor],
         PolicyOption(
             flag=Flag(
                 name="--colocation-model",
                 metavar="MODEL.json",
-                help="What `colocation fit` has written, one for each GPU type; without, a generic one.",
+                help="Output of `colocation fit`, one for each GPU type. Without one, a generic model is used.",
             ),
             unset="a cluster learns from what it measures",
         ),
     ] = field(default_factory=dict)
-    """What sharing costs, by GPU type; types that are not there: `colocation.generic`."""
+    """What sharing costs, by GPU type; for types that are missing, `colocation.predictors.generic`."""
     sharing_retry_s: Annotated[float, CallersOption("a constant of the planner, which tests set shorter")] = 3600.0
-    """What was measured of jobs together stands for so long in place of what is predicted."""
+    """A measurement of co-located jobs replaces the prediction for so long."""
     estimate: Annotated[
         EstimateMode,
         PolicyOption(
             flag=Flag(
                 name="--estimate",
-                help="GPU types for which a job without a matrix there gets its measured or an estimated speed: those "
-                "that its gpu_types names, all that it may use, or none.",
+                help="GPU types for which a job without a matrix gets its measured or an estimated speed: those that "
+                "its gpu_types names, all that it may use, or none.",
                 commands=frozenset({"plan"}),
             ),
             spec=SpecField(
                 name="estimate",
-                description="On which GPU types that a job may use and has no matrix for it goes by the throughput "
-                "that was measured while it ran there, or is estimated from other jobs: those that its gpuTypes "
-                "names, all, or none.",
+                description="On which GPU types a job without a matrix gets the throughput that was measured while it"
+                " ran "
+                "there, or an estimate from other jobs: those that its gpuTypes names, all that it may use, or none.",
             ),
         ),
     ] = "named"
-    """On which GPU types that a job may use and has no matrix for its speed is what was measured there, or estimated
-    from other jobs (Gavel, section 3.3): `named`, on those that its `gpu_types` names; `all`; `none`, on no type."""
+    """On which GPU types a job without a matrix gets the speed that was measured there, or an estimate from other jobs
+    (Gavel, section 3.3): `named`, those that its `gpu_types` names; `all` that it may use; `none`."""
     aware: Annotated[
         bool,
         PolicyOption(
-            flag=Flag(name="--agnostic", help="Policies do not see that GPU types differ in speed."),
+            flag=Flag(name="--agnostic", help="Policies ignore that GPU types differ in speed."),
             spec=SpecField(
                 name="agnostic",
-                description="Plan as if a job were equally fast on all GPU types; for policies that tell them apart.",
+                description="Plan as if each job were equally fast on all GPU types; for policies over several types.",
             ),
             negated=True,
         ),
     ] = True
-    """Whether policies over several GPU types see that a job's speed differs between them (Gavel)."""
+    """Policies over several GPU types see that a job's speed differs between them (Gavel)."""
     placement_sensitive: Annotated[
         bool,
         PolicyOption(
             flag=Flag(
                 name="--placement-sensitive",
-                help="Policies over GPU types see what a job keeps of its speed on many nodes.",
+                help="Policies over GPU types see what a job keeps of its speed when it is spread.",
             ),
             spec=SpecField(
                 name="placement_sensitive",
-                description="Plan with what jobs of several GPUs keep of their throughput on many nodes, as measured "
-                "or as all-reduce takes over placement.linkBytesPerSecond; for the same policies as agnostic.",
+                description="Plan with the part of their throughput that jobs of several GPUs keep when spread: as "
+                "measured, or computed from placement.linkBytesPerSecond. For the same policies as agnostic.",
             ),
         ),
     ] = False
-    """Whether they see that it differs between few and many nodes (Gavel, section 3.1)."""
-    explain: Annotated[bool, CallersOption("who plans knows whether anybody reads the reasons")] = True
-    """False leaves `waiting` empty, and does not look at jobs behind the point of the line where nothing is left:
-    faster, same plan."""
+    """They also see that it differs between packed and spread (Gavel, section 3.1)."""
+    explain: Annotated[bool, CallersOption("the caller knows if the reasons are read")] = True
+    """False leaves `waiting` empty, and does not look at jobs below the point of the queue where nothing is left. The
+    plan is the same, and found faster."""
 
 
 OPTIONS: Final = described(PlanConfig)

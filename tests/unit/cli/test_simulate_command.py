@@ -135,7 +135,7 @@ def test_options_change_what_they_say(inputs: Path) -> None:
         (("--round", "1e300"), "Invalid value for '--round': 1e300 is not a number of seconds"),
         (("--queue-thresholds", "5,3"), "--queue-thresholds[1]: 3 is not above 5; sort the thresholds"),
         (("--queue-thresholds", "x"), "--queue-thresholds: must be GPU-seconds A,B,.. that ascend, or none; 'x' is no"),
-        (("--promote-knob", "-1"), "--promote-knob: must be above 0, is -1.0; leave it out to promote nobody"),
+        (("--promote-knob", "-1"), "--promote-knob: must be above 0, is -1.0; leave it out to promote no job"),
         (
             ("--promote-knob", "2", "--queue-thresholds", "none"),
             "--promote-knob: without queues nobody is promoted; leave it out or give --queue-thresholds",
