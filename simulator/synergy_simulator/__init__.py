@@ -7,7 +7,7 @@ from synergy_core.model.snapshot import Job
 from synergy_core.policies import Policy
 from synergy_core.policies.queue import Queue, Ranking, ranked
 from synergy_simulator.engine.options import Options
-from synergy_simulator.inputs.clusters import Cluster, Pool, homogeneous
+from synergy_simulator.inputs.clusters import Cluster, SimulatedPool, homogeneous
 from synergy_simulator.inputs.errors import InputError, SettingError
 from synergy_simulator.inputs.profiles import ProfileTable
 from synergy_simulator.inputs.traces import TraceJob
@@ -25,12 +25,12 @@ __all__ = [
     "Options",
     "Policy",
     "PolicyError",
-    "Pool",
     "ProfileTable",
     "Queue",
     "Ranking",
     "Result",
     "SettingError",
+    "SimulatedPool",
     "TraceJob",
     "Workload",
     "compare",

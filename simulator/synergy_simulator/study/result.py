@@ -8,7 +8,7 @@ from math import floor
 from typing import Any
 
 from synergy_simulator.engine.outcome import Outcome
-from synergy_simulator.engine.usage import Moment
+from synergy_simulator.engine.usage import UsageMoment
 from synergy_simulator.grid import label_of
 from synergy_simulator.inputs.errors import SettingError
 from synergy_simulator.inputs.profiles import GIB
@@ -107,7 +107,7 @@ def _rounds(outcome: Outcome) -> Iterator[tuple[int, float, float, float, float,
     """Means over each round, from the series of moments between which nothing changes."""
     series, round_s, end = outcome.usage.series, outcome.options.round_s, outcome.usage.until
     index, sums, passed = -1, [0.0, 0.0, 0.0, 0.0], 0.0
-    for moment, following in pairwise([*series, Moment(end, 0, 0, 0, 0)]):
+    for moment, following in pairwise([*series, UsageMoment(end, 0, 0, 0, 0)]):
         values = (moment.gpus, moment.cpu_millis / 1000, moment.memory_bytes / GIB, moment.waiting)
         at = moment.at
         while at < following.at:
