@@ -81,7 +81,7 @@ def test_bad_arguments_are_one_line(tmp_path: Path, arguments: tuple[str, ...], 
 
 
 def test_bench_has_each_run_beside_the_authors(monkeypatch: pytest.MonkeyPatch) -> None:
-    kind = bench_simulator.Kind(
+    kind = bench_simulator.BenchTrace(
         "tiny",
         lambda source: source.on_nodes(1, source.drawn(20, 4.0)),
         None,
