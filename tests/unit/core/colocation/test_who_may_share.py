@@ -44,14 +44,13 @@ def _grouping(jobs: tuple[Job, ...], nodes: tuple[Node, ...] = (_node(),), confi
     return Grouping(Snapshot(nodes=nodes, jobs=jobs), [Pool("V100", nodes)], config)
 
 
-@pytest.mark.parametrize(("since_s", "together"), [(3599.0, False), (3600.0, False), (3601.0, True)])
-def test_what_was_measured_stands_in_for_the_prediction_for_an_hour(since_s: float, together: bool) -> None:
-    """Measured, the pair loses; the jobs would be told apart by a name, and predicted they gain."""
+@pytest.mark.parametrize(("since_s", "counts"), [(3599.0, True), (3600.0, True), (3601.0, False)])
+def test_what_was_measured_stands_in_for_the_prediction_for_an_hour(since_s: float, counts: bool) -> None:
     a, b = _job("a"), _job("b")
-    rules = Rules((_node(),), (a, b), AUTO, since_s, lambda *_: False)
-    seen = replace(a, shared=_seen(b, 0.45))
+    rules = Rules((_node(),), (a, b), AUTO, 500.0 + since_s, lambda *_: False)
+    seen = replace(a, shared=_seen(b, 0.45, at_s=500.0))
     found = rules.measured(seen, [seen, b], "V100")
-    assert found == (None if together else 0.45)
+    assert found == (0.45 if counts else None)
 
 
 def _predicted(*others: Job) -> tuple[float, ...]:
