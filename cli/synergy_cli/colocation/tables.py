@@ -4,9 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from synergy_core.colocation.importers.samples import MIB
 from synergy_core.model.measurement import SharedMeasurement
-from synergy_core.model.usage import Usage
+from synergy_core.model.usage import MIB, Usage
 from synergy_simulator.inputs.table import Row, Table
 
 _KEY = ("model", "dataset", "batchsize", "amp")

@@ -5,6 +5,9 @@ from typing import Annotated, ClassVar
 
 from pydantic import ConfigDict, Field
 
+MIB = 1 << 20
+"""Bytes of one MiB."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:

@@ -34,8 +34,6 @@ _ENTRIES_AT_ONCE = 1 << 16
 
 EPOCHS_KEPT = 64
 """Epochs whose hits and misses can be asked for."""
-ENTRY_BYTES = _ENTRY.size
-"""Memory that the index needs for each item of the data set, beside the budget."""
 
 
 class CacheError(RuntimeError):

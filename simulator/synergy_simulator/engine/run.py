@@ -11,8 +11,8 @@ from synergy_simulator.workloads.workload import Task
 class LiveJob(Job):
     """A job that the simulator moves on in place.
 
-    The planner keeps nothing between calls, so one object serves all rounds: making hundreds of frozen jobs anew each
-    round would cost more than planning them.
+    One object serves all rounds, and the planner's cache finds it again. A frozen job made anew for each plan doubles
+    the time of a simulation (decision 40).
     """
 
     __slots__ = ()

@@ -5,11 +5,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from synergy_core.colocation.importers.samples import MIB
 from synergy_core.colocation.predictors.generic import EFFECTS
 from synergy_core.model.measurement import LEAST, Predictor
 from synergy_core.model.snapshot import Job
-from synergy_core.model.usage import Usage
+from synergy_core.model.usage import MIB, Usage
 from synergy_core.throughput.threads import ceiling
 from synergy_simulator.inputs.table import Row, Table
 

@@ -51,14 +51,6 @@ def learned_thresholds(service_gpu_s: Sequence[float], queues: int, load: float 
     return tuple(reversed(found))
 
 
-def mean_time(service_gpu_s: Sequence[float], thresholds_gpu_s: Sequence[float], load: float = LOAD) -> float:
-    """Mean time in the system, in seconds of a server that serves one GPU-second a second."""
-    services = np.sort(np.asarray(service_gpu_s, dtype=np.float64))
-    ends = np.array([0.0, *thresholds_gpu_s, np.inf])
-    cost = _costs(services, ends, load)
-    return float(sum(cost[index, index + 1] for index in range(ends.size - 1)))
-
-
 def _costs(services: Floats, ends: Floats, load: float) -> Floats:
     """What a queue from each end to each later one adds to the mean time; infinite where the order is wrong."""
     rate = load / services.mean()

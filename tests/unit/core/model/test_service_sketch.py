@@ -1,5 +1,6 @@
 """What is kept of finished jobs is bounded and close, and thresholds learned from it are the best there are."""
 
+from collections.abc import Sequence
 from itertools import combinations
 
 import numpy as np
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 
 from synergy_core.model.service_sketch import LAST, MOST, WIDTH, bucket, counted, samples
 from synergy_core.policies.discretised.gittins_index import ServiceDistribution
-from synergy_core.policies.discretised.learned_thresholds import learned_thresholds, mean_time
+from synergy_core.policies.discretised.learned_thresholds import LOAD, learned_thresholds
 
 SERVICES = st.lists(st.floats(1.0, 1e12), min_size=1, max_size=60)
 
@@ -50,6 +51,21 @@ def test_the_index_by_the_sketch_is_close_to_the_index_by_the_jobs() -> None:
     exact, kept = ServiceDistribution(services.tolist()), ServiceDistribution(samples(counted({}, services.tolist())))
     attained = [0.0, 100.0, 1000.0, 5000.0]
     assert kept.index(attained, 3600.0) == pytest.approx(exact.index(attained, 3600.0), rel=0.1)
+
+
+def mean_time(services: Sequence[float], thresholds: Sequence[float], load: float = LOAD) -> float:
+    """Mean of Kleinrock's T(x) over the services, job by job as the formula has it."""
+    rate, ends = load / float(np.mean(services)), [0.0, *thresholds, float("inf")]
+
+    def below(end: float, power: int) -> float:
+        return rate * float(np.mean([min(service, end) ** power for service in services]))
+
+    times = []
+    for service in services:
+        queue = sum(end < service for end in thresholds)
+        low, high = ends[queue], ends[queue + 1]
+        times.append((below(high, 2) / (2.0 * (1.0 - below(high, 1))) + service) / (1.0 - below(low, 1)))
+    return float(np.mean(times))
 
 
 class TestThresholds:
