@@ -183,7 +183,7 @@ def test_smallest_first_and_shortest_service_first() -> None:
         ({"thresholds_gpu_s": (5.0, 5.0)}, "thresholds_gpu_s[1]: 5 is not above 5; sort the thresholds"),
         ({"thresholds_gpu_s": (0.0,)}, "thresholds_gpu_s[0]: must be above 0 and finite, is 0.0"),
         ({"service_gpu_s": (1.0, float("nan"))}, "service_gpu_s[1]: must be above 0 and finite, is nan"),
-        ({"promote_knob": 0.0}, "promote_knob: must be above 0, is 0.0; leave it out to promote nobody"),
+        ({"promote_knob": 0.0}, "promote_knob: must be above 0, is 0.0; leave it out to promote no job"),
     ],
 )
 def test_settings_without_sense_are_refused_by_name(settings: dict[str, Any], message: str) -> None:
