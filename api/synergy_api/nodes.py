@@ -16,7 +16,7 @@ def labels_of(node: Object) -> Mapping[str, str]:
 
 
 def is_ready(node: Object) -> bool:
-    """True when the node's Ready condition is True and nobody deletes it."""
+    """True when the node's Ready condition is True and it is not being deleted."""
     if node.get("metadata", {}).get("deletionTimestamp"):
         return False
     conditions = node.get("status", {}).get("conditions") or []

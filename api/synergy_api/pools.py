@@ -88,7 +88,7 @@ class NodeCapacity:
     @property
     def devices_per_gpu(self) -> int:
         """How many devices a job asks for to have a GPU alone. Where a plugin distributes, one: it takes the emptiest
-        GPU, so that nobody shares while there are no more clients than GPUs."""
+        GPU, so that no job shares while there are no more clients than GPUs."""
         return self.replicas if self.exact else 1
 
     @property

@@ -57,7 +57,7 @@ class MeasuredSpeed(ApiModel):
 
 
 class SpeedEstimate(ApiModel):
-    """A throughput that nobody measured: what a job that is like this one gains on the GPU type."""
+    """An estimated throughput: what a similar job gains on the GPU type."""
 
     gpu_type: Annotated[str, Field(description="GPU type it is estimated for.")]
     steps_per_second: Annotated[float, Field(gt=0, description="Throughput at the GPU-proportional share.")]

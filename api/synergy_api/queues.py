@@ -48,7 +48,7 @@ class Queues(ApiModel):
 
 @with_options("placement")
 class PackRules(ApiModel):
-    """Which jobs are to lie close together (Tiresias, section 3.3)."""
+    """Which jobs need consolidated placement (Tiresias, section 3.3)."""
 
     pack_limit_percent: int | None = AS_DESCRIBED
     learn_pack_limit: Annotated[

@@ -54,7 +54,7 @@ DEFAULT_POLICY_NAME = "default"
 
 
 class TenantShare(ApiModel):
-    """A tenant's part of the cluster, and how it is dealt out."""
+    """A tenant's part of the cluster, and how it is allocated."""
 
     name: Annotated[
         str, Field(min_length=1, max_length=63, description="Name of a Tenant, or of a namespace that no Tenant has.")
@@ -64,7 +64,7 @@ class TenantShare(ApiModel):
     ] = 1.0
     policy: Annotated[
         Literal["fairness", "fifo"],
-        Field(description="How its part is dealt out among its jobs: by their weights, or in the order of arrival."),
+        Field(description="How its part is allocated to its jobs: by their weights, or in the order of arrival."),
     ] = "fairness"
 
 
@@ -194,8 +194,8 @@ class InForce(ApiModel):
         StandIn | None,
         Field(
             description="Set while the policy finds no new optimal allocation in time: the newest plan follows the "
-            "last one, with their own part for jobs that came since (Last; CutShort where it is the best that was "
-            "found when time ran out), or gives everybody its own part (Isolated)."
+            "last one, with an isolated share for jobs that came since (Last; CutShort where it is the best that was "
+            "found when time ran out), or gives each job its isolated share (Isolated)."
         ),
     ] = None
 

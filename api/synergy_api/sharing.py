@@ -1,4 +1,4 @@
-"""Sharing a GPU, in a TrainingJob: what the user allows and tells, and who has the GPU too."""
+"""Sharing a GPU, in a TrainingJob: what the user allows and states, and the co-located jobs."""
 
 from collections import Counter
 from typing import Annotated, Literal, Self
@@ -39,7 +39,7 @@ class Sharing(ApiModel):
         Field(
             ge=0,
             le=1,
-            description="The least part that it is to keep of the speed of its GPU-proportional share; by default its "
+            description="The least part that it must keep of the speed of its GPU-proportional share; by default its "
             "fair share.",
         ),
     ] = None

@@ -382,7 +382,7 @@ class TrainingJobStatus(ApiModel):
     marks: Marks | None = None
     estimates: Annotated[
         list[SpeedEstimate] | None,
-        Field(max_length=64, description="Throughputs that plans go by and nobody measured, by GPU type."),
+        Field(max_length=64, description="Throughputs that plans use and that were not measured, by GPU type."),
     ] = None
     progress: Progress | None = None
 

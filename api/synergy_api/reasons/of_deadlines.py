@@ -18,7 +18,7 @@ DEADLINES: Final[dict[Reason, Entry]] = {
     Reason.DEADLINE_MISSED: Entry(
         _ON_TIME,
         "it was done after spec.slo.deadline",
-        means="Nothing is to be changed for this job; earlier conditions of its kind say why it was late.",
+        means="This job needs no change; earlier conditions of its kind say why it was late.",
         event="Warning",
     ),
     **{

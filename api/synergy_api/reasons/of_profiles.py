@@ -28,13 +28,13 @@ PROFILES: Final[dict[Reason, Entry]] = {
         _P,
         "with less memory on {gpu_type} the job's speed is {error} off what the memory model says",
         "correct spec.dataset, spec.batchSize or the GPUPool's storageBandwidth; status.profile.points has both speeds",
-        "The model reckons the speed with a part of the data in the cache from the size of the data and the bandwidth "
+        "The model computes the speed with a part of the data in the cache from the size of the data and the bandwidth "
         "of storage. The job is queued with it all the same.",
         "Warning",
     ),
     Reason.PROFILE_MEMORY_UNCHECKED: Entry(
         _P,
-        "a profile run with less memory on {gpu_type} failed: how speed hangs on memory is reckoned, not measured",
+        "a profile run with less memory on {gpu_type} failed: the effect of memory on speed is estimated, not measured",
         "raise spec.profile.timeoutSeconds where storage is slow; correct spec.dataset, or the script where it fails "
         "without all of its data in memory",
         "With less memory than the data set a job waits for storage. The job is queued all the same, with the memory "

@@ -31,7 +31,7 @@ QUEUE: Final[dict[Reason, Entry]] = {
         "GPUs that are never preempted, and {held} of them are held or asked for earlier",
         "set spec.preemption to Checkpoint or Signal, wait for those jobs, or ask the cluster's administrator for a "
         "Tenant {tenant} whose spec.caps.maxNeverPreemptedGPUs allows it",
-        "A job that is never preempted keeps its GPUs from everybody else, so the administrator says how many a tenant "
+        "A job that is never preempted keeps its GPUs from all others, so the administrator says how many a tenant "
         "may keep: none unless a Tenant allows it.",
     ),
     Reason.STATUS_REFUSED: Entry(

@@ -135,7 +135,7 @@ RUNS: Final[dict[Reason, Entry]] = {
         "run {run}: the API server refused a pod ({problem})",
         "correct spec.template, raise the ResourceQuota or LimitRange that these words name, or remove what has the "
         "name that they say is taken",
-        "ResourceQuota, LimitRange, Pod Security or another admission refused the pod, somebody else's has its name, "
+        "ResourceQuota, LimitRange, Pod Security or another admission refused the pod, another pod has its name, "
         "or it is not a pod at all. What a quota or an admission refused, or the name, is tried again, with new names, "
         "after a wait that grows from 10 s to 10 min; what is no pod counts as a failed run.",
         "Warning",
@@ -178,8 +178,8 @@ RUNS: Final[dict[Reason, Entry]] = {
     ),
     Reason.PLACE_LOST: Entry(
         _ENDS,
-        "run {run}: somebody deleted status.allocation; its workers leave and the job is queued again",
-        means="Only the extender writes status.allocation; without it nobody knows what the run holds.",
+        "run {run}: status.allocation was deleted; its workers leave and the job is queued again",
+        means="Only the extender writes status.allocation. Without it no component knows what the run holds.",
         event="Warning",
     ),
     Reason.RUN_ENDED: Entry(_ENDS, "run {run} ended: {problem}", event="Normal"),

@@ -64,8 +64,8 @@ SPECS: Final[dict[Reason, Entry]] = {
         "the TrainingJob has more than {limit} bytes as JSON, so that its status finds no room. Its pods are deleted, "
         "and nothing is done for it",
         "remove labels, annotations or other text from it",
-        "The API server keeps no object of more than about 1.5 MB. A job whose status cannot be written could never be "
-        "told to leave.",
+        "The API server keeps no object of more than about 1.5 MB. The extender could never revoke a job whose status "
+        "it cannot write.",
         "Warning",
     ),
     Reason.NO_CONTAINER: Entry(

@@ -84,7 +84,7 @@ def _index(entries: Mapping[Reason, Entry]) -> Iterable[str]:
     """What needs no explaining, in a table."""
     plain = {reason: entry for reason, entry in entries.items() if not _to_explain(entry)}
     if plain:
-        yield from ("Nothing is to be changed where it says:", "", "| reason | message | shown in |", "|---|---|---|")
+        yield from ("These need no change:", "", "| reason | message | shown in |", "|---|---|---|")
         yield from (f"| `{reason}` | {entry.says} | {_shown(entry)} |" for reason, entry in plain.items())
         yield ""
 
