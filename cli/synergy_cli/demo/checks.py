@@ -1,4 +1,4 @@
-"""What the demo is to show, checked against what it saw. Pure."""
+"""What the demo should show, checked against what it saw. Pure."""
 
 from collections.abc import Callable
 from typing import Final, get_args

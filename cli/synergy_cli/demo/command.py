@@ -75,7 +75,7 @@ def demo(manifests: Path, minutes: int, keep: bool, where: str) -> None:
         console.print(_still_there(place))
     if missing:
         raise click.exceptions.Exit(1)
-    console.print("[green]all that the demo is to show was shown[/green]")
+    console.print("[green]the demo has shown all that it should[/green]")
 
 
 def _still_there(place: DemoCluster) -> str:

@@ -91,7 +91,7 @@ def config_of(given: Mapping[str, Any], base: PlanConfig) -> PlanConfig:
     }
     if values.get("queues.promote_knob") is not None and not values["queues.thresholds_gpu_s"]:
         raise BadInputError(
-            "--promote-knob: without queues nobody is promoted; leave it out or give --queue-thresholds"
+            "--promote-knob: without queues no job is promoted; leave it out or give --queue-thresholds"
         )
     if "predictors" in values:
         values["predictors"] = predictors_of(values["predictors"], values.get("colocation", base.colocation))

@@ -24,7 +24,7 @@ from synergy_core.policies.rounds.time_shares import NAMES as TIME_SHARES
 @click.option("--fill", is_flag=True, help="Only give free capacity to waiting jobs; running jobs stay.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout and nothing else there.")
 def plan_command(*, snapshot: str, fill: bool, as_json: bool, **how: Any) -> None:
-    """Plan a cluster whose state is in a file (- for standard input): who runs where, with how much CPU and memory."""
+    """Plan a cluster whose state is in a file (- for standard input): which jobs run, their nodes, CPU and memory."""
     policy = how["policy"]
     own_policy("--policy", policy)
     for option, asked in (("--agnostic", how["agnostic"]), ("--placement-sensitive", how["placement_sensitive"])):

@@ -1,4 +1,4 @@
-"""A plan for reading: who runs where with what, who waits and why."""
+"""A plan as tables: the jobs that run, with nodes and resources, and the jobs that wait, with reasons."""
 
 from collections.abc import Iterator
 

@@ -22,7 +22,7 @@ def check_window(option: str, window: tuple[int, int], jobs: int) -> None:
 
 
 def check_tenants(tenants: Sequence[Tenant], workload: Workload) -> None:
-    """Raise BadInputError for a tenant of whom nobody is simulated."""
+    """Raise BadInputError for a tenant without a simulated job."""
     there = {task.tenant for task in workload.tasks if task.tenant}
     for tenant in tenants:
         if tenant.name not in there:
@@ -70,7 +70,7 @@ def warn_of_free_preemption(policies: Iterable[str], options: Options) -> None:
 
 
 def check_placements(workload: Workload, options: Options) -> None:
-    """Raise BadInputError where policies are to see what spreading costs and nothing tells."""
+    """Raise BadInputError where policies need to know what spreading costs and no input says it."""
     knows_link = options.plan.link_bytes_per_s is not None
     if options.plan.placement_sensitive and not any(
         task.spread_speed is not None or task.spread_speeds or (knows_link and task.model_bytes)
@@ -83,7 +83,7 @@ def check_placements(workload: Workload, options: Options) -> None:
 
 
 def check_sharing(modes: Iterable[str], workload: Workload, *, sharing: bool) -> None:
-    """Raise BadInputError where GPUs are to be shared and nothing tells how."""
+    """Raise BadInputError where jobs share GPUs and no input says at what speeds."""
     if not sharing and all(mode == "none" for mode in modes):
         return
     if not any(task.usage for task in workload.tasks):

@@ -38,7 +38,7 @@ def check_writable(option: str, path: str | None) -> None:
 
 
 def write_whole(path: str, text: str) -> None:
-    """Write a file so that nobody ever sees half of it."""
+    """Write a file atomically: no reader sees half of it."""
     target = Path(path).resolve()
     handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     try:

@@ -1,7 +1,7 @@
 """The ideal that rounds are measured against: each job has, at every moment, exactly what its allocation says.
 
 The baseline of Gavel's figure 15b. X is found anew whenever a job arrives or ends, and until then each job makes its
-effective throughput; nobody waits for a round, is rounded to whole GPUs or moved.
+effective throughput; no job waits for a round, is rounded to whole GPUs or moved.
 """
 
 from collections.abc import Sequence
@@ -58,8 +58,11 @@ def _speed(task: Task, gpu_type: str) -> float:
 
 
 def fluid_jcts(workload: Workload, policy: str, *, aware: bool = True, measure: tuple[int, int]) -> list[float]:
-    """JCTs in seconds of the tasks from `measure[0]` up to `measure[1]` in the order of arrival; others keep coming
-    until these are done. The policy is one whose X follows from who is there (`max-min-fairness` and the like)."""
+    """JCTs in seconds of the tasks from `measure[0]` up to `measure[1]` in the order of arrival.
+
+    Others keep coming until these are done. X of the policy must depend on the present jobs alone (`max-min-fairness`
+    and the like).
+    """
     tasks, now, coming = workload.tasks, 0.0, 0
     active: dict[int, float] = {}
     ends: dict[int, float] = {}

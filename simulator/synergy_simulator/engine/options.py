@@ -8,7 +8,7 @@ from synergy_core.model.snapshot import Tenant
 from synergy_simulator.engine.sharing import Truth
 
 AS_IN_PAPERS: Final = PlanConfig(policy="fifo", preemption_payback=0.0, explain=False)
-"""How papers plan: no run is protected from preemption. Reasons, which nobody reads here, are left out."""
+"""How papers plan: no run is protected from preemption. Reasons are left out, as they are not read here."""
 _OF_THE_PLANNER: Final = frozenset(one.name for one in fields(PlanConfig)) - {"mode"}
 
 
@@ -44,7 +44,7 @@ class Options:
     truth: Truth = field(default_factory=Truth)
     """What sharing really costs."""
     record: bool = False
-    """Keep who was where when, for a report."""
+    """Record where each job ran and when, for a report."""
 
     @classmethod
     def of(cls, plan: PlanConfig = AS_IN_PAPERS, **settings: Any) -> Self:

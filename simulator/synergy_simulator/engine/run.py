@@ -118,7 +118,7 @@ class Run:
         """Whether it has held nothing since the planner's view was brought up to date: then only time has passed."""
         self.speed = 0.0
         self.since = task.arrival_s
-        """What lies before this is counted."""
+        """The time before this is counted."""
         self.steps_from = 0.0
         """Before this it restores its checkpoint."""
         self.segment_from = 0.0
@@ -207,7 +207,7 @@ class Run:
         self.ends_at = max(now, self.steps_from) + max(0.0, self.left) / self.speed if self.speed > 0 else float("inf")
 
     def _kept_by(self, allocation: Allocation, steps_per_s: float) -> float:
-        """Part of its speed that it keeps where its workers lie: all, where they are on the fewest nodes."""
+        """Part of its speed that it keeps in its placement: all of it on the fewest nodes."""
         nodes, model_bytes, link = len(allocation.workers), self.task.model_bytes, self._link_bytes_per_s
         fewest = self._fewest_nodes.get(allocation.gpu_type, 1)
         if nodes <= fewest:

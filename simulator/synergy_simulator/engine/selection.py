@@ -15,7 +15,7 @@ SHARES_TIME = frozenset(NAMES)
 """Policies that give each job a part of the time on each GPU type, where there are several."""
 
 SELECTS_BY_GPUS = frozenset({"proportional", "tune", "opt"})
-"""Mechanisms under which who runs depends on the line and on GPUs alone: CPU and memory are fungible (section 4.2)."""
+"""Mechanisms that select jobs by their order and GPUs alone: CPU and memory are fungible (section 4.2)."""
 
 
 def ranking(
@@ -30,7 +30,7 @@ def same_ones_run(line: Ranking, gpus: Mapping[str, int], running: Collection[st
     """Whether the plan would change nothing: nobody is promoted, and the jobs that run are those who would be chosen
     from the line on a pool of `total_gpus`.
 
-    This is the walk of `synergy_core.selection.rounds` for jobs that may lie on any node of a pool of one GPU type.
+    This is the walk of `synergy_core.selection.by_share` for jobs that may use any node of a pool of one GPU type.
     """
     if line.promoted or not (line.preempts and line.passes):
         return False

@@ -4,8 +4,9 @@ Three things happen: a job arrives, a job ends, a round begins. At the beginning
 between rounds GPUs that fall free are filled at once (mode `fill`), as the extender does. Time jumps from event to
 event; a round in which nothing can have changed is passed over:
 
-* nobody came, ended or was resized since a plan that changed nothing, and
-* nobody waits, or the line is the same too, or it has the same jobs within the cluster's GPUs as run now.
+* no job came, ended or was resized since a plan that changed nothing, and
+* no job waits, or the order is the same too, or the jobs that fit into the cluster's GPUs in that order are those that
+  run now.
 """
 
 import heapq
@@ -173,7 +174,7 @@ class _Simulation:
 
     @property
     def _waits_in_vain(self) -> bool:
-        """Whether who waits now does until somebody comes or ends: pairs that did badly are tried again some time."""
+        """Jobs that wait now do so until one comes or ends. (Pairs that did badly are tried again some time.)"""
         return self._order_never_changes and self._options.plan.colocation == "none"
 
     # Events

@@ -25,7 +25,7 @@ class Usage:
     cluster: Cluster
     until: float = 0.0
     gpus: float = 0
-    """A shared GPU counts in equal parts for those who share it."""
+    """A shared GPU counts in equal parts for the jobs that share it."""
     cpu_millis: int = 0
     memory_bytes: int = 0
     wanted_gpus: int = 0

@@ -1,4 +1,4 @@
-"""Ten models with matrices of our own making, for those who have no measured ones.
+"""Ten models with made-up matrices, for users without measured ones.
 
 They follow what section 2.1 of Synergy says in words: image and speech models are limited by pre-processing up to 4 to
 12 CPUs per GPU and read large data sets; language models need one CPU and 20 GiB. The matrices are those of the

@@ -138,7 +138,7 @@ def test_options_change_what_they_say(inputs: Path) -> None:
         (("--promote-knob", "-1"), "--promote-knob: must be above 0, is -1.0; leave it out to promote no job"),
         (
             ("--promote-knob", "2", "--queue-thresholds", "none"),
-            "--promote-knob: without queues nobody is promoted; leave it out or give --queue-thresholds",
+            "--promote-knob: without queues no job is promoted; leave it out or give --queue-thresholds",
         ),
         (("--pack-limit", "nan"), "Invalid value for '--pack-limit': nan is not a finite number"),
         (("--pack-limit", "40"), "Invalid value for '--pack-limit': 40.0 is not in the range 0<=x<=1"),

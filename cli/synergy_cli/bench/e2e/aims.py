@@ -1,4 +1,4 @@
-"""What the figures are to be, and whether they are. Pure."""
+"""The aims of the figures, and which of them are reached. Pure."""
 
 from collections.abc import Callable, Mapping
 from typing import Any

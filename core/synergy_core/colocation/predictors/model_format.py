@@ -31,7 +31,7 @@ class SharingModel:
     sums: LinearSums
     effects: Effects
     references: References | None = None
-    """Models that were measured beside each other: who knows them predicts by them (`estimation.estimator`)."""
+    """Models that were measured together, from which predictions are made (`predictors.estimator`)."""
 
     def predictor(self, *, sums: bool) -> Predictor:
         """What it predicts with: the sums if asked for, else the estimator where there are references, else effects."""

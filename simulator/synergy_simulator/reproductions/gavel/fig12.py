@@ -23,7 +23,7 @@ EVERY = 4
 
 
 def fig12(inputs: Inputs) -> Findings:
-    """The allocation after each arrival; nobody ends."""
+    """The allocation after each arrival; no job ends."""
     gavel = GavelInputs.of(inputs)
     there = cluster(3)
     tasks = [

@@ -1,6 +1,6 @@
 """Section 5.6: how near Tune comes to Opt's throughput, and how much faster it is.
 
-Two kinds of rounds: of a cluster on which everybody enters at once, planned from nothing; and those of a running
+Two kinds of rounds: of a cluster on which all jobs enter at once, planned from nothing; and those of a running
 cluster in steady state, where a planner remembers what it worked out in the round before (`synergy_core.cache`).
 """
 
