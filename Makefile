@@ -72,7 +72,7 @@ prose: setup ## the words of the documentation, by Vale (built with Go on the fi
 	PYTHONPATH=tests $(PY) -m support.prose
 
 crds: setup ## write crds/, the chart's copy, docs/api.md and docs/troubleshooting.md from api/
-	$(PY) -m synergy_api.generate
+	$(PY) -m synergy_api.generation.generate
 
 images: setup ## build the images without Docker and load them into the running devcluster
 	$(IMAGES)

@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from synergy_api.training_job import TrainingJobSpec, TrainingJobStatus
+from synergy_api.resources.training_job import TrainingJobSpec, TrainingJobStatus
 
 LEAST_SECONDS: Final = 30.0
 """What a worker with the library has at the least to checkpoint before its pod is deleted."""

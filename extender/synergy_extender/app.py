@@ -7,7 +7,7 @@ import signal
 import time
 from contextlib import suppress
 
-from synergy_api.crd import schema_of
+from synergy_api.generation.crd import schema_of
 from synergy_extender.cluster.cache import ClusterCache
 from synergy_extender.cluster.fresh import FreshLook
 from synergy_extender.config import Settings

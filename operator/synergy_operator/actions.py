@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from synergy_api.reasons import EventKind, Reason
-from synergy_api.training_job import TrainingJobStatus
+from synergy_api.resources.training_job import TrainingJobStatus
 
 Manifest = Mapping[str, Any]
 

@@ -8,7 +8,7 @@ import pytest
 from support.jobs import reaches, restricted_template, submit
 from support.waiting import eventually
 from synergy_api.names import LABEL_JOB
-from synergy_api.training_job import TrainingJobSpec
+from synergy_api.resources.training_job import TrainingJobSpec
 from synergy_kube import KubeClient
 from synergy_kube.resources import PERSISTENT_VOLUME_CLAIMS, PODS, SERVICES, THROUGHPUT_PROFILES, TRAINING_JOBS
 from synergy_operator.profile.fingerprint import fingerprint

@@ -4,10 +4,10 @@ from collections.abc import Iterable
 from typing import Any
 
 from synergy_api import names
-from synergy_api.nodes import Object
-from synergy_api.pods import amounts_of
-from synergy_api.pools import node_capacities
-from synergy_api.tenancy import Tenancy, read_tenancy
+from synergy_api.cluster.nodes import Object
+from synergy_api.cluster.pods import amounts_of
+from synergy_api.cluster.pools import node_capacities
+from synergy_api.cluster.tenancy import Tenancy, read_tenancy
 from synergy_api.timestamps import format_time
 from synergy_extender.cluster.pod_index import PodIndex
 from synergy_extender.cluster.state import ClusterState

@@ -89,7 +89,7 @@ def odd_templates(draw: st.DrawFn) -> dict[str, Json]:
 
 
 def _admitted(template: Json) -> bool:
-    """What `synergy_api.template` asks of a template before it is stored."""
+    """What `synergy_api.parts.template` asks of a template before it is stored."""
     spec = template.get("spec")
     if not isinstance(spec, dict) or not isinstance(template.get("metadata", {}), dict):
         return False

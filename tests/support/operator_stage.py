@@ -15,7 +15,7 @@ import aiohttp
 
 from support.waiting import eventually
 from synergy_api import names
-from synergy_api.allocation import Allocation
+from synergy_api.parts.allocation import Allocation
 from synergy_api.timestamps import format_time
 from synergy_kube import KubeClient, NotFound
 from synergy_kube.resources import EVENTS, JOBS, PODS, TRAINING_JOBS

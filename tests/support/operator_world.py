@@ -12,9 +12,9 @@ from typing import Any
 from support.operator_objects import START, Json, job_manifest, node, workers_json
 from support.reasons import check_event, check_status
 from synergy_api import names
-from synergy_api.scheduling_policy import Profiling, SchedulingPolicySpec
+from synergy_api.resources.scheduling_policy import Profiling, SchedulingPolicySpec
+from synergy_api.resources.training_job import TrainingJobStatus
 from synergy_api.timestamps import format_time, parse_time
-from synergy_api.training_job import TrainingJobStatus
 from synergy_operator.actions import (
     Action,
     Actions,

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from synergy_api.reasons import ENTRIES, EventKind, Reason, ReasonPlace
-from synergy_api.training_job import TrainingJobStatus
+from synergy_api.resources.training_job import TrainingJobStatus
 
 _CONDITIONS: Final = {
     "Valid": ReasonPlace.VALID,

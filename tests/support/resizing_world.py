@@ -7,8 +7,9 @@ from typing import Any, Literal
 
 from support.operator_objects import GIB, node
 from support.operator_world import World
-from synergy_api.pods import NOTHING, Amounts, amounts_of, is_terminal
-from synergy_api.pools import node_capacities
+from synergy_api.amounts import NOTHING, Amounts
+from synergy_api.cluster.pods import amounts_of, is_terminal
+from synergy_api.cluster.pools import node_capacities
 from synergy_api.timestamps import format_time
 from synergy_core.model.config import Mode, PlanConfig
 from synergy_core.plan import plan

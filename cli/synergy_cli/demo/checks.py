@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Final, get_args
 
-from synergy_api.training_job import Phase
+from synergy_api.resources.training_job import Phase
 from synergy_cli.demo.observation import Observation
 from synergy_cli.demo.story import SENSITIVE, Story
 from synergy_cli.demo.table import speed_gained

@@ -6,12 +6,13 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
+from synergy_api.amounts import Amounts
+from synergy_api.cluster.nodes import Object, labels_of
+from synergy_api.cluster.pods import amounts_of
+from synergy_api.cluster.pools import NodeCapacity, Pool, PoolProblem, node_capacities, read_pools
+from synergy_api.cluster.tenancy import Tenancy, read_tenancy
 from synergy_api.names import GPU_RESOURCES, LABEL_JOB, service_name
-from synergy_api.nodes import Object, labels_of
-from synergy_api.pods import Amounts, amounts_of
-from synergy_api.pools import NodeCapacity, Pool, PoolProblem, node_capacities, read_pools
-from synergy_api.scheduling_policy import DEFAULT_POLICY_NAME
-from synergy_api.tenancy import Tenancy, read_tenancy
+from synergy_api.resources.scheduling_policy import DEFAULT_POLICY_NAME
 from synergy_extender.cluster.ledger import AssumedBindings, Ledger
 from synergy_extender.cluster.pod_index import PodIndex, changes_room
 from synergy_extender.cluster.quota_views import read_quota

@@ -4,8 +4,8 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
-from synergy_api.allocation import NodeShare
-from synergy_api.pods import NOTHING, Amounts
+from synergy_api.amounts import NOTHING, Amounts
+from synergy_api.parts.allocation import NodeShare
 from synergy_extender.cluster.pod_index import PodIndex
 from synergy_extender.cluster.views import PodView
 

@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
-from synergy_api.allocation import Allocation
-from synergy_api.progress import MeasuredSpeed
+from synergy_api.parts.allocation import Allocation
+from synergy_api.parts.progress import MeasuredSpeed
 from synergy_core.model.snapshot import FASTEST, SLOWEST
 from synergy_extender.cluster.placements import REMEMBERED
 from synergy_extender.cluster.views import JobView

@@ -3,8 +3,8 @@
 Anyone with the right to create pods in the namespace can write the labels of a run. Plans cannot allocate what such a
 pod holds."""
 
-from synergy_api.allocation import Allocation
 from synergy_api.names import ROLE_PROFILE, ROLE_WORKER, worker_pod_name
+from synergy_api.parts.allocation import Allocation
 from synergy_extender.cluster.pod_index import PodIndex
 from synergy_extender.cluster.views import Key, PodView
 

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from synergy_api.allocation import Allocation
-from synergy_api.pools import NodeCapacity
-from synergy_api.progress import PlacementSpeed
+from synergy_api.cluster.pools import NodeCapacity
+from synergy_api.parts.allocation import Allocation
+from synergy_api.parts.progress import PlacementSpeed
 
 MOST = 16
 """Placements that are kept."""

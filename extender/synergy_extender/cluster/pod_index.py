@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import TypeVar
 
-from synergy_api.pods import NOTHING, Amounts
+from synergy_api.amounts import NOTHING, Amounts
 from synergy_extender.cluster.views import Key, PodView
 
 _Group = TypeVar("_Group")

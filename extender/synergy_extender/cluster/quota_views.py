@@ -9,9 +9,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final
 
+from synergy_api.amounts import NOTHING, Amounts
+from synergy_api.cluster.nodes import Object
+from synergy_api.cluster.pods import amounts_of
 from synergy_api.names import GPU_RESOURCES
-from synergy_api.nodes import Object
-from synergy_api.pods import NOTHING, Amounts, amounts_of
 from synergy_api.quantity import byte_count, cpu_millis, whole_count
 
 _OF_CPU: Final = frozenset({"cpu", "requests.cpu", "limits.cpu"})

@@ -2,10 +2,10 @@
 
 from enum import StrEnum, auto
 
-from synergy_api.allocation import Allocation
-from synergy_api.sizes import SizeLimits
+from synergy_api.parts.allocation import Allocation
+from synergy_api.parts.sizes import SizeLimits
+from synergy_api.resources.training_job import FINISHED, ServiceStatus, TrainingJobStatus
 from synergy_api.timestamps import parse_time
-from synergy_api.training_job import FINISHED, ServiceStatus, TrainingJobStatus
 from synergy_core.model.snapshot import FieldError
 from synergy_extender.cluster.views import JobView
 

@@ -3,10 +3,10 @@
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
-from synergy_api.nodes import Object
-from synergy_api.pods import Amounts
-from synergy_api.pools import NodeCapacity
-from synergy_api.tenancy import Tenancy
+from synergy_api.amounts import Amounts
+from synergy_api.cluster.nodes import Object
+from synergy_api.cluster.pools import NodeCapacity
+from synergy_api.cluster.tenancy import Tenancy
 from synergy_extender.cluster.pod_index import PodIndex
 from synergy_extender.cluster.quota_views import QuotaView
 from synergy_extender.cluster.views import JobView, Key

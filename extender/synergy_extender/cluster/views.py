@@ -6,6 +6,9 @@ from typing import Any, Final, NamedTuple
 
 from pydantic import ValidationError
 
+from synergy_api.amounts import NOTHING, Amounts
+from synergy_api.cluster.nodes import Object
+from synergy_api.cluster.pods import is_terminal, least_requests, pod_requests
 from synergy_api.names import (
     ANNOTATION_DEVICES,
     ANNOTATION_PLANNED_NODE,
@@ -16,12 +19,10 @@ from synergy_api.names import (
     ROLE_PROFILE,
     ROLE_WORKER,
 )
-from synergy_api.nodes import Object
-from synergy_api.pods import NOTHING, Amounts, is_terminal, least_requests, pod_requests
-from synergy_api.program import model
-from synergy_api.template import depth_problem
+from synergy_api.parts.program import model
+from synergy_api.parts.template import depth_problem
+from synergy_api.resources.training_job import TrainingJobSpec, TrainingJobStatus
 from synergy_api.timestamps import parse_time
-from synergy_api.training_job import TrainingJobSpec, TrainingJobStatus
 from synergy_core.model import snapshot as core
 from synergy_extender.cluster.quota_views import PodScopes, pod_scopes
 

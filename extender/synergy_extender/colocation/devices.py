@@ -6,9 +6,9 @@ them, of several each for one, the first by name for the rest.
 
 from collections.abc import Mapping
 
-from synergy_api.allocation import NodeShare
+from synergy_api.cluster.pools import NodeCapacity
 from synergy_api.names import RESOURCE_SHARED_GPU
-from synergy_api.pools import NodeCapacity
+from synergy_api.parts.allocation import NodeShare
 from synergy_core.model import snapshot as core
 
 Capacities = Mapping[str, NodeCapacity]

@@ -6,9 +6,9 @@ before a partner came nor the library's sliding window blurs them. Pure.
 
 from collections.abc import Mapping, Sequence
 
-from synergy_api.allocation import Allocation
-from synergy_api.progress import PlacementSpeed, Progress
-from synergy_api.sharing import GPUUsage, SharedSpeed
+from synergy_api.parts.allocation import Allocation
+from synergy_api.parts.progress import PlacementSpeed, Progress
+from synergy_api.parts.sharing import GPUUsage, SharedSpeed
 from synergy_api.timestamps import format_time, parse_time
 from synergy_core.model import snapshot as core
 from synergy_extender.cluster.measured_speeds import measured_speeds

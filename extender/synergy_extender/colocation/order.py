@@ -8,8 +8,8 @@ a time, the next only when the kubelet has taken the last one in; and at most on
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from synergy_api.allocation import Allocation
-from synergy_api.pools import NodeCapacity
+from synergy_api.cluster.pools import NodeCapacity
+from synergy_api.parts.allocation import Allocation
 from synergy_extender.cluster.run_state import open_run
 from synergy_extender.cluster.views import JobView, Key, PodView
 

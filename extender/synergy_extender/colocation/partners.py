@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import Literal
 
-from synergy_api.allocation import Allocation
-from synergy_api.sharing import SharedGPU
+from synergy_api.parts.allocation import Allocation
+from synergy_api.parts.sharing import SharedGPU
 from synergy_core.model import snapshot as core
 from synergy_extender.cluster.run_state import open_run
 from synergy_extender.cluster.state import ClusterState

@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from synergy_api.pools import NodeCapacity
+from synergy_api.cluster.pools import NodeCapacity
+from synergy_api.parts.sharing import GPUUsage
 from synergy_api.quantity import byte_count
-from synergy_api.sharing import GPUUsage
 from synergy_core.model.usage import Usage
 from synergy_extender.cluster.views import JobView
 

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Mapping
 from typing import Protocol
 
-from synergy_api.allocation import Allocation, NodeShare
-from synergy_api.pods import NOTHING, Amounts
+from synergy_api.amounts import NOTHING, Amounts
+from synergy_api.parts.allocation import Allocation, NodeShare
 from synergy_extender.cluster.ledger import AssumedBindings, Ledger, amounts_of_share
 from synergy_extender.cluster.pod_index import PodIndex
 from synergy_extender.cluster.views import JobView

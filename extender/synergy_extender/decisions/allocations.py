@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Sequence
 from typing import Literal
 
-from synergy_api.allocation import Allocation, NodeShare
-from synergy_api.pods import Amounts
-from synergy_api.sharing import SharedGPU
-from synergy_api.sizes import SizeLimits
+from synergy_api.amounts import Amounts
+from synergy_api.parts.allocation import Allocation, NodeShare
+from synergy_api.parts.sharing import SharedGPU
+from synergy_api.parts.sizes import SizeLimits
 from synergy_api.timestamps import format_time, parse_time
 from synergy_core.model import snapshot as core
 from synergy_extender.cluster.ledger import amounts_of_share

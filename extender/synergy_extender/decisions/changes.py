@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 from enum import IntEnum
 
-from synergy_api.allocation import Allocation
-from synergy_api.progress import SpeedEstimate
-from synergy_api.queues import Marks
-from synergy_api.training_job import Late, QueueStatus, Restriction
+from synergy_api.parts.allocation import Allocation
+from synergy_api.parts.progress import SpeedEstimate
+from synergy_api.parts.queues import Marks
+from synergy_api.resources.training_job import Late, QueueStatus, Restriction
 from synergy_extender.cluster.views import JobView
 
 

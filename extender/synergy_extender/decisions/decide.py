@@ -5,11 +5,11 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from synergy_api.leaving import leave_seconds
-from synergy_api.progress import SpeedEstimate
+from synergy_api.parts.progress import SpeedEstimate
 from synergy_api.reasons import Finding, Reason, say
-from synergy_api.scheduling_policy import SchedulingPolicySpec
+from synergy_api.resources.scheduling_policy import SchedulingPolicySpec
+from synergy_api.resources.training_job import FINISHED, Late
 from synergy_api.timestamps import parse_time
-from synergy_api.training_job import FINISHED, Late
 from synergy_core.model import snapshot as core
 from synergy_core.model.answer import Plan
 from synergy_core.model.config import Mode

@@ -8,8 +8,8 @@ two leaders cannot both count.
 
 from collections.abc import Collection, Iterable
 
-from synergy_api.queues import PackRules, Queues, ServiceHistory
-from synergy_api.training_job import FINISHED
+from synergy_api.parts.queues import PackRules, Queues, ServiceHistory
+from synergy_api.resources.training_job import FINISHED
 from synergy_core.model.service_sketch import counted, samples
 from synergy_core.throughput.pack_limit import learned_pack_limit
 from synergy_extender.cluster.placements import Sizes, spread_speed

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 
-from synergy_api.allocation import Allocation
+from synergy_api.parts.allocation import Allocation
 from synergy_extender.cluster.ledger import AssumedBindings
 from synergy_extender.cluster.run_state import open_run
 from synergy_extender.cluster.state import ClusterState

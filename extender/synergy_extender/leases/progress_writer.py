@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from synergy_api.names import MANAGER_PROGRESS
-from synergy_api.progress import Progress
+from synergy_api.parts.progress import Progress
 from synergy_extender.cluster.views import JobView
 from synergy_kube import KubeClient, NotFound
 from synergy_kube.answers import Object

@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from synergy_api.allocation import Allocation
+from synergy_api.parts.allocation import Allocation
+from synergy_api.resources.training_job import TrainingJobStatus
 from synergy_api.timestamps import parse_time
-from synergy_api.training_job import TrainingJobStatus
 from synergy_extender.cluster.views import PodView
 from synergy_extender.rounds import Rounds
 

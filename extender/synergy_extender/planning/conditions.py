@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from pydantic import ValidationError
 
 from synergy_api.base import Condition
-from synergy_api.gpu_pool import GPUPoolStatus
-from synergy_api.nodes import Object
-from synergy_api.pools import NodeCapacity, PoolProblem
+from synergy_api.cluster.nodes import Object
+from synergy_api.cluster.pools import NodeCapacity, PoolProblem
+from synergy_api.cluster.tenancy import Tenancy
 from synergy_api.reasons import Finding, Reason, say
-from synergy_api.scheduling_policy import DEFAULT_POLICY_NAME, InForce, SchedulingPolicyStatus, StandIn
-from synergy_api.tenancy import Tenancy
-from synergy_api.tenant import TenantStatus
+from synergy_api.resources.gpu_pool import GPUPoolStatus
+from synergy_api.resources.scheduling_policy import DEFAULT_POLICY_NAME, InForce, SchedulingPolicyStatus, StandIn
+from synergy_api.resources.tenant import TenantStatus
 from synergy_api.timestamps import format_time
 from synergy_core.model.answer import SharesFrom
 from synergy_extender.planning.policy import PolicyInForce

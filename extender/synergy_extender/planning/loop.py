@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from synergy_api.progress import Progress
+from synergy_api.parts.progress import Progress
 from synergy_api.timestamps import parse_time
 from synergy_core.model import snapshot as core
 from synergy_core.model.config import Mode

@@ -5,11 +5,16 @@ from dataclasses import dataclass, field, replace
 
 from pydantic import ValidationError
 
-from synergy_api.nodes import Object
-from synergy_api.policy_options import planner_values
-from synergy_api.pools import NodeCapacity
-from synergy_api.queues import ServiceHistory
-from synergy_api.scheduling_policy import COST_POLICIES, PAIRS_POLICIES, SchedulingPolicySpec, SchedulingPolicyStatus
+from synergy_api.cluster.nodes import Object
+from synergy_api.cluster.pools import NodeCapacity
+from synergy_api.parts.policy_options import planner_values
+from synergy_api.parts.queues import ServiceHistory
+from synergy_api.resources.scheduling_policy import (
+    COST_POLICIES,
+    PAIRS_POLICIES,
+    SchedulingPolicySpec,
+    SchedulingPolicyStatus,
+)
 from synergy_core.model.config import Mode, PlanConfig
 from synergy_core.model.policy_option import with_values
 from synergy_extender.cluster.views import first_problem

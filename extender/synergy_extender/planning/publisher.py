@@ -7,16 +7,16 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import TypeVar
 
-from synergy_api.gpu_pool import GPUPoolStatus
+from synergy_api.cluster.nodes import Object
+from synergy_api.cluster.pools import pool_problems
 from synergy_api.names import MANAGER_PLAN
-from synergy_api.nodes import Object
-from synergy_api.pools import pool_problems
-from synergy_api.queues import ServiceHistory
+from synergy_api.parts.queues import ServiceHistory
 from synergy_api.reasons import ENTRIES, Finding, Reason, say
-from synergy_api.scheduling_policy import DEFAULT_POLICY_NAME, SchedulingPolicyStatus
-from synergy_api.tenant import TenantStatus
+from synergy_api.resources.gpu_pool import GPUPoolStatus
+from synergy_api.resources.scheduling_policy import DEFAULT_POLICY_NAME, SchedulingPolicyStatus
+from synergy_api.resources.tenant import TenantStatus
+from synergy_api.resources.training_job import FINISHED
 from synergy_api.timestamps import format_time
-from synergy_api.training_job import FINISHED
 from synergy_core.model.answer import SharesFrom
 from synergy_extender.cluster.cache import ClusterCache
 from synergy_extender.cluster.measured_speeds import errors_of_estimates

@@ -7,9 +7,9 @@ The job's own spec is never trusted in these: plans go by what stands here.
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from synergy_api.cluster.tenancy import Established, Tenancy
 from synergy_api.reasons import Finding, Reason, say
-from synergy_api.tenancy import Established, Tenancy
-from synergy_api.training_job import FINISHED, Restriction
+from synergy_api.resources.training_job import FINISHED, Restriction
 from synergy_extender.cluster.run_state import RunState, open_run, run_started, run_state
 from synergy_extender.cluster.views import JobView, Key
 

@@ -7,9 +7,9 @@ hold is taken off; what outlived its run, finished or belongs to others stays.
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from synergy_api.allocation import NodeShare
+from synergy_api.amounts import NOTHING, Amounts
 from synergy_api.names import RESOURCE_SHARED_GPU
-from synergy_api.pods import NOTHING, Amounts
+from synergy_api.parts.allocation import NodeShare
 from synergy_api.quantity import LARGEST
 from synergy_core.model import snapshot as core
 from synergy_extender.cluster.own_pods import own_pods

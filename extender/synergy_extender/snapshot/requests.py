@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from synergy_api.allocation import Allocation, NodeShare
-from synergy_api.pods import Amounts
-from synergy_api.profile import ProfileRequest
-from synergy_api.progress import Progress
+from synergy_api.amounts import Amounts
+from synergy_api.parts.allocation import Allocation, NodeShare
+from synergy_api.parts.profile import ProfileRequest
+from synergy_api.parts.progress import Progress
 from synergy_api.quantity import LARGEST, byte_count, cpu_millis
+from synergy_api.resources.training_job import Slo, TrainingJobStatus
 from synergy_api.timestamps import parse_time
-from synergy_api.training_job import Slo, TrainingJobStatus
 from synergy_core.model import snapshot as core
 from synergy_extender.cluster.measured_speeds import measured_speeds
 from synergy_extender.cluster.placements import Sizes, spread_speeds

@@ -6,7 +6,7 @@ same plan gives. So a plan whose write was lost leaves nothing behind and the ne
 written a second time changes nothing.
 """
 
-from synergy_api.queues import Marks
+from synergy_api.parts.queues import Marks
 from synergy_api.timestamps import format_time, parse_time
 from synergy_core.model.answer import IsolatedTime
 from synergy_extender.cluster.run_state import attained_gpu_seconds, waiting_seconds

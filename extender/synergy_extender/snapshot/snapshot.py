@@ -10,16 +10,16 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from synergy_api.allocation import Allocation, NodeShare
+from synergy_api.amounts import NOTHING, Amounts
+from synergy_api.cluster.nodes import pod_spec_admits
+from synergy_api.cluster.pools import WORKER_TOLERATIONS, NodeCapacity
+from synergy_api.cluster.tenancy import Tenancy
 from synergy_api.names import RESOURCE_SHARED_GPU
-from synergy_api.nodes import pod_spec_admits
-from synergy_api.pods import NOTHING, Amounts
-from synergy_api.pools import WORKER_TOLERATIONS, NodeCapacity
-from synergy_api.profile import ProfileRequest
+from synergy_api.parts.allocation import Allocation, NodeShare
+from synergy_api.parts.profile import ProfileRequest
 from synergy_api.quantity import LARGEST
 from synergy_api.reasons import Finding, Reason, say
-from synergy_api.scheduling_policy import SchedulingPolicySpec
-from synergy_api.tenancy import Tenancy
+from synergy_api.resources.scheduling_policy import SchedulingPolicySpec
 from synergy_api.timestamps import parse_time
 from synergy_core.model import snapshot as core
 from synergy_core.model.config import Mode

@@ -5,9 +5,9 @@ import logging
 from collections.abc import Iterable, Mapping
 from typing import Any, Protocol
 
-from synergy_api.allocation import Allocation
+from synergy_api.amounts import NOTHING, Amounts
 from synergy_api.names import ANNOTATION_BOUND
-from synergy_api.pods import NOTHING, Amounts
+from synergy_api.parts.allocation import Allocation
 from synergy_extender.cluster.ledger import AssumedBindings, Ledger
 from synergy_extender.cluster.views import JobView, PodView
 from synergy_extender.failures import NO_ANSWER, explain

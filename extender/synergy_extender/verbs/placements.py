@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from synergy_api.allocation import Allocation
+from synergy_api.parts.allocation import Allocation
 from synergy_extender.cluster.cache import ClusterCache
 from synergy_extender.cluster.fresh import FreshLook
 from synergy_extender.cluster.ledger import Ledger

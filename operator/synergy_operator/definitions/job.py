@@ -8,8 +8,8 @@ from typing import Any, Final
 
 from pydantic import ValidationError
 
-from synergy_api.crd import KINDS, custom_resource_definition
-from synergy_api.scheduling_policy import DEFAULT_POLICY_NAME, SchedulingPolicySpec
+from synergy_api.generation.crd import KINDS, custom_resource_definition
+from synergy_api.resources.scheduling_policy import DEFAULT_POLICY_NAME, SchedulingPolicySpec
 from synergy_kube import Conflict, KubeClient, NotFound
 from synergy_kube.resources import CUSTOM_RESOURCE_DEFINITIONS, SCHEDULING_POLICIES
 from synergy_operator.definitions.upgrade_check import check_upgrade, version_of

@@ -12,10 +12,10 @@ from typing import Any, Final
 
 from pydantic import ValidationError
 
-from synergy_api.crd import schema_of
+from synergy_api.generation.crd import schema_of
 from synergy_api.names import LABEL_JOB, ROLE_WORKER
-from synergy_api.scheduling_policy import DEFAULT_POLICY_NAME, SchedulingPolicySpec
-from synergy_api.training_job import FINISHED
+from synergy_api.resources.scheduling_policy import DEFAULT_POLICY_NAME, SchedulingPolicySpec
+from synergy_api.resources.training_job import FINISHED
 from synergy_kube import Change, KubeClient, Reflector, heap
 from synergy_kube.resources import GPU_POOLS, JOBS, NODES, PODS, SCHEDULING_POLICIES, THROUGHPUT_PROFILES, TRAINING_JOBS
 from synergy_kube.served_schema import SchemaWatch

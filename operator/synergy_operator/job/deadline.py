@@ -4,8 +4,8 @@ from typing import Final
 
 from synergy_api.base import Condition
 from synergy_api.reasons import Finding, Reason, say
+from synergy_api.resources.training_job import Phase, Slo, TrainingJobStatus
 from synergy_api.timestamps import parse_time
-from synergy_api.training_job import Phase, Slo, TrainingJobStatus
 from synergy_operator.conditions import ON_TIME, ConditionUpdate, no, yes
 
 _REASONS_OF_PLANS: Final = frozenset({Reason.DEADLINE_TOO_TIGHT, Reason.DEADLINES_COLLIDE})

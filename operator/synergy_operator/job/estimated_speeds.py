@@ -1,9 +1,9 @@
 """The condition SpeedsMeasured: which speeds in the plans are estimates, and how good the estimates were."""
 
 from synergy_api.base import Condition
-from synergy_api.progress import MeasuredSpeed
+from synergy_api.parts.progress import MeasuredSpeed
 from synergy_api.reasons import Reason, say
-from synergy_api.training_job import TrainingJobStatus
+from synergy_api.resources.training_job import TrainingJobStatus
 from synergy_operator.conditions import SPEEDS, ConditionUpdate, find, no, yes
 
 OFF, NO_LONGER_OFF = 0.25, 0.15

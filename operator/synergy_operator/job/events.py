@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from synergy_api.quantity import format_cpu
 from synergy_api.reasons import ENTRIES, Finding, Reason, say
-from synergy_api.training_job import TrainingJobStatus
+from synergy_api.resources.training_job import TrainingJobStatus
 from synergy_operator.actions import PostEvent
 from synergy_operator.conditions import ORDER, find
 from synergy_operator.run.step import reason_of

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from synergy_api import names
-from synergy_api.training_job import TrainingJobSpec
+from synergy_api.resources.training_job import TrainingJobSpec
 from synergy_operator.pods.gang import rendezvous
 
 _POD: Final = "spec.template.spec"

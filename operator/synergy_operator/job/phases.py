@@ -1,6 +1,6 @@
 """The phase: one word for the state of a job, derived from everything else."""
 
-from synergy_api.training_job import Phase, ProfileStatus
+from synergy_api.resources.training_job import Phase, ProfileStatus
 from synergy_operator.run.step import Stage
 
 _TRAINING: dict[Stage, Phase] = {"Starting": "Starting", "Running": "Running", "Leaving": "Yielding"}

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from synergy_api.reasons import ENTRIES, Finding, Reason, ReasonPlace, say
-from synergy_api.timestamps import format_time
-from synergy_api.training_job import FINISHED as FINISHED_PHASES
-from synergy_api.training_job import (
+from synergy_api.resources.training_job import FINISHED as FINISHED_PHASES
+from synergy_api.resources.training_job import (
     Phase,
     ProfileStatus,
     QueueStatus,
@@ -19,6 +18,7 @@ from synergy_api.training_job import (
     TrainingJobSpec,
     TrainingJobStatus,
 )
+from synergy_api.timestamps import format_time
 from synergy_operator.actions import Actions, DeleteTrainingJob
 from synergy_operator.conditions import (
     FINISHED,

@@ -1,7 +1,7 @@
 """How long its user held a job. Policies that depend on waiting time must not count it."""
 
+from synergy_api.resources.training_job import Phase, ServiceStatus
 from synergy_api.timestamps import format_time, parse_time
-from synergy_api.training_job import Phase, ServiceStatus
 
 
 def with_suspension(service: ServiceStatus, phase: Phase, now: float) -> ServiceStatus:

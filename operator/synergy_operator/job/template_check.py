@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from synergy_api.template import depth_problem
+from synergy_api.parts.template import depth_problem
 
 
 class _Part(BaseModel):

@@ -10,12 +10,13 @@ from typing import Any, Final
 
 import msgspec
 
+from synergy_api.amounts import Amounts
+from synergy_api.cluster.pods import init_requests, sidecar_requests
+from synergy_api.cluster.pools import NodeCapacity
 from synergy_api.names import GPU_RESOURCES
-from synergy_api.pods import Amounts, init_requests, sidecar_requests
-from synergy_api.pools import NodeCapacity
 from synergy_api.quantity import byte_count, cpu_millis, format_bytes, format_cpu, parse_quantity
 from synergy_api.reasons import Finding, Reason, say
-from synergy_api.training_job import Restriction, TrainingJobSpec
+from synergy_api.resources.training_job import Restriction, TrainingJobSpec
 from synergy_operator.job.overridden import overridden
 from synergy_operator.job.template_check import template_problem
 from synergy_operator.pods.share import too_small

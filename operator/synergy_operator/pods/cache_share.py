@@ -1,7 +1,7 @@
 """The share of a worker's memory that its data cache may use: what the plan gives beyond the job's own working set."""
 
 from synergy_api.quantity import byte_count
-from synergy_api.training_job import TrainingJobSpec
+from synergy_api.resources.training_job import TrainingJobSpec
 from synergy_operator.pods.template import PodShare, first_container_amounts
 from synergy_operator.views.job import JobView
 

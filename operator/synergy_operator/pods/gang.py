@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from synergy_api import names
-from synergy_api.allocation import Allocation, NodeShare
-from synergy_api.training_job import TrainingJobSpec
+from synergy_api.parts.allocation import Allocation, NodeShare
+from synergy_api.resources.training_job import TrainingJobSpec
 from synergy_operator.actions import Manifest
 from synergy_operator.pods.cache_share import cache_environment
 from synergy_operator.pods.template import Additions, PodShare, owner_reference, pod_metadata, pod_spec

@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from synergy_api.pods import Amounts, init_requests, sidecar_requests
+from synergy_api.amounts import Amounts
+from synergy_api.cluster.pods import init_requests, sidecar_requests
 from synergy_api.quantity import format_bytes, format_cpu
 from synergy_api.reasons import Finding, Reason, say
 

@@ -6,8 +6,9 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from synergy_api import names
-from synergy_api.pods import Amounts, sidecar_requests
-from synergy_api.pools import WORKER_TOLERATIONS
+from synergy_api.amounts import Amounts
+from synergy_api.cluster.pods import sidecar_requests
+from synergy_api.cluster.pools import WORKER_TOLERATIONS
 from synergy_api.quantity import format_bytes, format_cpu
 from synergy_operator.views.job import JobView
 from synergy_operator.views.settings import WorkerSettings

@@ -3,7 +3,7 @@
 import re
 from typing import Final
 
-from synergy_api.training_job import TrainingJobSpec
+from synergy_api.resources.training_job import TrainingJobSpec
 
 GROUPS: Final = ("step", "speed")
 """The named groups of the regular expression that have a meaning, as in synergy_profiler.printed."""

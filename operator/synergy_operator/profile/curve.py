@@ -4,9 +4,9 @@ from collections.abc import Iterable
 from itertools import pairwise
 from typing import Final
 
-from synergy_api.profile import DemandVector, SensitivityMatrix
+from synergy_api.parts.profile import DemandVector, SensitivityMatrix
 from synergy_api.reasons import Finding, Reason, say
-from synergy_api.training_job import TrainingJobSpec
+from synergy_api.resources.training_job import TrainingJobSpec
 from synergy_core.model.snapshot import FASTEST, SLOWEST, Profile
 from synergy_core.profiling.adaptive_cpu_search import complete_curve
 from synergy_core.profiling.cpu_grid import cpu_grid

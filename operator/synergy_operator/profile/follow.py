@@ -7,11 +7,11 @@ continues where it was after a restart of the operator or the loss of its GPUs.
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from synergy_api.allocation import Allocation
+from synergy_api.parts.allocation import Allocation
 from synergy_api.quantity import format_cpu
 from synergy_api.reasons import Finding, Reason, say
+from synergy_api.resources.training_job import ProfileStatus, RunOutcome, ServiceStatus, TrainingJobSpec
 from synergy_api.timestamps import parse_time
-from synergy_api.training_job import ProfileStatus, RunOutcome, ServiceStatus, TrainingJobSpec
 from synergy_operator.actions import Action, CreateJob, DeleteJob
 from synergy_operator.conditions import ConditionUpdate, no
 from synergy_operator.pods.gang import split_share

@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 
 from synergy_api.reasons import Reason
+from synergy_api.resources.training_job import ProfileStatus, TrainingJobSpec
 from synergy_api.timestamps import format_time
-from synergy_api.training_job import ProfileStatus, TrainingJobSpec
 from synergy_core.profiling.adaptive_cpu_search import complete_curve
 from synergy_operator.profile.curve import cpu_points_of, job_matrix, memory_model, memory_of, speeds
 from synergy_operator.profile.image_change import holds_for

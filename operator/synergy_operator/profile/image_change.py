@@ -7,7 +7,7 @@ the new image first runs, and the change counts from the next run on.
 from collections.abc import Iterable
 
 from synergy_api.reasons import Finding, Reason, say
-from synergy_api.training_job import ProfileStatus, TrainingJobSpec
+from synergy_api.resources.training_job import ProfileStatus, TrainingJobSpec
 from synergy_operator.profile.known_profiles import fixed_image
 from synergy_operator.run.allocation import open_allocation
 from synergy_operator.views.observed import Observed

@@ -4,7 +4,7 @@ import hashlib
 from typing import Final
 
 from synergy_api import names
-from synergy_api.training_job import TrainingJobSpec
+from synergy_api.resources.training_job import TrainingJobSpec
 from synergy_operator.actions import Manifest
 from synergy_operator.pods.gang import identity, rendezvous
 from synergy_operator.pods.template import Additions, PodShare, owner_reference, pod_metadata, pod_spec

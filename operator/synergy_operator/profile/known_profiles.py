@@ -6,8 +6,8 @@ from typing import Final
 from pydantic import ValidationError
 
 from synergy_api.reasons import Finding, Reason, say
-from synergy_api.throughput_profile import ThroughputProfileSpec, ThroughputProfileStatus
-from synergy_api.training_job import TrainingJobSpec
+from synergy_api.resources.throughput_profile import ThroughputProfileSpec, ThroughputProfileStatus
+from synergy_api.resources.training_job import TrainingJobSpec
 from synergy_operator.conditions import VALID, find, no, write, yes
 from synergy_operator.profile.curve import first_decrease
 from synergy_operator.views.known_profile import KnownProfile

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Final, Literal
 
-from synergy_api.profile import MeasuredUsage, ProfileConfidence, ProfilePoint, ProfileRun
+from synergy_api.parts.profile import MeasuredUsage, ProfileConfidence, ProfilePoint, ProfileRun
 from synergy_core.profiling.confidence import PointRun, estimates, run_to_run
 from synergy_core.profiling.memory_check import model_error
 from synergy_core.profiling.memory_model import MemoryModel, steps_per_s

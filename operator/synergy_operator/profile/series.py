@@ -3,12 +3,12 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from synergy_api.profile import ProfileRequest, SensitivityMatrix
+from synergy_api.parts.profile import ProfileRequest, SensitivityMatrix
 from synergy_api.quantity import byte_count
 from synergy_api.reasons import Finding, Reason, say
-from synergy_api.throughput_profile import ThroughputProfileSpec
+from synergy_api.resources.throughput_profile import ThroughputProfileSpec
+from synergy_api.resources.training_job import ProfileStatus, TrainingJobSpec
 from synergy_api.timestamps import format_time
-from synergy_api.training_job import ProfileStatus, TrainingJobSpec
 from synergy_operator.actions import PublishProfile
 from synergy_operator.conditions import ConditionUpdate, no, yes
 from synergy_operator.profile.curve import job_demand

@@ -9,12 +9,12 @@ with the GPUs.
 from dataclasses import dataclass
 from typing import Final
 
-from synergy_api.allocation import NodeShare
-from synergy_api.pods import init_requests, sidecar_requests
-from synergy_api.pools import NodeCapacity
+from synergy_api.cluster.pods import init_requests, sidecar_requests
+from synergy_api.cluster.pools import NodeCapacity
+from synergy_api.parts.allocation import NodeShare
 from synergy_api.quantity import byte_count, cpu_millis
-from synergy_api.scheduling_policy import Profiling
-from synergy_api.training_job import TrainingJobSpec
+from synergy_api.resources.scheduling_policy import Profiling
+from synergy_api.resources.training_job import TrainingJobSpec
 
 _DEFAULT_STEPS: Final = 24
 _MOST_POINTS: Final = 63

@@ -2,8 +2,8 @@
 
 from typing import Final
 
-from synergy_api.scheduling_policy import Profiling
-from synergy_api.training_job import TrainingJobSpec
+from synergy_api.resources.scheduling_policy import Profiling
+from synergy_api.resources.training_job import TrainingJobSpec
 from synergy_core.profiling.adaptive_cpu_search import next_cpu_point
 from synergy_core.profiling.confidence import next_repeat
 from synergy_core.profiling.memory_check import check_point, thinned

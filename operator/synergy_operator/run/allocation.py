@@ -1,7 +1,7 @@
 """The allocation of the open run."""
 
-from synergy_api.allocation import Allocation, NodeShare
-from synergy_api.training_job import ServiceStatus, TrainingJobStatus
+from synergy_api.parts.allocation import Allocation, NodeShare
+from synergy_api.resources.training_job import ServiceStatus, TrainingJobStatus
 
 
 def open_allocation(status: TrainingJobStatus) -> Allocation | None:

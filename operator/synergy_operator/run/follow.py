@@ -7,11 +7,11 @@ Every decision follows from the current state, with one exception: the decision 
 from dataclasses import replace
 from typing import Final
 
-from synergy_api.allocation import Allocation
 from synergy_api.leaving import leave_seconds
+from synergy_api.parts.allocation import Allocation
 from synergy_api.reasons import Finding, Reason, say
+from synergy_api.resources.training_job import RunOutcome, TrainingJobSpec
 from synergy_api.timestamps import format_time, parse_time
-from synergy_api.training_job import RunOutcome, TrainingJobSpec
 from synergy_operator.actions import ConfirmUnbound
 from synergy_operator.conditions import RESOURCES, no, yes
 from synergy_operator.run.half_bound import half_bound, unbound_reason, ungated_at

@@ -2,9 +2,9 @@
 
 from typing import Final
 
-from synergy_api.progress import Progress
+from synergy_api.parts.progress import Progress
+from synergy_api.resources.training_job import RunOutcome, ServiceStatus
 from synergy_api.timestamps import parse_time
-from synergy_api.training_job import RunOutcome, ServiceStatus
 
 HEALTHY_SECONDS: Final = 600.0
 """A shorter run forgives nothing. A job that fails again and again must fail for good."""

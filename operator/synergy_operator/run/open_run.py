@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 from functools import cached_property
 
-from synergy_api.allocation import Allocation
-from synergy_api.sizes import SizeLimits
+from synergy_api.parts.allocation import Allocation
+from synergy_api.parts.sizes import SizeLimits
+from synergy_api.resources.training_job import ServiceStatus, TrainingJobSpec
 from synergy_api.timestamps import format_time
-from synergy_api.training_job import ServiceStatus, TrainingJobSpec
 from synergy_operator.pods.gang import GangWorker, gang_workers
 from synergy_operator.run.end import started_at
 from synergy_operator.run.resize import Resizing, resizes

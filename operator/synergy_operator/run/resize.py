@@ -8,10 +8,10 @@ and a job may need a moment to free it.
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from synergy_api.pods import Amounts
+from synergy_api.amounts import Amounts
+from synergy_api.parts.sizes import SizeLimits
 from synergy_api.quantity import format_bytes, format_cpu
 from synergy_api.reasons import Finding, Reason, say
-from synergy_api.sizes import SizeLimits
 from synergy_operator.actions import ResizePod
 from synergy_operator.conditions import ConditionUpdate, no, yes
 from synergy_operator.pods.gang import GangWorker, workers_by_rank

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import Final
 
-from synergy_api.pods import Amounts
+from synergy_api.amounts import Amounts
+from synergy_api.parts.sizes import SizeLimits
 from synergy_api.quantity import format_bytes, format_cpu
 from synergy_api.reasons import Finding, Reason, say
-from synergy_api.sizes import SizeLimits
 from synergy_api.timestamps import format_time, parse_time
 from synergy_operator.pods.gang import GangWorker
 from synergy_operator.run.step import reason_text

@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from typing import Final
 
 from synergy_api.reasons import Finding
+from synergy_api.resources.training_job import RunOutcome
 from synergy_api.timestamps import parse_time
-from synergy_api.training_job import RunOutcome
 from synergy_operator.actions import DeletePod
 from synergy_operator.conditions import no
 from synergy_operator.run.end import close_run, ended_at, not_before

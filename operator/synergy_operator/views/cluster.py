@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final
 
-from synergy_api.nodes import Object, is_ready
-from synergy_api.pools import NodeCapacity, node_capacities, read_pools
-from synergy_api.queues import Preemption
-from synergy_api.scheduling_policy import Profiling, SchedulingPolicySpec
+from synergy_api.cluster.nodes import Object, is_ready
+from synergy_api.cluster.pools import NodeCapacity, node_capacities, read_pools
+from synergy_api.parts.queues import Preemption
+from synergy_api.resources.scheduling_policy import Profiling, SchedulingPolicySpec
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,8 @@ from typing import Final
 import msgspec
 from pydantic import ValidationError
 
+from synergy_api.resources.training_job import TrainingJobSpec, TrainingJobStatus
 from synergy_api.timestamps import parse_time
-from synergy_api.training_job import TrainingJobSpec, TrainingJobStatus
 from synergy_operator.views.metadata import Object
 
 MOST_OBJECT_BYTES: Final = 1 << 20

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from synergy_api.throughput_profile import ThroughputProfileSpec
+from synergy_api.resources.throughput_profile import ThroughputProfileSpec
 
 
 @dataclass(frozen=True, slots=True)

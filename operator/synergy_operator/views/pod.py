@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from synergy_api import names
-from synergy_api.pods import TERMINAL_PHASES, amounts_of, sidecar_requests
+from synergy_api.cluster.pods import TERMINAL_PHASES, amounts_of, sidecar_requests
 from synergy_api.timestamps import parse_time
 from synergy_operator.views.annotations import ANNOTATION_JOB_UID, ANNOTATION_UNGATED_AT
 from synergy_operator.views.metadata import Object, controller_uid, number_of, time_of

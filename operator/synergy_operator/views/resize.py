@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from synergy_api.pods import Amounts, amounts_of
+from synergy_api.amounts import Amounts
+from synergy_api.cluster.pods import amounts_of
 from synergy_api.timestamps import parse_time
 from synergy_operator.views.metadata import Object
 

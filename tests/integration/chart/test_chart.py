@@ -9,9 +9,9 @@ import pytest
 import yaml
 from pydantic import TypeAdapter
 
-from synergy_api.crd import KINDS
+from synergy_api.generation.crd import KINDS
 from synergy_api.names import PRODUCT_VERSION, SCHEDULER_NAME
-from synergy_api.scheduling_policy import SchedulingPolicySpec
+from synergy_api.resources.scheduling_policy import SchedulingPolicySpec
 from synergy_operator.certificates.job import AUTHORITY, EXTENDER, SCHEDULER, SCHEDULER_DEPLOYMENT, read_settings
 from synergy_operator.definitions import job as definitions
 

@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from support import manifests as samples
-from synergy_api.crd import KINDS, custom_resource_definition
+from synergy_api.generation.crd import KINDS, custom_resource_definition
 from synergy_api.names import API_VERSION
 from synergy_kube import KubeClient
 from synergy_kube.resources import (

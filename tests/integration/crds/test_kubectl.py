@@ -7,7 +7,7 @@ import yaml
 
 from support import manifests as samples
 from support.programs import attempt, run
-from synergy_api.crd import KINDS, CustomResource
+from synergy_api.generation.crd import KINDS, CustomResource
 from synergy_api.names import API_VERSION
 from synergy_devcluster import Cluster
 from synergy_kube import KubeClient

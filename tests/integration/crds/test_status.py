@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from support import manifests as samples
-from synergy_api.training_job import TrainingJobStatus
+from synergy_api.resources.training_job import TrainingJobStatus
 from synergy_kube import KubeClient
 from synergy_kube.errors import ApiError
 from synergy_kube.resources import TRAINING_JOBS

@@ -7,9 +7,9 @@ import pytest
 
 from support.extender_world import Operator
 from support.leads import Leads
-from synergy_api.allocation import Allocation
 from synergy_api.names import MANAGER_PROGRESS
-from synergy_api.progress import Progress
+from synergy_api.parts.allocation import Allocation
+from synergy_api.parts.progress import Progress
 from synergy_extender.cluster.views import JobView, read_job
 from synergy_extender.decisions.allocations import release
 from synergy_extender.decisions.changes import ChangeKind, StatusChange

@@ -6,7 +6,7 @@ import pytest
 
 from support.operator_stage import Stage, condition
 from support.waiting import eventually
-from synergy_api.pods import is_terminal, pod_requests
+from synergy_api.cluster.pods import is_terminal, pod_requests
 from synergy_api.timestamps import parse_time
 from synergy_devcluster.gpu_plugin.gpu_types import gpu_type
 from synergy_devcluster.node.node import PAUSE_IMAGE

@@ -9,13 +9,13 @@ import pytest
 import yaml
 from pydantic import ValidationError
 
-from synergy_api import generate
-from synergy_api.allocation import Allocation, NodeShare
 from synergy_api.base import ApiModel
-from synergy_api.crd import KINDS, CustomResource, custom_resource_definition
+from synergy_api.generation import generate
+from synergy_api.generation.crd import KINDS, CustomResource, custom_resource_definition
 from synergy_api.names import GROUP
-from synergy_api.profile import SensitivityMatrix
-from synergy_api.training_job import ProfileSpec, ResourceBounds, TrainingJobSpec
+from synergy_api.parts.allocation import Allocation, NodeShare
+from synergy_api.parts.profile import SensitivityMatrix
+from synergy_api.resources.training_job import ProfileSpec, ResourceBounds, TrainingJobSpec
 from synergy_kube import resources
 
 ROOT = Path(__file__).parents[3]

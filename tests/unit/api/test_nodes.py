@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from synergy_api.nodes import pod_spec_admits
+from synergy_api.cluster.nodes import pod_spec_admits
 
 NODE = {
     "metadata": {"name": "n1", "labels": {"zone": "a", "gpus": "8"}},

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from synergy_api.pods import NOTHING, Amounts, is_terminal, pod_requests
+from synergy_api.amounts import NOTHING, Amounts
+from synergy_api.cluster.pods import is_terminal, pod_requests
 
 GI = 1 << 30
 

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from synergy_api.gpu_pool import GPUPoolSpec
-from synergy_api.pools import NodeCapacity, Pool, node_capacities, pool_problems, read_pools
+from synergy_api.cluster.pools import NodeCapacity, Pool, node_capacities, pool_problems, read_pools
 from synergy_api.reasons import Reason
+from synergy_api.resources.gpu_pool import GPUPoolSpec
 
 GI = 1 << 30
 FAKE_TAINT = {"key": "kwok.x-k8s.io/node", "value": "fake", "effect": "NoSchedule"}

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from pydantic import ConfigDict, Field
 
 from synergy_api.base import ApiModel, Quantity
-from synergy_api.schema import SchemaError, structural_schema
+from synergy_api.generation.schema import SchemaError, structural_schema
 
 
 class Inner(ApiModel):

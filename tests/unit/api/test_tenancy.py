@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from synergy_api.tenancy import DEFAULT_CAPS, Tenancy, read_tenancy
-from synergy_api.tenant import TenantSpec
+from synergy_api.cluster.tenancy import DEFAULT_CAPS, Tenancy, read_tenancy
+from synergy_api.resources.tenant import TenantSpec
 
 NAMES = ("a", "b", "c", "d")
 KEYS = ("team", "tier")

@@ -4,7 +4,7 @@ import pytest
 
 from chaos.faults import KINDS, schedule
 from chaos.workload import workload
-from synergy_api.training_job import TrainingJobSpec
+from synergy_api.resources.training_job import TrainingJobSpec
 
 
 def test_the_same_seed_is_the_same_run() -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 import yaml
 
-from synergy_api.scheduling_policy import SchedulingPolicySpec
+from synergy_api.resources.scheduling_policy import SchedulingPolicySpec
 from synergy_cli.planning.plan import plan_command
 from synergy_cli.simulation.simulate import simulate_command
 from synergy_core.model.config import PlanConfig

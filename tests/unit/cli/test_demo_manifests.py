@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from synergy_api.gpu_pool import GPUPoolSpec
-from synergy_api.scheduling_policy import SchedulingPolicySpec
-from synergy_api.training_job import TrainingJobSpec
+from synergy_api.resources.gpu_pool import GPUPoolSpec
+from synergy_api.resources.scheduling_policy import SchedulingPolicySpec
+from synergy_api.resources.training_job import TrainingJobSpec
 from synergy_cli.demo import story
 from synergy_cli.demo.checks import ENDS
 

@@ -9,9 +9,9 @@ from typing import Annotated
 import click
 import pytest
 
-from synergy_api.policy_options import planner_values
-from synergy_api.queues import PackRules, Preemption, Queues
-from synergy_api.scheduling_policy import Profiling, SchedulingPolicySpec
+from synergy_api.parts.policy_options import planner_values
+from synergy_api.parts.queues import PackRules, Preemption, Queues
+from synergy_api.resources.scheduling_policy import Profiling, SchedulingPolicySpec
 from synergy_cli.errors import BadInputError
 from synergy_cli.options.policy import config_of, parameter_of, policy_options
 from synergy_cli.planning.plan import plan_command
@@ -113,12 +113,12 @@ def test_one_description_makes_a_new_option(monkeypatch: pytest.MonkeyPatch) -> 
 
     options = described(Planner)
     monkeypatch.setattr("synergy_cli.options.policy.OPTIONS", options)
-    monkeypatch.setattr("synergy_api.policy_options.OPTIONS", options)
+    monkeypatch.setattr("synergy_api.parts.policy_options.OPTIONS", options)
     command = click.command()(policy_options("plan")(lambda **_: None))
     (parameter,) = command.params
     assert (parameter.name, parameter.default) == ("patience", 30.0)
     assert config_of({"patience": 5.0}, Planner()) == Planner(group=Inner(patience_s=5.0))  # type: ignore[type-var]
-    from synergy_api.policy_options import with_options
+    from synergy_api.parts.policy_options import with_options
 
     found = with_options("preemption")(Preemption).model_validate({"patienceSeconds": 12, "payback": 3})
     assert found.to_wire()["patienceSeconds"] == 12

@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from support.example import EXAMPLES
-from synergy_api.training_job import TrainingJobSpec
+from synergy_api.resources.training_job import TrainingJobSpec
 
 MANIFESTS = sorted((EXAMPLES / "manifests").glob("*.yaml"))
 

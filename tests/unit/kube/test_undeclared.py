@@ -5,7 +5,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from synergy_api.crd import KINDS, object_schema
+from synergy_api.generation.crd import KINDS, object_schema
 from synergy_kube.undeclared import prune, undeclared
 
 Schema = dict[str, Any]

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from support.resizing_world import Cluster
-from synergy_api.pods import NOTHING
+from synergy_api.amounts import NOTHING
 from synergy_operator.run.size_limits import RETRY_SECONDS, ROOM_SECONDS
 
 JOBS = {"a": 1, "b": 1, "gang": 2}

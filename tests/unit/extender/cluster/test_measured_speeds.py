@@ -7,7 +7,7 @@ import pytest
 from support.cluster import NOW, allocation, cluster, job, job_object, node_object, share
 from support.leads import Leads
 from support.watch_server import WatchServer, following
-from synergy_api.progress import ENOUGH_REPORTS, MeasuredSpeed
+from synergy_api.parts.progress import ENOUGH_REPORTS, MeasuredSpeed
 from synergy_core.model import snapshot as core
 from synergy_extender.cluster.measured_speeds import MOST, errors_of_estimates, measured_after
 from synergy_extender.cluster.views import JobView, read_job

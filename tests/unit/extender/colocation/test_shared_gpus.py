@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from support.cluster import NOW, allocation, foreign, job, key, node_object, share, worker
 from support.shared import shared_cluster
-from synergy_api.allocation import Allocation
-from synergy_api.pools import node_capacities
+from synergy_api.cluster.pools import node_capacities
+from synergy_api.parts.allocation import Allocation
 from synergy_core.model import snapshot as core
 from synergy_core.model.answer import Plan
 from synergy_core.model.config import Mode

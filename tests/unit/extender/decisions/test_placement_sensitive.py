@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from support.cluster import NOW, allocation, cluster, foreign, job, key, node_object, share
-from synergy_api.allocation import Allocation
+from synergy_api.parts.allocation import Allocation
 from synergy_api.timestamps import format_time
 from synergy_core.model import snapshot as core
 from synergy_core.model.config import PlanConfig

@@ -7,8 +7,8 @@ import pytest
 from pydantic import ValidationError
 
 from support.cluster import NOW, allocation, cluster, job, job_object, node_object, share
-from synergy_api.progress import PlacementSpeed
-from synergy_api.queues import PackRules, Queues, ServiceHistory
+from synergy_api.parts.progress import PlacementSpeed
+from synergy_api.parts.queues import PackRules, Queues, ServiceHistory
 from synergy_core.model import snapshot as core
 from synergy_extender.cluster.placements import ENOUGH, MOST, REMEMBERED, spread_speed
 from synergy_extender.cluster.views import JobView, read_job

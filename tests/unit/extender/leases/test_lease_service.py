@@ -9,7 +9,7 @@ import pytest
 from support.cluster import allocation, job_object, pod_object, share, worker_labels
 from support.waiting import eventually
 from support.watch_server import WatchServer, following
-from synergy_api.progress import Progress
+from synergy_api.parts.progress import Progress
 from synergy_extender.cluster.fresh import FreshLook
 from synergy_extender.cluster.views import JobView
 from synergy_extender.leases.progress_writer import ProgressWriter

@@ -5,9 +5,9 @@ from typing import Any, get_args
 import pytest
 
 from support.cluster import NOW, node_object
-from synergy_api.pools import node_capacities, pool_problems, read_pools
+from synergy_api.cluster.pools import node_capacities, pool_problems, read_pools
 from synergy_api.reasons import ENTRIES, Reason, ReasonPlace
-from synergy_api.scheduling_policy import (
+from synergy_api.resources.scheduling_policy import (
     COST_POLICIES,
     PAIRS_POLICIES,
     PolicyName,

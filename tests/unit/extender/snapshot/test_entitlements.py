@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support.cluster import NOW, allocation, cluster, job, job_object, key, node_object, share, team_of
+from synergy_api.cluster.tenancy import Tenancy, read_tenancy
 from synergy_api.reasons import Reason
-from synergy_api.tenancy import Tenancy, read_tenancy
 from synergy_api.timestamps import format_time
 from synergy_extender.cluster.views import JobView, read_job
 from synergy_extender.planning.conditions import TenantCounts, tenant_statuses

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from support.cluster import NOW, cluster, foreign, job, node_object
-from synergy_api.scheduling_policy import TimeSharingPolicyName
+from synergy_api.resources.scheduling_policy import TimeSharingPolicyName
 from synergy_api.timestamps import format_time
 from synergy_core.model import snapshot as core
 from synergy_core.model.config import Mode, PlanConfig

@@ -9,8 +9,8 @@ import aiohttp
 import pytest
 
 from support.cluster import allocation, cluster, foreign, job, node_object, share, worker
-from synergy_api.allocation import Allocation
 from synergy_api.names import ANNOTATION_BOUND
+from synergy_api.parts.allocation import Allocation
 from synergy_extender.cluster.ledger import AssumedBindings, Ledger
 from synergy_extender.cluster.state import ClusterState
 from synergy_extender.cluster.views import JobView, PodView

@@ -3,7 +3,7 @@
 import pytest
 
 from support.operator_world import World
-from synergy_api.progress import ENOUGH_REPORTS
+from synergy_api.parts.progress import ENOUGH_REPORTS
 from synergy_operator.job.status_write import operator_part
 
 ESTIMATES = [{"gpuType": "A100", "stepsPerSecond": 7.25}]

@@ -7,7 +7,7 @@ import pytest
 
 from support.operator_objects import node
 from support.operator_world import World
-from synergy_api.scheduling_policy import PolicyName, SchedulingPolicySpec, TenantShare
+from synergy_api.resources.scheduling_policy import PolicyName, SchedulingPolicySpec, TenantShare
 
 CONTAINER: dict[str, Any] = {"name": "train", "image": "i", "command": ["c"]}
 

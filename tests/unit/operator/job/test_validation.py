@@ -9,7 +9,7 @@ import pytest
 from support.operator_objects import job_manifest, node
 from support.operator_world import World
 from synergy_api.reasons import Reason
-from synergy_api.scheduling_policy import SchedulingPolicySpec
+from synergy_api.resources.scheduling_policy import SchedulingPolicySpec
 from synergy_operator.job.validation import MOST_TEMPLATE_BYTES, validation_error
 from synergy_operator.views.cluster import ClusterView, read_cluster
 from synergy_operator.views.job import read_job

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from support.operator_objects import GIB, job_manifest
 from support.operator_world import SETTINGS, World
-from synergy_api.allocation import Allocation, NodeShare
+from synergy_api.parts.allocation import Allocation, NodeShare
 from synergy_operator.pods.gang import gang_secret, gang_workers, headless_service, split_share, worker_pod
 from synergy_operator.pods.template import PodShare
 from synergy_operator.views.job import read_job

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from synergy_api.training_job import TrainingJobSpec
+from synergy_api.resources.training_job import TrainingJobSpec
 from synergy_operator.profile.fingerprint import fingerprint
 
 

@@ -8,7 +8,7 @@ import pytest
 from support.operator_objects import node
 from support.operator_world import World
 from support.profile_world import AUTO, asking, granted, knee, run_point
-from synergy_api.profile import MeasuredUsage, ProfilePoint
+from synergy_api.parts.profile import MeasuredUsage, ProfilePoint
 from synergy_operator.profile.points import threads_of, usage_of, with_run
 from synergy_operator.profile.result import GpuUse, MeasuredPoint, read_result
 from synergy_operator.views.batch_job import Target

@@ -6,9 +6,9 @@ import pytest
 
 from support.operator_objects import node
 from support.operator_world import World
-from synergy_api.profile import SensitivityMatrix
-from synergy_api.scheduling_policy import Profiling
-from synergy_api.training_job import ProfileStatus, TrainingJobSpec
+from synergy_api.parts.profile import SensitivityMatrix
+from synergy_api.resources.scheduling_policy import Profiling
+from synergy_api.resources.training_job import ProfileStatus, TrainingJobSpec
 from synergy_operator.profile.series import missing_types, types_to_measure
 
 TYPES = ("A100", "K80", "T4", "V100")

@@ -8,9 +8,9 @@ import pytest
 
 from support.operator_objects import GIB
 from support.operator_world import World
-from synergy_api.profile import ProfilePoint
-from synergy_api.scheduling_policy import Profiling
-from synergy_api.training_job import ProfileStatus
+from synergy_api.parts.profile import ProfilePoint
+from synergy_api.resources.scheduling_policy import Profiling
+from synergy_api.resources.training_job import ProfileStatus
 
 DATA = {"dataset": {"bytes": 8 * GIB, "samples": 8192}, "batchSize": 64}
 STEP_BYTES = 64 << 20

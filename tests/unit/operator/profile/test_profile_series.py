@@ -5,9 +5,9 @@ import pytest
 from support.operator_objects import GIB, START, node
 from support.operator_world import World
 from support.profile_world import AUTO, SIDE, TRAIN, asking, failed, give_place, granted, knee, measured, run_point
-from synergy_api.profile import SensitivityMatrix
-from synergy_api.scheduling_policy import Profiling
-from synergy_api.throughput_profile import ThroughputProfileSpec
+from synergy_api.parts.profile import SensitivityMatrix
+from synergy_api.resources.scheduling_policy import Profiling
+from synergy_api.resources.throughput_profile import ThroughputProfileSpec
 from synergy_api.timestamps import format_time
 from synergy_operator.actions import CreateJob
 from synergy_operator.views.known_profile import KnownProfile

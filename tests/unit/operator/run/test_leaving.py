@@ -7,9 +7,9 @@ import pytest
 
 from support.operator_world import World
 from synergy_api.leaving import leave_seconds
-from synergy_api.queues import Preemption
+from synergy_api.parts.queues import Preemption
+from synergy_api.resources.training_job import RunOutcome, ServiceStatus, TrainingJobSpec, TrainingJobStatus
 from synergy_api.timestamps import parse_time
-from synergy_api.training_job import RunOutcome, ServiceStatus, TrainingJobSpec, TrainingJobStatus
 from synergy_operator.run.forgiveness import HEALTHY_SECONDS, UNREPORTED_SECONDS
 
 SPEC: dict[str, Any] = {"gpus": 1, "steps": 100, "template": {"spec": {"containers": [{"name": "c"}]}}}

@@ -1,5 +1,5 @@
-"""`python -m synergy_api.generate`: write everything that is generated from the models and from the list of reasons, or
-say what is stale.
+"""`python -m synergy_api.generation.generate`: writes what is generated from the models and the list of reasons, or
+says what is stale.
 
 Needs PyYAML, as every development environment has it; nothing that runs in a cluster imports this module.
 """
@@ -12,12 +12,12 @@ from typing import Any
 
 import yaml
 
-from synergy_api.crd import KINDS, CustomResource, custom_resource_definition
+from synergy_api.generation.crd import KINDS, CustomResource, custom_resource_definition
+from synergy_api.generation.reference import markdown
+from synergy_api.generation.schema import Schema, structural_schema
 from synergy_api.names import GROUP
 from synergy_api.reasons.page import troubleshooting
-from synergy_api.reference import markdown
-from synergy_api.scheduling_policy import SchedulingPolicySpec
-from synergy_api.schema import Schema, structural_schema
+from synergy_api.resources.scheduling_policy import SchedulingPolicySpec
 
 CHART = Path("helm/kube-synergy")
 _POLICY = "schedulingPolicySpec"
@@ -98,7 +98,7 @@ def write(root: Path) -> list[str]:
 
 def main(arguments: list[str] | None = None) -> int:
     """Entry point; returns the exit code."""
-    parser = argparse.ArgumentParser(prog="python -m synergy_api.generate", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m synergy_api.generation.generate", description=__doc__)
     parser.add_argument("--root", type=Path, default=Path(), help="the repository's root (default: this folder)")
     parser.add_argument("--check", action="store_true", help="change nothing; exit 1 if something is stale")
     options = parser.parse_args(arguments)

@@ -1,49 +1,14 @@
 """What a Pod holds of its node, counted as the kube-scheduler counts it (component-helpers/resource, PodRequests)."""
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
+from synergy_api.amounts import NOTHING, Amounts
+from synergy_api.cluster.nodes import Object
 from synergy_api.names import GPU_RESOURCES
-from synergy_api.nodes import Object
 from synergy_api.quantity import byte_count, cpu_millis, whole_count
 
 TERMINAL_PHASES: Final = ("Succeeded", "Failed")
-
-
-class Amounts(NamedTuple):
-    """GPUs (devices: a shared GPU is several), CPU (milli-CPU) and memory (bytes); ordered as a vector, compared field
-    by field with `fits`."""
-
-    gpus: int = 0
-    cpu_millis: int = 0
-    memory_bytes: int = 0
-
-    def plus(self, other: "Amounts") -> "Amounts":
-        """Sum of each field."""
-        return Amounts(
-            self.gpus + other.gpus, self.cpu_millis + other.cpu_millis, self.memory_bytes + other.memory_bytes
-        )
-
-    def minus(self, other: "Amounts") -> "Amounts":
-        """Difference of each field; may be negative."""
-        return Amounts(
-            self.gpus - other.gpus, self.cpu_millis - other.cpu_millis, self.memory_bytes - other.memory_bytes
-        )
-
-    def at_least(self, other: "Amounts") -> "Amounts":
-        """The greater of each field."""
-        return Amounts(*map(max, self, other))
-
-    def at_most(self, other: "Amounts") -> "Amounts":
-        """The smaller of each field."""
-        return Amounts(*map(min, self, other))
-
-    def fits(self, room: "Amounts") -> bool:
-        """Whether no field is above that of `room`. A field of zero fits even where the room is overdrawn."""
-        return all(have <= free or have <= 0 for have, free in zip(self, room, strict=True))
-
-
-NOTHING: Final = Amounts()
 
 
 def is_terminal(pod: Object) -> bool:

@@ -4,15 +4,15 @@ from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field
 
-from synergy_api.allocation import Allocation
 from synergy_api.base import ApiModel, Conditions, PositiveQuantity, Timestamp, short_exponents
 from synergy_api.names import MAX_JOB_NAME
-from synergy_api.profile import ConfidenceList, DemandList, MatrixList, ProfilePoint, ProfileRequest, UsageList
-from synergy_api.progress import MeasuredSpeed, Progress, SpeedEstimate
-from synergy_api.queues import Marks
-from synergy_api.sharing import Sharing
-from synergy_api.sizes import SizeLimits
-from synergy_api.template import TEMPLATE_SCHEMA
+from synergy_api.parts.allocation import Allocation
+from synergy_api.parts.profile import ConfidenceList, DemandList, MatrixList, ProfilePoint, ProfileRequest, UsageList
+from synergy_api.parts.progress import MeasuredSpeed, Progress, SpeedEstimate
+from synergy_api.parts.queues import Marks
+from synergy_api.parts.sharing import Sharing
+from synergy_api.parts.sizes import SizeLimits
+from synergy_api.parts.template import TEMPLATE_SCHEMA
 
 Phase = Literal["Pending", "Profiling", "Queued", "Starting", "Running", "Yielding", "Succeeded", "Failed", "Suspended"]
 FINISHED: tuple[Phase, ...] = ("Succeeded", "Failed")

@@ -6,8 +6,8 @@ from typing import Annotated, Any, Final, Literal, Self, get_args
 from pydantic import ConfigDict, Field, model_validator
 
 from synergy_api.base import ApiModel, Conditions
-from synergy_api.policy_options import AS_DESCRIBED, with_options
-from synergy_api.queues import PackRules, Preemption, Queues, ServiceHistory
+from synergy_api.parts.policy_options import AS_DESCRIBED, with_options
+from synergy_api.parts.queues import PackRules, Preemption, Queues, ServiceHistory
 
 TimeSharingPolicyName = Literal[
     "allox",

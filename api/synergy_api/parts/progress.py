@@ -6,7 +6,7 @@ from typing import Annotated
 from pydantic import Field
 
 from synergy_api.base import ApiModel, Timestamp
-from synergy_api.sharing import SharedSpeed
+from synergy_api.parts.sharing import SharedSpeed
 
 
 class PlacementSpeed(ApiModel):

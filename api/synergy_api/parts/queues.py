@@ -6,7 +6,7 @@ from typing import Annotated, TypeVar
 from pydantic import AfterValidator, Field, JsonValue, model_validator
 
 from synergy_api.base import ApiModel, Timestamp
-from synergy_api.policy_options import AS_DESCRIBED, with_options
+from synergy_api.parts.policy_options import AS_DESCRIBED, with_options
 from synergy_core.model import service_sketch
 
 _SORTED: list[JsonValue] = [{"rule": "self.isSorted()", "message": "must ascend"}]

@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import Field
 
 from synergy_api.base import ApiModel, Conditions, Timestamp
-from synergy_api.profile import ConfidenceList, MatrixList, ProfilePoint, UsageList
+from synergy_api.parts.profile import ConfidenceList, MatrixList, ProfilePoint, UsageList
 
 
 class ThroughputProfileSpec(ApiModel):

@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from typing import Any
 
-from synergy_api.crd import CustomResource, custom_resource_definition
+from synergy_api.generation.crd import CustomResource, custom_resource_definition
+from synergy_api.generation.schema import Schema
 from synergy_api.names import API_VERSION
-from synergy_api.schema import Schema
 
 _HEAD = f"""# API reference
 

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 from pydantic import ConfigDict, Field, computed_field, model_validator
 
 from synergy_api.base import ApiModel, Timestamp
-from synergy_api.sharing import SharedGPU
+from synergy_api.parts.sharing import SharedGPU
 
 
 class NodeShare(ApiModel):

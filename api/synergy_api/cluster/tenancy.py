@@ -9,8 +9,8 @@ from functools import cached_property
 
 from pydantic import ValidationError
 
-from synergy_api.nodes import Object, labels_of
-from synergy_api.tenant import LabelRequirement, NamespaceSelector, TenantCaps, TenantSpec
+from synergy_api.cluster.nodes import Object, labels_of
+from synergy_api.resources.tenant import LabelRequirement, NamespaceSelector, TenantCaps, TenantSpec
 
 DEFAULT_CAPS = TenantCaps()
 

@@ -4,8 +4,8 @@ from typing import Annotated
 
 from pydantic import Field
 
+from synergy_api.amounts import Amounts
 from synergy_api.base import ApiModel, Timestamp
-from synergy_api.pods import Amounts
 
 _Bound = Annotated[int | None, Field(ge=1)]
 

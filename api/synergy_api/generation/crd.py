@@ -4,14 +4,14 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from synergy_api.base import ApiModel
-from synergy_api.gpu_pool import GPUPoolSpec, GPUPoolStatus
+from synergy_api.generation.schema import Schema, structural_schema
 from synergy_api.names import ANNOTATION_VERSION, GROUP, PRODUCT_VERSION, VERSION
-from synergy_api.scheduling_policy import SchedulingPolicySpec, SchedulingPolicyStatus
-from synergy_api.schema import Schema, structural_schema
-from synergy_api.tenant import NAME_RULES as TENANT_NAME_RULES
-from synergy_api.tenant import TenantSpec, TenantStatus
-from synergy_api.throughput_profile import ThroughputProfileSpec, ThroughputProfileStatus
-from synergy_api.training_job import NAME_RULES, TrainingJobSpec, TrainingJobStatus
+from synergy_api.resources.gpu_pool import GPUPoolSpec, GPUPoolStatus
+from synergy_api.resources.scheduling_policy import SchedulingPolicySpec, SchedulingPolicyStatus
+from synergy_api.resources.tenant import NAME_RULES as TENANT_NAME_RULES
+from synergy_api.resources.tenant import TenantSpec, TenantStatus
+from synergy_api.resources.throughput_profile import ThroughputProfileSpec, ThroughputProfileStatus
+from synergy_api.resources.training_job import NAME_RULES, TrainingJobSpec, TrainingJobStatus
 
 
 @dataclass(frozen=True)

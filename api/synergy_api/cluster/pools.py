@@ -10,11 +10,11 @@ from typing import Any, Final
 
 from pydantic import ValidationError
 
-from synergy_api.gpu_pool import GPUPoolSpec
+from synergy_api.cluster.nodes import Object, is_cordoned, is_ready, labels_of, repelling_taint
 from synergy_api.names import GPU_RESOURCES, RESOURCE_GPU, RESOURCE_SHARED_GPU
-from synergy_api.nodes import Object, is_cordoned, is_ready, labels_of, repelling_taint
 from synergy_api.quantity import byte_count, cpu_millis, whole_count
 from synergy_api.reasons import Finding, Reason, say
+from synergy_api.resources.gpu_pool import GPUPoolSpec
 
 LABEL_PRODUCT: Final = "nvidia.com/gpu.product"
 LABEL_REPLICAS: Final = "nvidia.com/gpu.replicas"

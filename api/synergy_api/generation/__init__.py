@@ -1,0 +1,1 @@
+"""Generates the CustomResourceDefinitions and reference pages from the models."""

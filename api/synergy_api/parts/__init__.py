@@ -1,0 +1,1 @@
+"""The parts of the custom resources: what a spec or a status consists of."""
