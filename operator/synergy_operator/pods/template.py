@@ -106,7 +106,7 @@ def pod_spec(template: Mapping[str, Any], share: PodShare, settings: WorkerSetti
     spec["restartPolicy"] = "Never"
     spec.pop("resources", None)  # pod-level requests would override the plan's
     most, grace = additions.most_grace_seconds, spec.get("terminationGracePeriodSeconds")
-    if most is not None and grace is not None and grace > most:
+    if most is not None and isinstance(grace, int) and grace > most:  # the API server refuses what is no number
         spec["terminationGracePeriodSeconds"] = most
     if settings.priority_class and not spec.get("priorityClassName"):
         spec["priorityClassName"] = settings.priority_class
