@@ -143,7 +143,7 @@ async def given_back(attacker: Attacker, name: str, *, seconds: float = 60) -> N
         status = (await attacker.job(name)).get("status") or {}
         queue, last = status.get("queue") or {}, (status.get("service") or {}).get("last") or {}
         holds = (status.get("allocation") or {}).get("state") == "Granted"
-        return not holds and bool(queue.get("message") or last.get("message"))
+        return not holds and bool(queue.get("message") or last.get("reason"))
 
     await eventually(told, seconds=seconds, what=f"{name} to give its GPUs back and say why")
 
