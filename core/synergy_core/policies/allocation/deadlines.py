@@ -1,12 +1,12 @@
-"""What can be had of throughputs that cannot all be had: deadlines of a cluster that is too small for them.
+"""The throughputs that can be had where not all can: deadlines on a cluster that is too small for them.
 
-Each job m asks for a throughput a_m. With a worker type more, of which there is enough for everybody and on which a job
-is as fast as it asks, all can be had; time on that type is what the job falls short by:
+Each job m asks for a throughput a_m. Add a worker type of which there is enough for all jobs, and on which each is as
+fast as it asks. Then all throughputs can be had, and time on that type is what a job falls short by:
 
     minimise  sum_m urgency_m z_m    subject to  throughput(m, X) + a_m z_m >= a_m,  and the constraints on X
 
-z_m also takes of the job's time, which binds nobody: a job that is never faster than a_m needs 1 - z_m of its time for
-the rest. A vertex has few fractions, so most jobs have all they ask for or nothing.
+z_m also takes of the job's time, which costs no job anything: a job that is never faster than a_m needs 1 - z_m of its
+time for the rest. A vertex has few fractions, so most jobs have all they ask for or nothing.
 """
 
 from dataclasses import replace

@@ -39,7 +39,7 @@ class Policy:
     shares: bool = True
     """Whether it can make use of pairs."""
     efficient: Callable[[Problem, Budget], Found] | None = None
-    """What rounds follow: of its optima one that leaves nothing which somebody could use, where `allocate` does not
+    """What rounds follow: an optimum that leaves nothing that a job could use, where `allocate` does not
     promise that; or what its objective means for many jobs one after the other (`cost`)."""
 
 

@@ -45,7 +45,7 @@ class Problem:
     arrival: Floats
     """J."""
     slo: Floats
-    """J: seconds from now until the job is to be done; infinite without an SLO."""
+    """J: seconds from now until the job should be done; infinite without an SLO."""
     tenant: Ints
     """J: index into `tenants`; -1: the job is a tenant of its own, with the job's weight."""
     cost: Floats

@@ -1,5 +1,8 @@
-"""The allocation matrices of one caller's plans: the last one is used again while nothing has changed that the policy
-looks at, and serves in place of a new one that is not found in time."""
+"""The allocation matrices of one caller's plans.
+
+The last matrix is used again while nothing has changed that the policy depends on. It also stands in for a new one that
+is not found in time.
+"""
 
 from dataclasses import fields, replace
 
@@ -87,11 +90,11 @@ class Solutions:
         return answer.x, "cut-short" if self._cut_short else ""
 
     def stand_in(self, problem: Problem) -> tuple[Floats, SharesFrom]:
-        """What serves where nothing new was found: the last X as far as it holds, else everybody's own part.
+        """What stands in where no new X was found: the last X as far as it holds, else each job's isolated share.
 
         Who was not there when the last X was found, or had more than half of its time in it with partners or on types
         that are gone, is given its own part beside it, and all are shrunk to what there is: however long no new X is
-        found, nobody waits for it without any time.
+        found, no plan waits for it without any time.
         """
         own, last = on_columns(problem, isolated_shares(problem)), self._recalled(problem)
         if not last.any():
@@ -129,7 +132,7 @@ class Solutions:
 
 
 def _key(sought: Sought) -> _Key:
-    """All that an allocation hangs on, to be compared."""
+    """All that an allocation depends on, to be compared."""
     values = (getattr(sought.problem, item.name) for item in fields(sought.problem))
     told = (value.tobytes() if isinstance(value, np.ndarray) else value for value in values)
     return (sought.policy, sought.aware, *told)

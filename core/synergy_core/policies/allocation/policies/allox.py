@@ -1,12 +1,13 @@
 """AlloX (Le et al., EuroSys 2020), the baseline of Gavel's evaluation (section 7.3): smallest average completion time.
 
-Each worker runs jobs one after another; a job that is k-th from the end on a worker of type j delays k jobs by its
+Each worker runs jobs one after another. A job that is k-th from the end on a worker of type j delays k jobs by its
 steps / throughput, itself included. Assigning jobs to (type, k) so that the sum of these is smallest is a
-transportation problem, in which k of type j is there as often as the type has workers. Those who come first on their
-worker run now, all the time. AlloX knows jobs of one worker: one with more stands for its workers (its time counts as
-often), and is given them while they last, the shortest first. One whose turn it is, and that does not fit beside those
-before it, is given workers of another type that are free, of the type on which it is the fastest. One that needs more
-workers than any type has that it can use is given none.
+transportation problem, in which there are as many k of type j as the type has workers. The first job on each worker
+runs now, all the time.
+
+AlloX knows jobs of one worker only. A job with more workers stands for all of them (its time counts as often). It gets
+them while they last, the shortest job first. If a due job does not fit beside those before it, it gets free workers of
+another type, the one on which it is fastest. A job that needs more workers than any usable type has gets none.
 """
 
 import numpy as np

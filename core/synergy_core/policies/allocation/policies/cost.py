@@ -3,15 +3,16 @@
     maximise_X  sum_m throughput(m, X) / sum_k sum_j cost_j * scale_factor_k * X_kj
     subject to  throughput(m, X) >= num_steps_m / SLO_m   for each job with an SLO (min-cost-slo)
 
-The cost is what is paid per hour on average over time; a job pays for all its workers, and a pair once.
-In rounds (`efficient`) the best ratio would leave a cluster to one kind of job at a time, the one whose steps are the
-cheapest, and all others to wait for its end, though their own steps would cost no more if they ran beside it. So there
-each job has its steps where they are its own cheapest, fairly among those who want the same (water filling), alone or
-with another whose steps are cheapest there too; what deadlines need comes first, at the least cost that keeps them all.
+The cost is what is paid per hour, on average over time. A job pays for all its workers, and a pair pays once.
 
-Linear-fractional: Dinkelbach's sequence of linear programmes, maximise N - q D with q the best ratio N / D so far,
-converges superlinearly and ends with q as the optimum. Of all optima (every multiple of one without deadlines is one)
-the one with the most throughput is given.
+In rounds (`efficient`) the best ratio would give the cluster to one kind of job at a time, the one with the cheapest
+steps. All others would wait for its end, though their own steps would cost no more beside it. So in rounds each job has
+its steps where they are its own cheapest, fairly among jobs that want the same (water filling), alone or with another
+job whose steps are cheapest there too. What deadlines need comes first, at the least cost that keeps them all.
+
+The programme is linear-fractional. Dinkelbach's sequence of linear programmes (maximise N - q D, with q the best ratio
+N / D so far) converges superlinearly and ends with q as the optimum. Of all optima (without deadlines every multiple of
+one is one) the one with the most throughput is given.
 """
 
 from dataclasses import replace
@@ -178,7 +179,7 @@ def rounds_min_cost_slo(problem: Problem, budget: Budget) -> Found:
 
 
 def _who_cannot(problem: Problem, needed: Floats, budget: Budget) -> FieldError:
-    """The job that an infeasible problem is blamed on: one that could not even alone, else who falls shortest."""
+    """The job to name for an infeasible problem: one that could not even alone, else the one that falls shortest."""
     usable = problem.throughputs * (problem.workers[problem.column_type] > 0)
     alone = usable.max(axis=1)
     for job in np.flatnonzero(needed > alone * (1 + 1e-9))[:1]:

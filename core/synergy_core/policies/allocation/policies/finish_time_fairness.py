@@ -3,8 +3,8 @@
     minimise_X  max_m rho_m,   rho_m = (t_m + num_steps_m / throughput(m, X))
                                        / (t_m^isolated + num_steps_m / throughput(m, X^isolated))
 
-Not linear in X, but for a given rho it asks for a throughput of each job: num_steps_m / (rho * D_m - t_m), D_m being
-the denominator. The smallest rho for which all can have theirs is found by `levels`, with z = 1 / rho.
+It is not linear in X. But a given rho asks for a throughput of each job: num_steps_m / (rho * D_m - t_m), where D_m is
+the denominator. `levels` finds the smallest rho for which all jobs can have theirs, with z = 1 / rho.
 """
 
 import numpy as np
@@ -132,7 +132,7 @@ def _highest(here: Setting) -> tuple[Level, Floats]:
         needed[some] = to_do[some] * z / (until[some] - elapsed[some] * z)
         return needed
 
-    # nobody can be done before it had its fastest speed all the time; the isolated allocation is always feasible
+    # no job can be done sooner than at its fastest speed all the time; the isolated allocation is always feasible
     soonest = (elapsed + to_do / here.programme.fastest)[some]
     high = float((until[some] / soonest).min())
     low = min(high, 1.0 / objective(problem, on_columns(problem, isolated_shares(problem))))

@@ -1,10 +1,10 @@
 """Gandiva's packing, the baseline of Gavel's evaluation (section 7.3): pairs at random, kept where they help.
 
-While the jobs need more workers than there are, two jobs of equal scale factor are drawn; where a pair of them keeps
-more than one job's worth of speed on the fastest type that both can use they are packed. Then every job or packed
-pair has the same part of the workers' time, up to all of its own: one of four workers runs a quarter as long as one of
-a single worker. It has it on each type in proportion to the type's workers: no objective, no throughput looked at but
-whether a drawn pair helps. The draw is that of `seed`.
+While the jobs need more workers than there are, two jobs of equal scale factor are drawn. They are packed if the pair
+keeps more than one job's worth of speed on the fastest type that both can use. Then every job or packed pair gets the
+same part of the workers' time, up to all of its own: one of four workers runs a quarter as long as one of a single
+worker. It gets this time on each type in proportion to the type's workers. There is no objective, and throughputs count
+only for the question if a drawn pair helps. `seed` determines the draw.
 """
 
 import zlib
@@ -73,7 +73,7 @@ def _packed(problem: Problem) -> Ints:
 
 
 def _lots(problem: Problem) -> np.typing.NDArray[np.uint64]:
-    """P: a number drawn for each pair from its jobs' names: who has been packed stays so as others come and go."""
+    """P: a number drawn for each pair from its jobs' names: packed pairs stay packed as others come and go."""
     names = [zlib.crc32(f"{problem.seed}/{job}".encode()) for job in problem.jobs]
     one, other = np.array(names, dtype=np.uint64)[problem.pairs].T
     mixed = (one ^ (other << np.uint64(32))) * np.uint64(0x9E3779B97F4A7C15)

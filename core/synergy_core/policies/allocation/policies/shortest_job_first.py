@@ -1,8 +1,8 @@
 """Shortest job first (Gavel, section 4.2): minimise_X min_m num_steps_m / throughput(m, X).
 
-The optimum gives the job that could be done soonest its fastest types. That leaves the others open: they are served in
-the same way with what is left, in the order in which they could be done soonest. Pairs are not used: who is served
-first is no faster for sharing.
+The optimum gives the job that could be done soonest its fastest types, and leaves the others open. They are served in
+the same way with what is left, in the order in which they could be done soonest. Pairs are not used: the job that is
+served first is no faster if it shares.
 """
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""A fair policy in which nobody gains by a false throughput (the partial allocation mechanism of Cole, Gkatzelis and
+"""A fair policy in which no job gains by a false throughput (the partial allocation mechanism of Cole, Gkatzelis and
 Goel, EC 2013; named by Gavel, section 4.4, as future work).
 
     X* maximises prod_m throughput(m, X)^w_m (proportional fairness); job m gets the fraction f_m of its part of X*,
@@ -6,11 +6,11 @@ Goel, EC 2013; named by Gavel, section 4.4, as future work).
     f_m = (prod_{i != m} throughput(i, X*)^w_i / prod_{i != m} throughput(i, X*_without_m)^w_i)^(1 / w_m) <= 1.
 
 What m then has, throughput(m, X*) f_m to the power w_m, is the product of all at X* divided by a number that m does not
-influence; truth maximises it. With equal weights nobody loses more than 1 - 1/e of its
-part. It is not Pareto efficient, and does not keep everybody above the isolated share: no policy can have all three
-(Sun et al., 2019).
+influence, so the truth maximises it. With equal weights no job loses more than 1 - 1/e of its part. The policy is not
+Pareto efficient, and does not keep all jobs above the isolated share: no policy can have all three (Sun et al., 2019).
 
-J + 1 convex programmes (an interior-point method), so for tens of jobs rather than hundreds. Pairs are not used.
+It solves J + 1 convex programmes (an interior-point method), so it is for tens of jobs rather than hundreds. Pairs are
+not used.
 """
 
 from typing import Any

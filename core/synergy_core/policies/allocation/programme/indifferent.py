@@ -1,13 +1,13 @@
-"""The programme of jobs that are as fast on one type as on any other that they can use, without a solver.
+"""The programme of jobs that are equally fast on all types that they can use, without a solver.
 
 An agnostic scheduler sees every cluster so (`agnostic`), and any scheduler a cluster of one type. A throughput is then
-nothing but a time, and which times there is room for say conditions on sets of types (`transport`). Where the times
-rise on a straight line, each condition bounds how far, and so does each job's own time. The lowest bound is the
-optimum, and what it bounds has the dual prices. The union of sets that are full is full (what they have room for is
-modular, what is asked of them supermodular): the prices are those of the union, and of every job that it holds.
+just a time, and conditions on sets of types say which times fit (`transport`). If the times rise along a straight line,
+each condition bounds how far, and so does each job's own time. The lowest bound is the optimum, and what it bounds has
+the dual prices. The union of full sets is full (their room is modular, what is asked of them supermodular), so the
+prices are those of the union and of every job that it holds.
 
-A linear programme's vertex leaves little idle by chance. Here nothing is left that somebody could use: who is not held
-rises on, in proportion to what it lacks of its whole time, until a set holds it or it has all.
+A vertex of a linear programme leaves little idle only by chance. Here nothing is left that a job could use: a job that
+no set holds rises on, in proportion to what it lacks of its whole time, until a set holds it or it has all.
 """
 
 from dataclasses import dataclass
@@ -100,9 +100,9 @@ class Indifferent:
         return np.asarray(self._left(speed) <= _FULL * self._kinds.room)
 
     def _filled_up(self, speed: Floats) -> Floats:
-        """G: the speeds when nobody could have more without another's having less."""
+        """G: the speeds at which no job could have more without another having less."""
         full = self._full(speed)
-        for _ in full:  # each time some set gets full, or else everybody has all
+        for _ in full:  # each time some set gets full, or all jobs have all
             held = self._kinds.confined_to(full)[self._kinds.of]
             lacks = np.where(held, 0.0, np.maximum(self._fastest - speed, 0.0))
             if not (lacks > _ROUNDING * self._fastest).any():

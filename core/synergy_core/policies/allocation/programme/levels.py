@@ -1,16 +1,16 @@
 """The highest level at which all jobs get what the level demands of the cluster.
 
-Max-min fairness, makespan, finish-time fairness and each step of water filling ask the same question: a level z demands
-of each class of jobs a throughput r(z), no lower as z rises; how high can z be? Where r is linear in z that is one
-linear programme. Else:
+Max-min fairness, makespan, finish-time fairness and each step of water filling ask the same question. A level z demands
+a throughput r(z) of each class of jobs, which does not fall as z rises. How high can z be? Where r is linear in z, one
+linear programme answers. Otherwise:
 
-1. Solve for the largest part of the way from r(low), which is feasible, to r(z): delta. If all of it, z is reached.
+1. Solve for delta, the largest part of the way from r(low), which is feasible, to r(z). If it is all of it, z is
+   reached.
 2. The dual prices p of that programme bound every feasible throughput: p . throughput <= p . r(low) + delta. So no z
-   with p . r(z) above that is feasible; go on with the largest z that this leaves.
+   with p . r(z) above that is feasible. Go on with the largest z that is left.
 
-Each z is an upper bound, and falls; every programme gives a feasible point and so a lower bound. The prices are those
-of a vertex of the dual, of which there are finitely many, and none occurs twice: the bounds meet after finitely many
-steps, in practice after two to six.
+Each z is an upper bound, and every programme gives a feasible point, which is a lower bound. The bounds meet after
+finitely many steps, because a vertex of the dual gives the prices and none occurs twice; in practice after two to six.
 """
 
 from collections.abc import Callable
@@ -80,7 +80,7 @@ def highest_level(
             trial = 0.5 * (low + upper)
         try:
             demanded, base = requirement(trial), had * (1.0 - _SLACK)
-            # who is to have no more than before stays out of it: rounding would be its coefficient
+            # jobs that get no more than before stay out of it: rounding would be their coefficient
             direction = np.where(demanded > held + _SLACK * programme.fastest, demanded - base, 0.0)
             point = programme.solve(base=base, direction=direction if direction.any() else None)
         except OutOfTimeError:
@@ -110,7 +110,7 @@ def highest_level(
 
 
 def _reached(programme: Programme, requirement: Requirement, time: Floats, low: float, high: float) -> float:
-    """The largest z of which everybody has what it demands."""
+    """The largest z at which all jobs have what it demands."""
     most = programme.throughput(time) * (1.0 + _SLACK) + _SLACK * programme.fastest
     short = np.flatnonzero(requirement(high) > most)  # the others have enough at any z
     if not len(short):

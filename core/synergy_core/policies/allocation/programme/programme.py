@@ -7,12 +7,13 @@
                 sum_i surplus_i Y_i >= 0                                        where there is a surplus
                 Y >= 0
 
-Y is the time given to each class of activities (`symmetry`), per unit of time. Of the pairs only those are in the
-programme that once priced out: after each solve the reduced costs of all others are computed at once, the best are
-added, and when none is left that could improve the optimum, the optimum of the whole programme is found (column
-generation). Solved by HiGHS, one thread, tolerance 1e-9; the basis is kept from one call to the next, but where many
-classes of jobs run alone only: then prices of the types give a better one (`crash`). Where nobody is faster on one type
-than on another the level is found without the solver (`indifferent`).
+Y is the time given to each class of activities (`symmetry`), per unit of time.
+
+* Pairs are priced in (column generation). After each solve the reduced costs of all pairs outside the programme are
+  computed, and the best are added. When none could improve the optimum, it is the optimum of the whole programme.
+* HiGHS solves it, with one thread and a tolerance of 1e-9. The basis is kept from one call to the next. Where many
+  classes of jobs run alone only, prices of the types give a better one (`starting_basis`).
+* Where no job is faster on one type than on another, the level is found without the solver (`indifferent`).
 """
 
 from dataclasses import dataclass

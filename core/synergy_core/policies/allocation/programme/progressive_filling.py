@@ -1,18 +1,19 @@
 """Water filling (Gavel, section 4.3): levels rise together until some jobs saturate; the others rise on.
 
-Jobs belong to entities. An entity's level rises at its weight; fairness deals that out among its jobs that are not
-bottlenecked, in proportion to their weights, FIFO gives all of it to the first of them. A job is *bottlenecked* when
-its normalised throughput cannot rise without another's falling. The paper finds these by a MILP; here the dual prices
-of the linear programme that found the level say it: the level cannot rise because p . throughput is at most what it
-is for every feasible throughput, so no job with p > 0 can rise, the others keeping what they have; nor can one whose
-price could be above 0 with the same right (`Point.scarcity`). Of the jobs that the level raises one has p > 0, hence
-each step ends at least one job, and a bottlenecked job that the prices of a degenerate optimum do not show holds the
-next level at the same height and is found there: the outcome is that of the exact test.
+Jobs belong to entities. An entity's level rises at its weight. Fairness splits that among its jobs that are not
+bottlenecked, in proportion to their weights; FIFO gives all of it to the first of them.
 
-A job's own limit, its fastest speed all the time, is part of what a level demands (`Fill.at`): the level passes any
-number of such limits, and of jobs of a FIFO queue that are served in full, in one step. Once some jobs are bottlenecked
-the others' limits are what they can have beside those (`Point.ceiling`): where all V100s are taken by them, the speed
-on the types of which some are left. So a queue that is served by the last free type takes no step for each job either.
+A job is *bottlenecked* when its normalised throughput cannot rise without another's falling. The paper finds these jobs
+by a MILP. Here the dual prices p of the linear programme that found the level decide: p . throughput cannot rise for
+any feasible throughput. So no job with p > 0 can rise while the others keep what they have, nor one whose price could
+be above 0 with the same right (`Point.scarcity`). Of the jobs that the level raises at least one has p > 0, so each
+step ends at least one job. The prices of a degenerate optimum may not show a bottlenecked job; it then holds the next
+level at the same height and is found there. The outcome is that of the exact test.
+
+A job's own limit, its fastest speed all the time, is part of what a level demands (`Fill.at`). So a level passes any
+number of such limits in one step, and of jobs of a FIFO queue that are served in full. Once some jobs are bottlenecked,
+the limits of the others are what they can have beside those (`Point.ceiling`): where they take all V100s, the speed on
+the types that are left. So a queue that is served by the last free type does not take a step for each job either.
 """
 
 from collections.abc import Callable
@@ -46,7 +47,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Fill:
-    """Where levels stand, in normalised throughput of one job of each class (G), and who may still rise."""
+    """The levels, in normalised throughput of one job of each class (G), and the jobs that may still rise."""
 
     level: Floats
     limit: Floats
@@ -176,7 +177,7 @@ def fill_above(here: Setting, reached: Level, floor: Floats, unit: Floats) -> Fo
 
 
 def fill(here: Setting, start: Fill, unit: Floats) -> tuple[Floats, bool]:
-    """Raise the levels until nobody can rise; `unit` (G) is the throughput at which a normalised throughput is 1.
+    """Raise the levels until no job can rise; `unit` (G) is the throughput at which a normalised throughput is 1.
 
     Returns the time of each class of activities (M), and whether it went to the end. Raises OutOfTimeError where time
     ran out before the first level.

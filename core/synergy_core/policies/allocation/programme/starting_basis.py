@@ -1,14 +1,18 @@
 """A first basis for a programme of jobs alone, from prices of the worker types.
 
-But for the workers such a programme falls apart: with a price for a worker's time of each type, what is cheapest for a
-class of jobs is found without the others. It is one of a few *choices*: the throughput that it must have on one type;
-the whole time on a slow and a fast type, mixed so that it has it; where time brings a gain, also all of it on one type,
-or none of it. Prices are found as in a market: those of types that are asked for too much rise, the others fall
-(tatonnement), first on a sample of the classes. The level is the one at which all workers are paid for.
+Apart from the workers, such a programme falls apart into its classes of jobs. Given a price for a worker's time on each
+type, the cheapest *choice* of a class is found without the others:
 
-At the right prices the choices are the optimal basis, but for the few classes that split over two choices of equal
-cost; here those with the smallest difference are taken for them, one for each type that is full. So the basis is
-optimal or nearly so, and the simplex method proves or mends it: whatever is guessed here, the optimum is the solver's.
+* the throughput that it must have, on one type;
+* the whole time on a slow and a fast type, mixed so that it has that throughput;
+* where time brings a gain, also all of it on one type, or none.
+
+Prices are found as in a market (tatonnement), first on a sample of the classes: the price of a type rises if too much
+of it is asked for, and falls otherwise. The level is the one at which all workers are paid for.
+
+At the right prices the choices are the optimal basis, except for the few classes that split over two choices of equal
+cost. The classes with the smallest difference are taken for them, one for each full type. So the basis is optimal or
+nearly so, and the simplex method proves or mends it. Whatever is guessed here, the optimum is the solver's.
 """
 
 from dataclasses import dataclass
