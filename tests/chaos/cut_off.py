@@ -7,7 +7,7 @@ import signal
 import sys
 import time
 from collections.abc import AsyncIterator, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,12 +16,12 @@ from chaos.gang import environment
 from chaos.kubelet import Kubelet
 from chaos.link import Break, Link
 from chaos.stage import SHORT_MARGIN, Stage
-from chaos.workload import plain_template
+from chaos.workload import STOP_ANNOTATION, plain_template
 from support.waiting import eventually
 from synergy_api import names
 from synergy_devcluster.node.kwok import FAIL_ANNOTATION
 from synergy_job import Checkpoint
-from synergy_kube import KubeClient
+from synergy_kube import KubeClient, NotFound
 from synergy_kube.resources import NODES, PODS, TRAINING_JOBS
 
 JOB = "shared"
@@ -76,6 +76,7 @@ async def cut_off(stage: Stage, repository: Path, *, paused: bool) -> Seen:
             await volume.saves(run=2, times=2)
         finally:
             await _annotate(scene.kube, node, None)
+            await _go_at_once(scene)
         await volume.stop()
         newest = Checkpoint(volume.checkpoint).read()["step"]
         return Seen(volume.diary(), cut_at, exit_code, frozenset(volume.reasons), newest)
@@ -171,13 +172,21 @@ async def _short_fence(scene: Stage) -> AsyncIterator[None]:
 def _job(*, vanishes: bool) -> dict[str, Any]:
     template = plain_template()
     if not vanishes:
-        template["metadata"]["annotations"]["kwok.kube-synergy.dev/stop-seconds"] = "600"
+        template["metadata"]["annotations"][STOP_ANNOTATION] = "600"
     soon = {"operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 1}
     keys = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
     template["spec"]["tolerations"] = [*template["spec"]["tolerations"], *({"key": key, **soon} for key in keys)]
     template["spec"]["terminationGracePeriodSeconds"] = 1
     spec = {"gpus": 1, "steps": 1_000_000, "profile": {"mode": "Skip"}, "template": template}
     return {"metadata": {"name": JOB}, "spec": spec}
+
+
+async def _go_at_once(scene: Stage) -> None:
+    """No pod holds its GPUs for longer than it takes to delete it: what follows needs all nodes."""
+    body = {"metadata": {"annotations": {STOP_ANNOTATION: "0"}}}
+    for pod in (await scene.kube.list(PODS, scene.namespace))["items"]:
+        with suppress(NotFound):
+            await scene.kube.merge_patch(PODS, pod["metadata"]["name"], body, scene.namespace)
 
 
 async def _annotate(kube: KubeClient, node: str, value: str | None) -> None:
