@@ -152,7 +152,11 @@ async def test_jobs_without_the_library_are_measured_give_way_and_keep_what_they
     kube: KubeClient, namespace: str, pools: None, policy: Callable[..., Awaitable[None]]
 ) -> None:
     """On two GPUs, one of which a job holds that never gives way, though it soon has the most attained service."""
-    await policy(policy="las", mechanism="proportional", roundSeconds=6, profiling={"maxGpuPercent": 100})
+    # a slow start would protect the run that must give way for longer than it lasts
+    unprotected = {"payback": 0, "minimumRunSeconds": 0}
+    await policy(
+        policy="las", mechanism="proportional", roundSeconds=6, profiling={"maxGpuPercent": 100}, preemption=unprotected
+    )
     claim = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "10Mi"}}}
     await kube.create(PERSISTENT_VOLUME_CLAIMS, {"metadata": {"name": "checkpoints"}, "spec": claim}, namespace)
     forever = restricted_template(["python3", "-c", FOR_EVER], terminationGracePeriodSeconds=1)
