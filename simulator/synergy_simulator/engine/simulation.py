@@ -22,7 +22,7 @@ from synergy_core.model.snapshot import Allocation, Snapshot
 from synergy_core.plan import plan
 from synergy_core.policies import BUILT_IN
 from synergy_core.policies.ranking import shares_by_matrix
-from synergy_core.policies.rounds.time_shares import NAMES
+from synergy_core.policies.rounds.time_shares import BY_ISOLATED_TIME, NAMES
 from synergy_simulator.engine.options import Options
 from synergy_simulator.engine.outcome import Outcome, Segment
 from synergy_simulator.engine.partial import PartialProfiles
@@ -68,8 +68,10 @@ class _Simulation:
         settles_late = config.minimum_run_s > 0 or (config.preemption_payback > 0 and pauses)
         by_shares = shares_by_matrix(config) or (config.policy in SHARES_TIME and several_types)
         self._order_never_changes = config.policy in ORDER_NEVER_CHANGES and not by_shares
-        self._moves_all_the_time = settles_late or by_shares or config.placement_sensitive
-        """Jobs change their GPU types from round to round, even where all of them run, or may be displaced later."""
+        enters_progress = config.policy in BY_ISOLATED_TIME
+        self._moves_all_the_time = settles_late or by_shares or config.placement_sensitive or enters_progress
+        """Each round must be planned: jobs change their GPU types though all of them run, or may be displaced later, or
+        the plan enters their progress."""
         self._can_foresee = options.reuse_plans and by_gpus
         self._progress = progress
         self._watch = watch

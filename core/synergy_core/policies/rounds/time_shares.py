@@ -76,8 +76,9 @@ BY_COST = frozenset({"min-cost", "min-cost-slo"})
 _FOLLOWS = frozenset({"makespan"})
 """The policies whose X gives a job more time the less it has got done."""
 
-_KEEPS_ACCOUNT = frozenset({"finish-time-fairness"})
-"""The policies that compare a job with its progress in isolation (`isolation`)."""
+BY_ISOLATED_TIME = frozenset({"finish-time-fairness"})
+"""The policies that compare a job with its progress in isolation. Each plan enters that progress (`isolation`), so what
+they decide depends on the plans before."""
 
 
 def ranked_by(policy: str) -> Callable[[Queue], Ranking]:
@@ -119,7 +120,7 @@ def _rank(policy: str, queue: Queue) -> Ranking:
         colliding=found.colliding,
         together=together,
         shares_from=found.shares_from,
-        isolated=entries_of_isolation(able, done, problem.isolated_elapsed) if policy in _KEEPS_ACCOUNT else (),
+        isolated=entries_of_isolation(able, done, problem.isolated_elapsed) if policy in BY_ISOLATED_TIME else (),
     )
 
 

@@ -149,6 +149,22 @@ def test_passing_over_rounds_changes_nothing(
     assert jumping.usage.gpu_s == pytest.approx(sum(run.gpu_s for run in jumping.runs))
 
 
+def test_progress_is_entered_round_by_round_though_nothing_else_happens() -> None:
+    """Finish-time fairness values progress at the number of jobs there were, so no round is passed over."""
+    jobs = [traced("a", 221.0, 476, gpus=4), traced("b", 476.0, 221, gpus=4)]
+    policy: dict[str, Any] = {"policy": "finish-time-fairness", "fill": False}
+    overheads = {"start_overhead_s": 20.0, "preemption_overhead_s": 30.0}
+    jumping, looking = (
+        simulate(
+            build_workload(jobs, flat(), server(2, nodes=2)),
+            Options.of(**policy, **overheads, round_s=50.0, reuse_plans=reuse),
+        )
+        for reuse in (True, False)
+    )
+    assert times(jumping) == times(looking)
+    assert [run.preemptions for run in jumping.runs] == [run.preemptions for run in looking.runs]
+
+
 def test_a_quiet_stretch_costs_no_plans() -> None:
     jobs = [traced("a", 0, 1_000_000), traced("b", 10, 1_000_000)]
     outcome = simulated(jobs)
