@@ -43,7 +43,7 @@ class FixedDemands(AdmissionWalk):
         self._demands: dict[tuple[Likeness, str], Vector | None] = {}
         self._refused: set[Likeness] = set()
         """Newcomers of one GPU that found no place since a job last lost one. Larger ones may be split by now."""
-        self.keep_places()
+        self._keep_places()
 
     def newcomers(self) -> Iterator[QueueEntry]:
         """The entries of the queue that have no place."""

@@ -28,7 +28,7 @@ from synergy_core.policies.queue import Queue, Ranking
 from synergy_core.policies.rounds import time_shares
 
 Policy = Callable[[Queue], Ranking]
-"""An ordering policy: from all jobs that want to run or run to who is ahead of whom. Pure, and deterministic."""
+"""An ordering policy: puts all jobs that run or want to run in order. Pure and deterministic."""
 
 _KNOWN: dict[str, Policy] = {
     "2d-gittins": two_dimensional_gittins.rank,

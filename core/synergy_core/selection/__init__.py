@@ -1,1 +1,1 @@
-"""Who runs this round: which jobs stay, leave and enter, under quotas and preemption protection."""
+"""Selects the jobs of a round: which stay, leave and enter, under quotas and preemption protection."""

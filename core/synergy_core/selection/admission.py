@@ -60,8 +60,8 @@ class AdmissionWalk(ABC):
         """A job that no other may pass does not fit yet."""
         self._never: dict[Likeness, Reason | None] = {}
 
-    def keep_places(self) -> None:
-        """Keep the places of running jobs, before the walk begins."""
+    def _keep_places(self) -> None:
+        """Keep the places of running jobs: the last act of a subclass's constructor."""
         for entry in self._round.queue.running:
             if self._displaces and entry.may_be_displaced and entry.held is not None:
                 self._displaceable[entry.held.pool.gpu_type].append(entry)

@@ -27,7 +27,6 @@ from synergy_core.selection.round import Round
 def select(round_: Round) -> Selection:
     """Walk the queue. Without `explain`, jobs below the point where nothing is left are not in `waiting`."""
     walk = _ShareWalk(round_)
-    walk.keep_places()
     walk.walk()
     return walk.selection()
 
@@ -43,6 +42,7 @@ class _ShareWalk(AdmissionWalk):
         self._displaceable_gpus = {pool.gpu_type: np.zeros(len(pool.nodes), dtype=np.int64) for pool in round_.pools}
         """GPUs of each open node that displaceable jobs hold."""
         self._all_displaceable_gpus = dict.fromkeys(self._displaceable_gpus, 0)
+        self._keep_places()
 
     def selection(self) -> Selection:
         """What was decided."""

@@ -1,4 +1,4 @@
-"""What is to be allocated in one round, and the queue of the jobs that want it."""
+"""One round: the pools whose GPUs it allocates, the queue of the jobs that want them, and its limits."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
