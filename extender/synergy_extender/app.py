@@ -143,7 +143,7 @@ class Extender:
     def _schemas_changed(self, served: Served) -> None:
         for resource in WRITTEN:
             name = f"{resource.plural}.{resource.group}"
-            self.metrics.undeclared_fields.labels(name).set(len(served.get(resource, ())))
+            self.metrics.writes.undeclared_fields.labels(name).set(len(served.get(resource, ())))
         self.loop.notify()
 
     def _lead_changed(self, leading: bool) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 from chaos.kubelet import Kubelet
 from synergy_api import names
 from synergy_api.timestamps import parse_time
-from synergy_extender.decisions.decide import MOVES
+from synergy_extender.decisions.revocation import Revocation
 from synergy_kube import Change, KubeClient, Reflector
 from synergy_kube.resources import PODS, TRAINING_JOBS
 
@@ -95,7 +95,7 @@ class FakeTraining:
             return
         status = change.new.get("status") or {}
         allocation = status.get("allocation") or {}
-        if allocation.get("state") == "Revoked" and MOVES in (allocation.get("reason") or ""):
+        if allocation.get("state") == "Revoked" and Revocation.MOVES in (allocation.get("reason") or ""):
             job.moves_at = parse_time(allocation["leaseUntil"])
         elif allocation.get("state") == "Granted":
             self._note_due(job, allocation)

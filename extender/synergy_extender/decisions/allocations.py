@@ -94,7 +94,7 @@ def _clamped(share: NodeShare, limits: SizeLimits, gpus: int) -> NodeShare:
 def revoke(allocation: Allocation, until: float, reason: str) -> Allocation:
     """Told to leave by `until`."""
     return allocation.model_copy(
-        update={"state": "Revoked", "lease_until": format_time(until), "planned": [], "reason": reason}
+        update={"state": "Revoked", "lease_until": format_time(until), "planned": [], "reason": str(reason)}
     )
 
 

@@ -26,6 +26,7 @@ from synergy_extender.decisions.allocations import Purpose
 from synergy_extender.decisions.changes import ChangeKind, Draft, StatusChange
 from synergy_extender.decisions.history import is_over
 from synergy_extender.decisions.queue import queue_of
+from synergy_extender.decisions.revocation import PODS_NOT_STARTED, Revocation
 from synergy_extender.decisions.shared_admission import ByOrder, tell_seen
 from synergy_extender.decisions.unstarted import NOT_STARTED_SECONDS
 from synergy_extender.decisions.writing_order import in_turns, writing_order
@@ -43,14 +44,6 @@ _DIGITS = 3
 _MOST_CHECKPOINT_S = float(SchedulingPolicySpec().preemption.max_checkpoint_seconds)
 _MOST_ESTIMATES = 64
 """Of one job, that are told."""
-
-SUSPENDED = "spec.suspend is true"
-DELETED = "the TrainingJob is deleted, and a finalizer keeps it"
-NODE_UNUSABLE = "a planned node takes no new pods any more; the job is planned anew"
-PARTNERS_GONE = "the jobs planned for its GPU do not come; the job is planned anew"
-ROOM_NOT_FREED = "the room on a planned node did not come free in time; the job is planned anew"
-MOVES = "the plan has another place for the job; it starts there as soon as it has left"
-YIELDS = "the plan gives its GPUs to other jobs"
 
 
 class Stance(NamedTuple):
@@ -193,18 +186,18 @@ def _settle(draft: Draft, moment: Moment, usable: set[str], waits: _Waits, order
         return
     reason = ""
     if job.deleting:  # as long as a finalizer of anybody's keeps it
-        reason = DELETED
+        reason = Revocation.DELETED
     elif job.spec.suspend:
-        reason = SUSPENDED
+        reason = Revocation.SUSPENDED
     elif not allocation.admitted and not usable.issuperset(places.nodes_of(allocation.workers)):
-        reason = NODE_UNUSABLE
+        reason = Revocation.NODE_UNUSABLE
     elif not allocation.admitted and order.partners(job.key, allocation) is Coming.NEVER:
-        reason = PARTNERS_GONE
+        reason = Revocation.PARTNERS_GONE
     elif not allocation.admitted and waits.for_room_s > NOT_ADMITTED_SECONDS:
-        reason = ROOM_NOT_FREED
+        reason = Revocation.ROOM_NOT_FREED
     elif allocation.admitted and waits.for_pods_s > NOT_STARTED_SECONDS:
         finding = say(Reason.PODS_NOT_STARTED, run=allocation.run, seconds=round(NOT_STARTED_SECONDS))
-        reason = f"{finding.reason.value}: {finding.message}"  # the operator reads it: the next try waits
+        reason = f"{PODS_NOT_STARTED}{finding.message}"
     if reason:
         draft.put(ChangeKind.LEAVE, places.revoke(allocation, moment.now, reason))
 
@@ -285,7 +278,7 @@ def _hold(
     until = moment.now
     if allocation.admitted:  # a plan that comes late leaves time to hear of it
         until = max(moment.rounds.start(moment.round_index), moment.now + moment.rounds.lead_s / 2)
-    reason = YIELDS if place is None else MOVES
+    reason = Revocation.YIELDS if place is None else Revocation.MOVES
     draft.put(ChangeKind.LEAVE, places.revoke(allocation, until, f"{parted}; {reason}" if parted else reason))
     if place is not None:
         kept[draft.job.key] = place

@@ -88,7 +88,7 @@ class LeaseService:
                 self.progress.keep(self._cache.jobs.keys())
                 for key in self._last_of.keys() - self._cache.jobs.keys():
                     del self._last_of[key]
-                self._metrics.progress_waiting.set(len(self.progress))
+                self._metrics.leases.progress_waiting.set(len(self.progress))
                 await asyncio.sleep(_TIDY_SECONDS)
 
     async def report(self, token: str, report: Report, peer: str = "") -> Verdict:
@@ -112,7 +112,7 @@ class LeaseService:
         except CALL_FAILED as error:
             raise NotReadyError(f"the API server cannot be asked about the worker: {explain(error)}") from error
         answer = verdict(job.status, pod, self._clock(), self._rounds())
-        self._metrics.reports.labels(answer.verdict).inc()
+        self._metrics.leases.reports.labels(answer.verdict).inc()
         if member.rank == 0 and service_of(job).ended_run < member.run:
             reported = Reported(member.run, report)
             if self._is_last(job, member.run, report, leaves=answer.yield_in_s is not None):
@@ -195,7 +195,7 @@ class LeaseService:
             if not due(job.status.progress, progress, now, last=last):
                 return tried > 0
             try:
-                self._metrics.progress_writes.inc()
+                self._metrics.leases.progress_writes.inc()
                 await self._writer.apply(job, progress)
             except Conflict:
                 await self._fresh.job(key)

@@ -143,7 +143,7 @@ class PlanningLoop:
                 _LOG.warning("planning: %s", explain(error))
                 await self._recover()
             except Exception:  # noqa: BLE001 - whatever it is, verbs and leases go on, and so does the next pass
-                self._metrics.plan_failures.inc()
+                self._metrics.planning.failures.inc()
                 _LOG.exception("planning failed")
                 await self._recover()
 
@@ -199,7 +199,7 @@ class PlanningLoop:
         try:
             result = await self._plan(mode, index, now)
         except PlanFailed as error:
-            self._metrics.plan_failures.inc()
+            self._metrics.planning.failures.inc()
             _LOG.error("planning failed: %s", error)
             await self._recover()
             # Until the boundary the round can still be planned. After it running jobs go on without a plan: ended runs
@@ -219,13 +219,15 @@ class PlanningLoop:
             counted=self._policy.history.pending if self._policy.history is not None else (),
         )
         signature, self._fill_signature = self._fill_signature, ()
-        if not await self._writer.write(self._affordable(decision.changes)):
+        with self._metrics.planning.write_seconds.labels(mode).time():
+            dropped = await self._writer.write(self._affordable(decision.changes))
+        if not dropped:
             self._fill_signature = signature
-        self._metrics.unwritten_jobs.set(len(self._unwritten))
+        self._metrics.writes.unwritten_jobs.set(len(self._unwritten))
         if mode == "round":
-            self._metrics.rounds.inc()
+            self._metrics.planning.rounds.inc()
             if self._clock() > rounds.start(index):
-                self._metrics.late_rounds.inc()
+                self._metrics.planning.late_rounds.inc()
         self._reserved, timetable.planned = decision.reserved, index
         await self._afterwards()
 
@@ -240,7 +242,7 @@ class PlanningLoop:
         """What was remembered by a clock that has stepped since says nothing any more."""
         ahead_s = now - time.monotonic()
         if self._wall_ahead_s is not None and abs(ahead_s - self._wall_ahead_s) > STEP_S:
-            self._metrics.clock_steps.inc()
+            self._metrics.planning.clock_steps.inc()
             self._granted_since, self._fill_signature = {}, ()
             self._unstarted.forget()
             if self._timetable is not None:
@@ -266,10 +268,10 @@ class PlanningLoop:
         stances = {key: stance(job, now) for key, job in state.jobs.items()}
         planned = await self._worker.plan(built.snapshot, plan_config(self._policy, mode), self.rounds.solve_s)
         self._fill_signature, self._filled_at = (signature, now) if mode == "fill" else ((), 0.0)
-        self._metrics.plan_seconds.labels(mode).observe(planned.seconds)
+        self._metrics.planning.seconds.labels(mode).observe(planned.seconds)
         self._computed_s += planned.seconds
         if planned.plan.shares_from:
-            self._metrics.stand_in_allocations.labels(planned.plan.shares_from).inc()
+            self._metrics.planning.stand_in_allocations.labels(planned.plan.shares_from).inc()
         self.last = LastPlan(planned, mode, index, now)
         return PlanResult(planned.plan, mode, stances, built.refused, built.entitled, left_out)
 
@@ -301,7 +303,7 @@ class PlanningLoop:
         except Conflict:
             return
         except ApiError as error:
-            self._metrics.refused_writes.labels(str(error.code)).inc()
+            self._metrics.writes.refused.labels(str(error.code)).inc()
             _LOG.warning("the progress of %s is refused: %s", job.key, error)
 
 

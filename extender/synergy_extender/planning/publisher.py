@@ -1,4 +1,4 @@
-"""What the leader tells people of the cluster: conditions and events of pools, policies and nodes, and gauges."""
+"""Conditions and events of pools, policies, tenants and nodes, and the leader's gauges."""
 
 import asyncio
 import logging
@@ -19,14 +19,13 @@ from synergy_api.resources.training_job import FINISHED
 from synergy_api.timestamps import format_time
 from synergy_core.model.answer import SharesFrom
 from synergy_extender.cluster.cache import ClusterCache
-from synergy_extender.cluster.measured_speeds import errors_of_estimates
 from synergy_extender.cluster.placements import sizes_of
-from synergy_extender.cluster.run_state import RunState, run_state
 from synergy_extender.cluster.state import ClusterState
 from synergy_extender.decisions.history import updated
 from synergy_extender.leader import Lead
 from synergy_extender.metrics import Metrics
 from synergy_extender.planning.conditions import TenantCounts, news, policy_statuses, pool_statuses, tenant_statuses
+from synergy_extender.planning.measures import measure
 from synergy_extender.planning.policy import PolicyInForce, history_of
 from synergy_extender.snapshot.entitlements import entitlements, never_preempted_gpus
 from synergy_kube import ApiError, Conflict, KubeClient, NotFound
@@ -59,7 +58,7 @@ class Publisher:
 
         Raises aiohttp.ClientError or TimeoutError.
         """
-        self._measure(state, now)
+        measure(self._metrics, state, now)
         found = pool_problems(self._cache.pools, state.capacities)
         pools, policies = self._cache.pool_objects(), self._cache.policy_objects()
         policy = replace(policy, history=_history(policies, state, policy))
@@ -106,7 +105,7 @@ class Publisher:
             _LOG.info("%s %s is gone", resource.kind, name)
             return
         except ApiError as error:
-            self._metrics.refused_writes.labels(str(error.code)).inc()
+            self._metrics.writes.refused.labels(str(error.code)).inc()
             _LOG.warning("the status of %s %s is refused: %s", resource.kind, name, error)
             return
         told = news(item, status.conditions)
@@ -134,25 +133,6 @@ class Publisher:
                 component=MANAGER_PLAN,
                 at=format_time(float(int(now))),
             )
-
-    def _measure(self, state: ClusterState, now: float) -> None:
-        stands = [run_state(job, now) for job in state.jobs.values()]
-        self._metrics.queue_length.set(stands.count(RunState.WAITING) + stands.count(RunState.BACKING_OFF))
-        self._metrics.allocations.labels("granted").set(stands.count(RunState.HOLDING))
-        self._metrics.allocations.labels("revoked").set(stands.count(RunState.LEAVING))
-        self._metrics.estimated_speeds.set(sum(len(job.status.estimates or ()) for job in state.jobs.values()))
-        errors = [error for job in state.jobs.values() for error in errors_of_estimates(job)]
-        self._metrics.estimate_error.set(sum(errors) / len(errors) if errors else 0.0)
-        total: dict[str, int] = {}
-        held: dict[str, int] = {}
-        for capacity in state.capacities:
-            total[capacity.gpu_type] = total.get(capacity.gpu_type, 0) + capacity.gpus
-            held[capacity.gpu_type] = held.get(capacity.gpu_type, 0) + (
-                -(-state.pods.held(capacity.name).gpus // capacity.devices_per_gpu)
-            )
-        for gpu_type, gpus in total.items():
-            self._metrics.gpus.labels(gpu_type, "all").set(gpus)
-            self._metrics.gpus.labels(gpu_type, "held").set(held[gpu_type])
 
 
 def _tenant_counts(state: ClusterState, now: float) -> dict[str, TenantCounts]:

@@ -15,6 +15,7 @@ from synergy_extender.decisions.changes import ChangeKind, StatusChange
 from synergy_extender.decisions.decide import stance
 from synergy_extender.leader import Lead
 from synergy_extender.metrics import Metrics
+from synergy_extender.planning.measures import count_change
 from synergy_extender.planning.unwritten import Unwritten, is_busy
 from synergy_kube import ApiError, Conflict, KubeClient, NotFound
 from synergy_kube.answers import Object
@@ -98,15 +99,16 @@ class StatusWriter:
             except ApiError as error:
                 if error.code == _UNAUTHORIZED:
                     raise
-                self._metrics.refused_writes.labels(str(error.code)).inc()
+                self._metrics.writes.refused.labels(str(error.code)).inc()
                 _LOG.warning("%s of %s is refused: %s", change.kind.name.lower(), change.job.key, error)
                 outcome = _Outcome.REFUSED
                 told = self._unwritten.refused(change.job, error, only_told=only_told)
                 if told is not None:
                     await self._tell(change.job, told)
-        self._metrics.status_writes.labels(change.kind.name.lower(), outcome.name.lower()).inc()
+        self._metrics.writes.status.labels(change.kind.name.lower(), outcome.name.lower()).inc()
         if outcome is _Outcome.WRITTEN:
             self._unwritten.written(change.job, only_told=only_told)
+            count_change(self._metrics, change, self._clock())
         return outcome
 
     async def _applied(self, change: StatusChange) -> _Outcome:

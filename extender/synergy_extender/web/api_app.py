@@ -113,7 +113,7 @@ Authorization = Annotated[str, Header(description="`Bearer` and a token.")]
 def _lease(parts: ApiParts) -> Callable[..., Any]:
     async def lease(request: Request, report: Report, authorization: Authorization = "") -> VerdictAnswer:
         token = _token(authorization)
-        with parts.metrics.report_seconds.time():
+        with parts.metrics.leases.report_seconds.time():
             try:
                 answer = await parts.leases.report(token, report, _peer(request))
             except TokenRefusedError as error:

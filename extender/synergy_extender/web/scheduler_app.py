@@ -57,7 +57,7 @@ class SchedulerVerbs:
                 return FilterResult(error=NOT_SYNCED)
             place = await self._place(args.pod.metadata)
             if isinstance(place, Refusal):
-                self._metrics.verb_refusals.labels("filter").inc()
+                self._metrics.verbs.refusals.labels("filter").inc()
             return filter_nodes(args, place)
         except _UNREADABLE as error:
             return FilterResult(error=f"not a filter request: {error}")
@@ -84,9 +84,9 @@ class SchedulerVerbs:
         try:
             await self._binder.bind(args)
         except BindRefused as refusal:
-            self._metrics.verb_refusals.labels("bind").inc()
+            self._metrics.verbs.refusals.labels("bind").inc()
             if refusal.by_ledger:
-                self._metrics.ledger_refusals.inc()
+                self._metrics.verbs.ledger_refusals.inc()
             _LOG.info("bind of %s/%s to %s refused: %s", args.pod_namespace, args.pod_name, args.node, refusal)
             return BindingResult(error=str(refusal))
         return BindingResult()

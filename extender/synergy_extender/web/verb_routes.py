@@ -62,7 +62,7 @@ def verbs_app(handlers: Mapping[str, Handler], metrics: Metrics) -> FastAPI:
             response_model=None,
             responses={200: {"model": verb.answer, "description": "Also a refusal: the body says why."}, **_LIMITS},
             openapi_extra={"requestBody": {"required": True, "content": _json(verb.request)}},
-        )(_endpoint(handlers[name], metrics.verb_seconds.labels(name)))
+        )(_endpoint(handlers[name], metrics.verbs.seconds.labels(name)))
     written = app.openapi
 
     def openapi() -> dict[str, Any]:

@@ -24,7 +24,8 @@ from synergy_extender.colocation.devices import devices_of, shares_of
 from synergy_extender.colocation.order import in_the_way, occupancy
 from synergy_extender.colocation.partners import MOST_CORRECTIONS, Coming, coming, movers, shared_gpu
 from synergy_extender.decisions.changes import Draft
-from synergy_extender.decisions.decide import PARTNERS_GONE, PlanResult, decide, stance
+from synergy_extender.decisions.decide import PlanResult, decide, stance
+from synergy_extender.decisions.revocation import Revocation
 from synergy_extender.decisions.shared_admission import ByOrder, tell_seen
 from synergy_extender.rounds import Moment, Rounds
 from synergy_extender.snapshot.requests import held
@@ -241,7 +242,7 @@ def test_a_place_beside_a_partner_that_does_not_come_is_given_back() -> None:
     state = shared_cluster([holds("a", "b", admitted=False)])
     (change,) = decide(state, MOMENT, None, AssumedBindings()).changes
     assert change.allocation is not None
-    assert (change.allocation.state, change.allocation.reason) == ("Revoked", PARTNERS_GONE)
+    assert (change.allocation.state, change.allocation.reason) == ("Revoked", Revocation.PARTNERS_GONE)
 
 
 def moved(state: ClusterState, *chosen: core.Allocation) -> set[str]:

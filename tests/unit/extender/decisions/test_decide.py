@@ -16,9 +16,9 @@ from synergy_core.model.config import Mode
 from synergy_extender.cluster.ledger import AssumedBindings
 from synergy_extender.cluster.state import ClusterState
 from synergy_extender.cluster.views import Key, read_pod
-from synergy_extender.decisions import decide as rules
 from synergy_extender.decisions.changes import ChangeKind, StatusChange
-from synergy_extender.decisions.decide import Decision, PlanResult, decide, stance
+from synergy_extender.decisions.decide import NOT_ADMITTED_SECONDS, Decision, PlanResult, decide, stance
+from synergy_extender.decisions.revocation import Revocation
 from synergy_extender.decisions.unstarted import NOT_STARTED_SECONDS
 from synergy_extender.decisions.writing_order import POSITIONS_AT_ONCE, REASONS_AT_ONCE, affordable, in_turns
 from synergy_extender.planning.writer import body_of
@@ -88,7 +88,7 @@ def test_a_grant_on_room_that_others_still_hold_waits_for_admission() -> None:
     leave, enter = decided(state, AT_PLAN, plan(place("new", ("n1", 1, 1000)), waiting=("old",))).changes
     assert (leave.kind, leave.job.key.name, allocated(leave).state) == (ChangeKind.LEAVE, "old", "Revoked")
     assert allocated(leave).lease_until == format_time(BOUNDARY)
-    assert allocated(leave).reason == rules.YIELDS
+    assert allocated(leave).reason == Revocation.YIELDS
     assert (enter.kind, allocated(enter).admitted) == (ChangeKind.ENTER, False)
 
 
@@ -139,7 +139,7 @@ def test_a_job_that_moves_leaves_first_and_its_new_place_is_kept() -> None:
     there = place("j", ("n2", 1, 1000))
     decision = decided(state, AT_PLAN, plan(there))
     assert allocated(only(decision)).state == "Revoked"
-    assert allocated(only(decision)).reason == rules.MOVES
+    assert allocated(only(decision)).reason == Revocation.MOVES
     assert decision.reserved == {key("j"): there}
     left = cluster(NODES, [job("j", status={"allocation": allocation(state="Revoked"), "service": {"endedRun": 1}})])
     back = decided(left, MID_ROUND, plan(there), "fill", reserved=decision.reserved)
@@ -209,14 +209,14 @@ def test_a_suspended_job_leaves_at_once_in_every_kind_of_pass(mode: Mode | None)
     state = cluster(NODES, [job("j", status=held, spec={"suspend": True})])
     made = None if mode is None else plan(place("j", ("n1", 1, 1000)))
     change = only(decided(state, MID_ROUND, made, mode or "fill"))
-    assert (allocated(change).state, allocated(change).reason) == ("Revoked", rules.SUSPENDED)
+    assert (allocated(change).state, allocated(change).reason) == ("Revoked", Revocation.SUSPENDED)
     assert allocated(change).lease_until == format_time(MID_ROUND.now)
 
 
 def test_a_run_that_is_not_admitted_gives_back_a_place_on_a_lost_node() -> None:
     held = {"allocation": allocation(share("n1"), admitted=False)}
     state = cluster([node_object("n1", ready=False)], [job("j", status=held)])
-    assert allocated(only(decided(state, MID_ROUND))).reason == rules.NODE_UNUSABLE
+    assert allocated(only(decided(state, MID_ROUND))).reason == Revocation.NODE_UNUSABLE
     running = cluster([node_object("n1", ready=False)], [job("j", status={"allocation": allocation(share("n1"))})])
     assert decided(running, MID_ROUND).changes == []
 
@@ -224,10 +224,10 @@ def test_a_run_that_is_not_admitted_gives_back_a_place_on_a_lost_node() -> None:
 def test_a_run_whose_room_never_comes_free_gives_its_place_back() -> None:
     held = {"allocation": allocation(share("n1", gpus=8), admitted=False)}
     state = cluster(NODES, [job("j", gpus=8, status=held)], [foreign("x", node="n1", gpus=1)])
-    patience = rules.NOT_ADMITTED_SECONDS
+    patience = NOT_ADMITTED_SECONDS
     assert decided(state, MID_ROUND, granted_since={key("j"): MID_ROUND.now - patience}).changes == []
     tired = decided(state, MID_ROUND, granted_since={key("j"): MID_ROUND.now - patience - 1})
-    assert allocated(only(tired)).reason == rules.ROOM_NOT_FREED
+    assert allocated(only(tired)).reason == Revocation.ROOM_NOT_FREED
 
 
 def test_a_grace_period_of_years_is_not_waited_for() -> None:
@@ -235,8 +235,8 @@ def test_a_grace_period_of_years_is_not_waited_for() -> None:
     held = {"allocation": allocation(share("n1", gpus=8), admitted=False)}
     going = read_pod(pod_object("x", node="n1", gpus=1, deleting_at=MID_ROUND.now + 1e8))
     state = cluster(NODES, [job("j", gpus=8, status=held)], [going])
-    long_ago = {key("j"): MID_ROUND.now - rules.NOT_ADMITTED_SECONDS - 1}
-    assert allocated(only(decided(state, MID_ROUND, granted_since=long_ago))).reason == rules.ROOM_NOT_FREED
+    long_ago = {key("j"): MID_ROUND.now - NOT_ADMITTED_SECONDS - 1}
+    assert allocated(only(decided(state, MID_ROUND, granted_since=long_ago))).reason == Revocation.ROOM_NOT_FREED
 
 
 def test_a_deleted_job_that_a_finalizer_keeps_loses_its_place() -> None:
@@ -248,21 +248,21 @@ def test_a_deleted_job_that_a_finalizer_keeps_loses_its_place() -> None:
         assert (change.kind, allocated(change).state, allocated(change).reason) == (
             ChangeKind.LEAVE,
             "Revoked",
-            rules.DELETED,
+            Revocation.DELETED,
         )
         assert allocated(change).lease_until == format_time(moment.now)
 
 
 def test_a_long_grace_period_of_those_who_leave_is_waited_for() -> None:
     held = {"allocation": allocation(share("n1", gpus=8), admitted=False)}
-    patience = rules.NOT_ADMITTED_SECONDS
+    patience = NOT_ADMITTED_SECONDS
     going = read_pod(pod_object("x", node="n1", gpus=1, deleting_at=MID_ROUND.now + 600))
     state = cluster(NODES, [job("j", gpus=8, status=held)], [going])
     long_ago = {key("j"): MID_ROUND.now - patience - 1}
     assert decided(state, MID_ROUND, granted_since=long_ago).changes == []
     overdue = Moment(MID_ROUND.now + 600 + patience + 1, ROUNDS, THIS)
     reasons = [allocated(change).reason for change in decided(state, overdue, granted_since=long_ago).changes]
-    assert reasons == [rules.ROOM_NOT_FREED]
+    assert reasons == [Revocation.ROOM_NOT_FREED]
 
 
 @pytest.mark.parametrize(("save_seconds", "waits"), [(None, 30.0), (10.0, 30.0), (150.0, 270.0), (9000.0, 570.0)])
@@ -275,8 +275,8 @@ def test_a_checkpoint_of_those_who_leave_is_waited_for(save_seconds: float | Non
     jobs = [job("old", status=leaving), job("new", gpus=8, status=coming)]
     state = cluster(NODES, jobs, [worker("old", node="n1")])
     long_ago = {key("new"): MID_ROUND.now - 10_000}
-    last = until + waits + rules.NOT_ADMITTED_SECONDS
-    for now, want in ((last - 1, []), (last + 1, [rules.ROOM_NOT_FREED])):
+    last = until + waits + NOT_ADMITTED_SECONDS
+    for now, want in ((last - 1, []), (last + 1, [Revocation.ROOM_NOT_FREED])):
         made = decided(state, Moment(now, ROUNDS, ROUNDS.at(now)), granted_since=long_ago)
         told = [allocated(change).reason for change in made.changes if change.job.key == key("new")]
         assert [reason for reason in told if reason] == want

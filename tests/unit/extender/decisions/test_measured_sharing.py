@@ -16,7 +16,8 @@ from synergy_extender.cluster.ledger import AssumedBindings
 from synergy_extender.cluster.state import ClusterState
 from synergy_extender.cluster.views import JobView, read_job
 from synergy_extender.colocation.measured import ENOUGH_S, MOST, MOST_PARTNERS, REMEMBERED_S
-from synergy_extender.decisions.decide import YIELDS, PlanResult, decide, stance
+from synergy_extender.decisions.decide import PlanResult, decide, stance
+from synergy_extender.decisions.revocation import Revocation
 from synergy_extender.leases.reports import Report, Reported, progress_after
 from synergy_extender.rounds import Moment, Rounds
 from synergy_extender.snapshot.snapshot import build_snapshot
@@ -180,7 +181,7 @@ def test_a_pair_that_does_worse_than_predicted_is_parted_at_the_next_round_and_i
     changes = decide(parts, moment, PlanResult(decided, "round", stances), AssumedBindings()).changes
     reasons = {one.job.key: one.allocation.reason for one in changes if one.allocation is not None}
     said = "beside team/b team/a had 45% of its speed, 90% were expected"
-    assert reasons[key("b")] == f"{said}; {YIELDS}"
+    assert reasons[key("b")] == f"{said}; {Revocation.YIELDS}"
     assert reasons[key("a")].startswith(said), "a keeps the GPU, with both devices: it starts anew"
 
 

@@ -217,7 +217,7 @@ async def test_probes_and_metrics(parts: Parts) -> None:
         assert (early.status_code, early.text) == (503, missing[0])
         missing[0] = ""
         assert (await client.get("/readyz")).status_code == 200
-        parts.metrics.ledger_refusals.inc()
+        parts.metrics.verbs.ledger_refusals.inc()
         assert "kube_synergy_ledger_refusals_total 1.0" in (await client.get("/metrics")).text
 
 

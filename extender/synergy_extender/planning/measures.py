@@ -1,0 +1,113 @@
+"""What the leader measures: gauges from the cluster's state after each pass, and counts of the changes it wrote."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+from synergy_api.resources.training_job import FINISHED
+from synergy_extender.cluster.measured_speeds import errors_of_estimates
+from synergy_extender.cluster.run_state import RunState, open_run, run_state, waiting_seconds
+from synergy_extender.cluster.state import ClusterState
+from synergy_extender.cluster.views import JobView
+from synergy_extender.decisions.changes import StatusChange
+from synergy_extender.decisions.revocation import rule_of
+from synergy_extender.metrics import Metrics
+from synergy_extender.metrics.jobs import JobMetrics
+
+_WAITS = (RunState.WAITING, RunState.BACKING_OFF)
+
+
+def measure(metrics: Metrics, state: ClusterState, now: float) -> None:
+    """Set all gauges that follow from the cluster's state at `now` (Unix time)."""
+    jobs = list(state.jobs.values())
+    stands = [run_state(job, now) for job in jobs]
+    waiting = [job for job, stands_so in zip(jobs, stands, strict=True) if stands_so in _WAITS]
+    holding = [job for job, stands_so in zip(jobs, stands, strict=True) if stands_so is RunState.HOLDING]
+    metrics.jobs.allocations.labels("granted").set(len(holding))
+    metrics.jobs.allocations.labels("revoked").set(stands.count(RunState.LEAVING))
+    metrics.jobs.late.set(sum(job.status.late is not None for job in jobs))
+    metrics.jobs.speed_gain.set(_speed_gain(holding))
+    _measure_queue(metrics.jobs, waiting)
+    _measure_tenants(metrics.jobs, state, waiting, holding, now)
+    _measure_gpus(metrics.jobs, state, holding)
+    metrics.planning.estimated_speeds.set(sum(len(job.status.estimates or ()) for job in jobs))
+    errors = [error for job in jobs for error in errors_of_estimates(job)]
+    metrics.planning.estimate_error.set(sum(errors) / len(errors) if errors else 0.0)
+
+
+def count_change(metrics: Metrics, change: StatusChange, now: float) -> None:
+    """Count a written change: a run that is revoked, or the first training run of a job that is admitted."""
+    before, after = change.job.status.allocation, change.allocation
+    if after is None:
+        return
+    was = before if before is not None and before.run == after.run else None
+    if after.state == "Revoked" and was is not None and was.state == "Granted":
+        metrics.planning.revocations.labels(rule_of(after.reason)).inc()
+    first = after.purpose == "Train" and change.job.status.start_time is None
+    if first and after.state == "Granted" and after.admitted and (was is None or not was.admitted):
+        metrics.jobs.first_start.observe(waiting_seconds(change.job, now))
+
+
+def _speed_gain(holding: Sequence[JobView]) -> float:
+    """1 where no speed is known."""
+    gained = weight = 0.0
+    for job in holding:
+        allocation = job.status.allocation
+        if allocation is not None and allocation.steps_per_second and allocation.proportional_steps_per_second:
+            gained += job.spec.gpus * allocation.steps_per_second / allocation.proportional_steps_per_second
+            weight += job.spec.gpus
+    return gained / weight if weight else 1.0
+
+
+def _measure_queue(metrics: JobMetrics, waiting: Sequence[JobView]) -> None:
+    metrics.queue_length.set(len(waiting))
+    reasons = Counter(job.status.queue.reason if job.status.queue is not None else "" for job in waiting)
+    metrics.waiting.clear()
+    for reason, count in reasons.items():
+        metrics.waiting.labels(reason).set(count)
+
+
+def _measure_tenants(
+    metrics: JobMetrics, state: ClusterState, waiting: Sequence[JobView], holding: Sequence[JobView], now: float
+) -> None:
+    def tenant(job: JobView) -> str:
+        return state.tenancy.established(job.key.namespace, job.spec.tenant).name
+
+    unfinished = Counter(tenant(job) for job in state.jobs.values() if job.status.phase not in FINISHED)
+    held, wanted = Counter[str](), Counter[str]()
+    for job in holding:
+        held[tenant(job)] += job.spec.gpus
+    oldest: dict[str, float] = {}
+    for job in waiting:
+        wanted[tenant(job)] += job.spec.gpus
+        oldest[tenant(job)] = max(oldest.get(tenant(job), 0.0), waiting_seconds(job, now))
+    for gauge in (metrics.tenant_jobs, metrics.tenant_gpus, metrics.oldest_waiting):
+        gauge.clear()
+    for name, count in unfinished.items():
+        metrics.tenant_jobs.labels(name).set(count)
+        metrics.tenant_gpus.labels(name, "held").set(held[name])
+        metrics.tenant_gpus.labels(name, "wanted").set(wanted[name])
+        metrics.oldest_waiting.labels(name).set(oldest.get(name, 0.0))
+
+
+def _measure_gpus(metrics: JobMetrics, state: ClusterState, holding: Sequence[JobView]) -> None:
+    total, held = Counter[str](), Counter[str]()
+    for capacity in state.capacities:
+        total[capacity.gpu_type] += capacity.gpus
+        held[capacity.gpu_type] += -(-state.pods.held(capacity.name).gpus // capacity.devices_per_gpu)
+    metrics.gpus.clear()
+    for gpu_type, gpus in total.items():
+        metrics.gpus.labels(gpu_type, "all").set(gpus)
+        metrics.gpus.labels(gpu_type, "held").set(held[gpu_type])
+        metrics.gpus.labels(gpu_type, "shared").set(_shared(holding, gpu_type))
+
+
+def _shared(holding: Sequence[JobView], gpu_type: str) -> int:
+    """GPUs of the type that several jobs share as planned."""
+    groups = set()
+    for job in holding:
+        allocation = open_run(job)
+        if allocation is not None and allocation.gpu_type == gpu_type:
+            partners = allocation.shared_gpu.asked if allocation.shared_gpu is not None else []
+            if partners:
+                groups.add(frozenset((str(job.key), *partners)))
+    return len(groups)
