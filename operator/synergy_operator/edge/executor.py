@@ -66,10 +66,10 @@ class Executor:
         events: EventQueue,
         clock: Callable[[], float],
         steady: Callable[[], float] = time.monotonic,
-        run_ended: Callable[[str, str], None] | None = None,
+        run_ended: Callable[[str, str, float], None] | None = None,
     ) -> None:
-        """`run_ended` is called with purpose and outcome of each run whose accounting is closed."""
-        self._run_ended = run_ended or (lambda purpose, outcome: None)
+        """`run_ended` is called with purpose, outcome and GPU-seconds of each run whose accounting is closed."""
+        self._run_ended = run_ended or (lambda purpose, outcome, gpu_seconds: None)
         self._client = client
         self._events = events
         self._jobs = jobs
@@ -155,7 +155,8 @@ class Executor:
             outcome = (
                 service.last.outcome if service.last is not None and service.last.run == allocation.run else "None"
             )
-            self._run_ended(allocation.purpose, outcome)
+            before = job.status.service.attained_gpu_seconds if job.status.service is not None else 0.0
+            self._run_ended(allocation.purpose, outcome, service.attained_gpu_seconds - before)
 
     async def _report_refused_status(self, job: JobView, error: ApiError) -> None:
         """What no condition can show goes into an event, once until a write succeeds."""

@@ -51,6 +51,12 @@ class Metrics:
             ["purpose", "outcome"],
             registry=self.registry,
         )
+        self.run_gpu_seconds = Counter(
+            f"{prefix}_run_gpu_seconds_total",
+            "GPU-seconds of runs that ended, by purpose and outcome. Purpose Profile is what profiling costs.",
+            ["purpose", "outcome"],
+            registry=self.registry,
+        )
         self.watch_restarts = Counter(
             f"{prefix}_watch_restarts_total",
             "Watches that did not end by themselves, by resource and cause (expired, error).",
@@ -68,9 +74,10 @@ class Metrics:
         """The API server refused something that a run needs."""
         self.refusals.labels(reason).inc()
 
-    def run_ended(self, purpose: str, outcome: str) -> None:
+    def run_ended(self, purpose: str, outcome: str, gpu_seconds: float) -> None:
         """The accounting of a run was closed."""
         self.runs.labels(purpose, outcome).inc()
+        self.run_gpu_seconds.labels(purpose, outcome).inc(max(0.0, gpu_seconds))
 
     def watch_restarted(self, resource: str, cause: str) -> None:
         """A watch had to restart."""

@@ -64,11 +64,13 @@ async def test_the_queue_says_how_long_it_is_and_how_old_its_first_key_is() -> N
 def test_refusals_runs_watches_and_errors_are_told_apart() -> None:
     metrics = Metrics()
     RefusalLog(metrics.refused).refuse_run(("team", "job"), 1, "exceeded quota", invalid=False)
-    metrics.run_ended("Profile", "Profiled")
+    metrics.run_ended("Profile", "Profiled", 90.0)
+    metrics.run_ended("Profile", "Profiled", 30.0)
     metrics.watch_restarted("pods", "expired")
     metrics.api_failed("409")
     assert value(metrics, "refusals_total", reason="PodRefused") == 1.0
-    assert value(metrics, "runs_total", purpose="Profile", outcome="Profiled") == 1.0
+    assert value(metrics, "runs_total", purpose="Profile", outcome="Profiled") == 2.0
+    assert value(metrics, "run_gpu_seconds_total", purpose="Profile", outcome="Profiled") == 120.0
     assert value(metrics, "watch_restarts_total", resource="pods", cause="expired") == 1.0
     assert value(metrics, "api_errors_total", code="409") == 1.0
 
