@@ -12,7 +12,7 @@ APART := PYTHONPATH=tests $(PY) -m support.apart
 # before pytest, which gives each test 300 s: on a slow disk images take minutes
 IMAGES := $(BIN)/kube-synergy devcluster images
 # real processes, but no cluster
-PROCESS_SUITES := $(addprefix tests/integration/,chaos/ chart/ cli/ docs/ examples/ job/ profiler/ release/ simulator/)
+PROCESS_SUITES := $(addprefix tests/integration/,chaos/ chart/ cli/ docs/ examples/ job/ monitoring/ profiler/ release/ simulator/)
 PRODUCT_SUITES := $(filter-out $(DEVCLUSTER_SUITE) $(PROCESS_SUITES),$(wildcard tests/integration/*/))
 
 SEED ?= 1
@@ -24,7 +24,7 @@ TIMES ?= 10
 PACKAGE ?= .
 DRAW ?=
 
-.PHONY: help setup lock format lint types imports prose check crds images images-docker sbom release unit properties coverage mutants prerequisites integration integration-processes integration-product integration-devcluster test-e2e faketime chaos chaos-outage chaos-short pairings fidelity storm plots docs test test-long side-by-side demo demo-kind
+.PHONY: help setup lock format lint types imports prose check crds images images-docker sbom release unit properties coverage mutants prerequisites prometheus dashboards integration integration-processes integration-product integration-devcluster test-e2e faketime chaos chaos-outage chaos-short pairings fidelity storm plots docs test test-long side-by-side demo demo-kind
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "%-14s %s\n", $$1, $$2}'
@@ -63,6 +63,7 @@ types: setup ## mypy, strict
 	$(BIN)/mypy
 	MYPYPATH=examples:job $(BIN)/mypy examples/*.py
 	$(BIN)/mypy docs/site/plots.py
+	MYPYPATH=helm $(BIN)/mypy helm/monitoring
 	MYPYPATH=tests:core:api:kube:operator:extender:profiler-job:job:cli:devcluster:simulator $(BIN)/mypy tests/support tests/chaos tests/fidelity
 
 imports: setup ## which room may import which
@@ -83,6 +84,9 @@ images-docker: ## the project's images with Docker: REGISTRY=registry.example.co
 
 sbom: setup prerequisites ## what is in the images and under which licences: sbom/*.cdx.json, sbom/licences.csv
 	$(PY) -m synergy_devcluster.images.sbom sbom
+
+dashboards: setup ## write the chart's Grafana dashboards from helm/monitoring
+	cd helm && $(CURDIR)/$(PY) -m monitoring
 
 release: setup prerequisites ## everything a release has, in dist/: wheel, chart, image archives, SBOMs, SHA256SUMS
 	$(PY) -m synergy_devcluster.release dist
@@ -110,7 +114,7 @@ check: lint types imports prose ## format, lint, types, import rules, the docume
 
 integration: integration-processes integration-product integration-devcluster ## real processes; real API server and kube-scheduler, kwok nodes
 
-integration-processes: setup
+integration-processes: setup prometheus
 	$(BIN)/pytest $(PROCESS_SUITES) -n auto
 
 integration-product: setup prerequisites
@@ -120,11 +124,16 @@ integration-product: setup prerequisites
 integration-devcluster: setup prerequisites
 	$(BIN)/pytest $(DEVCLUSTER_SUITE)
 
-test-e2e: setup prerequisites ## real kubelet and containers, the chart installed
+test-e2e: setup prerequisites prometheus ## real kubelet and containers, the chart installed
 	$(ON_DEVCLUSTER) sh -c '$(IMAGES) && $(BIN)/pytest tests/e2e'
 
 pairings: setup prerequisites ## jobs come to the planned shared GPUs on a real kubelet, again and again: TIMES=10
 	$(ON_DEVCLUSTER) sh -c '$(IMAGES) && PAIRINGS=$(TIMES) $(BIN)/pytest tests/e2e/test_shared_gpus.py -k planned_pairs'
+
+# Debian's package without its service, for tests of alerts and dashboards
+prometheus: setup
+	@test -x .venv/.prometheus/usr/bin/promtool || { set -e; apt-get update -qq; mkdir -p .venv/.prometheus; \
+	  cd .venv/.prometheus; apt-get -o APT::Sandbox::User=root download -qq prometheus; dpkg-deb -x prometheus_*.deb .; }
 
 # sets the wall clocks of processes under test
 faketime:
@@ -158,7 +167,7 @@ docs: setup .venv/.docs-installed ## the documentation site in site/, with every
 	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements/docs.txt
 	touch $@
 
-test: check docs prerequisites ## everything; from nothing on a new machine
+test: check docs prerequisites prometheus ## everything; from nothing on a new machine
 	$(ON_DEVCLUSTER) $(MAKE) side-by-side test-e2e
 
 # a storm of one tenant's requests, which measures what others feel of it

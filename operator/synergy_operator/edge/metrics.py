@@ -25,6 +25,8 @@ class Metrics:
             ["outcome"],
             registry=self.registry,
         )
+        for outcome in ("done", "again", "error"):
+            self.reconciles.labels(outcome)
         self.reconcile_seconds = Histogram(
             f"{prefix}_reconcile_seconds",
             "Time of one reconcile with all that it wrote.",

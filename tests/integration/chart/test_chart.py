@@ -9,6 +9,7 @@ import pytest
 import yaml
 from pydantic import TypeAdapter
 
+from support.prometheus import DASHBOARDS, rules
 from synergy_api.generation.crd import KINDS
 from synergy_api.names import PRODUCT_VERSION, SCHEDULER_NAME
 from synergy_api.resources.scheduling_policy import SchedulingPolicySpec
@@ -350,6 +351,32 @@ def test_the_service_monitor_is_made_on_request_and_finds_the_metrics_port(
     assert service["spec"]["selector"].items() <= pod.items()
     ports = {port["name"] for port in _container(rendered, component)["ports"]}
     assert {port["targetPort"] for port in service["spec"]["ports"]} <= ports
+
+
+def test_alerts_are_made_on_request_with_links_to_their_runbooks(render: Render, objects: Rendered) -> None:
+    assert not [kind for kind, _ in objects if kind == "PrometheusRule"]
+    values = ("metrics.prometheusRule.enabled=true", "metrics.prometheusRule.labels.release=prometheus")
+    rule = render(*values, "metrics.prometheusRule.runbookUrl=https://wiki.example/alerts")[
+        "PrometheusRule", "kube-synergy"
+    ]
+    assert rule["metadata"]["labels"]["release"] == "prometheus"
+    alerts = {one["alert"]: one for group in rule["spec"]["groups"] for one in group["rules"]}
+    assert alerts["KubeSynergyNoLeader"]["annotations"]["runbook_url"] == (
+        "https://wiki.example/alerts#kubesynergynoleader"
+    )
+    plain = render(*values)["PrometheusRule", "kube-synergy"]
+    assert plain["spec"] == rules(), "without an address the alerts are those of the file, templates and all"
+
+
+def test_dashboards_are_made_on_request_as_grafana_loads_them(render: Render, objects: Rendered) -> None:
+    assert not [name for _, name in objects if name.startswith("kube-synergy-dashboard-")]
+    rendered = render("metrics.dashboards.enabled=true", "metrics.dashboards.labels.team=ml")
+    made = {name: one for (kind, name), one in rendered.items() if name.startswith("kube-synergy-dashboard-")}
+    assert made.keys() == {f"kube-synergy-dashboard-{path.stem}" for path in DASHBOARDS.glob("*.json")}
+    for config_map in made.values():
+        assert config_map["metadata"]["labels"].items() >= {"grafana_dashboard": "1", "team": "ml"}.items()
+        ((name, text),) = config_map["data"].items()
+        assert json.loads(text) == json.loads((DASHBOARDS / name).read_text())
 
 
 def test_pod_settings_reach_every_component(render: Render) -> None:
