@@ -6,7 +6,7 @@ import subprocess
 import time
 import urllib.parse
 import urllib.request
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -30,8 +30,17 @@ def program(name: str) -> str:
 class Prometheus:
     """A running server on the loopback."""
 
-    def __init__(self, port: int) -> None:
+    def __init__(self, port: int, targets: Path) -> None:
         self._url = f"http://127.0.0.1:{port}/api/v1"
+        self._targets = targets
+
+    def scrape(self, targets: Collection[str]) -> None:
+        """From now on, scrape these `host:port` addresses and no others."""
+        text = json.dumps([{"targets": sorted(targets)}])
+        if not self._targets.exists() or self._targets.read_text() != text:
+            new = self._targets.with_suffix(".new")
+            new.write_text(text)
+            new.replace(self._targets)
 
     def query(self, expr: str) -> list[dict[str, Any]]:
         """Series of an instant query. Raises urllib.error.HTTPError for an expression that it does not take."""
@@ -57,16 +66,14 @@ class Prometheus:
 
 
 @contextmanager
-def scraping(targets: Mapping[str, Sequence[str]], folder: Path, rules: Mapping[str, Any]) -> Iterator[Prometheus]:
-    """A server that scrapes `host:port` targets by job each second and evaluates `rules` as often."""
+def evaluating(alerts: Mapping[str, Any], folder: Path) -> Iterator[Prometheus]:
+    """A server that scrapes its targets and evaluates `alerts` each second. At first it has no targets."""
     config = {
         "global": {"scrape_interval": "1s", "scrape_timeout": "1s", "evaluation_interval": "1s"},
         "rule_files": ["rules.yaml"],
-        "scrape_configs": [
-            {"job_name": job, "static_configs": [{"targets": list(addresses)}]} for job, addresses in targets.items()
-        ],
+        "scrape_configs": [{"job_name": "kube-synergy", "file_sd_configs": [{"files": ["targets.json"]}]}],
     }
-    (folder / "rules.yaml").write_text(yaml.safe_dump(dict(rules)))
+    (folder / "rules.yaml").write_text(yaml.safe_dump(dict(alerts)))
     (folder / "prometheus.yaml").write_text(yaml.safe_dump(config))
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -77,7 +84,7 @@ def scraping(targets: Mapping[str, Sequence[str]], folder: Path, rules: Mapping[
     ]  # fmt: skip
     process = subprocess.Popen(command, cwd=folder)
     try:
-        server = Prometheus(port)
+        server = Prometheus(port, folder / "targets.json")
         deadline = time.monotonic() + 60
         while not server.ready():
             assert process.poll() is None, "prometheus has ended"

@@ -1,0 +1,121 @@
+"""A real Prometheus scrapes the installed product: every panel of the dashboards has data, an alert comes and goes."""
+
+import asyncio
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support.jobs import reaches, restricted_template, submit
+from support.prometheus import Prometheus, evaluating, expressions, rules
+from support.waiting import eventually
+from synergy_cli.product import NAMESPACE
+from synergy_kube import KubeClient
+from synergy_kube.resources import DEPLOYMENTS, PODS, TRAINING_JOBS
+
+pytestmark = pytest.mark.e2e
+
+EXTENDER = "kube-synergy-extender"
+BEGINS_WITH_TROUBLE = re.compile(
+    "kube_synergy_(verb_refusals_total|refused_writes_total|stand_in_allocations_total|undeclared_fields"
+    "|operator_api_errors_total|operator_refusals_total|operator_watch_restarts_total)"
+)
+"""Metrics whose series begin with the first refusal, error or restart."""
+
+TRAIN = """
+import time, synergy_job
+for _ in synergy_job.iterate(range(10**6)):
+    time.sleep(0.05)
+"""
+
+
+PORTS = {"extender": 8080, "operator": 8081}
+
+
+@pytest.fixture
+def prometheus(product: None, tmp_path: Path) -> Iterator[Prometheus]:
+    """Its alerts wait for 3 s instead of minutes."""
+    quick = rules()
+    for group in quick["groups"]:
+        for rule in group["rules"]:
+            rule["for"] = "3s"
+    with evaluating(quick, tmp_path) as server:
+        yield server
+
+
+async def find_components(kube: KubeClient, prometheus: Prometheus) -> None:
+    """Have Prometheus scrape the pods that there are now, as a ServiceMonitor would."""
+    addresses = []
+    for component, port in PORTS.items():
+        pods = (await kube.list(PODS, NAMESPACE, label_selector=f"app.kubernetes.io/component={component}"))["items"]
+        addresses += [f"{pod['status']['podIP']}:{port}" for pod in pods if pod["status"].get("podIP")]
+    prometheus.scrape(addresses)
+
+
+def job(**more: Any) -> dict[str, Any]:
+    return {
+        "gpus": 1,
+        "gpuTypes": ["A100"],
+        "steps": 100,
+        "template": restricted_template(["python3", "-c", TRAIN]),
+        "profile": {"mode": "Skip"},
+        "resources": {"max": {"cpu": "400m", "memory": "256Mi"}},
+        **more,
+    }
+
+
+async def test_every_panel_has_data_and_nothing_is_critical(
+    kube: KubeClient, namespace: str, pools: None, prometheus: Prometheus
+) -> None:
+    await find_components(kube, prometheus)
+    await submit(kube, namespace, "waits", **job(gpus=64))
+    await submit(kube, namespace, "trains", **job())
+    await reaches(kube, namespace, "trains", "Succeeded", seconds=120)
+
+    def without_data() -> dict[str, str]:
+        found = {}
+        for panel, queries in expressions().items():
+            for query in queries:
+                asked = query.replace("$__rate_interval", "60s").replace("$tenant", ".*")
+                if not prometheus.query(asked) and not BEGINS_WITH_TROUBLE.search(asked):
+                    found[panel] = asked
+        return found
+
+    async def all_have_data() -> bool:
+        return not await asyncio.to_thread(without_data)
+
+    try:
+        await eventually(all_have_data, seconds=30, what="data in every panel")
+    except AssertionError:
+        raise AssertionError(without_data()) from None
+    critical = {rule["alert"] for group in rules()["groups"] for rule in group["rules"] if _is_critical(rule)}
+    assert not prometheus.firing() & critical
+    await kube.delete(TRAINING_JOBS, "waits", namespace)
+
+
+def _is_critical(rule: dict[str, Any]) -> bool:
+    return bool(rule["labels"]["severity"] == "critical")
+
+
+async def test_an_alert_fires_while_no_extender_runs_and_clears(kube: KubeClient, prometheus: Prometheus) -> None:
+    async def fires() -> bool:
+        return "KubeSynergyNoLeader" in await asyncio.to_thread(prometheus.firing)
+
+    async def leads() -> bool:
+        await find_components(kube, prometheus)
+        return bool(await asyncio.to_thread(prometheus.query, "kube_synergy_leader == 1"))
+
+    await eventually(leads, seconds=30, what="a leader that Prometheus sees")
+    replicas = (await kube.get(DEPLOYMENTS, EXTENDER, NAMESPACE))["spec"]["replicas"]
+    try:
+        await kube.merge_patch(DEPLOYMENTS, EXTENDER, {"spec": {"replicas": 0}}, NAMESPACE)
+        await eventually(fires, seconds=60, what="the alert")
+    finally:
+        await kube.merge_patch(DEPLOYMENTS, EXTENDER, {"spec": {"replicas": replicas}}, NAMESPACE)
+
+    async def cleared() -> bool:
+        return await leads() and not await fires()
+
+    await eventually(cleared, seconds=120, what="a new leader, and the alert to clear")
