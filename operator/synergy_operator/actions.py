@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from synergy_api.amounts import Amounts
 from synergy_api.reasons import EventKind, Reason
 from synergy_api.resources.training_job import TrainingJobStatus
 
@@ -92,8 +93,7 @@ class ResizePod:
     name: str
     uid: str
     container: str
-    cpu_millis: int
-    memory_bytes: int
+    amounts: Amounts
 
 
 @dataclass(frozen=True, slots=True)

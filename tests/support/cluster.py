@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from synergy_api import names
+from synergy_api.amounts import Amounts
 from synergy_api.cluster.nodes import Object
-from synergy_api.cluster.pods import amounts_of
 from synergy_api.cluster.pools import node_capacities
 from synergy_api.cluster.tenancy import Tenancy, read_tenancy
 from synergy_api.timestamps import format_time
@@ -130,7 +130,7 @@ def cluster(
         jobs={j.key: j for j in jobs},
         capacities=node_capacities(listed, [], [{"key": key, "operator": "Exists"} for key in tolerated]),
         nodes={n["metadata"]["name"]: n for n in listed},
-        allocatable={n["metadata"]["name"]: amounts_of(n["status"]["allocatable"]) for n in listed},
+        allocatable={n["metadata"]["name"]: Amounts.parse(n["status"]["allocatable"]) for n in listed},
         pods=PodIndex(pods),
         tenancy=tenancy or Tenancy(),
     )

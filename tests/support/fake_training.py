@@ -13,7 +13,7 @@ from typing import Any
 from chaos.kubelet import Kubelet
 from synergy_api import names
 from synergy_api.timestamps import parse_time
-from synergy_extender.decisions.revocation import Revocation
+from synergy_extender.cluster.revocation import Revocation
 from synergy_kube import Change, KubeClient, Reflector
 from synergy_kube.resources import PODS, TRAINING_JOBS
 

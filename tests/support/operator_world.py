@@ -190,7 +190,7 @@ class World:
                 pod["metadata"]["annotations"][ANNOTATION_UNGATED_AT] = format_time(action.at)
                 self._touch(pod)
             case ResizePod():
-                amounts = {"cpu": f"{action.cpu_millis}m", "memory": str(action.memory_bytes)}
+                amounts = {"cpu": f"{action.amounts.cpu_millis}m", "memory": str(action.amounts.memory_bytes)}
                 self.pods[action.name]["spec"]["containers"][0]["resources"]["requests"].update(amounts)
                 self.pods[action.name]["metadata"]["generation"] += 1
                 self._touch(self.pods[action.name])

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from support.operator_objects import GIB, node
 from support.operator_world import World
 from synergy_api.amounts import NOTHING, Amounts
-from synergy_api.cluster.pods import amounts_of, is_terminal
+from synergy_api.cluster.pods import is_terminal
 from synergy_api.cluster.pools import node_capacities
 from synergy_api.timestamps import format_time
 from synergy_core.model.config import Mode, PlanConfig
@@ -59,7 +59,7 @@ class Cluster:
             jobs={job.key: job for job in jobs},
             capacities=node_capacities(self.nodes, []),
             nodes={item["metadata"]["name"]: item for item in self.nodes},
-            allocatable={item["metadata"]["name"]: amounts_of(item["status"]["allocatable"]) for item in self.nodes},
+            allocatable={item["metadata"]["name"]: Amounts.parse(item["status"]["allocatable"]) for item in self.nodes},
             pods=PodIndex(read_pod(pod) for pod in self._pods().values()),
         )
 
@@ -89,7 +89,7 @@ class Cluster:
         since = {"lastTransitionTime": said[0]["lastTransitionTime"] if said else format_time(self._now())}
         if wanted != self.allocated[pod_name]:
             others = [amounts for name, amounts in self.allocated.items() if name != pod_name]
-            room = amounts_of(self.nodes[0]["status"]["allocatable"])
+            room = Amounts.parse(self.nodes[0]["status"]["allocatable"])
             if answer == "infeasible":
                 conditions.append({"type": "PodResizePending", "reason": "Infeasible", **seen})
             elif _sum([*others, wanted]).fits(room):
@@ -139,7 +139,7 @@ class Cluster:
             if _held(pod):
                 has = self.has.get(name, NOTHING).at_least(self.allocated.get(name, NOTHING))
                 total = total.plus(has if _infeasible(pod) else has.at_least(_asked(pod)))
-        return total.minus(amounts_of(self.nodes[0]["status"]["allocatable"])).at_least(NOTHING)
+        return total.minus(Amounts.parse(self.nodes[0]["status"]["allocatable"])).at_least(NOTHING)
 
     def running(self) -> list[str]:
         """The pods that the kubelet has started."""
@@ -168,7 +168,7 @@ class Cluster:
 
 
 def _asked(pod: dict[str, Any]) -> Amounts:
-    return amounts_of(pod["spec"]["containers"][0]["resources"]["requests"])
+    return Amounts.parse(pod["spec"]["containers"][0]["resources"]["requests"])
 
 
 def _held(pod: dict[str, Any]) -> bool:

@@ -3,10 +3,8 @@
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from synergy_api.amounts import NOTHING, Amounts
+from synergy_api.amounts import DIMENSIONS, NOTHING, Amounts
 from synergy_api.cluster.nodes import Object
-from synergy_api.names import GPU_RESOURCES
-from synergy_api.quantity import byte_count, cpu_millis, whole_count
 
 TERMINAL_PHASES: Final = ("Succeeded", "Failed")
 
@@ -33,16 +31,7 @@ def pod_requests(pod: Object) -> Amounts:
         main = main.plus(_container(container, held, infeasible))
     held = {s.get("name"): s for s in status.get("initContainerStatuses") or []}
     main = _with_init(main, spec.get("initContainers") or [], held, infeasible)
-    return _pod_level(spec, status, main, infeasible).plus(amounts_of(spec.get("overhead") or {}))
-
-
-def amounts_of(resources: Mapping[str, Any]) -> Amounts:
-    """A resource list such as `requests` as amounts; other resources are left out."""
-    return Amounts(
-        sum(whole_count(resources.get(name, 0)) for name in GPU_RESOURCES),
-        cpu_millis(resources.get("cpu", 0)),
-        byte_count(resources.get("memory", 0)),
-    )
+    return _pod_level(spec, status, main, infeasible).plus(Amounts.parse(spec.get("overhead") or {}))
 
 
 def sidecar_requests(pod_spec: Object) -> Amounts:
@@ -75,7 +64,7 @@ def init_requests(pod_spec: Object) -> dict[str, Amounts]:
 
 def _asked(container: Object) -> Amounts:
     resources = container.get("resources") or {}
-    return amounts_of({**(resources.get("limits") or {}), **(resources.get("requests") or {})})
+    return Amounts.parse({**(resources.get("limits") or {}), **(resources.get("requests") or {})})
 
 
 def least_requests(pod_spec: Object) -> Amounts:
@@ -85,7 +74,7 @@ def least_requests(pod_spec: Object) -> Amounts:
     Raises ValueError if a quantity does not parse.
     """
     beside = sidecar_requests(pod_spec)
-    least = Amounts(0, beside.cpu_millis + 1, beside.memory_bytes + 1) if any(beside) else NOTHING
+    least = Amounts(0, *(amount + 1 for amount in beside.beside_gpus)) if any(beside) else NOTHING
     for needs in init_requests(pod_spec).values():
         least = least.at_least(needs)
     return least
@@ -108,26 +97,20 @@ def _container(container: Object, statuses: Mapping[Any, Object], infeasible: bo
     status = statuses.get(container.get("name"))
     if status is None or status.get("resources") is None:
         return desired
-    held = _requests(status).at_least(amounts_of(status.get("allocatedResources") or {}))
+    held = _requests(status).at_least(Amounts.parse(status.get("allocatedResources") or {}))
     return held if infeasible else desired.at_least(held)
 
 
 def _requests(holder: Object) -> Amounts:
-    return amounts_of((holder.get("resources") or {}).get("requests") or {})
+    return Amounts.parse((holder.get("resources") or {}).get("requests") or {})
 
 
 def _pod_level(spec: Object, status: Object, counted: Amounts, infeasible: bool) -> Amounts:
     """Pod-level requests stand in place of the containers' sum, for the resources that they name."""
     named = (spec.get("resources") or {}).get("requests") or {}
-    if "cpu" not in named and "memory" not in named:
-        return counted
     holder = {"name": "", "resources": spec.get("resources")}
     effective = _container(holder, {"": status}, infeasible)
-    return Amounts(
-        counted.gpus,
-        effective.cpu_millis if "cpu" in named else counted.cpu_millis,
-        effective.memory_bytes if "memory" in named else counted.memory_bytes,
-    )
+    return counted._replace(**{one.field: getattr(effective, one.field) for one in DIMENSIONS if one.resource in named})
 
 
 def _resize_infeasible(pod: Object) -> bool:

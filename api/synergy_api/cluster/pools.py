@@ -6,13 +6,13 @@ never stops the others.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from pydantic import ValidationError
 
+from synergy_api.amounts import DIMENSIONS, NOTHING, Amounts
 from synergy_api.cluster.nodes import Object, is_cordoned, is_ready, labels_of, repelling_taint
 from synergy_api.names import GPU_RESOURCES, RESOURCE_GPU, RESOURCE_SHARED_GPU
-from synergy_api.quantity import byte_count, cpu_millis, whole_count
 from synergy_api.reasons import Finding, Reason, say
 from synergy_api.resources.gpu_pool import GPUPoolSpec
 
@@ -52,16 +52,14 @@ class Pool:
 class NodeCapacity:
     """What one node offers to jobs of ours, before any pod.
 
-    `cpu_millis` and `memory_bytes` are allocatable minus the pool's systemReserved. `gpus` are allocatable GPUs; where
-    they are shared the device plugin offers each as `replicas` devices of `resource`. `schedulable` is false for a node
-    that takes nothing new (not ready, cordoned, tainted, of unknown type); what runs there keeps running.
+    `amounts` are allocatable minus the pool's systemReserved, with GPUs and not devices: where GPUs are shared the
+    device plugin offers each as `replicas` devices of `resource`. `schedulable` is false for a node that takes nothing
+    new (not ready, cordoned, tainted, of unknown type); what runs there keeps running.
     """
 
     name: str
     gpu_type: str
-    gpus: int
-    cpu_millis: int
-    memory_bytes: int
+    amounts: Amounts
     schedulable: bool = True
     replicas: int = 1
     storage_bytes_per_s: int | None = None
@@ -84,6 +82,11 @@ class NodeCapacity:
     def exact(self) -> bool:
         """Whether which clients have a GPU together can be chosen: there is but one GPU, or the plugin packs."""
         return self.packed or self.gpus_built_in <= 1
+
+    @property
+    def gpus(self) -> int:
+        """Allocatable GPUs."""
+        return self.amounts.gpus
 
     @property
     def devices_per_gpu(self) -> int:
@@ -148,20 +151,18 @@ def _capacity(node: Object, pools: Sequence[Pool], tolerations: Sequence[Object]
         return None
     pool = claims[0] if claims else None
     try:
-        devices, cpu, memory = _amounts(allocatable)
+        offered = Amounts.parse(allocatable)
     except ValueError as error:
         problem = PoolProblem(say(Reason.INVALID_NODE, node=name, problem=error))
-        return NodeCapacity(name, _gpu_type(pool, labels), 0, 0, 0, schedulable=False, problem=problem)
-    reserved_cpu, reserved_memory = _reserved(pool)
+        return NodeCapacity(name, _gpu_type(pool, labels), NOTHING, schedulable=False, problem=problem)
+    reserved = _reserved(pool)
     gpu_type = _gpu_type(pool, labels)
     replicas = _replicas(pool, labels)
-    gpus = devices // replicas
+    gpus = offered.gpus // replicas
     return NodeCapacity(
         name=name,
         gpu_type=gpu_type,
-        gpus=gpus,
-        cpu_millis=max(0, cpu - reserved_cpu),
-        memory_bytes=max(0, memory - reserved_memory),
+        amounts=offered.minus(reserved).at_least(NOTHING)._replace(gpus=gpus),
         schedulable=(
             bool(gpu_type) and is_ready(node) and not is_cordoned(node) and repelling_taint(node, tolerations) is None
         ),
@@ -175,23 +176,14 @@ def _capacity(node: Object, pools: Sequence[Pool], tolerations: Sequence[Object]
         storage_bytes_per_s=pool.spec.storage_bandwidth if pool else None,
         price_per_hour=pool.spec.price_per_hour if pool else 0.0,
         pool=pool.name if pool else None,
-        problem=_problem(name, labels, claims, cpu < reserved_cpu or memory < reserved_memory),
+        problem=_problem(name, labels, claims, not reserved.fits(offered)),
     )
 
 
-def _amounts(allocatable: Mapping[str, Any]) -> tuple[int, int, int]:
-    return (
-        sum(whole_count(allocatable.get(name, 0)) for name in GPU_RESOURCES),
-        cpu_millis(allocatable.get("cpu", 0)),
-        byte_count(allocatable.get("memory", 0)),
-    )
-
-
-def _reserved(pool: Pool | None) -> tuple[int, int]:
+def _reserved(pool: Pool | None) -> Amounts:
     if pool is None:
-        return 0, 0
-    reserved = pool.spec.system_reserved
-    return cpu_millis(reserved.cpu or 0), byte_count(reserved.memory or 0)
+        return NOTHING
+    return Amounts.parse({one.resource: getattr(pool.spec.system_reserved, one.resource) or 0 for one in DIMENSIONS})
 
 
 def _gpu_type(pool: Pool | None, labels: Mapping[str, str]) -> str:

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from synergy_api.amounts import Amounts
+from synergy_api.amounts import DIMENSIONS, Amounts
 from synergy_api.base import ApiModel, Timestamp
 
 _Bound = Annotated[int | None, Field(ge=1)]
@@ -29,11 +29,12 @@ class SizeLimits(ApiModel):
     def clamp(self, amounts: Amounts, gpus: int) -> Amounts:
         """`amounts` for `amounts.gpus` of the job's `gpus` GPUs, within the bounds."""
         part = amounts.gpus
-        return Amounts(
-            part,
-            _within(amounts.cpu_millis, self.min_cpu_millis, self.max_cpu_millis, part, gpus),
-            _within(amounts.memory_bytes, self.min_memory_bytes, self.max_memory_bytes, part, gpus),
-        )
+        kept = [_within(getattr(amounts, one.field), *self.bounds(one.field), part, gpus) for one in DIMENSIONS]
+        return Amounts(part, *kept)
+
+    def bounds(self, field: str) -> tuple[int | None, int | None]:
+        """The least and the most of a dimension that the whole job can have; None where that is not known."""
+        return getattr(self, f"min_{field}"), getattr(self, f"max_{field}")
 
 
 def _within(amount: int, low: int | None, high: int | None, part: int, gpus: int) -> int:

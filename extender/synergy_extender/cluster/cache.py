@@ -8,7 +8,6 @@ from typing import Any
 
 from synergy_api.amounts import Amounts
 from synergy_api.cluster.nodes import Object, labels_of
-from synergy_api.cluster.pods import amounts_of
 from synergy_api.cluster.pools import NodeCapacity, Pool, PoolProblem, node_capacities, read_pools
 from synergy_api.cluster.tenancy import Tenancy, read_tenancy
 from synergy_api.names import GPU_RESOURCES, LABEL_JOB, service_name
@@ -293,7 +292,7 @@ def _trim_node(item: Object) -> dict[str, Any]:
     deleting = {"deletionTimestamp": metadata["deletionTimestamp"]} if metadata.get("deletionTimestamp") else {}
     allocatable = status.get("allocatable") or {}
     try:
-        amounts = amounts_of(allocatable)
+        amounts = Amounts.parse(allocatable)
     except ValueError as error:
         _LOG.warning("node %s: status.allocatable: %s", metadata["name"], error)
         amounts = Amounts()

@@ -72,7 +72,7 @@ class AssumedBindings:
 
 def amounts_of_share(share: NodeShare) -> Amounts:
     """What an allocation gives on one node, as its pods ask for it."""
-    return Amounts(share.devices or share.gpus, share.cpu_millis, share.memory_bytes)
+    return Amounts.of(share, gpus=share.devices or share.gpus)
 
 
 class Ledger:

@@ -11,7 +11,6 @@ from typing import Any, Final
 
 from synergy_api.amounts import NOTHING, Amounts
 from synergy_api.cluster.nodes import Object
-from synergy_api.cluster.pods import amounts_of
 from synergy_api.names import GPU_RESOURCES
 from synergy_api.quantity import byte_count, cpu_millis, whole_count
 
@@ -155,7 +154,7 @@ def _limits_beside(pod_spec: Object) -> Amounts:
         resources = container.get("resources") or {}
         limits = resources.get("limits") or {}
         asked = {**limits, **(resources.get("requests") or {})}
-        total = total.plus(amounts_of(limits).minus(amounts_of(asked)).at_least(NOTHING))
+        total = total.plus(Amounts.parse(limits).minus(Amounts.parse(asked)).at_least(NOTHING))
     return total._replace(gpus=0)
 
 

@@ -10,6 +10,7 @@ from synergy_api.cluster.pools import NodeCapacity
 from synergy_api.names import RESOURCE_SHARED_GPU
 from synergy_api.parts.allocation import NodeShare
 from synergy_core.model import snapshot as core
+from synergy_extender.cluster.dimensions import amounts_of_place
 
 Capacities = Mapping[str, NodeCapacity]
 """Nodes by name."""
@@ -22,10 +23,9 @@ def shares_of(place: core.Allocation, capacities: Capacities) -> list[NodeShare]
         NodeShare(
             node=share.node,
             gpus=share.gpus,
-            cpu_millis=share.cpu_millis,
-            memory_bytes=share.memory_bytes,
             devices=devices[share.node][1],
             resource="nvidia.com/gpu.shared" if _is_renamed(capacities.get(share.node)) else None,
+            **amounts_of_place(share).fields,
         )
         for share in sorted(place.workers, key=lambda share: share.node)
     ]

@@ -9,6 +9,7 @@ from synergy_api.parts.sharing import SharedGPU
 from synergy_api.parts.sizes import SizeLimits
 from synergy_api.timestamps import format_time, parse_time
 from synergy_core.model import snapshot as core
+from synergy_extender.cluster.dimensions import amounts_of_place
 from synergy_extender.cluster.ledger import amounts_of_share
 from synergy_extender.colocation.devices import Capacities, devices_of, shares_of
 from synergy_extender.colocation.partners import delta_form, shared_gpu
@@ -87,8 +88,7 @@ def _aiming_at(target: list[NodeShare], allocation: Allocation) -> Allocation:
 
 
 def _clamped(share: NodeShare, limits: SizeLimits, gpus: int) -> NodeShare:
-    amounts = limits.clamp(Amounts(share.gpus, share.cpu_millis, share.memory_bytes), gpus)
-    return share.model_copy(update={"cpu_millis": amounts.cpu_millis, "memory_bytes": amounts.memory_bytes})
+    return share.model_copy(update=limits.clamp(Amounts.of(share), gpus).fields)
 
 
 def revoke(allocation: Allocation, until: float, reason: str) -> Allocation:
@@ -143,7 +143,7 @@ def _with_partners(allocation: Allocation, place: core.Allocation) -> SharedGPU 
 
 def is_whole(place: core.Allocation) -> bool:
     """Whether every node gives some of everything: a pod without CPU or memory cannot run."""
-    return all(share.cpu_millis > 0 and share.memory_bytes > 0 for share in place.workers)
+    return all(min(amounts_of_place(share)) > 0 for share in place.workers)
 
 
 def nodes_of(shares: Sequence[NodeShare]) -> list[str]:
@@ -152,8 +152,4 @@ def nodes_of(shares: Sequence[NodeShare]) -> list[str]:
 
 
 def _smaller(one: NodeShare, other: NodeShare) -> NodeShare:
-    less = {
-        "cpu_millis": min(one.cpu_millis, other.cpu_millis),
-        "memory_bytes": min(one.memory_bytes, other.memory_bytes),
-    }
-    return one.model_copy(update=less)
+    return one.model_copy(update=Amounts.of(one).at_most(Amounts.of(other)).fields)

@@ -14,6 +14,7 @@ from synergy_core.model import snapshot as core
 from synergy_core.model.answer import Plan
 from synergy_core.model.config import Mode
 from synergy_extender.cluster.ledger import AssumedBindings, Ledger
+from synergy_extender.cluster.revocation import PODS_NOT_STARTED, Revocation
 from synergy_extender.cluster.run_state import RunState, next_run, open_run, run_state, size_limits
 from synergy_extender.cluster.state import ClusterState
 from synergy_extender.cluster.views import JobView, Key, PodView
@@ -26,7 +27,6 @@ from synergy_extender.decisions.allocations import Purpose
 from synergy_extender.decisions.changes import ChangeKind, Draft, StatusChange
 from synergy_extender.decisions.history import is_over
 from synergy_extender.decisions.queue import queue_of
-from synergy_extender.decisions.revocation import PODS_NOT_STARTED, Revocation
 from synergy_extender.decisions.shared_admission import ByOrder, tell_seen
 from synergy_extender.decisions.unstarted import NOT_STARTED_SECONDS
 from synergy_extender.decisions.writing_order import in_turns, writing_order

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
+from synergy_api.amounts import Amounts
 from synergy_api.parts.allocation import Allocation
 from synergy_api.resources.training_job import TrainingJobStatus
 from synergy_api.timestamps import parse_time
@@ -35,16 +36,16 @@ def verdict(status: TrainingJobStatus, pod: PodView, now: float, rounds: Rounds)
     run = pod.member.run if pod.member is not None else 0
     ended = status.service.ended_run if status.service is not None else 0
     if allocation is None or allocation.run != run or allocation.state == "Released" or ended >= run:
-        return _leave(0.0, *_share(pod, None))
+        return _leave(0.0, _share(pod, None))
     if pod.leaves_by is not None:
-        return _leave(0.0, *_share(pod, allocation))
+        return _leave(0.0, _share(pod, allocation))
     remaining = max(0.0, parse_time(allocation.lease_until) - now) if allocation.lease_until is not None else 0.0
     if allocation.state == "Revoked":
         # a lease that is longer was written by a clock that was ahead
         remaining = min(remaining, rounds.seconds + rounds.lead_s)
-        return _leave(remaining, *_share(pod, allocation), early_s=_save_seconds(status))
+        return _leave(remaining, _share(pod, allocation), early_s=_save_seconds(status))
     next_report = next_report_s(now, rounds, decided=allocation.round > rounds.at(now), spread=_spread(pod.uid))
-    return Verdict("continue", None, _rounded(remaining), next_report, *_share(pod, allocation))
+    return Verdict("continue", None, _rounded(remaining), next_report, **_share(pod, allocation).fields)
 
 
 def next_report_s(now: float, rounds: Rounds, *, decided: bool, spread: float) -> float:
@@ -64,10 +65,10 @@ def next_report_s(now: float, rounds: Rounds, *, decided: bool, spread: float) -
     return _rounded(max(LEAST_SECONDS, min(usual, (boundary - now) / 2)))
 
 
-def _leave(seconds: float, cpu_millis: int, memory_bytes: int, *, early_s: float = 0.0) -> Verdict:
+def _leave(seconds: float, share: Amounts, *, early_s: float = 0.0) -> Verdict:
     """The worker stops training `early_s` before the lease ends, as far as there is time, and writes its checkpoint."""
     left, leave_in = _rounded(seconds), _rounded(max(0.0, seconds - early_s))
-    return Verdict("yield", leave_in, left, leave_in, cpu_millis, memory_bytes)
+    return Verdict("yield", leave_in, left, leave_in, **share.fields)
 
 
 def _save_seconds(status: TrainingJobStatus) -> float:
@@ -75,15 +76,14 @@ def _save_seconds(status: TrainingJobStatus) -> float:
     return (status.progress.save_seconds if status.progress is not None else None) or 0.0
 
 
-def _share(pod: PodView, allocation: Allocation | None) -> tuple[int, int]:
+def _share(pod: PodView, allocation: Allocation | None) -> Amounts:
     """What the pod may use: its part, by GPUs, of what the plan gives the job on its node; else what it asked for."""
     shares = allocation.workers if allocation is not None else []
     share = next((s for s in shares if s.node == (pod.node or pod.planned_node)), None)
     if share is None:
-        return pod.requests.cpu_millis, pod.requests.memory_bytes
+        return pod.requests
     whole = share.devices or share.gpus
-    part = min(pod.requests.gpus, whole)
-    return share.cpu_millis * part // whole, share.memory_bytes * part // whole
+    return Amounts.of(share).part(min(pod.requests.gpus, whole), whole)
 
 
 def _spread(uid: str) -> float:

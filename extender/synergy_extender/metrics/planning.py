@@ -2,7 +2,7 @@
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
-from synergy_extender.decisions.revocation import RULES
+from synergy_extender.cluster.revocation import RULES
 from synergy_extender.metrics import buckets
 
 

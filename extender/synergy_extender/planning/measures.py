@@ -5,11 +5,11 @@ from collections.abc import Sequence
 
 from synergy_api.resources.training_job import FINISHED
 from synergy_extender.cluster.measured_speeds import errors_of_estimates
+from synergy_extender.cluster.revocation import rule_of
 from synergy_extender.cluster.run_state import RunState, open_run, run_state, waiting_seconds
 from synergy_extender.cluster.state import ClusterState
 from synergy_extender.cluster.views import JobView
 from synergy_extender.decisions.changes import StatusChange
-from synergy_extender.decisions.revocation import rule_of
 from synergy_extender.metrics import Metrics
 from synergy_extender.metrics.jobs import JobMetrics
 

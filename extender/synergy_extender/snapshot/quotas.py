@@ -12,6 +12,7 @@ from synergy_api.names import RESOURCE_SHARED_GPU
 from synergy_api.parts.allocation import NodeShare
 from synergy_api.quantity import LARGEST
 from synergy_core.model import snapshot as core
+from synergy_extender.cluster.ledger import amounts_of_share
 from synergy_extender.cluster.own_pods import own_pods
 from synergy_extender.cluster.quota_views import OF_JOBS, OF_PODS, OF_SERVICES, QuotaView, counted
 from synergy_extender.cluster.run_state import open_run
@@ -100,7 +101,7 @@ class NamespaceQuotas:
         for share in shares:
             size = share.gpus if profile else job.spec.gpus_per_worker or share.gpus
             pods += -(-share.gpus // size)
-            whole = Amounts(share.devices or share.gpus, share.cpu_millis, share.memory_bytes)
+            whole = amounts_of_share(share)
             amounts.append((share.resource or self._resource.get(share.node, ""), whole))
         return self._uses(job, amounts, pods, profile=profile)
 
@@ -115,8 +116,7 @@ class NamespaceQuotas:
         sums = {
             "gpus": total.gpus - of_shared,
             "shared_gpus": of_shared,
-            "cpu_millis": total.cpu_millis,
-            "memory_bytes": total.memory_bytes,
+            **total.fields,
         }
         uses: Uses = {}
         by_name = {str(quota): quota for quota in self._of[job.key.namespace]}
@@ -173,8 +173,7 @@ def _beside(job: JobView, resource: str) -> int:
     if resource in OF_PODS:
         return 1
     if resource.startswith("limits."):
-        beside = job.scoped.limits_beside
-        return beside.cpu_millis if resource == "limits.cpu" else beside.memory_bytes
+        return int(getattr(job.scoped.limits_beside, counted(resource)))
     return 0
 
 

@@ -2,15 +2,17 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import reduce
 
-from synergy_api.amounts import Amounts
+from synergy_api.amounts import DIMENSIONS, NOTHING, Amounts
 from synergy_api.parts.allocation import Allocation, NodeShare
 from synergy_api.parts.profile import ProfileRequest
 from synergy_api.parts.progress import Progress
-from synergy_api.quantity import LARGEST, byte_count, cpu_millis
+from synergy_api.quantity import LARGEST
 from synergy_api.resources.training_job import Slo, TrainingJobStatus
 from synergy_api.timestamps import parse_time
 from synergy_core.model import snapshot as core
+from synergy_extender.cluster.dimensions import job_fields, share_fields
 from synergy_extender.cluster.measured_speeds import measured_speeds
 from synergy_extender.cluster.placements import Sizes, spread_speeds
 from synergy_extender.cluster.run_state import (
@@ -49,7 +51,6 @@ def training(
     """
     spec = job.spec
     marks = marks_of(job)
-    cpu, memory = _bounds(job)
     deadline = _deadline(spec.slo)
     tensors, progress = _tensors(job.status), job.status.progress or _NOTHING
     far = spread_speeds(progress.placements, spec.gpus, sizes)
@@ -88,13 +89,10 @@ def training(
         shared=measured_beside_others(job),
         preemptible=entitled.preemptible,
         running=running,
-        cpu_millis_min=cpu[0],
-        cpu_millis_max=cpu[1],
-        memory_bytes_min=memory[0],
-        memory_bytes_max=memory[1],
         placement=spec.placement.lower(),  # type: ignore[arg-type]
         nodes=nodes,
         deadline_s=deadline if entitled.deadline else None,
+        **job_fields(_bounds(job)),
     )
 
 
@@ -122,24 +120,17 @@ def _preemption_cost(progress: Progress) -> float:
 _Bounds = tuple[int, int | None]
 
 
-def _bounds(job: JobView) -> tuple[_Bounds, _Bounds]:
-    """The least and the most milli-CPU and bytes of the whole job: what its spec says, and what an open run's pods can
-    be resized to, which is stronger."""
+def _bounds(job: JobView) -> dict[str, _Bounds]:
+    """The least and the most of each dimension that the whole job can have: what its spec says, and what an open run's
+    pods can be resized to, which is stronger."""
     low, high, least, limits = job.spec.resources.min, job.spec.resources.max, _least(job), size_limits(job)
-    cpu: _Bounds = (
-        max(least.cpu_millis, cpu_millis(low.cpu) if low.cpu is not None else 0),
-        cpu_millis(high.cpu) if high.cpu is not None else None,
-    )
-    memory: _Bounds = (
-        max(least.memory_bytes, byte_count(low.memory) if low.memory is not None else 0),
-        byte_count(high.memory) if high.memory is not None else None,
-    )
-    if limits is None:
-        return cpu, memory
-    return (
-        _narrowed(cpu, limits.min_cpu_millis, limits.max_cpu_millis),
-        _narrowed(memory, limits.min_memory_bytes, limits.max_memory_bytes),
-    )
+    found: dict[str, _Bounds] = {}
+    for one in DIMENSIONS:
+        asked, bound = getattr(low, one.resource), getattr(high, one.resource)
+        at_least = max(getattr(least, one.field), one.parse(asked) if asked is not None else 0)
+        bounds: _Bounds = (at_least, one.parse(bound) if bound is not None else None)
+        found[one.field] = bounds if limits is None else _narrowed(bounds, *limits.bounds(one.field))
+    return found
 
 
 def _narrowed(bounds: _Bounds, least: int | None, most: int | None) -> _Bounds:
@@ -155,8 +146,7 @@ def _least(job: JobView) -> Amounts:
     """What the containers beside the first make the whole job need, so that no worker's share is too small for them."""
     spec, least = job.spec, job.least
     size = spec.gpus_per_worker or spec.gpus
-    whole = Amounts(0, *(-(-amount * spec.gpus // size) for amount in (least.cpu_millis, least.memory_bytes)))
-    return whole.at_most(_MOST)
+    return least.without_gpus().part(spec.gpus, size, up=True).at_most(_MOST)
 
 
 def profiling(job: JobView, tenant: str, request: ProfileRequest, nodes: tuple[str, ...] | None) -> core.Job:
@@ -169,24 +159,16 @@ def profiling(job: JobView, tenant: str, request: ProfileRequest, nodes: tuple[s
         gpu_types=(request.gpu_type,),
         purpose="profile",
         preemptible=False,
-        cpu_millis_min=request.cpu_millis,
-        cpu_millis_max=request.cpu_millis,
-        memory_bytes_min=request.memory_bytes,
-        memory_bytes_max=request.memory_bytes,
         placement="consolidate",
         nodes=nodes,
+        **job_fields({name: (amount, amount) for name, amount in Amounts.of(request).fields.items()}),
     )
 
 
 def running_profile(job: JobView, tenant: str, allocation: Allocation) -> core.Job:
     """A profile series that has its place: it keeps exactly that."""
-    shares = allocation.workers
-    request = ProfileRequest(
-        gpu_type=allocation.gpu_type,
-        gpus=sum(share.gpus for share in shares),
-        cpu_millis=sum(share.cpu_millis for share in shares),
-        memory_bytes=sum(share.memory_bytes for share in shares),
-    )
+    total = reduce(Amounts.plus, map(Amounts.of, allocation.workers), NOTHING)
+    request = ProfileRequest(gpu_type=allocation.gpu_type, gpus=total.gpus, **total.fields)
     return replace(profiling(job, tenant, request, None), running=held(job, allocation))
 
 
@@ -209,6 +191,6 @@ def held(job: JobView, allocation: Allocation, partners: tuple[str, ...] = ()) -
 def core_shares(shares: Sequence[NodeShare]) -> tuple[core.NodeShare, ...]:
     """An allocation's shares in the planner's words, in order of node."""
     return tuple(
-        core.NodeShare(node=s.node, gpus=s.gpus, cpu_millis=s.cpu_millis, memory_bytes=s.memory_bytes)
+        core.NodeShare(node=s.node, gpus=s.gpus, **share_fields(Amounts.of(s)))
         for s in sorted(shares, key=lambda share: share.node)
     )

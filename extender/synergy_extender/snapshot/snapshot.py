@@ -17,12 +17,12 @@ from synergy_api.cluster.tenancy import Tenancy
 from synergy_api.names import RESOURCE_SHARED_GPU
 from synergy_api.parts.allocation import Allocation, NodeShare
 from synergy_api.parts.profile import ProfileRequest
-from synergy_api.quantity import LARGEST
 from synergy_api.reasons import Finding, Reason, say
 from synergy_api.resources.scheduling_policy import SchedulingPolicySpec
 from synergy_api.timestamps import parse_time
 from synergy_core.model import snapshot as core
 from synergy_core.model.config import Mode
+from synergy_extender.cluster.dimensions import least_of, node_fields
 from synergy_extender.cluster.ledger import amounts_of_share
 from synergy_extender.cluster.own_pods import own_pods
 from synergy_extender.cluster.placements import sizes_of
@@ -276,12 +276,12 @@ def _fitting(request: ProfileRequest, rooms: Rooms, nodes: tuple[str, ...] | Non
         if nodes is not None and capacity.name not in nodes:
             continue
         memory = _beside_foreign(request.memory_bytes, request.gpus, capacity, room)
-        cut = Amounts(request.gpus, min(request.cpu_millis, room.cpu_millis), memory)
+        cut = Amounts.of(request).at_most(room._replace(gpus=request.gpus))._replace(memory_bytes=memory)
         if min(cut) > 0 and (best is None or cut > best):
             best = cut
     if best is None:
         return request
-    return request.model_copy(update={"cpu_millis": best.cpu_millis, "memory_bytes": best.memory_bytes})
+    return request.model_copy(update=best.fields)
 
 
 def _has_full_room(job: core.Job, state: ClusterState, used: Mapping[str, Amounts]) -> bool:
@@ -290,7 +290,7 @@ def _has_full_room(job: core.Job, state: ClusterState, used: Mapping[str, Amount
     fitting = (
         capacity.gpu_type in job.gpu_types
         and (job.nodes is None or capacity.name in job.nodes)
-        and Amounts(job.gpus * capacity.devices_per_gpu, job.cpu_millis_min, job.memory_bytes_min).fits(
+        and least_of(job, job.gpus * capacity.devices_per_gpu).fits(
             _capacity(capacity).minus(used.get(capacity.name, NOTHING))
         )
         for capacity in state.capacities
@@ -301,7 +301,7 @@ def _has_full_room(job: core.Job, state: ClusterState, used: Mapping[str, Amount
 def _beside_foreign(asked: int, gpus: int, capacity: NodeCapacity, room: Amounts) -> int:
     """Bytes of memory for `gpus` of a node of which `room` is not held by foreign pods."""
     share = room.memory_bytes * gpus // capacity.gpus
-    held = (capacity.memory_bytes - room.memory_bytes) * gpus // capacity.gpus
+    held = (capacity.amounts.memory_bytes - room.memory_bytes) * gpus // capacity.gpus
     return min(asked, max(share, asked - held), room.memory_bytes)
 
 
@@ -397,7 +397,7 @@ def _nobody_comes(group: Group, state: ClusterState) -> bool:
 
 def _capacity(capacity: NodeCapacity) -> Amounts:
     """As pods ask for it: a GPU is the devices that a job asks for to have it alone."""
-    return Amounts(capacity.gpus * capacity.devices_per_gpu, capacity.cpu_millis, capacity.memory_bytes)
+    return capacity.amounts._replace(gpus=capacity.gpus * capacity.devices_per_gpu)
 
 
 def _node(capacity: NodeCapacity, used: Amounts, *, open_to_new: bool) -> core.Node:
@@ -405,11 +405,7 @@ def _node(capacity: NodeCapacity, used: Amounts, *, open_to_new: bool) -> core.N
         name=capacity.name,
         gpu_type=capacity.gpu_type,
         gpus=capacity.gpus,
-        cpu_millis=capacity.cpu_millis,
-        memory_bytes=capacity.memory_bytes,
         gpus_used=max(0, -(-used.gpus // capacity.devices_per_gpu)),
-        cpu_millis_used=min(max(0, used.cpu_millis), LARGEST),
-        memory_bytes_used=min(max(0, used.memory_bytes), LARGEST),
         replicas=capacity.clients,
         gpu_memory_bytes=capacity.gpu_memory_bytes,
         client_memory_bytes=capacity.gpu_memory_bytes // capacity.clients,
@@ -418,4 +414,5 @@ def _node(capacity: NodeCapacity, used: Amounts, *, open_to_new: bool) -> core.N
         price_per_hour=capacity.price_per_hour,
         devices_per_gpu=capacity.devices_per_gpu,
         counted_as="shared_gpus" if capacity.resource == RESOURCE_SHARED_GPU else "gpus",
+        **node_fields(capacity.amounts, used),
     )

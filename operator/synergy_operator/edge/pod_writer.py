@@ -5,7 +5,6 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from synergy_api.names import LABEL_JOB
-from synergy_api.quantity import format_bytes, format_cpu
 from synergy_api.timestamps import format_time
 from synergy_kube import ApiError, Conflict, KubeClient, NotFound
 from synergy_kube.resources import JOBS, PODS, Resource
@@ -100,7 +99,7 @@ class PodWriter:
 
     async def resize(self, job: JobView, action: ResizePod) -> None:
         """Resize a pod in place, and record a refusal."""
-        amounts = {"cpu": format_cpu(action.cpu_millis), "memory": format_bytes(action.memory_bytes)}
+        amounts = action.amounts.quantities
         sizes = {"name": action.container, "resources": {"requests": amounts, "limits": amounts}}
         body = {"metadata": {"uid": action.uid}, "spec": {"containers": [sizes]}}
         patch = self._client.strategic_patch(PODS, action.name, body, job.namespace, subresource="resize")
@@ -112,7 +111,7 @@ class PodWriter:
             if error.code not in (*REFUSED, 404) and not for_good:
                 raise
             invalid = error.code in INVALID
-            size = RefusedResize(action.cpu_millis, action.memory_bytes, error.message, self._clock(), invalid)
+            size = RefusedResize(action.amounts, error.message, self._clock(), invalid)
             self._refusals.refuse_resize(job.key, action.uid, size)
             _LOG.warning("%s/%s: resize refused: %s", job.namespace, action.name, error)
 

@@ -62,9 +62,8 @@ def shown_workers(observed: Observed, service: ServiceStatus, open_run: int | No
             rank=pod.rank,
             node=pod.node or pod.planned_node,
             gpus=pod.gpus,
-            cpu_millis=pod.cpu_millis + pod.beside_cpu_millis,
-            memory_bytes=pod.memory_bytes + pod.beside_memory_bytes,
             state=shown_state(pod),
+            **pod.amounts.fields,
         )
         for pod in pods
         if pod.role == ROLE_WORKER and pod.rank >= 0 and pod.gpus > 0

@@ -4,17 +4,17 @@ A valid job may still have to wait. An invalid one needs a change of the job or 
 either changes.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any, Final
 
 import msgspec
 
-from synergy_api.amounts import Amounts
+from synergy_api.amounts import DIMENSIONS, Amounts
 from synergy_api.cluster.pods import init_requests, sidecar_requests
 from synergy_api.cluster.pools import NodeCapacity
 from synergy_api.names import GPU_RESOURCES
-from synergy_api.quantity import byte_count, cpu_millis, format_bytes, format_cpu, parse_quantity
+from synergy_api.quantity import byte_count, format_bytes, parse_quantity
 from synergy_api.reasons import Finding, Reason, say
 from synergy_api.resources.training_job import Restriction, TrainingJobSpec
 from synergy_operator.job.overridden import overridden
@@ -175,17 +175,19 @@ def _maxima(spec: TrainingJobSpec) -> Finding | None:
 
 
 def _minima(spec: TrainingJobSpec, cluster: ClusterView) -> Finding | None:
-    least = spec.resources.min
-    if least.cpu is not None:
-        kind, most = _largest(spec, cluster, lambda nodes: sum(node.cpu_millis for node in nodes))
-        if cpu_millis(least.cpu) > most:
-            return say(Reason.MIN_TOO_LARGE, resource="cpu", wanted=least.cpu, most=format_cpu(most), gpu_type=kind)
-    if least.memory is not None:
-        kind, most = _largest(spec, cluster, lambda nodes: sum(node.memory_bytes for node in nodes))
-        if byte_count(least.memory) > most:
-            facts: Mapping[str, object] = {"wanted": least.memory, "most": format_bytes(most), "gpu_type": kind}
-            return say(Reason.MIN_TOO_LARGE, resource="memory", **facts)
+    for one in DIMENSIONS:
+        least = getattr(spec.resources.min, one.resource)
+        if least is None:
+            continue
+        kind, most = _largest(spec, cluster, partial(_total, one.field))
+        if one.parse(least) > most:
+            facts: Mapping[str, object] = {"wanted": least, "most": one.format(most), "gpu_type": kind}
+            return say(Reason.MIN_TOO_LARGE, resource=one.resource, **facts)
     return None
+
+
+def _total(field: str, nodes: Iterable[NodeCapacity]) -> int:
+    return sum(getattr(node.amounts, field) for node in nodes)
 
 
 def _room_beside_training(spec: TrainingJobSpec, cluster: ClusterView) -> Finding | None:
@@ -195,7 +197,7 @@ def _room_beside_training(spec: TrainingJobSpec, cluster: ClusterView) -> Findin
     for nodes in _allowed(spec, cluster).values():
         for node in nodes:
             gpus = min(spec.gpus, spec.gpus_per_worker or spec.gpus, node.gpus)
-            own = Amounts(gpus, node.cpu_millis * gpus // node.gpus, node.memory_bytes * gpus // node.gpus)
+            own = node.amounts.part(gpus, node.gpus)._replace(gpus=gpus)
             small = too_small(spec.template, own)
             if small is None:
                 return None

@@ -14,7 +14,7 @@ def cache_environment(job: JobView, spec: TrainingJobSpec, share: PodShare) -> d
     memory = first_container_amounts(spec.template, share).memory_bytes
     return {
         "SYNERGY_CACHE_BYTES": str(max(0, memory - own)),
-        "SYNERGY_MEMORY_BYTES": str(share.memory_bytes),
+        "SYNERGY_MEMORY_BYTES": str(share.amounts.memory_bytes),
         "SYNERGY_CONTAINER_BYTES": str(memory),
     }
 

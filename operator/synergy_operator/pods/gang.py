@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from synergy_api import names
+from synergy_api.amounts import Amounts
 from synergy_api.parts.allocation import Allocation, NodeShare
 from synergy_api.resources.training_job import TrainingJobSpec
 from synergy_operator.actions import Manifest
@@ -51,16 +52,14 @@ def split_share(share: NodeShare, gpus_per_worker: int | None) -> tuple[PodShare
 
     CPU and memory are split in proportion to GPUs, in whole numbers that add up to the share exactly.
     """
-    size = gpus_per_worker or share.gpus
+    size, whole = gpus_per_worker or share.gpus, Amounts.of(share)
     pod_shares: list[PodShare] = []
     for first in range(0, share.gpus, size):
         last = min(first + size, share.gpus)
         pod_shares.append(
             PodShare(
                 share.node,
-                last - first,
-                share.cpu_millis * last // share.gpus - share.cpu_millis * first // share.gpus,
-                share.memory_bytes * last // share.gpus - share.memory_bytes * first // share.gpus,
+                whole.part(last, share.gpus).minus(whole.part(first, share.gpus))._replace(gpus=last - first),
                 share.devices * (last - first) // share.gpus if share.devices is not None else None,
                 share.resource or names.RESOURCE_GPU,
             )

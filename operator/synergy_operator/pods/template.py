@@ -9,7 +9,6 @@ from synergy_api import names
 from synergy_api.amounts import Amounts
 from synergy_api.cluster.pods import sidecar_requests
 from synergy_api.cluster.pools import WORKER_TOLERATIONS
-from synergy_api.quantity import format_bytes, format_cpu
 from synergy_operator.views.job import JobView
 from synergy_operator.views.settings import WorkerSettings
 
@@ -29,21 +28,19 @@ Object = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class PodShare:
-    """What one pod, with all of its containers, gets of a node: GPUs, CPU in milli-CPU, memory in bytes."""
+    """What one pod, with all of its containers, gets of a node."""
 
     node: str
-    gpus: int
-    cpu_millis: int
-    memory_bytes: int
+    amounts: Amounts
     devices: int | None = None
     """Number of the device plugin's devices, if GPUs are shared."""
     resource: str = names.RESOURCE_GPU
     """The node's resource name for its GPUs or devices."""
 
     @property
-    def amounts(self) -> Amounts:
-        """GPUs, CPU and memory of the share."""
-        return Amounts(self.gpus, self.cpu_millis, self.memory_bytes)
+    def gpus(self) -> int:
+        """Its GPUs."""
+        return self.amounts.gpus
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +118,7 @@ def pod_spec(template: Mapping[str, Any], share: PodShare, settings: WorkerSetti
 
 
 def _train_in(container: Object, share: Amounts, devices: Mapping[str, str], additions: Additions) -> None:
-    amounts = {"cpu": format_cpu(share.cpu_millis), "memory": format_bytes(share.memory_bytes), **devices}
+    amounts = {**share.quantities, **devices}
     own = container.get("resources") or {}
     container["resources"] = {
         **own,
@@ -129,7 +126,7 @@ def _train_in(container: Object, share: Amounts, devices: Mapping[str, str], add
         "limits": {**_without_gpus(own.get("limits")), **amounts},
     }
     # A resize must never restart the training container, whatever the template says.
-    container["resizePolicy"] = [{"resourceName": name, "restartPolicy": "NotRequired"} for name in ("cpu", "memory")]
+    container["resizePolicy"] = [{"resourceName": name, "restartPolicy": "NotRequired"} for name in share.quantities]
     container["env"] = _environment(container.get("env") or [], additions.env)
     library = {"name": _LIBRARY_VOLUME, "mountPath": LIBRARY_PATH, "readOnly": True}
     container["volumeMounts"] = [*(container.get("volumeMounts") or []), library, *map(dict, additions.mounts)]

@@ -7,6 +7,7 @@ continues where it was after a restart of the operator or the loss of its GPUs.
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from synergy_api.amounts import Amounts
 from synergy_api.parts.allocation import Allocation
 from synergy_api.quantity import format_cpu
 from synergy_api.reasons import Finding, Reason, say
@@ -117,7 +118,7 @@ def _measure(series: OpenSeries) -> ProfileStep:
     if target is None:
         return _complete(series, size)
     (whole,) = split_share(share, None)
-    pod_share = replace(whole, gpus=size.gpus, cpu_millis=target.cpu_millis, memory_bytes=size.memory_bytes)
+    pod_share = replace(whole, amounts=Amounts(size.gpus, target.cpu_millis, size.memory_bytes))
     return _create(series, pod_share, target)
 
 
@@ -155,7 +156,7 @@ def _create(series: OpenSeries, pod_share: PodShare, target: Target) -> ProfileS
         most_grace_seconds=series.observed.cluster.max_checkpoint_seconds,
     )
     accounting = series.service.model_copy(update={"run": series.number})
-    return _step(series, _measuring(series, pod_share.cpu_millis), accounting, CreateJob(series.number, job))
+    return _step(series, _measuring(series, pod_share.amounts.cpu_millis), accounting, CreateJob(series.number, job))
 
 
 def _wait(series: OpenSeries) -> ProfileStep:
@@ -272,7 +273,7 @@ def _waiting(series: OpenSeries) -> ConditionUpdate:
         if blocker is not None:
             return no(blocker)
     points = [job.point for job in series.active]
-    points += [pod.cpu_millis + pod.beside_cpu_millis for pod in series.holding]
+    points += [pod.amounts.cpu_millis for pod in series.holding]
     return _measuring(series, points[0])
 
 

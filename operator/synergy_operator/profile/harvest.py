@@ -53,7 +53,7 @@ def with_results(
         ):
             unchecked.append(size.gpu_type)
         if isinstance(result, MeasuredPoint) and pod is not None:
-            memory = pod.memory_bytes + pod.beside_memory_bytes
+            memory = pod.amounts.memory_bytes
             if job.target.hit_rate is not None:
                 memory = memory_of(job.target.hit_rate, spec, size, tuple(points))
             points = with_run(

@@ -61,25 +61,29 @@ def profile_size(
     gpus = granted.gpus if granted else min(spec.gpus, spec.gpus_per_worker or spec.gpus, node.gpus)
     share = node.storage_bytes_per_s * gpus / node.gpus if node.storage_bytes_per_s is not None else None
     highest, memory = spec.resources.max.cpu, spec.resources.max.memory
-    cpu_bounds = [node.cpu_millis, profiling.max_cpu_multiple * node.cpu_millis * gpus // node.gpus]
-    memory_bounds = [node.memory_bytes]
+    cpu_bounds = [node.amounts.cpu_millis, profiling.max_cpu_multiple * node.amounts.cpu_millis * gpus // node.gpus]
+    memory_bounds = [node.amounts.memory_bytes]
     if highest is not None:
         cpu_bounds.append(cpu_millis(highest) * gpus // spec.gpus)
     if memory is not None:
         memory_bounds.append(byte_count(memory) * gpus // spec.gpus)
     else:
         data = spec.dataset.bytes if spec.dataset and spec.batch_size and share else 0
-        memory_bounds.append(node.memory_bytes * gpus // node.gpus + data)
+        memory_bounds.append(node.amounts.memory_bytes * gpus // node.gpus + data)
     if granted is not None:
         cpu_bounds.append(granted.cpu_millis)
         memory_bounds.append(granted.memory_bytes)
     ceiling = max(1, min(cpu_bounds))
-    step = cpu_millis(spec.profile.cpu_step) if spec.profile.cpu_step else max(1, node.cpu_millis // _DEFAULT_STEPS)
+    step = (
+        cpu_millis(spec.profile.cpu_step)
+        if spec.profile.cpu_step
+        else max(1, node.amounts.cpu_millis // _DEFAULT_STEPS)
+    )
     return ProfileSize(
         gpu_type=node.gpu_type,
         gpus=gpus,
         job_gpus=spec.gpus,
-        floor_millis=min(ceiling, _floor(spec, gpus, node.cpu_millis * gpus // node.gpus)),
+        floor_millis=min(ceiling, _floor(spec, gpus, node.amounts.cpu_millis * gpus // node.gpus)),
         step_millis=max(step, -(-ceiling // _MOST_POINTS)),
         ceiling_millis=ceiling,
         memory_bytes=max(1, min(memory_bounds)),
@@ -95,7 +99,7 @@ def _reference(nodes: tuple[NodeCapacity, ...], granted: NodeShare | None) -> No
         for node in nodes:
             if node.name == granted.node:
                 return node
-    return min(nodes, key=lambda node: (-node.gpus, -node.cpu_millis, node.name))
+    return min(nodes, key=lambda node: (-node.gpus, -node.amounts.cpu_millis, node.name))
 
 
 def _floor(spec: TrainingJobSpec, gpus: int, proportional: int) -> int:

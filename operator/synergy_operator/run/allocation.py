@@ -1,5 +1,6 @@
 """The allocation of the open run."""
 
+from synergy_api.amounts import NOTHING, Amounts
 from synergy_api.parts.allocation import Allocation, NodeShare
 from synergy_api.resources.training_job import ServiceStatus, TrainingJobStatus
 
@@ -21,19 +22,13 @@ def lost_place(status: TrainingJobStatus, service: ServiceStatus) -> Allocation:
 
     It is Released. Its shares are those of the workers in the status, so a missing worker still counts as missing.
     """
-    shares: dict[str, NodeShare] = {}
+    shares: dict[str, Amounts] = {}
     for worker in status.workers:
-        held = shares.get(worker.node)
-        shares[worker.node] = NodeShare(
-            node=worker.node,
-            gpus=worker.gpus + (held.gpus if held is not None else 0),
-            cpu_millis=worker.cpu_millis + (held.cpu_millis if held is not None else 0),
-            memory_bytes=worker.memory_bytes + (held.memory_bytes if held is not None else 0),
-        )
+        shares[worker.node] = shares.get(worker.node, NOTHING).plus(Amounts.of(worker))
     return Allocation(
         run=service.run,
         purpose="Profile" if status.phase == "Profiling" else "Train",
         state="Released",
         gpu_type=service.running_gpu_type or "",
-        workers=list(shares.values()),
+        workers=[NodeShare(node=node, gpus=share.gpus, **share.fields) for node, share in shares.items()],
     )

@@ -125,7 +125,7 @@ def _lost_with_node(
 def _failed(run: int, pod: PodView) -> RunOutcome:
     main = pod.main
     if main.reason == "OOMKilled":
-        memory = format_bytes(pod.memory_bytes)
+        memory = format_bytes(pod.requests.memory_bytes)
         finding = say(Reason.OUT_OF_MEMORY, run=run, rank=pod.rank, memory=memory)
     elif main.reason in _NEVER_RAN or main.exit_code is None:
         problem = pod.init_failure or main.message or main.reason

@@ -7,10 +7,10 @@ and a job may need a moment to free it.
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import reduce
 
-from synergy_api.amounts import Amounts
+from synergy_api.amounts import NOTHING, Amounts
 from synergy_api.parts.sizes import SizeLimits
-from synergy_api.quantity import format_bytes, format_cpu
 from synergy_api.reasons import Finding, Reason, say
 from synergy_operator.actions import ResizePod
 from synergy_operator.conditions import ConditionUpdate, no, yes
@@ -41,13 +41,12 @@ def _wanted_resize(worker: GangWorker, pod: PodView, limits: SizeLimits | None, 
     share = worker.share.amounts
     if limits is not None:
         share = _within(share, limits.clamp(share, gpus), pod)
-    cpu = share.cpu_millis - pod.beside_cpu_millis
-    memory = share.memory_bytes - pod.beside_memory_bytes
-    if pod.main.running and cpu != pod.resize.cpu_millis:
-        memory = max(memory, pod.resize.memory_bytes)
-    if (cpu, memory) == (pod.cpu_millis, pod.memory_bytes) or cpu <= 0 or memory <= 0:
+    wanted = share.minus(pod.beside).without_gpus()
+    if pod.main.running and wanted.cpu_millis != pod.resize.has.cpu_millis:
+        wanted = wanted._replace(memory_bytes=max(wanted.memory_bytes, pod.resize.has.memory_bytes))
+    if wanted == pod.requests or min(wanted.beside_gpus) <= 0:
         return None
-    return ResizePod(pod.name, pod.uid, pod.container, cpu, memory)
+    return ResizePod(pod.name, pod.uid, pod.container, wanted)
 
 
 def _within(share: Amounts, bounded: Amounts, pod: PodView) -> Amounts:
@@ -56,16 +55,12 @@ def _within(share: Amounts, bounded: Amounts, pod: PodView) -> Amounts:
     If the share is below the bounds, a pod requests the difference only as far as it has it already. More is the plan's
     to give, once it is free.
     """
-    has = Amounts(
-        share.gpus, pod.resize.cpu_millis + pod.beside_cpu_millis, pod.resize.memory_bytes + pod.beside_memory_bytes
-    )
+    has = pod.resize.has.plus(pod.beside)._replace(gpus=share.gpus)
     return bounded.at_most(share.at_least(has))
 
 
 def _as_planned(held: Iterable[PodView]) -> Finding:
-    cpu = sum(pod.cpu_millis + pod.beside_cpu_millis for pod in held)
-    memory = sum(pod.memory_bytes + pod.beside_memory_bytes for pod in held)
-    return say(Reason.AS_PLANNED, cpu=format_cpu(cpu), memory=format_bytes(memory))
+    return say(Reason.AS_PLANNED, **reduce(Amounts.plus, (pod.amounts for pod in held), NOTHING).quantities)
 
 
 def _condition(

@@ -8,11 +8,10 @@ the whole gang, since a gang trains as fast as its slowest worker. The other wor
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import reduce
-from typing import Final
+from typing import Any, Final
 
-from synergy_api.amounts import Amounts
+from synergy_api.amounts import NOTHING, Amounts
 from synergy_api.parts.sizes import SizeLimits
-from synergy_api.quantity import format_bytes, format_cpu
 from synergy_api.reasons import Finding, Reason, say
 from synergy_api.timestamps import format_time, parse_time
 from synergy_operator.pods.gang import GangWorker
@@ -55,7 +54,7 @@ def next_bounds_change(limits: SizeLimits | None, pods: Iterable[PodView], now: 
 
 def _in_use_at(pod: PodView, now: float) -> float:
     """When a pod's time to free memory ends, in Unix seconds; 0 if no smaller memory was requested."""
-    asked = pod.resize.reason == "Error" and pod.memory_bytes < pod.resize.memory_bytes
+    asked = pod.resize.reason == "Error" and pod.requests.memory_bytes < pod.resize.has.memory_bytes
     return (pod.resize.since or now) + ROOM_SECONDS if asked else 0.0
 
 
@@ -76,13 +75,10 @@ class _RefusedChange:
 
 
 def _refused_change(pod: PodView, refused: RefusedResize | None, now: float) -> _RefusedChange | None:
-    asked, has = (
-        Amounts(0, pod.cpu_millis, pod.memory_bytes),
-        Amounts(0, pod.resize.cpu_millis, pod.resize.memory_bytes),
-    )
+    asked, has = pod.requests, pod.resize.has
     until, memory_first = now + RETRY_SECONDS, False
     if refused is not None and refused.at + RETRY_SECONDS > now:
-        asked, has = Amounts(0, refused.cpu_millis, refused.memory_bytes), asked
+        asked, has = refused.asked, asked
         until, memory_first = refused.at + RETRY_SECONDS, refused.invalid
         reason, problem = Reason.RESIZE_REFUSED, refused.message
     elif pod.resize.reason == "Infeasible":
@@ -94,9 +90,8 @@ def _refused_change(pod: PodView, refused: RefusedResize | None, now: float) -> 
     most, least = _refused_dimensions(asked, has, memory_first=memory_first)
     if not most and not least:
         return None
-    facts = {"cpu": format_cpu(asked.cpu_millis), "memory": format_bytes(asked.memory_bytes), "problem": problem}
-    finding = say(reason, rank=pod.rank, minutes=int(RETRY_SECONDS // 60), **facts)
-    beside = Amounts(pod.gpus, pod.beside_cpu_millis, pod.beside_memory_bytes)
+    finding = say(reason, rank=pod.rank, minutes=int(RETRY_SECONDS // 60), problem=problem, **asked.quantities)
+    beside = pod.beside._replace(gpus=pod.gpus)
     return _RefusedChange(asked.plus(beside), has.plus(beside), most, least, until, finding)
 
 
@@ -105,9 +100,8 @@ def _refused_dimensions(asked: Amounts, has: Amounts, *, memory_first: bool) -> 
 
     With `memory_first` a shrinking of memory was refused, if there was one.
     """
-    fields = ("cpu_millis", "memory_bytes")
-    grows = frozenset(name for name in fields if getattr(asked, name) > getattr(has, name))
-    shrinks = frozenset(name for name in fields if getattr(asked, name) < getattr(has, name))
+    grows = frozenset(name for name, amount in asked.fields.items() if amount > getattr(has, name))
+    shrinks = frozenset(name for name, amount in asked.fields.items() if amount < getattr(has, name))
     if memory_first and "memory_bytes" in shrinks:
         return frozenset(), frozenset({"memory_bytes"})
     return (grows, frozenset()) if grows else (frozenset(), shrinks)
@@ -119,31 +113,18 @@ def _tightened(limits: SizeLimits, change: _RefusedChange, gpus: int) -> SizeLim
     if limits.clamp(change.asked, gpus) != change.asked:
         return limits
     part = change.has.gpus
-    bounds = {name: getattr(limits, name) for name in _BOUNDS}
+    update: dict[str, Any] = {"until": format_time(change.until), "reason": reason_text(change.finding)}
     for name in change.most:
-        most = getattr(change.has, name) * gpus // part
-        bounds[f"max_{name}"] = min(most, bounds[f"max_{name}"] or most)
+        most = getattr(change.has.part(gpus, part), name)
+        update[f"max_{name}"] = min(most, limits.bounds(name)[1] or most)
     for name in change.least:
-        least = -(-getattr(change.has, name) * gpus // part)
-        bounds[f"min_{name}"] = max(least, bounds[f"min_{name}"] or least)
-    update = {"until": format_time(change.until), "reason": reason_text(change.finding)}
-    return limits.model_copy(update={**bounds, **update})
-
-
-_BOUNDS: Final = ("min_cpu_millis", "max_cpu_millis", "min_memory_bytes", "max_memory_bytes")
+        least = getattr(change.has.part(gpus, part, up=True), name)
+        update[f"min_{name}"] = max(least, limits.bounds(name)[0] or least)
+    return limits.model_copy(update=update)
 
 
 def _fixed_sizes(run: int, pods: Iterable[PodView]) -> SizeLimits:
     """The bounds if pods cannot be resized: a run keeps the sizes that its pods were created with."""
-    total = Amounts()
-    for pod in pods:
-        total = total.plus(Amounts(pod.gpus, pod.cpu_millis, pod.memory_bytes))
-        total = total.plus(Amounts(0, pod.beside_cpu_millis, pod.beside_memory_bytes))
-    return SizeLimits(
-        run=run,
-        min_cpu_millis=total.cpu_millis,
-        max_cpu_millis=total.cpu_millis,
-        min_memory_bytes=total.memory_bytes,
-        max_memory_bytes=total.memory_bytes,
-        reason=reason_text(say(Reason.RESIZE_UNAVAILABLE)),
-    )
+    total = reduce(Amounts.plus, (pod.amounts for pod in pods), NOTHING)
+    bounds = {f"{end}_{name}": amount for name, amount in total.fields.items() for end in ("min", "max")}
+    return SizeLimits(run=run, reason=reason_text(say(Reason.RESIZE_UNAVAILABLE)), **bounds)

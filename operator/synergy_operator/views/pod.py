@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from synergy_api import names
-from synergy_api.cluster.pods import TERMINAL_PHASES, amounts_of, sidecar_requests
+from synergy_api.amounts import Amounts
+from synergy_api.cluster.pods import TERMINAL_PHASES, sidecar_requests
 from synergy_api.timestamps import parse_time
 from synergy_operator.views.annotations import ANNOTATION_JOB_UID, ANNOTATION_UNGATED_AT
 from synergy_operator.views.metadata import Object, controller_uid, number_of, time_of
@@ -75,11 +76,14 @@ class PodView:
     image_digest: str
     main: ContainerView
     gpus: int
-    cpu_millis: int
-    memory_bytes: int
-    beside_cpu_millis: int
-    beside_memory_bytes: int
+    requests: Amounts
+    beside: Amounts
     batch_job: str
+
+    @property
+    def amounts(self) -> Amounts:
+        """What all of its containers ask for, its GPUs included."""
+        return self.requests.plus(self.beside)._replace(gpus=self.gpus)
 
     @property
     def terminal(self) -> bool:
@@ -103,8 +107,7 @@ def read_pod(item: Object) -> PodView:
     labels, annotations = metadata.get("labels") or {}, metadata.get("annotations") or {}
     first = spec["containers"][0]
     conditions = {c["type"]: c for c in status.get("conditions") or []}
-    requests = amounts_of((first.get("resources") or {}).get("requests") or {})
-    beside = sidecar_requests(spec)
+    requests = Amounts.parse((first.get("resources") or {}).get("requests") or {})
     return PodView(
         namespace=metadata["namespace"],
         name=metadata["name"],
@@ -135,10 +138,8 @@ def read_pod(item: Object) -> PodView:
         image_digest=_image_digest(first["name"], status.get("containerStatuses") or []),
         main=_container(first["name"], status.get("containerStatuses") or []),
         gpus=requests.gpus,
-        cpu_millis=requests.cpu_millis,
-        memory_bytes=requests.memory_bytes,
-        beside_cpu_millis=beside.cpu_millis,
-        beside_memory_bytes=beside.memory_bytes,
+        requests=requests.without_gpus(),
+        beside=sidecar_requests(spec).without_gpus(),
         batch_job=labels.get(_LABEL_BATCH_JOB, ""),
     )
 

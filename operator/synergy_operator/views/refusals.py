@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from synergy_api.amounts import Amounts
 from synergy_api.reasons import Reason
 
 
@@ -10,11 +11,10 @@ from synergy_api.reasons import Reason
 class RefusedResize:
     """A resize of a worker's first container that the API server refused, with its message and the Unix time.
 
-    `invalid` means that a pod can never be changed so, whatever the amounts are.
+    `asked` is without GPUs. `invalid` means that a pod can never be changed so, whatever the amounts are.
     """
 
-    cpu_millis: int
-    memory_bytes: int
+    asked: Amounts
     message: str
     at: float
     invalid: bool = False

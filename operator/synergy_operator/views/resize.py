@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from synergy_api.amounts import Amounts
-from synergy_api.cluster.pods import amounts_of
 from synergy_api.timestamps import parse_time
 from synergy_operator.views.metadata import Object
 
@@ -17,9 +16,9 @@ _IN_PROGRESS: Final = "PodResizeInProgress"
 
 @dataclass(frozen=True, slots=True)
 class ResizeView:
-    """CPU and memory that the first container has now.
+    """`has` is what the first container has now, without GPUs.
 
-    `under_way` is true while they differ from the spec. If the resize makes no progress, `reason` is the kubelet's
+    `under_way` is true while that differs from the spec. If the resize makes no progress, `reason` is the kubelet's
     reason, `message` its text and `since` the time:
 
     - Deferred: the kubelet tries again when the node has room.
@@ -27,8 +26,7 @@ class ResizeView:
     - Error: the kubelet tries again every few seconds.
     """
 
-    cpu_millis: int
-    memory_bytes: int
+    has: Amounts
     under_way: bool = False
     reason: ResizeReason = ""
     message: str = ""
@@ -39,18 +37,18 @@ def read_resize(pod: Object) -> ResizeView:
     """The resize state of a Pod object. Before the container runs, it has what its spec requests."""
     spec, status = pod["spec"], pod.get("status") or {}
     first = spec["containers"][0]
-    wanted = amounts_of((first.get("resources") or {}).get("requests") or {})
+    wanted = Amounts.parse((first.get("resources") or {}).get("requests") or {})
     has = _has(first["name"], status) or wanted
     conditions = {c["type"]: c for c in status.get("conditions") or [] if c.get("status") == "True"}
     reason, message, since = _stalled(conditions, pod["metadata"].get("generation"))
-    under_way = _IN_PROGRESS in conditions or has[1:] != wanted[1:]
-    return ResizeView(has.cpu_millis, has.memory_bytes, under_way, reason, message, since)
+    under_way = _IN_PROGRESS in conditions or has.without_gpus() != wanted.without_gpus()
+    return ResizeView(has.without_gpus(), under_way, reason, message, since)
 
 
 def _has(container: str, status: Object) -> Amounts | None:
     statuses = status.get("containerStatuses") or []
     found: Object = next((s.get("resources") or {} for s in statuses if s.get("name") == container), {})
-    return amounts_of(found["requests"]) if "requests" in found else None
+    return Amounts.parse(found["requests"]) if "requests" in found else None
 
 
 def _stalled(conditions: Mapping[str, Object], generation: int | None) -> tuple[ResizeReason, str, float | None]:

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from synergy_api.amounts import Amounts
 from synergy_api.cluster.pools import NodeCapacity, Pool, node_capacities, pool_problems, read_pools
 from synergy_api.reasons import Reason
 from synergy_api.resources.gpu_pool import GPUPoolSpec
@@ -42,7 +43,7 @@ def test_the_matching_pool_gives_type_price_bandwidth_and_what_it_reserves() -> 
         systemReserved={"cpu": "2", "memory": "20Gi"},
     )
     found = only(node_capacities([node("n1", labels={"rack": "r1"})], [v100]))
-    assert found == NodeCapacity("n1", "V100", 8, 22000, 480 * GI, True, 1, 10**9, 2.5, "v", gpus_built_in=8)
+    assert found == NodeCapacity("n1", "V100", Amounts(8, 22000, 480 * GI), True, 1, 10**9, 2.5, "v", gpus_built_in=8)
 
 
 def test_without_a_pool_the_discovered_product_counts_without_the_mark_of_sharing() -> None:
@@ -139,7 +140,7 @@ def test_contradictions_name_what_to_change_and_leave_other_nodes_alone() -> Non
         "n3": Reason.RESERVED_TOO_LARGE,
     }
     assert [c.name for c in found if c.schedulable] == ["n3", "n4"]
-    assert found[2].cpu_millis == 0
+    assert found[2].amounts.cpu_millis == 0
 
 
 def test_a_pool_that_says_other_replicas_than_the_device_plugin_is_a_problem() -> None:

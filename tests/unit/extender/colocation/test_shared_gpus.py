@@ -18,6 +18,7 @@ from synergy_core.model.config import Mode
 from synergy_core.model.usage import Usage
 from synergy_devcluster.gpu_plugin.shared import MpsGpus
 from synergy_extender.cluster.ledger import AssumedBindings
+from synergy_extender.cluster.revocation import Revocation
 from synergy_extender.cluster.state import ClusterState
 from synergy_extender.cluster.views import JobView, PodView
 from synergy_extender.colocation.devices import devices_of, shares_of
@@ -25,7 +26,6 @@ from synergy_extender.colocation.order import in_the_way, occupancy
 from synergy_extender.colocation.partners import MOST_CORRECTIONS, Coming, coming, movers, shared_gpu
 from synergy_extender.decisions.changes import Draft
 from synergy_extender.decisions.decide import PlanResult, decide, stance
-from synergy_extender.decisions.revocation import Revocation
 from synergy_extender.decisions.shared_admission import ByOrder, tell_seen
 from synergy_extender.rounds import Moment, Rounds
 from synergy_extender.snapshot.requests import held

@@ -14,11 +14,11 @@ from synergy_core.model import snapshot as core
 from synergy_core.model.answer import Estimate, Late, Plan, Waiting
 from synergy_core.model.config import Mode
 from synergy_extender.cluster.ledger import AssumedBindings
+from synergy_extender.cluster.revocation import Revocation
 from synergy_extender.cluster.state import ClusterState
 from synergy_extender.cluster.views import Key, read_pod
 from synergy_extender.decisions.changes import ChangeKind, StatusChange
 from synergy_extender.decisions.decide import NOT_ADMITTED_SECONDS, Decision, PlanResult, decide, stance
-from synergy_extender.decisions.revocation import Revocation
 from synergy_extender.decisions.unstarted import NOT_STARTED_SECONDS
 from synergy_extender.decisions.writing_order import POSITIONS_AT_ONCE, REASONS_AT_ONCE, affordable, in_turns
 from synergy_extender.planning.writer import body_of

@@ -13,11 +13,11 @@ from synergy_core.model.answer import Plan
 from synergy_core.model.config import PlanConfig
 from synergy_core.plan import plan
 from synergy_extender.cluster.ledger import AssumedBindings
+from synergy_extender.cluster.revocation import Revocation
 from synergy_extender.cluster.state import ClusterState
 from synergy_extender.cluster.views import JobView, read_job
 from synergy_extender.colocation.measured import ENOUGH_S, MOST, MOST_PARTNERS, REMEMBERED_S
 from synergy_extender.decisions.decide import PlanResult, decide, stance
-from synergy_extender.decisions.revocation import Revocation
 from synergy_extender.leases.reports import Report, Reported, progress_after
 from synergy_extender.rounds import Moment, Rounds
 from synergy_extender.snapshot.snapshot import build_snapshot

@@ -7,10 +7,10 @@ import pytest
 
 from support.cluster import NOW, allocation, cluster, foreign, job, node_object, share, team_of
 from synergy_api.parts.allocation import Allocation
+from synergy_extender.cluster.revocation import PODS_NOT_STARTED, Revocation
 from synergy_extender.cluster.state import ClusterState
 from synergy_extender.cluster.views import JobView
 from synergy_extender.decisions.changes import ChangeKind, StatusChange
-from synergy_extender.decisions.revocation import PODS_NOT_STARTED, Revocation
 from synergy_extender.metrics import Metrics
 from synergy_extender.planning.measures import count_change, measure
 

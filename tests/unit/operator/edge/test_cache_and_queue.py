@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from support.operator_objects import job_manifest
 from support.waiting import eventually
+from synergy_api.amounts import Amounts
 from synergy_kube import ApiError
 from synergy_operator.edge.caches.objects import ObjectCache, OwnedCache
 from synergy_operator.edge.caches.refusals import RefusalLog
@@ -87,7 +88,7 @@ def test_refusals_are_kept_by_job_until_pod_or_job_is_gone() -> None:
     log = RefusalLog()
     key = ("team", "job")
     log.refuse_run(key, 3, "quota", invalid=False)
-    size = RefusedResize(1, 2, "no room", at=3.0)
+    size = RefusedResize(Amounts(0, 1, 2), "no room", at=3.0)
     log.refuse_resize(key, "uid", size)
     assert (log.of(key).run, log.of(key).message, dict(log.of(key).resizes)) == (3, "quota", {"uid": size})
     log.forget_pod(key, "uid")

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from support.operator_objects import GIB, job_manifest
 from support.operator_world import SETTINGS, World
+from synergy_api.amounts import Amounts
 from synergy_api.parts.allocation import Allocation, NodeShare
 from synergy_operator.pods.gang import gang_secret, gang_workers, headless_service, split_share, worker_pod
 from synergy_operator.pods.template import PodShare
@@ -254,7 +255,7 @@ def test_ranks_go_by_node_whatever_the_plan_s_order() -> None:
 
 def test_without_a_worker_size_a_node_has_one_worker() -> None:
     share = NodeShare(node="a", gpus=3, cpu_millis=7, memory_bytes=11)
-    assert split_share(share, None) == (PodShare("a", 3, 7, 11),)
+    assert split_share(share, None) == (PodShare("a", Amounts(3, 7, 11)),)
 
 
 @given(
@@ -266,12 +267,12 @@ def test_without_a_worker_size_a_node_has_one_worker() -> None:
 def test_a_share_is_split_without_loss_and_in_proportion(gpus: int, size: int, cpu: int, memory: int) -> None:
     places = split_share(NodeShare(node="a", gpus=gpus, cpu_millis=cpu, memory_bytes=memory), size)
     assert sum(place.gpus for place in places) == gpus
-    assert sum(place.cpu_millis for place in places) == cpu
-    assert sum(place.memory_bytes for place in places) == memory
+    assert sum(place.amounts.cpu_millis for place in places) == cpu
+    assert sum(place.amounts.memory_bytes for place in places) == memory
     for place in places:
         assert 1 <= place.gpus <= size
-        assert abs(place.cpu_millis - cpu * place.gpus / gpus) < 1
-        assert abs(place.memory_bytes - memory * place.gpus / gpus) < 1
+        assert abs(place.amounts.cpu_millis - cpu * place.gpus / gpus) < 1
+        assert abs(place.amounts.memory_bytes - memory * place.gpus / gpus) < 1
 
 
 @pytest.mark.parametrize("missing", ["creationTimestamp", "uid"])

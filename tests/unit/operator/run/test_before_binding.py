@@ -2,6 +2,7 @@
 
 from support.operator_objects import workers_json
 from support.operator_world import World
+from synergy_api.amounts import Amounts
 from synergy_operator.actions import ResizePod, UngatePod
 from synergy_operator.views.refusals import Refusals, RefusedResize
 
@@ -32,7 +33,7 @@ def test_a_worker_that_cannot_be_resized_is_let_go_as_it_is() -> None:
     """An API server without in-place resize: the run is taken back if the old size finds no room."""
     world = waiting_for_room()
     world.allocate(workers=[workers_json("n1", 2, 4000, 12)], admitted=True)
-    refused = RefusedResize(2000, 6 << 30, "no such subresource", world.now)
+    refused = RefusedResize(Amounts(0, 2000, 6 << 30), "no such subresource", world.now)
     world.refusals = Refusals(resizes={pod["metadata"]["uid"]: refused for pod in world.pods.values()})
     assert kinds(world) == [UngatePod, UngatePod]
 

@@ -4,6 +4,7 @@ import pytest
 
 from support.operator_objects import GIB, workers_json
 from support.operator_world import World
+from synergy_api.amounts import Amounts
 from synergy_api.quantity import byte_count, cpu_millis
 from synergy_api.timestamps import format_time, parse_time
 from synergy_operator.actions import ResizePod
@@ -68,7 +69,7 @@ def bounds(world: World) -> dict[str, int]:
 
 def refuse(world: World, pod: str, cpu: int, gib: int, message: str, *, invalid: bool = False) -> None:
     """The API server refuses a size."""
-    refused = RefusedResize(cpu, gib * GIB, message, world.now, invalid)
+    refused = RefusedResize(Amounts(0, cpu, gib * GIB), message, world.now, invalid)
     world.refusals = Refusals(resizes={**world.refusals.resizes, f"uid-{pod}": refused})
 
 
