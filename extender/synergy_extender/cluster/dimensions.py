@@ -34,10 +34,19 @@ def job_fields(bounds: Bounds) -> dict[str, Any]:
     return {**own, "further_min": least, "further_max": most}
 
 
+def bounds_of(job: core.Job) -> tuple[tuple[int, int | None], ...]:
+    """The bounds of a planner's job, by dimension."""
+    return tuple(
+        (getattr(job, f"{name}_min"), getattr(job, f"{name}_max"))
+        if name in BASE
+        else (job.further_min.get(name, 0), job.further_max.get(name))
+        for name in _NAMES
+    )
+
+
 def least_of(job: core.Job, gpus: int) -> Amounts:
     """The least that a planner's job asks for, with these GPUs."""
-    low = {name: getattr(job, f"{name}_min") if name in BASE else job.further_min.get(name, 0) for name in _NAMES}
-    return Amounts(gpus, **low)
+    return Amounts(gpus, *(low for low, _ in bounds_of(job)))
 
 
 def share_fields(amounts: Amounts) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from synergy_api.timestamps import parse_time
 from synergy_core.model import snapshot as core
 from synergy_core.model.config import Mode
 from synergy_extender.cluster.cache import ClusterCache
+from synergy_extender.cluster.dimensions import bounds_of
 from synergy_extender.cluster.run_state import RunState, run_state, service_of
 from synergy_extender.cluster.views import JobView, Key
 from synergy_extender.decisions.changes import StatusChange
@@ -320,8 +321,7 @@ def _signature(built: BuiltSnapshot, policy: PolicyInForce) -> tuple[Any, ...]:
     """What a fill plan depends on beside the clock: with the same free room and the same jobs, no job can enter."""
     jobs = tuple(
         (job.name, job.gpus, job.purpose, job.gpu_types, job.nodes, job.placement, job.running is None,
-         job.cpu_millis_min, job.memory_bytes_min, job.cpu_millis_max, job.memory_bytes_max, tuple(job.profiles),
-         tuple(job.measured), job.quotas)
+         bounds_of(job), tuple(job.profiles), tuple(job.measured), job.quotas)
         for job in built.snapshot.jobs
     )  # fmt: skip
     told = tuple((key, one.restriction) for key, one in built.entitled.by_job.items() if one.restriction is not None)

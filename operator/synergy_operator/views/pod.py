@@ -41,8 +41,8 @@ class PodView:
 
     - `run` and `rank` are -1 if the label is not a number. `owner` is the TrainingJob's uid.
     - `grace_seconds` is the grace period of its template. A deletion may give it another one: see `deleting_until`.
-    - `cpu_millis` and `memory_bytes` are the requests of the first container, named `container`. `beside_*` are those
-      of the other containers.
+    - `requests` are those of the first container, named `container`; `beside` are those of the others. Both are without
+      GPUs.
     - `image_digest` belongs to the first container's image. `resize` is what that container really has.
     - `stuck` says why a container cannot start, `init_failure` which init container failed. Both are empty otherwise.
     """
