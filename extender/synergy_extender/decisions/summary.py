@@ -32,9 +32,7 @@ def summary_of(change: StatusChange, capacities: Capacities) -> Summary:
     return Summary(gpus=str(job.spec.gpus), start=steps_text(0, job.spec.steps) if never_reported else None)
 
 
-def _proportional(
-    allocation: Allocation, capacities: Capacities, amount: Callable[[NodeCapacity], int]
-) -> int | None:
+def _proportional(allocation: Allocation, capacities: Capacities, amount: Callable[[NodeCapacity], int]) -> int | None:
     """The GPU-proportional share of the place: for each GPU as much as the poorest of its nodes has for one. None where
     a node is gone or has lost its GPUs."""
     nodes = [capacities.get(share.node) for share in allocation.workers]

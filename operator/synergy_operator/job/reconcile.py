@@ -157,19 +157,12 @@ def _end(spec: TrainingJobSpec, profile: ProfileStatus, service: ServiceStatus) 
 def _waiting(phase: Phase, service: ServiceStatus, queue: QueueStatus | None) -> Finding:
     """Why no worker runs: a plan that can never be, the failure of the last run, its place in the queue, or the current
     phase."""
-    if phase == "Suspended":
-        return say(Reason.SUSPENDED)
-    if phase == "Pending":
-        return say(Reason.NOT_VALID)
-    if (never := never_runs(queue)) is not None:
-        return never
-    if service.last is not None and _went_wrong(service.last):
-        return reason_of(service.last)
-    if (why := waits_for_turn(queue)) is not None:
-        return why
-    if phase == "Queued":
-        return say(Reason.WAITING_FOR_PLAN)
-    return say(Reason.WAITING_FOR_PROFILE)
+    if phase in ("Suspended", "Pending"):
+        return say(Reason.SUSPENDED if phase == "Suspended" else Reason.NOT_VALID)
+    last = service.last
+    wrong = reason_of(last) if last is not None and _went_wrong(last) else None
+    found = never_runs(queue) or wrong or waits_for_turn(queue)
+    return found or say(Reason.WAITING_FOR_PLAN if phase == "Queued" else Reason.WAITING_FOR_PROFILE)
 
 
 def _accepted(observed: Observed, spec: TrainingJobSpec) -> Finding:
