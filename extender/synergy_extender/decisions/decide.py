@@ -27,7 +27,7 @@ from synergy_extender.decisions.changes import ChangeKind, Draft, StatusChange
 from synergy_extender.decisions.history import is_over
 from synergy_extender.decisions.queue import queue_of
 from synergy_extender.decisions.shared_admission import ByOrder, tell_seen
-from synergy_extender.decisions.summary import summary_of
+from synergy_extender.decisions.summary import GPUShares, summary_of
 from synergy_extender.decisions.unstarted import NOT_STARTED_SECONDS
 from synergy_extender.decisions.writing_order import in_turns, writing_order
 from synergy_extender.rounds import Moment
@@ -143,9 +143,9 @@ def decide(
     for draft in drafts.values():
         if draft.job.uid in counted and is_over(draft.job):
             draft.marks = marks.counted(draft.job)
-    capacities = {capacity.name: capacity for capacity in state.capacities}
     found = [change for change in (draft.change() for draft in drafts.values()) if change is not None]
-    changes = [replace(change, summary=summary_of(change, capacities)) for change in found]
+    shares = GPUShares(state)
+    changes = [replace(change, summary=summary_of(change, shares)) for change in found]
     wanted = (RunState.LEAVING, RunState.WAITING, RunState.HOLDING)
     return Decision(
         in_turns(sorted(changes, key=writing_order)),

@@ -1,13 +1,14 @@
 """The texts that `kubectl get` shows of what the plan gives a job, or of its waiting."""
 
+from collections.abc import Iterable
 from typing import Any
 
-from support.cluster import GI, NOW, allocation, cluster, job, node_object, share
+from support.cluster import GI, NOW, allocation, cluster, job, node_object, pod_object, share
 from synergy_api.parts.summary import Summary
 from synergy_core.model import snapshot as core
 from synergy_core.model.answer import Plan, Waiting
 from synergy_extender.cluster.ledger import AssumedBindings
-from synergy_extender.cluster.views import JobView
+from synergy_extender.cluster.views import JobView, PodView, read_pod
 from synergy_extender.decisions.changes import StatusChange
 from synergy_extender.decisions.decide import PlanResult, decide, stance
 from synergy_extender.planning.writer import body_of
@@ -18,9 +19,9 @@ AT_PLAN = Moment(ROUNDS.end(ROUNDS.at(NOW)) - 1.9, ROUNDS, ROUNDS.at(NOW) + 1)
 ROOMY, POOR = node_object("n1", cpu=48, memory_gib=192), node_object("n2", cpu=24, memory_gib=96)
 
 
-def decided(view: JobView, made: Plan | None = None) -> list[StatusChange]:
-    """What is written of the only job after such a plan."""
-    state = cluster((ROOMY, POOR), [view])
+def decided(view: JobView, made: Plan | None = None, pods: Iterable[PodView] = ()) -> list[StatusChange]:
+    """What is written of the only job after such a plan, beside `pods`."""
+    state = cluster((ROOMY, POOR), [view], pods)
     stances = {view.key: stance(view, AT_PLAN.now)}
     result = PlanResult(made, "round", stances, {}) if made is not None else None
     return decide(state, AT_PLAN, result, AssumedBindings()).changes
@@ -35,9 +36,9 @@ def plan(*workers: tuple[str, int, int, int], waits: bool = False) -> Plan:
     return Plan(allocations=allocations, waiting=waiting, preempted=(), resized=(), policy="las", mechanism="tune")
 
 
-def texts(view: JobView, made: Plan | None = None) -> dict[str, Any]:
+def texts(view: JobView, made: Plan | None = None, pods: Iterable[PodView] = ()) -> dict[str, Any]:
     """`status.summary` as it is written."""
-    (change,) = decided(view, made)
+    (change,) = decided(view, made, pods)
     written: dict[str, Any] = body_of(view, change)["status"].get("summary", {})
     return written
 
@@ -50,6 +51,24 @@ def test_what_a_job_is_given_stands_beside_its_proportional_share() -> None:
 def test_on_nodes_of_two_sizes_the_poorer_one_sets_the_share() -> None:
     found = texts(job("j", gpus=3), plan(("n1", 1, 3_000, 12), ("n2", 2, 6_000, 24)))
     assert found["cpu"] == "9/9"
+
+
+def test_what_pods_of_others_hold_is_no_part_of_the_share() -> None:
+    agent = read_pod(pod_object("agent", node="n1", cpu="8", memory="16Gi", phase="Running"))
+    found = texts(job("j", gpus=2), plan(("n1", 2, 10_000, 44)), [agent])
+    assert found == {"gpus": "2 V100", "cpu": "10/10", "memory": "44/44Gi"}
+
+
+def test_pods_that_hold_gpus_too_leave_the_other_gpus_their_share() -> None:
+    other = read_pod(pod_object("other", node="n1", gpus=4, cpu="8", memory="16Gi", phase="Running"))
+    assert texts(job("j", gpus=2), plan(("n1", 2, 10_000, 44)), [other])["cpu"] == "10/12"
+
+
+def test_beside_pods_that_hold_every_gpu_no_share_is_known() -> None:
+    other = read_pod(pod_object("other", node="n1", gpus=8, phase="Running"))
+    held = allocation(share("n1", cpu_millis=3000), run=1, until=AT_PLAN.now, state="Granted", admitted=True)
+    running = job("j", status={"phase": "Running", "allocation": held, "service": {"run": 1}})
+    assert texts(running, None, [other])["cpu"] == "3"
 
 
 def test_a_waiting_job_shows_how_many_gpus_it_waits_for_and_all_its_steps() -> None:
