@@ -75,7 +75,7 @@ def test_the_full_samples_leave_no_field_of_a_spec_out(kind: Any) -> None:
 async def test_a_job_is_stored_as_it_was_written_with_five_defaults(kube: KubeClient) -> None:
     spec = (await _dry_create(kube, TRAINING_JOBS, samples.SMALL_JOB))["spec"]
     defaults = {"weight": 1, "preemption": "Checkpoint", "placement": "Auto", "suspend": False, "backoffLimit": 3}
-    assert spec == {**samples.SMALL_JOB["spec"], **defaults}
+    assert spec == {**defaults, **samples.SMALL_JOB["spec"]}
 
 
 async def test_an_object_that_the_user_writes_gets_the_defaults_of_its_values(kube: KubeClient) -> None:
