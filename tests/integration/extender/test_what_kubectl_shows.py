@@ -14,7 +14,7 @@ import yaml
 
 import synergy_devcluster
 from support.extender_world import Operator, Replica
-from support.jobs import reaches
+from support.jobs import empties, reaches
 from support.operator_stage import running_operator
 from support.programs import run
 from support.waiting import eventually
@@ -63,14 +63,6 @@ def rows(table: str) -> dict[str, dict[str, str]]:
     spans = list(zip(starts, [*starts[1:], None], strict=True))
     cells = [{head[a:b].strip(): line[a:b].strip() for a, b in spans} for line in lines]
     return {row["NAME"]: row for row in cells}
-
-
-def empties(value: Any, path: str) -> list[str]:
-    """The paths of everything that is null or empty."""
-    if value is None or value in ("", [], {}):
-        return [path]
-    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    return [found for key, one in inner for found in empties(one, f"{path}.{key}")]
 
 
 async def test_a_job_that_runs_is_shown_in_full_and_stored_as_short_as_it_was_written(
