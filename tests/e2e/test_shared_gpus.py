@@ -193,6 +193,17 @@ def paired(statuses: Mapping[str, Json]) -> bool:
     return len(statuses) == 8 and seen and sorted(map(len, planned(statuses))) == [2, 2, 2, 2]
 
 
+def shown(status: Json) -> tuple[str, str]:
+    """GPUs and partners as `kubectl get -o wide` shows them."""
+    return status["summary"]["gpus"], status["summary"]["partners"]
+
+
+def _partner(status: Json) -> str:
+    """The only partner's name, without the namespace that both are in."""
+    (partner,) = status["allocation"]["sharedGpu"]["asked"]
+    return str(partner).partition("/")[2]
+
+
 @pytest.mark.timeout(300 + 120 * TIMES)
 async def test_eight_jobs_come_to_be_in_the_four_planned_pairs_and_who_is_left_gets_a_partner_or_the_gpu(
     offer: Offer, kube: KubeClient, namespace: str
@@ -205,6 +216,7 @@ async def test_eight_jobs_come_to_be_in_the_four_planned_pairs_and_who_is_left_g
         statuses = await jobs.until("eight jobs to run in four planned pairs", paired)
         assert by_uuid(statuses) == planned(statuses)
         before = planned(statuses)
+        assert all(shown(status) == ("1/2 A100", _partner(status)) for status in statuses.values())
         assert all(sorted(map(_kind, pair), key=lambda one: one.compute) == [LIGHT, HEAVY] for pair in before)
 
         # a heavy one has the speed that its threads let it have, and the plan knows
