@@ -1,5 +1,6 @@
 """What all the resources share: camelCase field names on the wire, closed models, conditions."""
 
+from collections.abc import Iterable
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue
@@ -20,8 +21,34 @@ class ApiModel(BaseModel):
     model_config = ConfigDict(alias_generator=wire_name, populate_by_name=True, extra="forbid", frozen=True)
 
     def to_wire(self) -> dict[str, Any]:
-        """The JSON form: camelCase, without what is unset."""
-        return self.model_dump(mode="json", by_alias=True, exclude_none=True)
+        """The JSON form: camelCase, without unset fields and without empty defaults.
+
+        A reader gives a field that is absent its default, so an empty list, map or text says nothing more. Zero and
+        false stay: printer columns show them.
+        """
+        wire = self.model_dump(mode="json", by_alias=True, exclude_none=True)
+        _drop_empty_defaults(self, wire)
+        return wire
+
+
+def _drop_empty_defaults(model: ApiModel, wire: dict[str, Any]) -> None:
+    for name, field in type(model).model_fields.items():
+        key, value = field.alias or name, getattr(model, name)
+        if key not in wire:
+            continue
+        for inner, inner_wire in _models_in(value, wire[key]):
+            _drop_empty_defaults(inner, inner_wire)
+        if wire[key] in ("", [], {}) and value == field.default:
+            del wire[key]
+
+
+def _models_in(value: Any, wire: Any) -> Iterable[tuple[ApiModel, dict[str, Any]]]:
+    """The models directly in a field's value, each with its JSON form."""
+    if isinstance(value, ApiModel):
+        return [(value, wire)]
+    if isinstance(value, list) and value and isinstance(value[0], ApiModel):
+        return zip(value, wire, strict=True)
+    return ()
 
 
 def _not_negative(amount: str | int) -> str | int:

@@ -75,7 +75,8 @@ def _allocation(before: Object, status: Object, gpus: int, *, true_times: bool) 
             yield f"run {was['run']} was admitted and is not any more"
         if true_times and parse_time(allocation["leaseUntil"]) < parse_time(was["leaseUntil"]):
             yield f"the lease of run {was['run']} was cut short"
-        if {w["node"]: w["gpus"] for w in was["workers"]} != {w["node"]: w["gpus"] for w in allocation["workers"]}:
+        places = [{w["node"]: w["gpus"] for w in one.get("workers", [])} for one in (was, allocation)]
+        if places[0] != places[1]:
             yield f"run {was['run']} was moved while it ran"
     if allocation.get("run", 0) < was.get("run", 0) and allocation:
         yield f"run {allocation['run']} was granted after run {was['run']}"

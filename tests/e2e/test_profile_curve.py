@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from support.jobs import reaches, restricted_template, submit
+from support.jobs import empties, reaches, restricted_template, submit
 from synergy_api.names import LABEL_JOB, LABEL_ROLE, ROLE_WORKER
 from synergy_kube import KubeClient
 from synergy_kube.resources import PODS
@@ -63,7 +63,8 @@ async def test_the_curve_is_within_ten_per_cent_at_every_point_with_half_the_poi
     (profiled,) = (one for one in job["status"]["conditions"] if one["type"] == "Profiled")
     assert profiled["reason"] == "UsageUnderstated"
     assert "took 3000Mi of GPU memory, and spec.sharing.usage says 2Gi" in profiled["message"]
-    await reaches(kube, namespace, "curve", "Succeeded", seconds=90)
+    done = await reaches(kube, namespace, "curve", "Succeeded", seconds=90)
+    assert empties(done["status"], "status") == []
 
 
 @pytest.mark.timeout(400)

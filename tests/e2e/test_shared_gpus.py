@@ -172,7 +172,7 @@ def planned(statuses: Mapping[str, Json]) -> set[frozenset[str]]:
     """Who shall have a GPU together."""
     found = set()
     for name, status in statuses.items():
-        asked = status["allocation"]["sharedGpu"]["asked"]
+        asked = status["allocation"]["sharedGpu"].get("asked", [])
         found.add(frozenset({name, *(partner.partition("/")[2] for partner in asked)}))
     return found
 
@@ -189,8 +189,19 @@ def by_uuid(statuses: Mapping[str, Json]) -> set[frozenset[str]]:
 def paired(statuses: Mapping[str, Json]) -> bool:
     """Whether all eight run in four pairs by plan, and each job was seen with its partner."""
     shared = [status["allocation"]["sharedGpu"] for status in statuses.values()]
-    seen = all(one.get("seen") == one["asked"] for one in shared)
+    seen = all(one.get("seen") == one.get("asked", []) for one in shared)
     return len(statuses) == 8 and seen and sorted(map(len, planned(statuses))) == [2, 2, 2, 2]
+
+
+def shown(status: Json) -> tuple[str, str]:
+    """GPUs and partners as `kubectl get -o wide` shows them."""
+    return status["summary"]["gpus"], status["summary"]["partners"]
+
+
+def _partner(status: Json) -> str:
+    """The only partner's name, without the namespace that both are in."""
+    (partner,) = status["allocation"]["sharedGpu"]["asked"]
+    return str(partner).partition("/")[2]
 
 
 @pytest.mark.timeout(300 + 120 * TIMES)
@@ -205,6 +216,7 @@ async def test_eight_jobs_come_to_be_in_the_four_planned_pairs_and_who_is_left_g
         statuses = await jobs.until("eight jobs to run in four planned pairs", paired)
         assert by_uuid(statuses) == planned(statuses)
         before = planned(statuses)
+        assert all(shown(status) == ("1/2 A100", _partner(status)) for status in statuses.values())
         assert all(sorted(map(_kind, pair), key=lambda one: one.compute) == [LIGHT, HEAVY] for pair in before)
 
         # a heavy one has the speed that its threads let it have, and the plan knows
@@ -287,7 +299,7 @@ async def test_who_is_taken_down_by_its_partner_goes_on_and_a_pair_that_does_wor
     def alone(now: dict[str, Json]) -> bool:
         return (
             list(now) == ["a"]
-            and now["a"]["allocation"]["sharedGpu"]["asked"] == []
+            and "asked" not in now["a"]["allocation"]["sharedGpu"]
             and _measured(now["a"]) is not None
         )
 

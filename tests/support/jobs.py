@@ -63,6 +63,14 @@ async def reaches(kube: KubeClient, namespace: str, name: str, *phases: str, sec
         raise AssertionError(f"{error}; its status: {last.get('status')}") from None
 
 
+def empties(value: Any, path: str) -> list[str]:
+    """The paths of everything that is null or empty."""
+    if value is None or value in ("", [], {}):
+        return [path]
+    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    return [found for key, one in inner for found in empties(one, f"{path}.{key}")]
+
+
 def logs(cluster: synergy_devcluster.Cluster, namespace: str, pod: str) -> str:
     """What the pod's first container printed."""
     command = [str(cluster.program("kubectl")), "--kubeconfig", str(cluster.kubeconfig), "-n", namespace, "logs", pod]

@@ -72,6 +72,7 @@ class World:
         self.refusals = Refusals()
         self.resizable = True
         self.partners: tuple[PodView, ...] = ()
+        self.told_in = 0.0
         self.pod_events = PodEventCache()
         self.warnings: dict[str, tuple[str, str]] = {}
         self.image_id = ""
@@ -110,6 +111,7 @@ class World:
             pod_events=self.pod_events.of(self.view.key),
             resizable=self.resizable,
             partners=self.partners,
+            told_in=self.told_in,
         )
 
     def reason(self, kind: str) -> str:
@@ -281,6 +283,17 @@ class World:
         """The extender changes fields of the allocation."""
         status = self.job.setdefault("status", {})
         status["allocation"] = {**(status.get("allocation") or {}), **fields}
+        self._touch(self.job)
+
+    def apply_allocation(self, allocation: Json) -> None:
+        """The extender writes the allocation anew: a field that it leaves out is gone."""
+        self.job.setdefault("status", {})["allocation"] = dict(allocation)
+        self._touch(self.job)
+
+    def queue(self, reason: str, message: str = "", position: int = 1) -> None:
+        """The extender says why the job waits."""
+        told = {"position": position, "reason": reason, "message": message}
+        self.job.setdefault("status", {})["queue"] = told
         self._touch(self.job)
 
     def revoke(self, lease_in: float = 0.0) -> None:

@@ -75,7 +75,7 @@ class Cluster:
         self.reserved = decision.reserved
         for change in decision.changes:
             if change.allocation is not None:
-                self._world(change.job.key).allocate(**change.allocation.to_wire())
+                self._world(change.job.key).apply_allocation(change.allocation.to_wire())
 
     # the kubelet
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from synergy_api.base import ApiModel
-from synergy_api.generation.schema import Schema, structural_schema
+from synergy_api.generation.schema import Defaults, Schema, structural_schema
 from synergy_api.names import ANNOTATION_VERSION, GROUP, PRODUCT_VERSION, VERSION
 from synergy_api.resources.gpu_pool import GPUPoolSpec, GPUPoolStatus
 from synergy_api.resources.scheduling_policy import SchedulingPolicySpec, SchedulingPolicyStatus
@@ -46,6 +46,8 @@ class CustomResource:
     columns: tuple[Column, ...]
     categories: tuple[str, ...] = ("kube-synergy",)
     rules: tuple[dict[str, str], ...] = ()
+    defaults: Defaults = "all"
+    """Which defaults of the spec the API server stores."""
 
     @property
     def crd_name(self) -> str:
@@ -66,17 +68,27 @@ KINDS: Final = (
         status=TrainingJobStatus,
         columns=(
             Column("Phase", ".status.phase", "string", "Where the job stands in its life."),
-            Column("GPUs", ".spec.gpus", "integer", "GPUs of the whole job."),
-            Column("Type", ".status.allocation.gpuType", "string", "GPU type it holds or last held."),
-            Column("Progress", ".status.progress.percent", "integer", "Steps done, in percent."),
-            Column("Throughput", ".status.progress.stepsPerSecond", "number", "Measured training steps per second."),
+            Column("Progress", ".status.summary['progress','start']", "string", "Steps done of all steps."),
+            Column(
+                "GPUs",
+                ".status.summary.gpus",
+                "string",
+                "GPUs with their type while it holds some; before that the number it waits for, without a type.",
+            ),
+            Column("Reason", ".status['queue','problem'].reason", "string", "Why it is not running."),
+            Column("Queue", ".status.queue.position", "integer", "Position in the scheduling queue while it waits."),
             _AGE,
-            Column("Reason", ".status['queue','problem'].reason", "string", "Why it is not running.", wide=True),
+            Column("CPU", ".status.summary.cpu", "string", "CPUs given / the GPU-proportional share.", wide=True),
+            Column("Memory", ".status.summary.memory", "string", "Memory given / the same share of it.", wide=True),
+            Column("Speed", ".status.summary.speed", "string", "Measured speed, as last reported.", wide=True),
+            Column("Preemptions", ".status.service.preemptions", "integer", "Runs that had to leave.", wide=True),
+            Column("Partners", ".status.summary.partners", "string", "Jobs that share its GPU.", wide=True),
             Column("Run", ".status.allocation.run", "integer", "Number of its newest run.", wide=True),
             Column("Nodes", ".status.allocation.nodes", "integer", "Nodes it holds.", wide=True),
         ),
         categories=("all", "kube-synergy"),
         rules=tuple(NAME_RULES),
+        defaults="values",
     ),
     CustomResource(
         name="GPUPool",
@@ -193,8 +205,8 @@ def object_schema(kind: CustomResource) -> Schema:
         "apiVersion": {"type": "string", "description": "Version of this schema."},
         "kind": {"type": "string", "description": "Kind of this object."},
         "metadata": {"type": "object"},
-        "spec": structural_schema(kind.spec),
-        "status": structural_schema(kind.status, defaults=False),
+        "spec": structural_schema(kind.spec, defaults=kind.defaults),
+        "status": structural_schema(kind.status, defaults="none"),
     }
     schema: Schema = {
         "description": kind.description,

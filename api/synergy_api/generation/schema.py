@@ -4,7 +4,7 @@ pydantic writes JSON Schema 2020-12; the API server takes a subset of OpenAPI v3
 `type` at every level, boolean `exclusiveMinimum`. Whatever cannot be said in that subset is an error here.
 """
 
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from pydantic import BaseModel
 
@@ -45,11 +45,16 @@ class SchemaError(ValueError):
     """A model says something that a structural schema cannot; the message names the field."""
 
 
-def structural_schema(model: type[BaseModel], *, defaults: bool = True) -> Schema:
+Defaults = Literal["none", "values", "all"]
+"""Which defaults the API server stores in an object that leaves the field out: none, those of numbers, words and truth
+values, or also those of whole objects. No empty default is ever stored: readers know it."""
+
+
+def structural_schema(model: type[BaseModel], *, defaults: Defaults = "all") -> Schema:
     """Structural schema of a model.
 
-    With `defaults` false no default is kept: right for a status, where the API server must not write what no owner
-    wrote. Raises SchemaError where the model cannot be expressed.
+    A status takes `defaults="none"`: the API server must not write what no owner wrote. Raises SchemaError where the
+    model cannot be expressed.
     """
     document = model.model_json_schema(by_alias=True)
     return _Converter(document.get("$defs", {}), defaults).convert(document, model.__name__)
@@ -58,7 +63,7 @@ def structural_schema(model: type[BaseModel], *, defaults: bool = True) -> Schem
 class _Converter:
     """One walk over a JSON schema document; `path` is where it is, for error messages."""
 
-    def __init__(self, definitions: dict[str, Schema], defaults: bool) -> None:
+    def __init__(self, definitions: dict[str, Schema], defaults: Defaults) -> None:
         self._definitions = definitions
         self._defaults = defaults
 
@@ -66,7 +71,7 @@ class _Converter:
         out = self._inline(node)
         for key in _DROPPED:
             out.pop(key, None)
-        if not self._defaults or out.get("default", False) is None:
+        if not self._is_stored(out):
             out.pop("default", None)
         if "description" in out:
             out["description"] = _first_paragraph(out["description"])
@@ -119,19 +124,28 @@ class _Converter:
             }
             if "default" in out:
                 out["default"] = _object_default(out, path)
+                if not out["default"]:
+                    del out["default"]
+
+    def _is_stored(self, out: Schema) -> bool:
+        default = out.get("default")
+        if default is None or default in ("", [], {}) or self._defaults == "none":
+            return False
+        return self._defaults == "all" or not isinstance(default, dict)
 
 
 def _object_default(out: Schema, path: str) -> dict[str, Any]:
     """The default in full: the API server checks CEL rules on it before it fills in the inner defaults."""
     inner = {name: field["default"] for name, field in out["properties"].items() if "default" in field}
-    given = {name: _without_null(value) for name, value in out["default"].items() if value is not None}
+    given = _without_empty(out["default"])
     if given != inner:
         raise SchemaError(f"{path}: its default must be that of its fields, {inner}, not {given}")
-    return given
+    return inner
 
 
-def _without_null(value: Any) -> Any:
-    return {key: inner for key, inner in value.items() if inner is not None} if isinstance(value, dict) else value
+def _without_empty(value: dict[str, Any]) -> dict[str, Any]:
+    short = {key: _without_empty(inner) if isinstance(inner, dict) else inner for key, inner in value.items()}
+    return {key: inner for key, inner in short.items() if inner is not None and inner not in ("", [], {})}
 
 
 def _number(out: Schema, kind: str) -> None:

@@ -55,7 +55,9 @@ PROFILES: Final[dict[Reason, Entry]] = {
         event="Normal",
     ),
     Reason.PROFILE_WAITING: Entry(
-        _P, "{gpus} GPUs of type {gpu_type} are asked for to measure the job, after {points} points so far"
+        _P,
+        "{gpus} GPUs of type {gpu_type} are asked for to measure the job, after {points} points so far",
+        event="Normal",
     ),
     Reason.PROFILE_MEASURING: Entry(
         (ReasonPlace.PROFILED, ReasonPlace.RUNNING),

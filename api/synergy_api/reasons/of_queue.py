@@ -10,12 +10,15 @@ from synergy_core.model.reasons import Reason as Planned
 _PLANNED_ALIKE: Final = Planned.TOO_MANY_GPUS
 """Validation has this word too, with a text of its own."""
 
+_WAITING: Final = (ReasonPlace.QUEUE, ReasonPlace.RUNNING)
+"""The condition and the event of a waiting job have the words of its place in the queue."""
+
 QUEUE: Final[dict[Reason, Entry]] = {
     **{
         Reason(planned.value): Entry(
-            (ReasonPlace.QUEUE, ReasonPlace.RUNNING) if planned in NEVER else (ReasonPlace.QUEUE,),
+            _WAITING,
             MESSAGES[planned],
-            event="Warning" if planned in NEVER else None,
+            event="Warning" if planned in NEVER else "Normal",
         )
         for planned in Planned
         if planned is not _PLANNED_ALIKE
@@ -26,13 +29,14 @@ QUEUE: Final[dict[Reason, Entry]] = {
         means="The wait after a run that failed or was refused; the condition Running says what went wrong.",
     ),
     Reason.NEVER_PREEMPTED_CAP: Entry(
-        (ReasonPlace.QUEUE,),
+        _WAITING,
         "spec.preemption is Never and the job needs {gpus} GPUs, but jobs of tenant {tenant} may hold at most {most} "
         "GPUs that are never preempted, and {held} of them are held or asked for earlier",
         "set spec.preemption to Checkpoint or Signal, wait for those jobs, or ask the cluster's administrator for a "
         "Tenant {tenant} whose spec.caps.maxNeverPreemptedGPUs allows it",
         "A job that is never preempted keeps its GPUs from all others, so the administrator says how many a tenant "
         "may keep: none unless a Tenant allows it.",
+        "Normal",
     ),
     Reason.STATUS_REFUSED: Entry(
         (ReasonPlace.QUEUE, ReasonPlace.EVENT),
@@ -44,7 +48,7 @@ QUEUE: Final[dict[Reason, Entry]] = {
         "Warning",
     ),
     Reason.CANNOT_BE_PLANNED: Entry(
-        (ReasonPlace.QUEUE, ReasonPlace.RUNNING),
+        _WAITING,
         "{problem}",
         "correct the field that is named",
         "The spec, or what the status says of past runs, contradicts itself in the planner's eyes.",

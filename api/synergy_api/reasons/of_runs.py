@@ -14,10 +14,11 @@ RUNS: Final[dict[Reason, Entry]] = {
     Reason.WAITING_FOR_ROOM: Entry(
         (ReasonPlace.RUNNING, ReasonPlace.PROFILED),
         "run {run} starts as soon as the pods that leave its nodes are gone",
+        event="Normal",
     ),
     Reason.NOT_VALID: Entry(_R, "the condition Valid says what to change"),
     Reason.SUSPENDED: Entry(_R, "spec.suspend is true", "set it to false to go on", event="Normal"),
-    Reason.WORKERS_STARTING: Entry(_R, "run {run}: {running} of {workers} workers run"),
+    Reason.WORKERS_STARTING: Entry(_R, "run {run} starts: {running} of {workers} workers run", event="Normal"),
     Reason.WORKER_WAITING: Entry(
         (ReasonPlace.RUNNING, ReasonPlace.PROFILED),
         "run {run}: worker {rank} waits ({problem})",

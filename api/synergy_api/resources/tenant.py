@@ -10,7 +10,7 @@ _NAMESPACE_PATTERN = "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"
 _LABEL_VALUE = Annotated[str, Field(max_length=63)]
 _VALUES_RULES: list[Any] = [
     {
-        "rule": "self.operator in ['In', 'NotIn'] ? self.values.size() > 0 : self.values.size() == 0",
+        "rule": "self.operator in ['In', 'NotIn'] == (has(self.values) && self.values.size() > 0)",
         "message": "values must have a value with the operators In and NotIn, and none with Exists and DoesNotExist",
         "fieldPath": ".values",
     }

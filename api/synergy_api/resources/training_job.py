@@ -12,6 +12,7 @@ from synergy_api.parts.progress import MeasuredSpeed, Progress, SpeedEstimate
 from synergy_api.parts.queues import Marks
 from synergy_api.parts.sharing import Sharing
 from synergy_api.parts.sizes import SizeLimits
+from synergy_api.parts.summary import Summary
 from synergy_api.parts.template import TEMPLATE_SCHEMA
 
 Phase = Literal["Pending", "Profiling", "Queued", "Starting", "Running", "Yielding", "Succeeded", "Failed", "Suspended"]
@@ -57,7 +58,7 @@ class Dataset(ApiModel):
 
 _PROFILE_RULES: list[Any] = [
     {
-        "rule": "self.mode != 'Provided' || self.matrices.size() > 0",
+        "rule": "self.mode != 'Provided' || has(self.matrices) && self.matrices.size() > 0",
         "message": "matrices must have at least one matrix when mode is Provided",
         "fieldPath": ".matrices",
     }
@@ -358,7 +359,8 @@ class TrainingJobStatus(ApiModel):
 
     Field ownership: operator - observedGeneration, phase, problem, conditions, profile, workers, sizeLimits,
     service, times;
-    extender - allocation, queue, late, restriction, marks, estimates (leader), progress (any replica).
+    extender - allocation, queue, late, restriction, marks, estimates (leader), progress (any replica), and of the
+    summary each the texts about its own fields.
     """
 
     observed_generation: Annotated[
@@ -385,6 +387,7 @@ class TrainingJobStatus(ApiModel):
         Field(max_length=64, description="Throughputs that plans use and that were not measured, by GPU type."),
     ] = None
     progress: Progress | None = None
+    summary: Summary | None = None
 
     @property
     def fingerprint(self) -> str:

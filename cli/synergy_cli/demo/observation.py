@@ -83,13 +83,13 @@ def _allocation(old: Object, new: Object) -> list[str]:
     if not after:
         return []
     place = ", ".join(
-        f"{share['gpus']} GPU and {share['cpuMillis']}m CPU on {share['node']}" for share in after["workers"]
+        f"{share['gpus']} GPU and {share['cpuMillis']}m CPU on {share['node']}" for share in after.get("workers", [])
     )
     if after["run"] != before.get("run") and after["state"] == "Granted":
         what = "a place to be profiled" if after["purpose"] == "Profile" else f"run {after['run']}"
         return [f"granted {what}: {place}"]
     if after["state"] == "Revoked" and before.get("state") != "Revoked":
         return [f"lease not renewed: {after.get('reason', '')}"]
-    if after["state"] == "Granted" and after["workers"] != before.get("workers"):
+    if after["state"] == "Granted" and after.get("workers") != before.get("workers"):
         return [f"resized in place: {place}"]
     return []

@@ -134,12 +134,12 @@ def read_pod(pod: Object) -> PodView:
     )
 
 
-_UNREAD: Final = frozenset({"conditions", "problem", "workers"})
-"""What the operator tells people of a job is of no use to plans, and a third of what a job's view would take."""
+_UNREAD: Final = frozenset({"conditions", "problem", "summary", "workers"})
+"""What is told to people of a job is of no use to plans, and a third of what a job's view would take."""
 
 
 def read_job(item: Object) -> JobView:
-    """The view of a TrainingJob object. Its `status` has all but what the operator tells people.
+    """The view of a TrainingJob object. Its `status` has all but what is told to people.
 
     Raises ValueError naming the first field that does not parse.
     """

@@ -6,6 +6,7 @@ from enum import IntEnum
 from synergy_api.parts.allocation import Allocation
 from synergy_api.parts.progress import SpeedEstimate
 from synergy_api.parts.queues import Marks
+from synergy_api.parts.summary import Summary
 from synergy_api.resources.training_job import Late, QueueStatus, Restriction
 from synergy_extender.cluster.views import JobView
 
@@ -39,6 +40,8 @@ class StatusChange:
     late: Late | None = None
     estimates: list[SpeedEstimate] | None = None
     restriction: Restriction | None = None
+    summary: Summary | None = None
+    """Texts about the other fields. They alone are no reason to write."""
 
 
 @dataclass

@@ -1,7 +1,7 @@
 """From a plan to changes of status. Pure: cluster, plan and clock in, changes out."""
 
 from collections.abc import Container, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from synergy_api.leaving import leave_seconds
@@ -28,6 +28,7 @@ from synergy_extender.decisions.changes import ChangeKind, Draft, StatusChange
 from synergy_extender.decisions.history import is_over
 from synergy_extender.decisions.queue import queue_of
 from synergy_extender.decisions.shared_admission import ByOrder, tell_seen
+from synergy_extender.decisions.summary import GPUShares, summary_of
 from synergy_extender.decisions.unstarted import NOT_STARTED_SECONDS
 from synergy_extender.decisions.writing_order import in_turns, writing_order
 from synergy_extender.rounds import Moment
@@ -135,7 +136,9 @@ def decide(
     for draft in drafts.values():
         if draft.job.uid in counted and is_over(draft.job):
             draft.marks = marks.counted(draft.job)
-    changes = [change for change in (draft.change() for draft in drafts.values()) if change is not None]
+    found = [change for change in (draft.change() for draft in drafts.values()) if change is not None]
+    shares = GPUShares(state)
+    changes = [replace(change, summary=summary_of(change, shares)) for change in found]
     wanted = (RunState.LEAVING, RunState.WAITING, RunState.HOLDING)
     return Decision(
         in_turns(sorted(changes, key=writing_order)),

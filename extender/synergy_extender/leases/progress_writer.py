@@ -1,9 +1,10 @@
-"""Writes a job's progress."""
+"""Writes a job's progress, and the texts about it that `kubectl get` shows."""
 
 from collections.abc import Callable
 
 from synergy_api.names import MANAGER_PROGRESS
 from synergy_api.parts.progress import Progress
+from synergy_api.parts.summary import Summary, speed_text, steps_text
 from synergy_extender.cluster.views import JobView
 from synergy_kube import KubeClient, NotFound
 from synergy_kube.answers import Object
@@ -11,7 +12,7 @@ from synergy_kube.resources import TRAINING_JOBS
 
 
 class ProgressWriter:
-    """Server-side applies of status.progress. `observe` is told of each object as it stands."""
+    """Server-side applies of status.progress and its texts. `observe` is told of each object as it stands."""
 
     def __init__(self, client: KubeClient, observe: Callable[[Object], None]) -> None:
         self._client = client
@@ -22,9 +23,12 @@ class ProgressWriter:
 
         Raises Conflict if it was, other ApiErrors, aiohttp.ClientError, TimeoutError.
         """
+        summary = Summary(
+            progress=steps_text(progress.steps, job.spec.steps), speed=speed_text(progress.steps_per_second)
+        )
         body = {
             "metadata": {"uid": job.uid, "resourceVersion": job.resource_version},
-            "status": {"progress": progress.to_wire()},
+            "status": {"progress": progress.to_wire(), "summary": summary.to_wire()},
         }
         try:
             answer = await self._client.apply(

@@ -203,6 +203,8 @@ def body_of(job: JobView, change: StatusChange) -> dict[str, Any]:
         status["estimates"] = [estimate.to_wire() for estimate in change.estimates]
     if change.marks is not None:
         status["marks"] = change.marks.to_wire()
+    if change.summary is not None and (summary := change.summary.to_wire()):
+        status["summary"] = summary
     return {"metadata": {"uid": job.uid, "resourceVersion": job.resource_version}, "status": status}
 
 

@@ -30,8 +30,10 @@ from synergy_operator.edge.event_queue import EventQueue
 from synergy_operator.edge.executor import Executor
 from synergy_operator.edge.metrics import Metrics
 from synergy_operator.edge.trimming import VIEW, Object, kept_metadata, node_facts, trim_node, trimmed
+from synergy_operator.edge.waiting_turns import WaitingTurns
 from synergy_operator.edge.work_queue import WorkQueue
 from synergy_operator.job.reconcile import reconcile
+from synergy_operator.job.waiting import wants_to_tell
 from synergy_operator.run.partner_failure import partners_of
 from synergy_operator.views.batch_job import BatchJobView, read_batch_job
 from synergy_operator.views.cluster import ClusterView, read_cluster
@@ -69,6 +71,7 @@ class Controller:
         self._pod_events = PodEventCache()
         self._profiles = ProfileCache(client, clock, self._requeue)
         self._candidates = ProfileCandidates()
+        self._waiting_turns = WaitingTurns()
         self._client = client
         self._cluster = ClusterView()
         self._resizable = True
@@ -141,6 +144,7 @@ class Controller:
         job = self._jobs.get(key)
         if job is None:
             self._last_actions.pop(key, None)
+            self._waiting_turns.forget(key)
             return None
         observed = Observed(
             job=job,
@@ -159,10 +163,12 @@ class Controller:
                 for pod in self._pods.of_job(partner)
                 if pod.role == ROLE_WORKER
             ),
+            told_in=self._waiting_turns.turn_in(key, wanted=wants_to_tell(job.status)),
         )
         actions = reconcile(observed, self._clock())
         try:
             await self._executor.carry_out(job, actions.todo)
+            self._waiting_turns.carried_out(key, actions.todo)
         finally:
             self._update_candidates(key)
         repeated = actions.todo == self._last_actions.get(key)

@@ -1,4 +1,4 @@
-"""The one problem that keeps a job from continuing, for `kubectl get -o wide` and the top of `kubectl describe`."""
+"""The one problem that keeps a job from continuing, for `kubectl get` and the top of `kubectl describe`."""
 
 from typing import Final
 

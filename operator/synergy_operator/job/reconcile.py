@@ -5,9 +5,8 @@ out of order.
 """
 
 from dataclasses import dataclass
-from typing import Final
 
-from synergy_api.reasons import ENTRIES, Finding, Reason, ReasonPlace, say
+from synergy_api.reasons import Finding, Reason, say
 from synergy_api.resources.training_job import FINISHED as FINISHED_PHASES
 from synergy_api.resources.training_job import (
     Phase,
@@ -29,6 +28,7 @@ from synergy_operator.conditions import (
     SPEEDS,
     VALID,
     ConditionUpdate,
+    find,
     no,
     write,
     yes,
@@ -42,6 +42,7 @@ from synergy_operator.job.phases import phase_between_runs, phase_in_run
 from synergy_operator.job.status_write import operator_part, shown_workers, status_actions, write_delay
 from synergy_operator.job.suspension import with_suspension
 from synergy_operator.job.validation import accepted, validation_error
+from synergy_operator.job.waiting import never_runs, told, waits_for_turn
 from synergy_operator.profile import follow as profile_run
 from synergy_operator.profile.fingerprint import fingerprint
 from synergy_operator.profile.image_change import outdated, with_seen_digest
@@ -50,11 +51,6 @@ from synergy_operator.run import follow as training_run
 from synergy_operator.run.allocation import open_allocation
 from synergy_operator.run.step import RunStep, earliest, reason_of
 from synergy_operator.views.observed import Observed
-
-_UNSATISFIABLE: Final = frozenset(
-    reason.value for reason, entry in ENTRIES.items() if {ReasonPlace.QUEUE, ReasonPlace.RUNNING} <= set(entry.places)
-)
-"""Reasons of the queue that no waiting resolves."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,16 +155,14 @@ def _end(spec: TrainingJobSpec, profile: ProfileStatus, service: ServiceStatus) 
 
 
 def _waiting(phase: Phase, service: ServiceStatus, queue: QueueStatus | None) -> Finding:
-    """Why no worker runs: a plan that can never be, the failure of the last run, or the current phase."""
-    if phase == "Suspended":
-        return say(Reason.SUSPENDED)
-    if phase != "Pending" and queue is not None and queue.reason in _UNSATISFIABLE:
-        return Finding(Reason(queue.reason), queue.message)
-    if service.last is not None and phase != "Pending" and _went_wrong(service.last):
-        return reason_of(service.last)
-    if phase == "Queued":
-        return say(Reason.WAITING_FOR_PLAN)
-    return say(Reason.WAITING_FOR_PROFILE if phase == "Profiling" else Reason.NOT_VALID)
+    """Why no worker runs: a plan that can never be, the failure of the last run, its place in the queue, or the current
+    phase."""
+    if phase in ("Suspended", "Pending"):
+        return say(Reason.SUSPENDED if phase == "Suspended" else Reason.NOT_VALID)
+    last = service.last
+    wrong = reason_of(last) if last is not None and _went_wrong(last) else None
+    found = never_runs(queue) or wrong or waits_for_turn(queue)
+    return found or say(Reason.WAITING_FOR_PLAN if phase == "Queued" else Reason.WAITING_FOR_PROFILE)
 
 
 def _accepted(observed: Observed, spec: TrainingJobSpec) -> Finding:
@@ -184,11 +178,12 @@ def _actions_of(observed: Observed, spec: TrainingJobSpec, decision: _Decision, 
     still_open = step is not None and step.stage != "Closed"
     allocation = open_allocation(job.status)
     open_run = allocation.run if allocation is not None and still_open else None
+    running, told_in = told(decision.running, find(job.status.conditions, RUNNING), observed.told_in)
     updates: dict[str, ConditionUpdate | None] = {
         VALID: no(decision.problem) if decision.problem is not None else yes(_accepted(observed, spec)),
         PROFILED: decision.profiled,
         SPEEDS: speeds_measured(job.status),
-        RUNNING: decision.running,
+        RUNNING: running,
         ON_TIME: on_time(spec.slo, job.status, end.phase if end is not None else None, now),
         FINISHED: yes(end.finding) if end is not None else no(say(Reason.NOT_FINISHED)),
         **(step.updates if step is not None else {}),
@@ -215,6 +210,7 @@ def _actions_of(observed: Observed, spec: TrainingJobSpec, decision: _Decision, 
         step.requeue_after if step is not None else None,
         tidy_wait,
         late,
+        told_in,
         seconds_left(spec.slo, now) if end is None else None,
     )
     return Actions((*before, *written, *after, *tidy), wait)

@@ -18,9 +18,8 @@ _GATES_SECONDS: Final = 5.0
 
 def operator_part(status: TrainingJobStatus) -> TrainingJobStatus:
     """The fields of the status that the operator owns."""
-    return status.model_copy(
-        update=dict.fromkeys(("allocation", "queue", "late", "restriction", "marks", "estimates", "progress"))
-    )
+    others = ("allocation", "queue", "late", "restriction", "marks", "estimates", "progress", "summary")
+    return status.model_copy(update=dict.fromkeys(others))
 
 
 def status_actions(old: TrainingJobStatus, new: TrainingJobStatus) -> tuple[Action, ...]:

@@ -12,6 +12,8 @@ from synergy_operator.views.metadata import Object
 
 MOST_OBJECT_BYTES: Final = 1 << 20
 """Limit for a TrainingJob as JSON. The API server stores about 1.5 MB, and the status needs room to grow."""
+_FOR_PEOPLE: Final = "summary"
+"""Texts of the extender about its own fields. They change with the progress, and no decision follows from them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,14 +52,15 @@ def only_progress(before: JobView | None, after: JobView) -> bool:
 
 
 def read_job(item: Object) -> JobView:
-    """The view of a TrainingJob.
+    """The view of a TrainingJob, without the texts for people.
 
     Raises ValueError if the status does not parse. Only the operator and the extender write it.
     """
     metadata = item["metadata"]
     spec, problem = _read_spec(item.get("spec") or {})
+    written = item.get("status") or {}
     try:
-        status = TrainingJobStatus.model_validate(item.get("status") or {})
+        status = TrainingJobStatus.model_validate({key: written[key] for key in written if key != _FOR_PEOPLE})
     except ValidationError as error:
         raise ValueError(f"status of TrainingJob {metadata['namespace']}/{metadata['name']}: {error}") from error
     return JobView(

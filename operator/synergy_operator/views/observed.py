@@ -23,6 +23,7 @@ class Observed:
     - `candidates` are the jobs that ask to be measured, by fingerprint. The job itself may be among them.
     - `resizable` is false if the API server cannot resize pods.
     - `partners` are the worker pods of the jobs that share its GPU.
+    - `told_in` is after how many seconds a new reason for waiting may be told.
     """
 
     job: JobView
@@ -36,6 +37,7 @@ class Observed:
     pod_events: PodEvents = field(default_factory=PodEvents)
     resizable: bool = True
     partners: tuple[PodView, ...] = ()
+    told_in: float = 0.0
 
     def pods_of(self, run: int) -> tuple[PodView, ...]:
         """The pods of a run, by rank."""

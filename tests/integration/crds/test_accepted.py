@@ -72,12 +72,16 @@ def test_the_full_samples_leave_no_field_of_a_spec_out(kind: Any) -> None:
     assert set(_schema_paths("", schema["properties"]["spec"])) <= set(_paths("", FULL[kind.name]["spec"]))
 
 
-async def test_defaults_are_filled_in_at_every_depth(kube: KubeClient) -> None:
+async def test_a_job_is_stored_as_it_was_written_with_five_defaults(kube: KubeClient) -> None:
     spec = (await _dry_create(kube, TRAINING_JOBS, samples.SMALL_JOB))["spec"]
-    assert spec["profile"] == {"mode": "Auto", "matrices": [], "steps": 50, "warmupSteps": 5, "timeoutSeconds": 600}
-    assert (spec["preemption"], spec["placement"], spec["backoffLimit"]) == ("Checkpoint", "Auto", 3)
+    defaults = {"weight": 1, "preemption": "Checkpoint", "placement": "Auto", "suspend": False, "backoffLimit": 3}
+    assert spec == {**defaults, **samples.SMALL_JOB["spec"]}
+
+
+async def test_an_object_that_the_user_writes_gets_the_defaults_of_its_values(kube: KubeClient) -> None:
     half = samples.changed(samples.SMALL_JOB, "spec.profile", {"steps": 7})
-    assert (await _dry_create(kube, TRAINING_JOBS, half))["spec"]["profile"]["mode"] == "Auto"
+    stored = (await _dry_create(kube, TRAINING_JOBS, half))["spec"]["profile"]
+    assert stored == {"mode": "Auto", "steps": 7, "warmupSteps": 5, "timeoutSeconds": 600}
 
 
 async def test_the_greatest_matrices_stay_within_the_cost_limit_of_the_rules(kube: KubeClient) -> None:

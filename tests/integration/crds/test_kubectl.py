@@ -19,13 +19,18 @@ pytestmark = [pytest.mark.integration, pytest.mark.usefixtures("custom_resources
 async def _job_with_status(kube: KubeClient, namespace: str) -> None:
     await kube.create(TRAINING_JOBS, samples.SMALL_JOB, namespace)
     status = {
-        "allocation": {
-            "run": 3,
-            "state": "Released",
-            "gpuType": "V100",
-            "nodes": 2,
+        "phase": "Running",
+        "allocation": {"run": 3, "state": "Granted", "gpuType": "T4", "nodes": 1},
+        "service": {"preemptions": 2},
+        "summary": {
+            "progress": "4/10",
+            "start": "0/10",
+            "gpus": "1/2 T4",
+            "cpu": "12/6",
+            "memory": "48/24Gi",
+            "speed": "3.2 steps/s",
+            "partners": "other",
         },
-        "progress": {"percent": 40, "stepsPerSecond": 2.5},
     }
     await kube.apply(TRAINING_JOBS, "small", {"status": status}, namespace, manager="test", subresource="status")
 
@@ -42,18 +47,45 @@ def _cells(table: str) -> dict[str, str]:
 async def test_the_columns_of_a_training_job_show(devcluster: Cluster, kube: KubeClient, namespace: str) -> None:
     await _job_with_status(kube, namespace)
     cells = _cells(await run(devcluster, "kubectl", "-n", namespace, "get", "tj", "small"))
-    assert list(cells) == ["NAME", "PHASE", "GPUS", "TYPE", "PROGRESS", "THROUGHPUT", "AGE"]
-    del cells["PHASE"], cells["AGE"]
-    assert cells == {"NAME": "small", "GPUS": "1", "TYPE": "V100", "PROGRESS": "40", "THROUGHPUT": "2.5"}
+    del cells["AGE"]
+    assert cells == {
+        "NAME": "small",
+        "PHASE": "Running",
+        "PROGRESS": "4/10",
+        "GPUS": "1/2 T4",
+        "REASON": "",
+        "QUEUE": "",
+    }, "and of both texts on progress the reported one"
 
 
-async def test_the_wide_columns_show_reason_run_and_nodes(
+async def test_the_wide_columns_show_what_it_was_given_and_how_it_goes(
     devcluster: Cluster, kube: KubeClient, namespace: str
 ) -> None:
     await _job_with_status(kube, namespace)
     cells = _cells(await run(devcluster, "kubectl", "-n", namespace, "get", "tj", "small", "-o", "wide"))
-    assert list(cells)[-3:] == ["REASON", "RUN", "NODES"]
-    assert (cells["REASON"], cells["RUN"], cells["NODES"]) == ("", "3", "2")
+    assert dict(list(cells.items())[7:]) == {
+        "CPU": "12/6",
+        "MEMORY": "48/24Gi",
+        "SPEED": "3.2 steps/s",
+        "PREEMPTIONS": "2",
+        "PARTNERS": "other",
+        "RUN": "3",
+        "NODES": "1",
+    }
+
+
+async def test_a_waiting_job_that_never_ran_shows_all_its_steps_and_its_position(
+    devcluster: Cluster, kube: KubeClient, namespace: str
+) -> None:
+    await kube.create(TRAINING_JOBS, samples.SMALL_JOB, namespace)
+    status = {
+        "phase": "Queued",
+        "queue": {"position": 3, "reason": "NoFreeGPU"},
+        "summary": {"start": "0/10", "gpus": "1"},
+    }
+    await kube.apply(TRAINING_JOBS, "small", {"status": status}, namespace, manager="test", subresource="status")
+    cells = _cells(await run(devcluster, "kubectl", "-n", namespace, "get", "tj", "small"))
+    assert (cells["PROGRESS"], cells["GPUS"], cells["REASON"], cells["QUEUE"]) == ("0/10", "1", "NoFreeGPU", "3")
 
 
 @pytest.mark.parametrize("part", ["queue", "problem"])

@@ -32,19 +32,19 @@ async def test_jobs_start_under_an_older_definition_and_get_the_fields_after_its
     kube: KubeClient, repository: Path, extender: Replica, operator: Operator, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.WARNING, "synergy_kube.served_schema")
-    gone = (("status", "marks"), ("status", "allocation", "round"))
+    gone = (("status", "marks"), ("status", "allocation", "round"), ("status", "summary"))
     async with without_fields(kube, repository, "trainingjobs", *gone):
 
         async def known() -> bool:
-            return left_out(extender) == 2
+            return left_out(extender) == 3
 
         await eventually(known, seconds=40, what="the extender to see the older definition", every=0.1)
         await operator.submit("unlucky")
         allocation = await operator.allocation("unlucky", state="Granted")
         assert "round" not in allocation
-        assert "marks" not in (await operator.job("unlucky"))["status"]
+        assert not {"marks", "summary"} & (await operator.job("unlucky"))["status"].keys()
         (line,) = {item.getMessage() for item in caplog.records if item.name == "synergy_kube.served_schema"}
-        assert f"{CRD}: status.allocation.round, status.marks" in line
+        assert f"{CRD}: status.allocation.round, status.marks, status.summary" in line
         assert "kubectl apply --server-side" in line
 
         async def condition() -> dict[str, Any] | None:

@@ -45,7 +45,7 @@ async def test_a_queued_job_is_granted_bound_where_planned_renewed_and_released(
     last = {"run": 1, "outcome": "Succeeded", "step": 1000}
     await operator.write("one", phase="Succeeded", service={"run": 1, "endedRun": 1, "last": last})
     released = await operator.allocation("one", state="Released")
-    assert released["workers"] == []
+    assert "workers" not in released
 
     async def repaired() -> bool:
         return bool((await operator.job("one"))["status"].get("progress", {}).get("steps") == 1000)

@@ -121,6 +121,7 @@ async def test_progress_is_refused_after_somebody_elses_write_and_a_job_that_is_
     with pytest.raises(Conflict):
         await writer.apply(before, Progress(run=1, steps=4))
     assert [read_job(item).status.progress for item in seen] == [Progress(run=1, steps=5)]
+    assert seen[0]["status"]["summary"] == {"progress": "5/1000"}, "in the same write"
     await operator.kube.delete(TRAINING_JOBS, "job", operator.namespace)
     await writer.apply(before, Progress(run=1, steps=6))
     assert len(seen) == 1

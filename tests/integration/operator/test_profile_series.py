@@ -5,6 +5,7 @@ import signal
 
 import pytest
 
+from support.jobs import empties
 from support.operator_stage import GIB, NODES, V100, OperatorProcess, Stage, condition, template
 from support.waiting import eventually
 from synergy_kube.resources import THROUGHPUT_PROFILES
@@ -64,7 +65,9 @@ async def test_a_series_of_jobs_fills_the_profile_and_shares_it(stage: Stage) ->
     service = status["service"]
     assert isinstance(service, dict)
     assert service["last"]["outcome"] == "Profiled"
+    assert empties(status, "status") == []
     published = await stage.kube.get(THROUGHPUT_PROFILES, profile["fingerprint"])
+    assert empties(published["spec"], "spec") == []
     try:
         assert published["spec"]["matrices"] == profile["matrices"]
         await stage.submit("twin", **auto(stage, cpuStep="2"))

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from pydantic import ConfigDict, Field
 
 from synergy_api.base import ApiModel, Quantity
-from synergy_api.generation.schema import SchemaError, structural_schema
+from synergy_api.generation.schema import Defaults, SchemaError, structural_schema
 
 
 class Inner(ApiModel):
@@ -36,7 +36,7 @@ class Outer(ApiModel):
     only: Literal["one"] = "one"
 
 
-def _properties(**options: bool) -> dict[str, Any]:
+def _properties(**options: Defaults) -> dict[str, Any]:
     properties: dict[str, Any] = structural_schema(Outer, **options)["properties"]
     return properties
 
@@ -80,7 +80,20 @@ def test_an_object_default_is_given_in_full_without_nulls() -> None:
 
 
 def test_without_defaults_none_is_left_at_any_depth() -> None:
-    assert "'default'" not in repr(structural_schema(Outer, defaults=False))
+    assert "'default'" not in repr(structural_schema(Outer, defaults="none"))
+
+
+def test_an_empty_default_is_not_stored_in_objects() -> None:
+    empty = {name for name, field in _properties().items() if field.get("default") in ({}, [], "")}
+    assert not empty
+    assert "default" not in _properties()["labels"]
+
+
+def test_defaults_of_values_alone_leave_out_those_of_whole_objects() -> None:
+    properties = _properties(defaults="values")
+    assert "default" not in properties["inner"]
+    assert properties["inner"]["properties"]["mode"]["default"] == "A", "where the user writes the object"
+    assert properties["share"]["default"] == 1.0
 
 
 def test_lists_are_atomic_unless_they_say_otherwise() -> None:

@@ -98,9 +98,11 @@ def test_a_life_is_told_in_a_few_events() -> None:
     world.exit("job-2-0", 0)
     world.settle()
     assert world.posted() == [
+        "WorkersStarting",
         "WorkersRunning",
         "Yielding",
         "WorkersLeft",
+        "WorkersStarting",
         "WorkersRunning",
         "WorkersSucceeded",
         "JobSucceeded",

@@ -58,7 +58,7 @@ def test_a_job_that_could_not_be_measured_shows_why_and_says_it_once() -> None:
         world.settle()
     assert world.status.phase == "Failed"
     assert problem(world) == "ProfileCrashed"
-    assert sorted(world.posted()) == ["ProfileCrashed", "ProfileFailed"]
+    assert sorted(world.posted()) == ["ProfileCrashed", "ProfileFailed", "ProfileWaiting"]
 
 
 def test_a_job_that_waits_its_turn_or_runs_has_no_problem() -> None:
@@ -81,7 +81,7 @@ def test_what_the_planner_says_can_never_be_becomes_condition_event_and_problem(
     assert problem(world) == "NoAllowedNode"
     world.job["status"]["queue"] = {"position": 1, "reason": "NoFreeGPU", "message": "needs 1 GPU"}
     world.settle()
-    assert (world.reason("Running"), problem(world)) == ("WaitingForPlan", "")
+    assert (world.reason("Running"), problem(world)) == ("NoFreeGPU", "")
 
 
 def test_a_failure_is_not_told_again_when_a_suspended_job_goes_on() -> None:

@@ -328,7 +328,7 @@ def test_an_image_that_cannot_be_pulled_is_told_at_once_and_fails_later() -> Non
     world.stuck("job-1-0", "ImagePullBackOff", "no such image")
     assert world.settle().requeue_after == pytest.approx(120.0)
     assert "no such image" in world.message("Running")
-    assert world.posted() == ["ImageNotPulled"]
+    assert world.posted() == ["WorkersStarting", "ImageNotPulled"]
     assert "correct the image in spec.template" in world.message("Running")
     world.wait(120)
     world.settle()

@@ -104,7 +104,7 @@ def test_the_job_runs_once_every_worker_does() -> None:
     world.start("job-1-0")
     world.settle()
     assert world.status.phase == "Starting"
-    assert world.message("Running") == "run 1: 1 of 2 workers run"
+    assert world.message("Running") == "run 1 starts: 1 of 2 workers run"
     world.wait(2)
     world.start("job-1-1")
     world.settle()
