@@ -1,5 +1,7 @@
 """The texts that `kubectl get` shows of what the plan gives a job, or of its waiting."""
 
+from functools import reduce
+
 from synergy_api.amounts import NOTHING, Amounts
 from synergy_api.cluster.pools import NodeCapacity
 from synergy_api.parts.allocation import Allocation
@@ -37,12 +39,11 @@ def summary_of(change: StatusChange, shares: GPUShares) -> Summary:
     job, allocation = change.job, change.allocation
     if allocation is not None and allocation.workers:
         proportional = _proportional(allocation, shares)
-        cpu_millis = sum(share.cpu_millis for share in allocation.workers)
-        memory_bytes = sum(share.memory_bytes for share in allocation.workers)
+        total = reduce(Amounts.plus, map(Amounts.of, allocation.workers), NOTHING)
         return Summary(
             gpus=gpus_text(allocation),
-            cpu=cpu_text(cpu_millis, proportional.cpu_millis if proportional is not None else None),
-            memory=memory_text(memory_bytes, proportional.memory_bytes if proportional is not None else None),
+            cpu=cpu_text(total.cpu_millis, proportional.cpu_millis if proportional is not None else None),
+            memory=memory_text(total.memory_bytes, proportional.memory_bytes if proportional is not None else None),
             partners=partners_text(allocation, job.key.namespace),
         )
     if change.queue is None:
@@ -60,15 +61,12 @@ def _proportional(allocation: Allocation, shares: GPUShares) -> Amounts | None:
             return None
         least = own if least is None else least.at_most(own)
     gpus = sum(worker.gpus for worker in allocation.workers)
-    return Amounts(gpus, least.cpu_millis * gpus, least.memory_bytes * gpus) if least is not None else None
+    return least.part(gpus, 1) if least is not None else None
 
 
 def _for_one_gpu(node: NodeCapacity, others: Amounts) -> Amounts | None:
     gpus_left = node.gpus + -others.gpus // node.devices_per_gpu  # a GPU that others have a part of is not left
     if gpus_left <= 0:
         return None
-    return Amounts(
-        1,
-        max(0, min(node.cpu_millis // node.gpus, (node.cpu_millis - others.cpu_millis) // gpus_left)),
-        max(0, min(node.memory_bytes // node.gpus, (node.memory_bytes - others.memory_bytes) // gpus_left)),
-    )
+    share, left = node.amounts.part(1, node.gpus), node.amounts.minus(others).part(1, gpus_left)
+    return share.at_most(left).at_least(NOTHING)
