@@ -3,20 +3,22 @@
 import json
 from dataclasses import replace
 from itertools import combinations
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from support import planning, promises
-from support.quotas import draw_on, gpu_quota, keeps_quotas, with_quotas
+from support.quotas import PODS, SERVICES, draw_on, gpu_quota, keeps_quotas, with_quotas
 from support.snapshots import configs, snapshots
 from synergy_core.model.answer import Plan
 from synergy_core.model.config import PlanConfig
-from synergy_core.model.snapshot import Job, Quota, QuotaLimit, Snapshot
+from synergy_core.model.snapshot import Job, Quota, QuotaDraw, QuotaLimit, Snapshot
 from synergy_core.model.snapshot_format import SnapshotError, parse_snapshot, snapshot_document
 from synergy_core.plan import plan
 from synergy_core.policies.rounds.time_shares import NAMES as SHARE_TIME
+from synergy_core.selection.quotas import Quotas
 
 often = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
 LAS = PlanConfig(policy="las", mechanism="tune")
@@ -202,6 +204,32 @@ def test_pods_are_counted_as_they_come_to_lie() -> None:
     many = replace(wide, gpus_per_worker=2)
     result = plan(Snapshot(nodes=nodes, jobs=(many,), quotas=(pods,)), LAS)
     assert waits(result) == {"red/j": "QuotaFull"}
+
+
+@pytest.mark.parametrize(
+    ("counts", "room", "matter"),
+    [("objects", 9, False), ("objects", 8, True), ("objects", 0, True), ("cpu_millis", 9, True)],
+)
+def test_the_number_of_pods_matters_where_a_limit_could_run_out(counts: Any, room: int, matter: bool) -> None:
+    """Two jobs of two GPUs come to have at most two pods each: 1 + 2 x 2 and 2 x 2 of the limit, 9 in all."""
+    draws = [QuotaDraw(quota="q", once={PODS: once}, per_pod={PODS: 2}) for once in (1, 0)]
+    jobs = [Job(name=f"j{index}", gpus=2, quotas=(draw,)) for index, draw in enumerate(draws)]
+    limit = QuotaLimit(resource=PODS, counts=counts, hard=room + 5, used=5)
+    quotas = Quotas([Quota(name="q", limits=(limit,))], jobs)
+    assert [quotas.pods_matter(job) for job in jobs] == [matter, matter]
+
+
+def test_the_number_of_pods_never_matters_where_it_is_fixed_or_not_counted() -> None:
+    limit = QuotaLimit(resource=PODS, counts="objects", hard=0)
+    draw = QuotaDraw(quota="q", per_pod={PODS: 1})
+    jobs = {
+        "one GPU": Job(name="a", gpus=1, quotas=(draw,)),
+        "a GPU for each worker": Job(name="b", gpus=4, gpus_per_worker=1, quotas=(draw,)),
+        "no quota": Job(name="c", gpus=4),
+        "services alone": Job(name="d", gpus=4, quotas=(QuotaDraw(quota="q", once={SERVICES: 1}),)),
+    }
+    quotas = Quotas([Quota(name="q", limits=(limit,))], jobs.values())
+    assert not any(quotas.pods_matter(job) for job in jobs.values())
 
 
 def test_who_runs_stays_although_its_quota_was_lowered_and_does_not_grow() -> None:
