@@ -13,7 +13,6 @@ Y is the time given to each class of activities (`symmetry`), per unit of time.
   computed, and the best are added. When none could improve the optimum, it is the optimum of the whole programme.
 * HiGHS solves it, with one thread and a tolerance of 1e-9. The basis is kept from one call to the next. Where many
   classes of jobs run alone only, prices of the types give a better one (`starting_basis`).
-* Where no job is faster on one type than on another, the level is found without the solver (`indifferent`).
 """
 
 from dataclasses import dataclass
@@ -26,7 +25,6 @@ from synergy_core.model.arrays import Floats, Ints
 from synergy_core.model.snapshot import FieldError
 from synergy_core.policies.allocation.budget import Budget, OutOfTimeError
 from synergy_core.policies.allocation.programme.activities import Activities
-from synergy_core.policies.allocation.programme.indifferent import Indifferent
 from synergy_core.policies.allocation.programme.starting_basis import Basis, Market
 from synergy_core.policies.allocation.programme.symmetry import Merged
 
@@ -92,7 +90,6 @@ class Programme:
         np.maximum.at(fastest, self.acts.first, self.acts.first_rate)
         np.maximum.at(fastest, self.acts.second, self.acts.second_rate)
         self._unit = np.where(fastest > 0, fastest, 1.0)
-        self._indifferent = Indifferent.of(self.acts, self.members, workers, fastest)
         self._same = self.acts.first == self.acts.second
         self._columns: Ints = self._first_columns()
         self._basis: Any = None
@@ -166,8 +163,6 @@ class Programme:
         if not all(np.isfinite(given).all() for given in (base, direction, gain, surplus) if given is not None):
             raise SolverError("a number that is not finite")
         surplus = np.zeros(len(self.acts)) if surplus is None else surplus / np.abs(surplus).max(initial=1e-300)
-        if self._indifferent is not None and not gain.any() and not surplus.any():
-            return self._without_solver(self._indifferent, base, direction)
         highs = self._highs
         if highs.passModel(self._model(base, direction, gain, surplus)) == _highspy().HighsStatus.kError:
             raise SolverError("HiGHS does not take the numbers")
@@ -199,17 +194,6 @@ class Programme:
         price = np.maximum(-duals[: self._classes], 0.0) / self._unit
         room, ceiling = self._room(self._reduced(duals, gain, surplus), price)
         return Point(time, float(values[0]), price, price + room, ceiling, float(objective), cut_short)
-
-    def _without_solver(self, indifferent: Indifferent, base: Floats, direction: Floats | None) -> Point:
-        if self._budget.spent:
-            raise OutOfTimeError
-        reached = indifferent.solve(base, direction)
-        if reached is None:
-            raise InfeasibleError
-        # the time of a job without a price costs nothing on a type outside the full ones
-        return Point(
-            reached.time, reached.level, reached.price, reached.price, self._unit, reached.level, cut_short=False
-        )
 
     def _run(self, highs: Any) -> bool:
         """Solve what there is; whether time ran out with something feasible in hand."""

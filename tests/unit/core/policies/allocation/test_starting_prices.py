@@ -86,7 +86,8 @@ def test_where_time_brings_a_gain_a_class_takes_what_is_cheapest_less_its_gain(s
     members = rng.integers(1, 4, 12).astype(float)
     choice, cost, asked, paid, slope = _offers(_market(made, members), base, None, gain).choose(prices, 0.0)
     own = cost[np.arange(12), choice]
-    assert own == pytest.approx([_cheapest(made, job, base[job], prices, gain) for job in range(12)], rel=1e-6, abs=1e-9)
+    expected = [_cheapest(made, job, base[job], prices, gain) for job in range(12)]
+    assert own == pytest.approx(expected, rel=1e-6, abs=1e-9)
     assert paid == pytest.approx(float(own @ members), abs=1e-9)
     assert slope == 0.0
     assert float(asked @ prices) >= paid - 1e-9
