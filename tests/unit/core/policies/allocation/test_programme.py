@@ -223,7 +223,7 @@ def test_pairs_that_are_not_there_at_first_are_found_if_they_help(
 
 
 def test_at_first_there_are_all_jobs_alone_and_the_pairs_that_keep_most_of_both_speeds() -> None:
-    """Two for each of three jobs: of nine activities of pairs those wait that keep least, and one that does not help."""
+    """Two for each of three jobs: the pairs wait that keep least, and one does not help."""
     pairs = [(0, 1), (0, 2), (1, 2)]
     shared = [[[9, 4], [4, 4], [4, 4.1]], [[7, 9], [3, 1.3], [3, 4]], [[3, 8], [2.5, 1], [4.5, 4.3]]]
     made = problem([[10.0, 5.0, 5.0], [5.0, 5.0, 5.0], [10.0, 2.0, 5.0]], [3, 3, 3], pairs=pairs,
