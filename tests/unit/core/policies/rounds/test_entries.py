@@ -151,3 +151,11 @@ def test_alone_beside_one_that_presses_a_job_does_not() -> None:
     made = problem([[1.0]] * 2, [1], pairs=[(0, 1)], pair_throughputs=[[[0.9, 0.9]]])
     found = _entries(made, [[0.5], [0.5], [0.0]], pressed=[False, True])
     assert found.shares.pressed.tolist() == [False, True]
+
+
+def test_in_a_settling_round_a_column_that_a_job_has_alone_comes_before_those_it_shares_whoever_the_partner() -> None:
+    made = problem([[1.0, 1.0]] * 2, [1, 1], pairs=[(0, 1)], pair_throughputs=[[[0.9, 0.9], [0.0, 0.0]]])
+    found = _entries(made, [[0.0, 0.0], [0.0, 0.2], [0.3, 0.0]], settling=True)
+    assert list(zip(found.job.tolist(), found.column.tolist(), strict=True)) == [(0, 0), (1, 1), (1, 0)]
+    assert found.partner.tolist() == [1, -1, 0]
+    assert found.alone.tolist() == [False, True, False]

@@ -96,3 +96,11 @@ def test_an_agnostic_scheduler_counts_with_the_mean_speed() -> None:
     assert made.slo == pytest.approx([1000.0 / 6.0], rel=1e-5)
     assert found.pressed == {"j0"}
     assert _deadlines({"deadline_s": 340.0})[1].pressed == frozenset()
+
+
+@pytest.mark.parametrize("speed", [1e-4, 1e4])
+def test_however_slow_a_job_is_its_deadline_counts(speed: float) -> None:
+    left = 2000.0 / speed + 2 * ROUND_S
+    made, found = _deadlines({"deadline_s": left}, speeds=((speed, 0.0),))
+    assert made.slo == pytest.approx([2000.0 / speed], rel=1e-5)
+    assert found == Deadlines()
