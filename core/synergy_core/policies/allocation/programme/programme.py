@@ -31,7 +31,7 @@ from synergy_core.policies.allocation.programme.symmetry import Merged
 _TOLERANCE = 1e-9
 _MANY = 200
 """Classes of jobs from which an interior-point method (with crossover to a vertex) is the faster start where there are
-pairs, and a basis from prices (`crash`) where there are none."""
+pairs or no level, and a basis from prices (`starting_basis`) where there is a level and no pair."""
 _DUAL, _PRIMAL = 1, 4
 """HiGHS' numbers for the two simplex methods."""
 _LATE = "Time limit reached"
@@ -133,13 +133,6 @@ class Programme:
         full = max(float((taken[taken > 0] / self._workers[taken > 0]).max()), float((busy / self.members).max()))
         return np.asarray(more / max(1.0, full))
 
-    def best_ratio(self, base: Floats, gain: Floats, paid: Floats) -> float:
-        """About the largest gain (M) per payment (W, for each worker) of all that give every class of jobs its `base`
-        (G), and not below it; 0 where it is not known. A place to start from, no more."""
-        if self._market is None:
-            return 0.0
-        return self._market.best_ratio(base, gain * self.members[self.acts.first], paid)
-
     @property
     def fastest(self) -> Floats:
         """G: steps per second of a job that has all it could have; no allocation gives more."""
@@ -166,8 +159,8 @@ class Programme:
         highs = self._highs
         if highs.passModel(self._model(base, direction, gain, surplus)) == _highspy().HighsStatus.kError:
             raise SolverError("HiGHS does not take the numbers")
-        if self._market is not None and (direction is not None or (gain.any() and self._basis is None)):
-            self._basis = _basis(self._market.basis(base, direction, gain * self.members[self.acts.first]), direction)
+        if self._market is not None and direction is not None:
+            self._basis = _basis(self._market.basis(base, direction))
         highs.setOptionValue("simplex_strategy", _DUAL if self._basis is None else _PRIMAL)
         if self._basis is not None:
             highs.setBasis(self._basis)
@@ -356,12 +349,11 @@ def _highspy() -> Any:
     return highspy
 
 
-def _basis(first: Basis, direction: Floats | None) -> Any:
+def _basis(first: Basis) -> Any:
     highspy = _highspy()
     status = highspy.HighsBasisStatus
     basis = highspy.HighsBasis()
-    level = [status.kLower if direction is None else status.kBasic]
-    basis.col_status = level + np.where(first.activities, status.kBasic, status.kLower).tolist()
+    basis.col_status = [status.kBasic, *np.where(first.activities, status.kBasic, status.kLower).tolist()]
     rows = [(first.speeds, status.kLower), (np.concatenate([first.times, first.workers]), status.kUpper)]
     basis.row_status = [one for basic, else_ in rows for one in np.where(basic, status.kBasic, else_).tolist()]
     basis.row_status = [*basis.row_status, status.kBasic]

@@ -13,6 +13,7 @@ from scipy.optimize import brentq
 from support.allocation import problem
 from synergy_core.model.arrays import Floats
 from synergy_core.policies.allocation.budget import Budget, OutOfTimeError
+from synergy_core.policies.allocation.programme import levels
 from synergy_core.policies.allocation.programme.activities import activities
 from synergy_core.policies.allocation.programme.levels import Level, highest_level
 from synergy_core.policies.allocation.programme.programme import Point, Programme
@@ -163,3 +164,15 @@ def test_speeds_orders_apart_are_weighed_by_each_jobs_own() -> None:
     level = highest_level(programme, requirement, low=0.0, high=1.0)
     assert level.z == pytest.approx((5**0.5 - 1) / 2, rel=1e-8)
     _holds(programme, level, requirement)
+
+
+@pytest.mark.parametrize("speed", [1e-6, 1.0, 1e6])
+def test_what_a_point_reaches_is_told_in_parts_of_each_jobs_own_speed(speed: float) -> None:
+    """Two jobs, a quarter and a half of the time: the first is the one that holds the level."""
+    programme = _programme(2, 1.0, speeds=[[speed], [speed]])
+    time = np.array([0.25, 0.5])
+    requirement: Requirement = lambda z: speed * np.array([z, z**2])  # noqa: E731
+    assert levels._reached(programme, requirement, time, 0.0, 1.0) == pytest.approx(0.25, rel=1e-7)
+    assert levels._reached(programme, requirement, time, 0.0, 0.2) == 0.2
+    other: Requirement = lambda z: speed * np.array([z**3, z])  # noqa: E731
+    assert levels._reached(programme, other, time, 0.0, 1.0) == pytest.approx(0.5, rel=1e-7)
