@@ -52,13 +52,13 @@ class Market:
 
     def __init__(self, acts: Activities, members: Floats, workers: Floats) -> None:
         count, columns = len(members), int(acts.column.max(initial=0)) + 1
-        rate, which = np.zeros((count, columns)), np.full((count, columns), -1)
+        rate, which = np.zeros((count, columns)), np.zeros((count, columns), dtype=np.int64)  # of speed 0: any
         rate[acts.first, acts.column] = acts.first_rate
         which[acts.first, acts.column] = np.arange(len(acts))
         order = np.argsort(rate, axis=1, kind="stable")
         self.rate = np.take_along_axis(rate, order, axis=1)
         self.which = np.take_along_axis(which, order, axis=1)
-        self.type_ = np.where(self.which >= 0, acts.type_[self.which], 0)
+        self.type_ = acts.type_[self.which]
         self.scale = np.zeros(count)
         self.scale[acts.first] = acts.scale
         self.members, self.workers, self.size = members, workers, len(acts)
@@ -100,8 +100,8 @@ class Market:
         """Classes, and the other choice of each, that cost nearly the same; that they cost the same gives each full
         type its price, in those of other types. So they join types."""
         kinds, index = self.basics, np.arange(len(choice))
-        one_more = (kinds[None, :, :] & ~kinds[:, None, :]).sum(axis=2) == 1
-        gap = np.where(one_more[choice], cost - cost[index, choice][:, None], np.inf)
+        one_other = (kinds[None, :, :] & kinds[:, None, :]).sum(axis=2) == 1
+        gap = np.where(one_other[choice], cost - cost[index, choice][:, None], np.inf)
         other = np.argmin(gap, axis=1)
         size = np.abs(cost[index, choice])
         near = np.argsort(gap[index, other] / (size + size.mean() + _HAIR), kind="stable")
@@ -139,7 +139,7 @@ class _Offers:
         slow, fast = self._rate[:, self._slow], self._rate[:, self._fast]
         with np.errstate(divide="ignore", invalid="ignore"):
             self._time = np.where(self._rate > 0, 1.0 / self._rate, 0.0)
-            self._mix = np.where((slow > 0) & (fast > slow), 1.0 / (fast - slow), 0.0)
+            self._mix = np.where(fast > slow, 1.0 / (fast - slow), 0.0)
             self.room = np.where(self._direction > 0, (self._rate[:, -1] - self._base) / self._direction, np.inf)
         self._of_slow, self._open = slow, self._rate > 0
         self.most = max(0.0, float(self.room.min()))
@@ -172,7 +172,7 @@ class _Offers:
         able = self._open & (self._rate >= needed * (1.0 - _HAIR))
         time = needed * self._time
         fast = (needed - self._of_slow) * self._mix
-        mixes = (fast > 0) & (fast <= 1.0 + _HAIR)
+        mixes = (fast > 0) & (fast < 1.0)
         dearer = net[:, self._fast] - net[:, self._slow]
         offers = [np.where(able, net * time, np.inf), np.where(mixes, net[:, self._slow] + fast * dearer, np.inf)]
         cost = np.concatenate(offers, axis=1)

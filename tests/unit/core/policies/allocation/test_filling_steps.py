@@ -13,7 +13,7 @@ from synergy_core.policies.allocation.budget import Budget, OutOfTimeError
 from synergy_core.policies.allocation.policy import setting
 from synergy_core.policies.allocation.problem import effective_throughput
 from synergy_core.policies.allocation.programme.levels import Level
-from synergy_core.policies.allocation.programme.progressive_filling import Fill, Group, fill, fill_above
+from synergy_core.policies.allocation.programme.progressive_filling import Fill, Group, _after, fill, fill_above
 
 SIXTHS = st.integers(1, 24).map(lambda n: n / 8)
 
@@ -169,3 +169,20 @@ def test_a_job_with_a_thousandth_of_the_others_speed_is_filled_as_exactly() -> N
     normalised = effective_throughput(made, found.x) / unit
     assert normalised == pytest.approx([normalised[0], normalised[1], normalised[1]], rel=1e-6)
     assert found.x.sum() == pytest.approx(2.0, abs=1e-6)
+
+
+def test_where_no_price_tells_who_is_held_those_that_rise_end_so_that_filling_does() -> None:
+    """No limit is reached either: the first job of the queue and the one on its own end."""
+    queue = Group(np.array([0, 1]), weight=1.0, fifo=True)
+    state = _fill([2.0] * 3, groups=(queue,), on_their_own=[False, False, True])
+    nothing = np.zeros(3)
+    after = _after(state, Level(0.5, nothing, nothing, nothing + np.inf, proved=True), np.ones(3))
+    assert after.level.tolist() == [0.5, 0.0, 0.5]
+    assert after.rises.tolist() == [False, True, False]
+    held = _after(state, Level(0.5, nothing, np.array([0.0, 0.0, 3.0]), nothing + np.inf, proved=True), np.ones(3))
+    assert held.rises.tolist() == [True, True, False]
+    capped = _after(state, Level(0.5, nothing, nothing, np.array([0.25, 1.5, 0.5]), proved=True), np.ones(3))
+    assert capped.limit.tolist() == [0.5, 1.5, 0.5]
+    assert capped.rises.tolist() == [False, True, False]
+    units = _after(state, Level(0.5, nothing, nothing, np.array([9.0, 1.5, 9.0]), proved=True), np.full(3, 3.0))
+    assert units.limit.tolist() == [2.0, 0.5, 2.0]

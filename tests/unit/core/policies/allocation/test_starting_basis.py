@@ -47,7 +47,8 @@ def test_as_many_are_basic_as_there_are_rows_whatever_the_shape(seed: int, shape
     acts, jobs = activities(made), len(made.jobs)
     fastest = np.zeros(jobs)
     np.maximum.at(fastest, acts.first, acts.first_rate)
-    for direction in (fastest, fastest * made.weight):
+    some = fastest * np.random.default_rng(seed).choice([0.0, 0.5, 1.0], jobs)
+    for direction in (fastest, fastest * made.weight, some):
         basis = _basis(made, direction)
         basic = sum(int(part.sum()) for part in (basis.activities, basis.speeds, basis.times, basis.workers))
         assert basic + 1 == 2 * jobs + len(made.workers), "and the level"

@@ -163,3 +163,12 @@ def test_settling_rounds_do_not_take_a_place_in_the_timetable() -> None:
 
     assert [due(number) for number in range(1, 32) if number != 16] == [by_mark(place) for place in range(1, 31)]
     assert [due(number, follows=True) for number in range(32)] == [by_mark(place) for place in range(32)]
+
+
+@pytest.mark.parametrize("before", [0.15, 0.5, 0.85, 0.95])
+def test_so_it_is_wherever_its_time_begins_on_the_line(before: float) -> None:
+    """Three tenths of the time, two thirds of that on type 1, behind another job."""
+    rows: list[Row] = [(1, {0: before}), (1, {0: 0.1, 1: 0.2})]
+    seen = [_due(rows, n / 1000)[0] for n in range(1000)]
+    assert sum(flags[1] for flags in seen) == pytest.approx(100, abs=2)
+    assert sum(flags[2] for flags in seen) == pytest.approx(200, abs=2)
