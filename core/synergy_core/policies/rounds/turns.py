@@ -81,7 +81,7 @@ class _Timetable:
         of_line = np.floor(ends[1:] + _HAIR) > np.floor(ends[:-1] + _HAIR)
         due, at = np.zeros(len(total), dtype=bool), np.zeros(len(total))
         due[line] = of_line | (total[line] >= 1.0 - _APART)
-        at[line] = np.ceil(ends[:-1] - _HAIR) - ends[:-1]
+        at[line] = np.ceil(ends[:-1]) - ends[:-1]
         # jobs with the same split would all be due on one type at once: each starts at another point of its own time
         at = (at / total + np.cumsum(several) * GOLDEN) % 1.0
         self.row_is_due = due[row]

@@ -86,10 +86,9 @@ class Programme:
         self._workers = workers
         self._budget = budget
         self._classes = len(merged.members)
-        fastest = np.zeros(self._classes)
-        np.maximum.at(fastest, self.acts.first, self.acts.first_rate)
-        np.maximum.at(fastest, self.acts.second, self.acts.second_rate)
-        self._unit = np.where(fastest > 0, fastest, 1.0)
+        self._unit = np.zeros(self._classes)  # above 0 at the end: each job has a type on which it runs alone
+        np.maximum.at(self._unit, self.acts.first, self.acts.first_rate)
+        np.maximum.at(self._unit, self.acts.second, self.acts.second_rate)
         self._same = self.acts.first == self.acts.second
         self._columns: Ints = self._first_columns()
         self._basis: Any = None
@@ -123,10 +122,9 @@ class Programme:
             return time
         acts, more = self.acts, time.copy()
         order = np.argsort(acts.first_rate[: acts.alone], kind="stable")
-        fastest = np.full(self._classes, -1)
+        fastest = np.zeros(self._classes, dtype=np.int64)
         fastest[acts.first[order]] = order
-        lacks = np.flatnonzero((lacking > 0) & (fastest >= 0))
-        more[fastest[lacks]] += (lacking * self.members)[lacks] / acts.first_rate[fastest[lacks]]
+        more[fastest] += lacking * self.members / acts.first_rate[fastest]
         taken = np.bincount(acts.type_, weights=acts.scale * more, minlength=len(self._workers))
         busy = np.bincount(acts.first, weights=more, minlength=self._classes)
         busy += np.bincount(acts.second[acts.alone :], weights=more[acts.alone :], minlength=self._classes)

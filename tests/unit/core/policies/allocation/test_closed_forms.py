@@ -39,6 +39,8 @@ def test_the_shortest_job_first_has_its_fastest_types_and_the_next_what_is_left(
 def test_shortest_job_first_goes_on_to_slower_types_while_there_is_time_left() -> None:
     made = problem([[4.0, 2.0, 1.0]], [0.25, 0.5, 9], steps=[7.0])
     assert solve(made, "sjf").x.tolist() == [[0.25, 0.5, 0.25]]
+    fast_first = problem([[1.0], [10.0]], [1], steps=[100.0, 500.0])
+    assert solve(fast_first, "sjf").x.tolist() == [[0.0], [1.0]], "50 s before 100"
     long_first = problem([[1.0, 0.0], [1.0, 1.0]], [1, 1], steps=[2.0, 1.0])
     assert solve(long_first, "sjf").x.tolist() == [[0.0, 0.0], [1.0, 0.0]]
 
@@ -224,3 +226,14 @@ def test_strategy_proof_without_rivals_has_all_and_with_equal_weights_loses_no_m
     made = problem(made.throughputs, made.workers, scale=made.scale)
     nash = effective_throughput(made, solve(made, "strategy-proof").x) / isolated_throughput(made)
     assert (nash >= np.exp(-1.0) * (1 - 1e-3)).all()
+
+
+@pytest.mark.parametrize("policy", ["max-min-fairness", "makespan", "max-throughput", "fifo", "gandiva"])
+def test_without_sharing_pairs_have_no_time_and_the_rest_is_as_if_there_were_none(policy: str) -> None:
+    speeds = [[4.0], [3.0], [2.0]]
+    shared = [[[0.9 * speeds[one][0], 0.8 * speeds[other][0]]] for one, other in ((0, 1), (0, 2), (1, 2))]
+    made = problem(speeds, [1], pairs=[(0, 1), (0, 2), (1, 2)], pair_throughputs=shared)
+    found = solve(made, policy, sharing=False)
+    assert not found.x[3:].any()
+    assert found.objective == pytest.approx(solve(problem(speeds, [1]), policy).objective)
+    assert solve(made, policy).x[3:].any()

@@ -2,6 +2,7 @@
 ceiling; with pairs, classes of equal jobs, gains and a surplus."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pytest
@@ -120,6 +121,7 @@ def _valid(dense: Dense, point: Point, had: Floats) -> None:
     small price for a class without scarcity the bound rises by that times the ceiling at most."""
     unit, value = dense.programme.fastest, float(point.price @ had)
     assert point.price.min() >= 0.0
+    assert (point.scarcity >= point.price).all()
     assert dense.most(point.price) == pytest.approx(value, rel=1e-6)
     largest = float((point.price * unit).max())
     for one in range(len(had)):
@@ -178,12 +180,19 @@ def test_a_ceiling_is_the_speed_on_types_that_cost_nothing() -> None:
 
 
 def test_scarcity_of_a_job_without_a_price_is_the_price_that_it_could_have() -> None:
-    """One type, one worker: a step of either job takes as much of it. Only the first has to rise."""
-    made = problem([[10.0], [5.0]], [1])
-    programme = _programme(made, merged=False)
-    point = Programme.solve(programme, base=np.array([0.0, 1.0]), direction=np.array([10.0, 0.0]))
-    assert point.level == pytest.approx(0.8)
-    assert point.price[0] == pytest.approx(0.1)
+    """One worker: a step of the second job takes a fifth of its time, in which the first does two. Only that rises."""
+    programme = _programme(problem([[10.0], [5.0]], [1]), merged=False)
+    point = programme.solve(base=np.zeros(2), direction=np.array([5.0, 0.0]))
+    assert point.level == pytest.approx(2.0)
+    assert point.price == pytest.approx([0.2, 0.0])
+    assert point.scarcity == pytest.approx([0.2, 0.4])
+
+
+def test_of_a_class_of_two_a_price_is_for_a_step_of_each() -> None:
+    programme = _programme(problem([[10.0], [5.0], [5.0]], [1]))
+    point = programme.solve(base=np.zeros(2), direction=np.array([5.0, 0.0]))
+    assert point.price == pytest.approx([0.2, 0.0])
+    assert point.scarcity == pytest.approx([0.2, 0.8])
 
 
 def test_where_a_pair_is_within_one_class_both_its_ends_count() -> None:
@@ -218,6 +227,13 @@ def test_pairs_that_are_not_there_at_first_are_found_if_they_help(
     point = programme.solve(base=nothing, direction=unit)
     assert point.level == pytest.approx(dense.best(np.zeros(len(whole.acts)), direction=unit), rel=1e-7)
     assert programme.solve(base=nothing, gain=gain).objective == pytest.approx(dense.best(gain), rel=1e-7)
+    large = problem(
+        np.pad(made.throughputs, ((0, 0), (0, 1))), [*made.workers, 10**7], scale=made.scale,
+        pairs=made.pairs, pair_throughputs=np.pad(made.pair_throughputs, ((0, 0), (0, 1), (0, 0))),
+    )  # fmt: skip
+    assert _programme(large).solve(base=nothing, direction=unit).level == pytest.approx(point.level, rel=1e-6)
+    low = _programme(made).solve(base=nothing, direction=1e5 * unit).level
+    assert low == pytest.approx(1e-5 * point.level, rel=1e-3), "however small the level is"
     assert len(programme._columns) == len(set(programme._columns.tolist())), "each once"
     assert len(programme._columns) < len(whole.acts), "not all of them"
 
@@ -252,6 +268,8 @@ def test_what_a_solver_left_out_is_given_on_the_fastest_type_and_all_have_that_m
     assert given[0, 0] == 1.0
     assert given[1, 1] == pytest.approx(5e-4)
     assert given[1, 0] == given[0, 1] == 0.0
+    full = programme.topped_up(np.where(acts.column == 1, 0.75, 0.0), np.array([3.0, 5.0]))
+    assert full.sum() == pytest.approx((0.75 + 0.75 + 0.5 / 6) / ((1.5 + 0.5 / 6) / 1.0)), "the second type is too full"
     both = programme.topped_up(time, np.array([10.5, 0.0]))
     assert both == pytest.approx(time), "no more than all its time, and all the workers"
     assert programme.topped_up(time, np.array([10.0, 0.0])) is time
@@ -299,3 +317,38 @@ def test_a_budget_is_asked_before_each_run_and_bounds_it() -> None:
     assert limit == pytest.approx(5.0, abs=0.5)
     with pytest.raises(OutOfTimeError):
         programme.solve(base=np.array([1.0, 2.0]), direction=np.array([2.0, 1.0]))
+
+
+class _Stopped:
+    """HiGHS, as if time ran out where it reaches a number of iterations."""
+
+    def __init__(self, highs: Any, iterations: int) -> None:
+        self._highs = highs
+        highs.setOptionValue("simplex_iteration_limit", iterations)
+        highs.setOptionValue("presolve", "off")
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._highs, name)
+
+    def modelStatusToString(self, status: Any) -> str:  # noqa: N802 - HiGHS' own name
+        told: str = self._highs.modelStatusToString(status)
+        return "Time limit reached" if told == "Iteration limit reached" else told
+
+
+def test_what_a_solver_found_feasible_before_it_was_stopped_serves_and_nothing_else() -> None:
+    """From the optimum of other numbers the primal simplex method stays feasible; from nothing the dual one is not."""
+    made = drawn(1, 60)
+    programme = _programme(made, merged=False)
+    unit = programme.fastest
+    direction = unit * np.random.default_rng(0).uniform(0.1, 1.0, 60)
+    best = _programme(made, merged=False).solve(base=np.zeros(60), direction=direction).level
+    programme.solve(base=np.zeros(60), direction=unit)
+    programme.__dict__["_highs"] = _Stopped(programme._highs, 20)
+    point = programme.solve(base=np.zeros(60), direction=direction)
+    assert point.cut_short
+    assert 0.0 < point.level < best
+    _feasible(Dense(programme, made.workers), point, np.zeros(60), direction)
+    fresh = _programme(made, merged=False)
+    fresh.__dict__["_highs"] = _Stopped(fresh._highs, 5)
+    with pytest.raises(OutOfTimeError):
+        fresh.solve(base=np.zeros(60), direction=direction)

@@ -172,3 +172,11 @@ def test_so_it_is_wherever_its_time_begins_on_the_line(before: float) -> None:
     seen = [_due(rows, n / 1000)[0] for n in range(1000)]
     assert sum(flags[1] for flags in seen) == pytest.approx(100, abs=2)
     assert sum(flags[2] for flags in seen) == pytest.approx(200, abs=2)
+
+
+def test_jobs_on_one_type_lie_side_by_side_before_those_that_are_split() -> None:
+    """Two that have half of the time each: one of them is due whatever lies between them in the order of arrival."""
+    rows: list[Row] = [(1, {0: 0.5}), (1, {0: 0.5, 1: 0.25}), (1, {0: 0.5})]
+    for number in range(64):
+        is_due, _ = _due(rows, number / 64)
+        assert is_due[0] + is_due[3] == 1
