@@ -1,7 +1,7 @@
 """The linear programme against its definition, written down densely for another solver: optimum, prices, scarcity and
 ceiling; with pairs, classes of equal jobs, gains and a surplus."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -84,6 +84,7 @@ CASES = [(seed, pairs, kinds) for seed in range(5) for pairs in (False, True) fo
 
 def _case(seed: int, pairs: bool, kinds: int | None) -> tuple[Problem, Programme, Dense]:
     made = drawn(seed, 9, pairs=pairs, kinds=kinds)
+    made = replace(made, workers=made.workers * [0.2, 0.3, 0.4])  # that there are too few of
     programme = _programme(made)
     return made, programme, Dense(programme, made.workers)
 
@@ -103,7 +104,8 @@ def test_the_highest_level_its_prices_scarcity_and_ceiling(seed: int, pairs: boo
     _, programme, dense = _case(seed, pairs, kinds)
     rng = np.random.default_rng(seed)
     unit = programme.fastest
-    direction = unit * rng.uniform(0.2, 1.0, len(unit))
+    direction = unit * rng.uniform(0.2, 1.0, len(unit)) * rng.choice([0.0, 1.0], len(unit), p=[0.4, 0.6])
+    direction[0] = unit[0]
     base = 0.5 * programme.solve(base=np.zeros(len(unit)), direction=direction[::-1] / unit[::-1] * unit).level * unit
     base *= rng.choice([0.0, 0.1], len(unit))
     point = programme.solve(base=base, direction=direction)
@@ -129,6 +131,9 @@ def _valid(dense: Dense, point: Point, had: Floats) -> None:
         own = np.where(alone, np.maximum(point.scarcity, point.price), point.price)
         assert dense.most(own) <= float(own @ had) + 1e-6 * value
         room = float((point.scarcity - point.price)[one] * unit[one])
+        if room > 1e-6 * largest:
+            beyond = point.price + 1.05 * room / unit[one] * alone
+            assert dense.most(beyond) > float(beyond @ had) + 1e-9 * value, "and no more"
         small = 1e-3 * largest / unit[one]
         if room < 1e-6 * largest:
             risen = dense.most(point.price + small * alone)
@@ -145,7 +150,8 @@ def test_the_largest_gain_with_what_jobs_must_have_and_with_a_surplus(
     level = programme.solve(base=np.zeros(len(unit)), direction=unit).level
     base = unit * level * rng.choice([0.0, 0.5], len(unit))
     gain = (acts.first_rate + acts.second_rate) / float(acts.first_rate.max())
-    for surplus in (None, gain - np.array([0.05, 0.15, 0.3])[acts.type_] * acts.scale):
+    ratio = gain - np.array([0.05, 0.15, 0.3])[acts.type_] * acts.scale
+    for surplus in (None, ratio, np.where(np.arange(len(acts)) % 4 == 1, 0.0, ratio)):
         point = programme.solve(base=base, gain=gain, surplus=surplus)
         _feasible(dense, point, base, None)
         assert point.objective == pytest.approx(dense.best(gain, base=base, surplus=surplus), rel=1e-7)
@@ -168,28 +174,42 @@ def test_a_price_is_what_one_more_step_demanded_takes_from_the_gain(seed: int) -
         assert (point.objective - less.objective) / step[one] == pytest.approx(point.price[one], abs=1e-6)
 
 
-def test_a_ceiling_is_the_speed_on_types_that_cost_nothing() -> None:
+@pytest.mark.parametrize(("own", "others"), [(1.0, 1.0), (1e6, 1.0), (1.0, 1e-6)])
+def test_a_ceiling_is_the_speed_on_types_that_cost_nothing(own: float, others: float) -> None:
     """Two jobs that cannot use the K80 hold the V100; the first has the K80 to itself."""
-    made = problem([[10.0, 4.0], [8.0, 0.0], [4.0, 0.0]], [1, 1])
+    made = problem([[10.0 * own, 4.0 * own], [8.0 * others, 0.0], [4.0 * others, 0.0]], [1, 1])
     programme = _programme(made, merged=False)
-    point = programme.solve(base=np.zeros(3), direction=np.array([0.0, 8.0, 4.0]))
+    point = programme.solve(base=np.zeros(3), direction=np.array([0.0, 8.0, 4.0]) * others)
     assert point.level == pytest.approx(0.5)
-    assert point.price.tolist() == pytest.approx([0.0, 1 / 16, 1 / 8])
-    assert point.ceiling[0] == pytest.approx(4.0)
-    assert point.scarcity.tolist() == pytest.approx([0.0, 1 / 16, 1 / 8])
+    assert point.price * others == pytest.approx([0.0, 1 / 16, 1 / 8])
+    assert point.ceiling[0] == pytest.approx(4.0 * own)
+    assert point.scarcity * others == pytest.approx([0.0, 1 / 16, 1 / 8])
+
+
+def test_a_ceiling_can_be_the_speed_of_a_pair_within_a_class_for_each_of_the_two() -> None:
+    """Beside each other they are faster on the K80 than alone: 5 steps/s each."""
+    made = problem(
+        [[10.0, 4.0], [10.0, 4.0], [8.0, 0.0], [4.0, 0.0]],
+        [1, 1],
+        pairs=[(0, 1)],
+        pair_throughputs=[[[0.0, 0.0], [5.0, 5.0]]],
+    )
+    programme = _programme(made)
+    point = programme.solve(base=np.zeros(3), direction=np.array([0.0, 8.0, 4.0]))
+    assert point.ceiling[0] == pytest.approx(5.0)
 
 
 def test_scarcity_of_a_job_without_a_price_is_the_price_that_it_could_have() -> None:
-    """One worker: a step of the second job takes a fifth of its time, in which the first does two. Only that rises."""
-    programme = _programme(problem([[10.0], [5.0]], [1]), merged=False)
+    """Half a worker: a step of the second job takes a fifth of its time, in which the first does two."""
+    programme = _programme(problem([[10.0], [5.0]], [0.5]), merged=False)
     point = programme.solve(base=np.zeros(2), direction=np.array([5.0, 0.0]))
-    assert point.level == pytest.approx(2.0)
+    assert point.level == pytest.approx(1.0)
     assert point.price == pytest.approx([0.2, 0.0])
     assert point.scarcity == pytest.approx([0.2, 0.4])
 
 
 def test_of_a_class_of_two_a_price_is_for_a_step_of_each() -> None:
-    programme = _programme(problem([[10.0], [5.0], [5.0]], [1]))
+    programme = _programme(problem([[10.0], [5.0], [5.0]], [0.5]))
     point = programme.solve(base=np.zeros(2), direction=np.array([5.0, 0.0]))
     assert point.price == pytest.approx([0.2, 0.0])
     assert point.scarcity == pytest.approx([0.2, 0.8])
@@ -227,6 +247,10 @@ def test_pairs_that_are_not_there_at_first_are_found_if_they_help(
     point = programme.solve(base=nothing, direction=unit)
     assert point.level == pytest.approx(dense.best(np.zeros(len(whole.acts)), direction=unit), rel=1e-7)
     assert programme.solve(base=nothing, gain=gain).objective == pytest.approx(dense.best(gain), rel=1e-7)
+    surplus = gain - 0.25 * whole.acts.scale
+    assert _programme(made).solve(base=nothing, gain=gain, surplus=surplus).objective == pytest.approx(
+        dense.best(gain, surplus=surplus), rel=1e-7
+    )
     large = problem(
         np.pad(made.throughputs, ((0, 0), (0, 1))), [*made.workers, 10**7], scale=made.scale,
         pairs=made.pairs, pair_throughputs=np.pad(made.pair_throughputs, ((0, 0), (0, 1), (0, 0))),
