@@ -10,13 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import brentq
 
-from support.allocation import problem
+from support.allocation import drawn, problem
 from synergy_core.model.arrays import Floats
 from synergy_core.policies.allocation.budget import Budget, OutOfTimeError
 from synergy_core.policies.allocation.programme import levels
 from synergy_core.policies.allocation.programme.activities import activities
 from synergy_core.policies.allocation.programme.levels import Level, highest_level
-from synergy_core.policies.allocation.programme.programme import Point, Programme
+from synergy_core.policies.allocation.programme.programme import InfeasibleError, Point, Programme
 from synergy_core.policies.allocation.programme.symmetry import apart
 
 Requirement = Callable[[float], Floats]
@@ -176,3 +176,38 @@ def test_what_a_point_reaches_is_told_in_parts_of_each_jobs_own_speed(speed: flo
     assert levels._reached(programme, requirement, time, 0.0, 0.2) == 0.2
     other: Requirement = lambda z: speed * np.array([z**3, z])  # noqa: E731
     assert levels._reached(programme, other, time, 0.0, 1.0) == pytest.approx(0.5, rel=1e-7)
+
+
+@pytest.mark.parametrize("size", [1e-9, 1.0, 1e9])
+def test_a_level_is_found_as_exactly_whatever_its_size(size: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    curved = _curved([0.3, 1.0, 4.0, 9.0])
+    programme = _programme(4, 1.7)
+    found = _counted(programme, monkeypatch)
+    level = highest_level(programme, lambda z: curved(z / size), low=0.0, high=size)
+    assert level.z == pytest.approx(size * _root(curved, 1.7), rel=1e-8)
+    assert level.proved
+    assert len(found) <= 6
+
+
+def _feasible(programme: Programme, base: Floats) -> bool:
+    try:
+        programme.solve(base=base)
+    except InfeasibleError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_on_stairs_with_jobs_of_many_speeds_it_is_the_last_step_that_is_feasible(seed: int) -> None:
+    """Each job's demand rises in stairs of its own."""
+    made = drawn(seed, 12)
+    programme = Programme(apart(activities(made), 12), made.workers * 0.4, Budget())
+    stairs = np.random.default_rng(seed).integers(2, 40, 12)
+    requirement: Requirement = lambda z: programme.fastest * np.floor(z * stairs) / stairs  # noqa: E731
+    other = Programme(apart(activities(made), 12), made.workers * 0.4, Budget())
+    ends = np.unique(np.concatenate([np.arange(1, count + 1) / count for count in stairs.tolist()]))
+    first = next(end for end in ends.tolist() if not _feasible(other, requirement(end + 1e-12)))
+    level = highest_level(programme, requirement, low=0.0, high=1.0)
+    assert level.z == pytest.approx(first, rel=1e-6)
+    assert level.proved
+    _holds(programme, level, lambda z: requirement(z * (1 - 1e-9)))
