@@ -199,6 +199,20 @@ def test_a_ceiling_can_be_the_speed_of_a_pair_within_a_class_for_each_of_the_two
     assert point.ceiling[0] == pytest.approx(5.0)
 
 
+def test_a_pair_costs_the_time_of_both() -> None:
+    """The first job could run on the free K80s beside the second only, whose time is worth its gain."""
+    made = problem(
+        [[10.0, 0.0], [0.0, 4.0], [8.0, 0.0], [8.0, 0.0]],
+        [1, 2],
+        pairs=[(0, 1)],
+        pair_throughputs=[[[0.0, 0.0], [6.0, 1.0]]],
+    )
+    programme = _programme(made, merged=False)
+    point = programme.solve(base=np.zeros(4), gain=np.where(programme.acts.first > 0, programme.acts.first_rate, 0.0))
+    assert point.objective == pytest.approx(12.0)
+    assert point.ceiling[0] == 0.0
+
+
 def test_scarcity_of_a_job_without_a_price_is_the_price_that_it_could_have() -> None:
     """Half a worker: a step of the second job takes a fifth of its time, in which the first does two."""
     programme = _programme(problem([[10.0], [5.0]], [0.5]), merged=False)
