@@ -43,7 +43,7 @@ def _counted(programme: Programme, monkeypatch: pytest.MonkeyPatch) -> list[Poin
 
 
 def _holds(programme: Programme, level: Level, requirement: Requirement) -> None:
-    assert (programme.throughput(level.time) >= requirement(level.z) - 1e-9).all()
+    assert (programme.throughput(level.time) >= requirement(level.z) - 1e-8 * programme.fastest).all()
 
 
 def _curved(powers: list[float]) -> Requirement:
@@ -211,3 +211,25 @@ def test_on_stairs_with_jobs_of_many_speeds_it_is_the_last_step_that_is_feasible
     assert level.z == pytest.approx(first, rel=1e-6)
     assert level.proved
     _holds(programme, level, lambda z: requirement(z * (1 - 1e-9)))
+
+
+@pytest.mark.parametrize("seed", [5, 17, 23])
+def test_where_demands_shoot_up_one_after_another_the_middle_is_tried_too(seed: int) -> None:
+    """As of jobs that are late: no more than a part of their time until shortly before all of it."""
+    made, rng = drawn(seed, 12), np.random.default_rng(seed)
+    workers = made.workers * rng.choice([0.1, 0.3, 0.6])
+    steep, ends = 10 ** rng.uniform(-1.3, 1.3, 12), rng.uniform(0.05, 1.2, 12)
+    programme, other = (Programme(apart(activities(made), 12), workers, Budget()) for _ in range(2))
+
+    def requirement(z: float) -> Floats:
+        risen = np.where(z < ends, 0.01 * z * steep / np.maximum(ends - z, 1e-12), 1.0)
+        return programme.fastest * np.minimum(1.0, risen)
+
+    low, high = 0.0, 1.0
+    for _ in range(40):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if _feasible(other, requirement(middle)) else (low, middle)
+    level = highest_level(programme, requirement, low=0.0, high=1.0)
+    assert level.z == pytest.approx(low, rel=1e-6)
+    assert level.proved
+    _holds(programme, level, requirement)
