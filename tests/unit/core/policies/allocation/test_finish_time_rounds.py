@@ -87,7 +87,7 @@ def test_many_jobs_that_have_all_they_could_have_take_no_level_for_each(monkeypa
     assert found.x[:40, 0] == pytest.approx(np.ones(40), rel=1e-6)
     rho = finish_time_fairness(made, found.x)
     assert rho[40:] == pytest.approx(np.full(3, rho[41]), rel=1e-5)
-    assert len(solved) <= 25
+    assert len(solved) <= 2
 
 
 @pytest.mark.parametrize("steps", [[100.0, 0.0, 0.0], [100.0, 50.0, 0.0], [0.0, 100.0, 0.0]])

@@ -103,7 +103,7 @@ def test_a_share_of_a_type_is_in_the_faster_placement_and_nowhere_where_a_job_ca
         ({"slo": np.array([1.0, 0.0])}, r"jobs\[1\].slo_s: is in the past \(0\)"),
         ({"throughputs": np.array([[1.0, 1.0], [2.0, -1.0]])}, r"jobs\[1\].throughputs: must not be negative"),
         ({"throughputs": np.array([[0.0, 1.0], [1.0, 0.0]])}, r"jobs\[0\].throughputs: all are 0.*job 'j0'"),
-        ({"tenants": (Tenant("a"), Tenant("b", -1.0))}, r"tenants\[1\].weight: must be above 0, is -1"),
+        ({"tenants": (Tenant("a"), Tenant("b", 0.0))}, r"tenants\[1\].weight: must be above 0, is 0"),
     ],
 )
 def test_what_no_policy_can_use_is_refused_by_field(change: dict[str, Any], message: str) -> None:
