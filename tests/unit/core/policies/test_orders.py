@@ -154,3 +154,15 @@ def test_between_rounds_types_of_a_matrix_hold_nobody_back_unless_idle_gpus_are_
         "r",
         "w",
     ]
+
+
+def test_finish_time_fairness_counts_what_a_job_waited() -> None:
+    """(100 + 10) / 100 of the old one, which is nearly done, and (0 + 100) / 100 of the new one."""
+    old, new = job("o", steps_total=100, steps_done=90), job("n", steps_total=100, arrival_s=100.0)
+    assert _order("ftf", _queue(new, old)) == "on"
+
+
+def test_of_unknown_length_a_jobs_service_would_take_longer_on_its_own_part() -> None:
+    """Two GPUs, two jobs: the wide one's 20 s would be 40 on one GPU, 100 / 40; the other ran 30 s, 100 / 30."""
+    wide, small = job("w", 2, attained_gpu_s=40.0), job("s", attained_gpu_s=30.0)
+    assert _order("ftf", _queue(wide, small, gpus=2)) == "sw"
