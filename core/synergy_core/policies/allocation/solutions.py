@@ -70,8 +70,8 @@ class Solutions:
         """
         timeless = policy in _TIMELESS
         if timeless:
-            nothing = np.zeros(len(problem.jobs))
-            problem = replace(problem, steps=nothing + np.nan, elapsed=nothing, isolated_elapsed=nothing)
+            nothing, unknown = np.zeros(len(problem.jobs)), np.full(len(problem.jobs), np.nan)
+            problem = replace(problem, steps=unknown, elapsed=nothing, isolated_elapsed=nothing)
         sought = Sought(problem, policy, aware)
         late = self.solver.late()
         if late is not None and (late.sought.policy, late.sought.aware) == (policy, aware):

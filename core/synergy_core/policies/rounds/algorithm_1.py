@@ -23,8 +23,7 @@ from synergy_core.model.snapshot import Job
 from synergy_core.policies.allocation.problem import Problem
 from synergy_core.policies.queue import Queue
 from synergy_core.policies.rounds.entries import Entries, Ways
-
-_GOLDEN = 0.5 * (5.0**0.5 - 1.0)
+from synergy_core.policies.rounds.turns import GOLDEN
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -127,7 +126,7 @@ def _partner(job: Job, possible: Ways, queue: Queue) -> int:
     if len(possible) == 1:
         return possible[0][0]
     begun = crc32(job.name.encode()) / 2**32
-    point = (begun + _GOLDEN * floor(queue.now / queue.round_s)) % 1.0 * sum(share for _, share in possible)
+    point = (begun + GOLDEN * floor(queue.now / queue.round_s)) % 1.0 * sum(share for _, share in possible)
     for partner, share in possible:
         point -= share
         if point < 0.0:

@@ -129,4 +129,4 @@ def _owed(queue: Queue, jobs: Sequence[Job], problem: Problem, whole: Floats) ->
         spent[:, column] = far
         spent[:, type_] -= far
     life = np.maximum(0.0, queue.now - np.array([job.arrival_s for job in jobs])) + queue.round_s
-    return np.asarray(whole * life[:, None] / (np.maximum(spent, 0.0) + 0.5 * queue.round_s))
+    return np.asarray(whole * life[:, None] / (spent + 0.5 * queue.round_s))

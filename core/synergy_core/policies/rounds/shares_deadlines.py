@@ -60,7 +60,7 @@ def with_deadlines(queue: Queue, jobs: Sequence[Job], problem: Problem, budget: 
         slo = np.where(given > _LESS * fastest, problem.steps / given, np.inf)
     alive = urgency == 1.0
     short = np.flatnonzero((part < 1.0) & alive)
-    pressed = np.flatnonzero((part == 1.0) & alive & (asked > 0) & (asked >= fastest * (1.0 - _LESS)))
+    pressed = np.flatnonzero((part == 1.0) & alive & (asked >= fastest * (1.0 - _LESS)))
     return replace(problem, slo=slo), Deadlines(
         colliding=tuple(jobs[index].name for index in short.tolist()),
         pressed=frozenset(jobs[index].name for index in pressed.tolist()),

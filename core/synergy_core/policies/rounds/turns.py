@@ -23,7 +23,8 @@ import numpy.typing as npt
 from synergy_core.model.arrays import Floats, Ints
 
 SETTLING = 16
-_GOLDEN = 0.6180339887498949
+GOLDEN = 0.6180339887498949
+"""The golden section."""
 _APART = 1e-6
 """A share that lacks no more of 1 is all the time."""
 _HAIR = 1e-9
@@ -55,7 +56,7 @@ def in_turn(shares: Shares, number: int, *, follows: bool = False) -> Ints:
     """
     if settles(number) and not follows:
         return np.lexsort((-shares.share, -shares.priority, ~shares.pressed))
-    timetable = _Timetable(shares, (number if follows else number - number // SETTLING) * _GOLDEN % 1.0)
+    timetable = _Timetable(shares, (number if follows else number - number // SETTLING) * GOLDEN % 1.0)
     first, rests = shares.priority, np.zeros(len(shares.share), dtype=bool)
     if follows:  # due ones by that share, others by all their time
         first, rests = np.where(timetable.is_due, shares.share, timetable.total), timetable.rests
@@ -80,9 +81,9 @@ class _Timetable:
         of_line = np.floor(ends[1:] + _HAIR) > np.floor(ends[:-1] + _HAIR)
         due, at = np.zeros(len(total), dtype=bool), np.zeros(len(total))
         due[line] = of_line | (total[line] >= 1.0 - _APART)
-        at[line] = np.ceil(ends[:-1] - _HAIR) - ends[:-1]
+        at[line] = np.ceil(ends[:-1]) - ends[:-1]
         # jobs with the same split would all be due on one type at once: each starts at another point of its own time
-        at = (at / total + np.cumsum(several) * _GOLDEN) % 1.0
+        at = (at / total + np.cumsum(several) * GOLDEN) % 1.0
         self.row_is_due = due[row]
         """E: its job is due."""
         self.total = total[row]

@@ -37,8 +37,7 @@ def allocate(problem: Problem, budget: Budget) -> Found:
 
 
 def _duration(problem: Problem, job: int, steps: float, free: Floats) -> float:
-    speed = problem.throughputs[job] @ _fastest(problem, job, free)
-    return float(steps / speed) if speed > 0 else np.inf
+    return float(steps / (problem.throughputs[job] @ _fastest(problem, job, free)))
 
 
 def _fastest(problem: Problem, job: int, free: Floats) -> Floats:

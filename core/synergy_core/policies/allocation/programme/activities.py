@@ -36,13 +36,12 @@ class Activities:
         return len(self.row)
 
 
-def activities(problem: Problem, *, prune: bool = True) -> Activities:
+def activities(problem: Problem) -> Activities:
     """Everything that can be done: jobs alone where they have throughput, and the pairs that can help (`helpful`)."""
     open_ = problem.workers[problem.column_type] > 0
     job, column = np.nonzero((problem.throughputs > 0) & open_)
     if len(problem.pairs):
-        useful = helpful(problem) if prune else (problem.pair_throughputs.max(axis=2) > 0) & open_
-        pair, pair_column = np.nonzero(useful)
+        pair, pair_column = np.nonzero(helpful(problem))
     else:
         pair = pair_column = np.empty(0, dtype=np.int64)
     members, rates = problem.pairs[pair], problem.pair_throughputs[pair, pair_column]

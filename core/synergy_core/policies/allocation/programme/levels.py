@@ -127,9 +127,8 @@ def _bound(requirement: Requirement, price: Floats, most: float, low: float, hig
 def largest(excess: Callable[[float], float], low: float, high: float) -> float:
     """The largest z in [low, high] where a function that never falls is at most 0; `low` where it never is.
 
-    By the secant, which ends at once on a straight piece. Where one end stays, the next step is at least eight times
-    as far from the other as the last one had to be, and goes by half of the value at the end that stays (the Illinois
-    method); every fourth step goes to the middle.
+    By the secant, which ends at once on a straight piece: a step goes at least a hair beyond an end. Where one end
+    stays, the next step goes by half of the value there (the Illinois method). Every fourth step goes to the middle.
     """
     over = excess(high)
     if over <= 0.0:
@@ -137,7 +136,7 @@ def largest(excess: Callable[[float], float], low: float, high: float) -> float:
     under = excess(low)
     if under > 0.0:
         return low
-    rose = fell = 0
+    rose = fell = False
     for step in range(800):
         middle = 0.5 * (low + high)
         if middle in (low, high):
@@ -145,13 +144,13 @@ def largest(excess: Callable[[float], float], low: float, high: float) -> float:
         if step % 4 < 3 and over < np.inf:
             hair = 2.0 * float_info.epsilon * abs(low)
             secant = low + (high - low) * (under / (under - over))
-            secant = min(max(secant, low + hair * 8.0**rose), high - hair * 8.0**fell)
+            secant = min(max(secant, low + hair), high - hair)
             middle = secant if low < secant < high else middle
         value = excess(middle)
         if value <= 0.0:
             low, under, over = middle, value, over * (0.5 if rose else 1.0)
-            rose, fell = rose + 1, 0
+            rose, fell = True, False
         else:
             high, over, under = middle, value, under * (0.5 if fell else 1.0)
-            rose, fell = 0, fell + 1
+            rose, fell = False, True
     return low

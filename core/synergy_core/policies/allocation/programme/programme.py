@@ -13,7 +13,6 @@ Y is the time given to each class of activities (`symmetry`), per unit of time.
   computed, and the best are added. When none could improve the optimum, it is the optimum of the whole programme.
 * HiGHS solves it, with one thread and a tolerance of 1e-9. The basis is kept from one call to the next. Where many
   classes of jobs run alone only, prices of the types give a better one (`starting_basis`).
-* Where no job is faster on one type than on another, the level is found without the solver (`indifferent`).
 """
 
 from dataclasses import dataclass
@@ -26,14 +25,13 @@ from synergy_core.model.arrays import Floats, Ints
 from synergy_core.model.snapshot import FieldError
 from synergy_core.policies.allocation.budget import Budget, OutOfTimeError
 from synergy_core.policies.allocation.programme.activities import Activities
-from synergy_core.policies.allocation.programme.indifferent import Indifferent
 from synergy_core.policies.allocation.programme.starting_basis import Basis, Market
 from synergy_core.policies.allocation.programme.symmetry import Merged
 
 _TOLERANCE = 1e-9
 _MANY = 200
 """Classes of jobs from which an interior-point method (with crossover to a vertex) is the faster start where there are
-pairs, and a basis from prices (`crash`) where there are none."""
+pairs or no level, and a basis from prices (`starting_basis`) where there is a level and no pair."""
 _DUAL, _PRIMAL = 1, 4
 """HiGHS' numbers for the two simplex methods."""
 _LATE = "Time limit reached"
@@ -88,11 +86,9 @@ class Programme:
         self._workers = workers
         self._budget = budget
         self._classes = len(merged.members)
-        fastest = np.zeros(self._classes)
-        np.maximum.at(fastest, self.acts.first, self.acts.first_rate)
-        np.maximum.at(fastest, self.acts.second, self.acts.second_rate)
-        self._unit = np.where(fastest > 0, fastest, 1.0)
-        self._indifferent = Indifferent.of(self.acts, self.members, workers, fastest)
+        self._unit = np.zeros(self._classes)  # above 0 at the end: each job has a type on which it runs alone
+        np.maximum.at(self._unit, self.acts.first, self.acts.first_rate)
+        np.maximum.at(self._unit, self.acts.second, self.acts.second_rate)
         self._same = self.acts.first == self.acts.second
         self._columns: Ints = self._first_columns()
         self._basis: Any = None
@@ -126,22 +122,14 @@ class Programme:
             return time
         acts, more = self.acts, time.copy()
         order = np.argsort(acts.first_rate[: acts.alone], kind="stable")
-        fastest = np.full(self._classes, -1)
+        fastest = np.zeros(self._classes, dtype=np.int64)
         fastest[acts.first[order]] = order
-        lacks = np.flatnonzero((lacking > 0) & (fastest >= 0))
-        more[fastest[lacks]] += (lacking * self.members)[lacks] / acts.first_rate[fastest[lacks]]
+        more[fastest] += lacking * self.members / acts.first_rate[fastest]
         taken = np.bincount(acts.type_, weights=acts.scale * more, minlength=len(self._workers))
         busy = np.bincount(acts.first, weights=more, minlength=self._classes)
         busy += np.bincount(acts.second[acts.alone :], weights=more[acts.alone :], minlength=self._classes)
         full = max(float((taken[taken > 0] / self._workers[taken > 0]).max()), float((busy / self.members).max()))
         return np.asarray(more / max(1.0, full))
-
-    def best_ratio(self, base: Floats, gain: Floats, paid: Floats) -> float:
-        """About the largest gain (M) per payment (W, for each worker) of all that give every class of jobs its `base`
-        (G), and not below it; 0 where it is not known. A place to start from, no more."""
-        if self._market is None:
-            return 0.0
-        return self._market.best_ratio(base, gain * self.members[self.acts.first], paid)
 
     @property
     def fastest(self) -> Floats:
@@ -166,13 +154,11 @@ class Programme:
         if not all(np.isfinite(given).all() for given in (base, direction, gain, surplus) if given is not None):
             raise SolverError("a number that is not finite")
         surplus = np.zeros(len(self.acts)) if surplus is None else surplus / np.abs(surplus).max(initial=1e-300)
-        if self._indifferent is not None and not gain.any() and not surplus.any():
-            return self._without_solver(self._indifferent, base, direction)
         highs = self._highs
         if highs.passModel(self._model(base, direction, gain, surplus)) == _highspy().HighsStatus.kError:
             raise SolverError("HiGHS does not take the numbers")
-        if self._market is not None and (direction is not None or (gain.any() and self._basis is None)):
-            self._basis = _basis(self._market.basis(base, direction, gain * self.members[self.acts.first]), direction)
+        if self._market is not None and direction is not None:
+            self._basis = _basis(self._market.basis(base, direction))
         highs.setOptionValue("simplex_strategy", _DUAL if self._basis is None else _PRIMAL)
         if self._basis is not None:
             highs.setBasis(self._basis)
@@ -199,17 +185,6 @@ class Programme:
         price = np.maximum(-duals[: self._classes], 0.0) / self._unit
         room, ceiling = self._room(self._reduced(duals, gain, surplus), price)
         return Point(time, float(values[0]), price, price + room, ceiling, float(objective), cut_short)
-
-    def _without_solver(self, indifferent: Indifferent, base: Floats, direction: Floats | None) -> Point:
-        if self._budget.spent:
-            raise OutOfTimeError
-        reached = indifferent.solve(base, direction)
-        if reached is None:
-            raise InfeasibleError
-        # the time of a job without a price costs nothing on a type outside the full ones
-        return Point(
-            reached.time, reached.level, reached.price, reached.price, self._unit, reached.level, cut_short=False
-        )
 
     def _run(self, highs: Any) -> bool:
         """Solve what there is; whether time ran out with something feasible in hand."""
@@ -372,12 +347,11 @@ def _highspy() -> Any:
     return highspy
 
 
-def _basis(first: Basis, direction: Floats | None) -> Any:
+def _basis(first: Basis) -> Any:
     highspy = _highspy()
     status = highspy.HighsBasisStatus
     basis = highspy.HighsBasis()
-    level = [status.kLower if direction is None else status.kBasic]
-    basis.col_status = level + np.where(first.activities, status.kBasic, status.kLower).tolist()
+    basis.col_status = [status.kBasic, *np.where(first.activities, status.kBasic, status.kLower).tolist()]
     rows = [(first.speeds, status.kLower), (np.concatenate([first.times, first.workers]), status.kUpper)]
     basis.row_status = [one for basic, else_ in rows for one in np.where(basic, status.kBasic, else_).tolist()]
     basis.row_status = [*basis.row_status, status.kBasic]

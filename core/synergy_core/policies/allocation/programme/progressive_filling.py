@@ -120,17 +120,6 @@ class Fill:
                     open_[waiting[served[0] + 1 :]] = False
         return open_
 
-    def rates(self) -> Floats:
-        """G: weight of one job at the start (w_m^job, section 4.3)."""
-        rates = np.where(self.on_their_own, self.weight, 0.0)
-        for group in self.groups:
-            if group.fifo:
-                rates[group.members[:1]] = group.weight
-            else:
-                weights = self.weight[group.members]
-                rates[group.members] = group.weight * weights / float(weights @ self.members[group.members])
-        return rates
-
 
 def fill_each(problem: Problem, unit: Floats, budget: Budget) -> Found:
     """The X with the largest smallest throughput / unit (J), of these the one with the largest second smallest, ..."""

@@ -14,9 +14,6 @@ from synergy_core.model.arrays import Floats, Ints
 MOST_TYPES = 8
 """Of which there are 255 sets."""
 
-_ROUNDING = 1e-9
-"""Of what there is: so much more may be asked for, as of a linear programme's solver."""
-
 
 class Kinds:
     """Kinds (K) of jobs, and the sets (S) of types that could be too few for them."""
@@ -30,25 +27,16 @@ class Kinds:
         """K x W."""
         self._sets: Ints = np.arange(1, 1 << len(workers))
         """S: each as bits, one for each type."""
-        self.within = (kinds & ~self._sets[:, None]) == 0
+        self._within = (kinds & ~self._sets[:, None]) == 0
         """S x K: kinds that have no type outside the set."""
         self._has = (self._sets[:, None] & bits) > 0
         self._workers = workers
-        self.room: Floats = self._has @ workers
+        self._room: Floats = self._has @ workers
         """S: workers."""
 
     def asked(self, each: Floats) -> Floats:
         """K: workers that the jobs of a kind ask for together, of those that `each` of the rows does."""
         return np.asarray(np.bincount(self.of, weights=each, minlength=len(self._can)), dtype=float)
-
-    def fit(self, asked: Floats) -> bool:
-        """Whether there is room for what is asked for (K)."""
-        return bool((self.within @ asked <= self.room * (1.0 + _ROUNDING)).all())
-
-    def confined_to(self, sets: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
-        """K: kinds that have no type outside the union of these sets (S)."""
-        union = int(np.bitwise_or.reduce(self._sets[sets], initial=0))
-        return np.asarray(self.within[union - 1] if union else np.zeros(len(self._can), dtype=bool))
 
     def parts(self, asked: Floats) -> Floats:
         """K x W: which part of its time each kind is on each type, where what is asked for (K) fits.
@@ -59,7 +47,7 @@ class Kinds:
         it as much as before.) So what is left to deal out always fits; and each gets all that it asks for: were each of
         its types in a set that is full, so would be their union, which has room for what it lacks.
         """
-        rest, room = np.array(asked), self.room.copy()
+        rest, room = np.array(asked), self._room.copy()
         got = np.zeros(self._can.shape)
         for kind in np.argsort(self._can.sum(axis=1), kind="stable").tolist():
             open_ = np.flatnonzero(self._can[kind])
@@ -68,7 +56,7 @@ class Kinds:
                 wanted, free = rest[kind] * weights / max(float(weights.sum()), 1e-300), []
                 for type_, amount in zip(open_.tolist(), wanted.tolist(), strict=True):
                     with_it = self._has[:, type_]
-                    spare = (room - self.within @ rest)[with_it & ~self.within[:, kind]].min(initial=np.inf)
+                    spare = (room - self._within @ rest)[with_it & ~self._within[:, kind]].min(initial=np.inf)
                     if amount <= spare:
                         free.append(type_)
                     taken = min(amount, max(0.0, float(spare)))

@@ -1,7 +1,9 @@
 """`levels.largest` finds where a function that never falls passes 0."""
 
+from collections.abc import Callable
 from math import inf
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -37,4 +39,24 @@ def test_on_bent_lines_it_is_just_below_what_is_too_much_and_takes_few_steps(ben
 
     z = largest(excess, 0.0, 1e6)
     assert excess(z) <= 0.0 < excess(z * (1.0 + 1e-13))
-    assert len(asked) < 120
+    assert len(asked) < 150
+
+
+def _asked(excess: Callable[[float], float], high: float) -> int:
+    """How often the search asks for the excess."""
+    asked: list[float] = []
+
+    def counting(z: float) -> float:
+        asked.append(z)
+        return excess(z)
+
+    largest(counting, 0.0, high)
+    return len(asked)
+
+
+def test_on_powers_and_poles_it_takes_half_as_many_steps_as_bisection() -> None:
+    powers = [_asked(lambda z, power=power: z**power - 0.3, 10.0) for power in np.linspace(0.2, 9.0, 45).tolist()]
+    poles = [_asked(lambda z, top=top: inf if z >= 3 else 1 / (3 - z) - top, 10.0) for top in range(1, 46)]
+    assert sum(powers) / 45 <= 29.5, "bisection takes 57"
+    assert sum(poles) / 45 <= 23.5
+    assert _asked(lambda z: 3.0 * z - 2.0, 10.0) <= 6, "a straight line"

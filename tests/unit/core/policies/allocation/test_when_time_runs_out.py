@@ -74,3 +74,11 @@ def test_what_was_found_before_the_end_is_kept(policy: str) -> None:
     assert_valid(made, found.x)
     assert found.x.any()
     assert found.objective <= solve(made, policy).objective + 1e-9
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning", "ignore::FutureWarning", "ignore::RuntimeWarning")
+def test_a_convex_programme_ends_with_the_budget_too() -> None:
+    made = drawn(4, 6)
+    cut = solve(made, "strategy-proof", budget=Budget(lambda: 1e-7))
+    assert (cut.status, cut.note) == ("time-limit", "the isolated allocation")
+    assert solve(made, "strategy-proof", budget=Budget(lambda: 600.0)).status == "optimal"
