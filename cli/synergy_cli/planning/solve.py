@@ -15,7 +15,7 @@ from synergy_core.policies.allocation import ALLOCATION_POLICIES, solve
 from synergy_core.policies.allocation.budget import Budget
 from synergy_core.policies.allocation.problem import AllocationMatrix, Problem, effective_throughput
 from synergy_core.policies.allocation.problem_format import allocation_document, parse_problem
-from synergy_core.policies.allocation.programme.programme import SolverError
+from synergy_core.policies.allocation.programme.point import SolverError
 
 
 @click.command("solve")

@@ -9,7 +9,7 @@ from concurrent.futures import Future
 from synergy_core.model.snapshot import FieldError
 from synergy_core.policies.allocation.budget import Budget, OutOfTimeError
 from synergy_core.policies.allocation.problem import AllocationMatrix
-from synergy_core.policies.allocation.programme.programme import SolverError
+from synergy_core.policies.allocation.programme.point import SolverError
 from synergy_core.policies.allocation.solver import LateSolution, Sought
 
 _LOG = logging.getLogger(__name__)

@@ -13,7 +13,7 @@ from synergy_core.model.arrays import Floats
 from synergy_core.policies.allocation.budget import Budget, OutOfTimeError
 from synergy_core.policies.allocation.policy import on_columns
 from synergy_core.policies.allocation.problem import AllocationMatrix, Problem, time_used, within_bounds
-from synergy_core.policies.allocation.programme.programme import SolverError
+from synergy_core.policies.allocation.programme.point import SolverError
 from synergy_core.policies.allocation.shares import isolated_shares
 from synergy_core.policies.allocation.solver import AtOnce, Solver, Sought
 

@@ -33,7 +33,7 @@ from synergy_core.model.snapshot import Job, Placement
 from synergy_core.policies.allocation import ALLOCATION_POLICIES
 from synergy_core.policies.allocation.budget import OutOfTimeError
 from synergy_core.policies.allocation.problem import Problem
-from synergy_core.policies.allocation.programme.programme import SolverError
+from synergy_core.policies.allocation.programme.point import SolverError
 from synergy_core.policies.queue import Queue, Ranking
 from synergy_core.policies.rounds.algorithm_1 import RoundShares, algorithm_1
 from synergy_core.policies.rounds.entries import entries_of

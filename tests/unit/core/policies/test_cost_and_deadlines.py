@@ -13,7 +13,8 @@ from synergy_core.model.config import PlanConfig
 from synergy_core.model.snapshot import FieldError, Job, Profile, Snapshot, Tenant
 from synergy_core.plan import plan
 from synergy_core.policies.allocation.budget import Budget
-from synergy_core.policies.allocation.programme.programme import InfeasibleError, Programme
+from synergy_core.policies.allocation.programme.point import InfeasibleError
+from synergy_core.policies.allocation.programme.programme import Programme
 
 HOUR = 3600.0
 DEAR_AND_CHEAP = (node("v", 1, gpu_type="V100", price_per_hour=4.0), node("k", 1, gpu_type="K80", price_per_hour=1.0))

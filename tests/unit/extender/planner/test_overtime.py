@@ -17,7 +17,7 @@ from synergy_core.plan import plan
 from synergy_core.policies.allocation import solve
 from synergy_core.policies.allocation.budget import Budget, OutOfTimeError
 from synergy_core.policies.allocation.problem import AllocationMatrix
-from synergy_core.policies.allocation.programme.programme import SolverError
+from synergy_core.policies.allocation.programme.point import SolverError
 from synergy_core.policies.allocation.solver import LateSolution, Sought
 from synergy_extender.planner.overtime import LONGEST_S, Overtime
 from synergy_extender.planner.process import Planner

@@ -25,7 +25,7 @@ from synergy_core.policies.allocation.budget import Budget, OutOfTimeError
 from synergy_core.policies.allocation.policies import water_filling
 from synergy_core.policies.allocation.policy import Found, Policy, Setting, setting
 from synergy_core.policies.allocation.problem import Problem, effective_throughput, time_used, workers_used
-from synergy_core.policies.allocation.programme.programme import InfeasibleError, Point
+from synergy_core.policies.allocation.programme.point import InfeasibleError, Point
 
 _CLOSE = 1e-10
 _BELOW = 1e-6

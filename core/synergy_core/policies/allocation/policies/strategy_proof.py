@@ -24,7 +24,7 @@ from synergy_core.policies.allocation.policies import max_min_fairness
 from synergy_core.policies.allocation.policy import Found, Policy
 from synergy_core.policies.allocation.problem import Problem, effective_throughput, within_bounds
 from synergy_core.policies.allocation.programme.activities import activities, matrix
-from synergy_core.policies.allocation.programme.programme import SolverError
+from synergy_core.policies.allocation.programme.point import SolverError
 from synergy_core.policies.allocation.shares import isolated_throughput
 
 

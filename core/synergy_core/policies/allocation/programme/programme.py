@@ -15,66 +15,26 @@ Y is the time given to each class of activities (`symmetry`), per unit of time.
   classes of jobs run alone only, prices of the types give a better one (`starting_basis`).
 """
 
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from synergy_core.model.arrays import Floats, Ints
-from synergy_core.model.snapshot import FieldError
 from synergy_core.policies.allocation.budget import Budget, OutOfTimeError
 from synergy_core.policies.allocation.programme.activities import Activities
-from synergy_core.policies.allocation.programme.starting_basis import Basis, Market
+from synergy_core.policies.allocation.programme.highs import DUAL, PRIMAL, basis_of, highspy_module, new_solver, run
+from synergy_core.policies.allocation.programme.point import Point, SolverError
+from synergy_core.policies.allocation.programme.starting_basis import Market
 from synergy_core.policies.allocation.programme.symmetry import Merged
 
-_TOLERANCE = 1e-9
 _MANY = 200
 """Classes of jobs from which an interior-point method (with crossover to a vertex) is the faster start where there are
 pairs or no level, and a basis from prices (`starting_basis`) where there is a level and no pair."""
-_DUAL, _PRIMAL = 1, 4
-"""HiGHS' numbers for the two simplex methods."""
-_LATE = "Time limit reached"
-_KNOWN = ("Optimal", _LATE)
 _PRICED = 1e-7
 """Of the largest price for a class's fastest speed: what is less is the solver's rounding."""
 _LOSS = 1e-8
 """Pairs are added until what those left out could bring is below this fraction of the objective."""
-
-
-class SolverError(Exception):
-    """A solver does not cope with the numbers."""
-
-
-class InfeasibleError(SolverError):
-    """No allocation reaches the base throughputs."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Point:
-    """A solution. Optimal unless `cut_short`, which is feasible only."""
-
-    time: Floats
-    """M: time of each class of activities."""
-    level: float
-    price: Floats
-    """G: what one more step per second demanded of every job of a class takes from the objective; at least 0."""
-    scarcity: Floats
-    """G: how far the price of one class alone could be raised with the optimum unchanged, and all prices still valid.
-
-    Where it is above 0, no job of the class can have more unless another one with a price has less: p . throughput <=
-    its value here holds for all feasible throughputs also with that price. It is the smallest reduced cost / rate over
-    what jobs of the class can do, added to the price.
-    """
-    ceiling: Floats
-    """G: steps per second above which no job of a class without scarcity can rise as long as all that have a price keep
-    what they have: its fastest speed where time costs nothing (of activities without a reduced cost).
-
-    For, with a small price e of its own and what e can bring it there as the price of its time, all prices are still
-    valid: p . throughput + e throughput_g <= their value here + e ceiling_g for all feasible throughputs.
-    """
-    objective: float
-    cut_short: bool
 
 
 class Programme:
@@ -97,7 +57,7 @@ class Programme:
 
     @cached_property
     def _highs(self) -> Any:
-        return _solver()
+        return new_solver()
 
     @cached_property
     def _matrix(self) -> tuple[Ints, Ints, Floats]:
@@ -155,18 +115,18 @@ class Programme:
             raise SolverError("a number that is not finite")
         surplus = np.zeros(len(self.acts)) if surplus is None else surplus / np.abs(surplus).max(initial=1e-300)
         highs = self._highs
-        if highs.passModel(self._model(base, direction, gain, surplus)) == _highspy().HighsStatus.kError:
+        if highs.passModel(self._model(base, direction, gain, surplus)) == highspy_module().HighsStatus.kError:
             raise SolverError("HiGHS does not take the numbers")
         if self._market is not None and direction is not None:
-            self._basis = _basis(self._market.basis(base, direction))
-        highs.setOptionValue("simplex_strategy", _DUAL if self._basis is None else _PRIMAL)
+            self._basis = basis_of(self._market.basis(base, direction))
+        highs.setOptionValue("simplex_strategy", DUAL if self._basis is None else PRIMAL)
         if self._basis is not None:
             highs.setBasis(self._basis)
         highs.setOptionValue("solver", "ipm" if self._basis is None and self._classes > _MANY else "choose")
         values = np.empty(0)
         while True:
             try:
-                cut_short = self._run(highs)
+                cut_short = run(highs, self._budget, from_basis=self._basis is not None)
             except OutOfTimeError:
                 if not len(values):
                     raise
@@ -185,33 +145,6 @@ class Programme:
         price = np.maximum(-duals[: self._classes], 0.0) / self._unit
         room, ceiling = self._room(self._reduced(duals, gain, surplus), price)
         return Point(time, float(values[0]), price, price + room, ceiling, float(objective), cut_short)
-
-    def _run(self, highs: Any) -> bool:
-        """Solve what there is; whether time ran out with something feasible in hand."""
-        status = self._outcome(highs)
-        if status not in _KNOWN and self._basis is not None:
-            # from a basis the primal simplex is the faster one, and the one to give up on numbers many orders apart
-            highs.clearSolver()
-            highs.setOptionValue("simplex_strategy", _DUAL)
-            status = self._outcome(highs)
-        if status == "Optimal":
-            return False
-        if status == _LATE:
-            if highs.getInfo().primal_solution_status == 2:
-                return True
-            raise OutOfTimeError
-        if status in {"Infeasible", "Primal infeasible or unbounded"}:
-            raise InfeasibleError
-        raise SolverError(f"HiGHS ended with {status!r}")
-
-    def _outcome(self, highs: Any) -> str:
-        left = self._budget.left()
-        if left <= 0.0:
-            raise OutOfTimeError
-        if np.isfinite(left):
-            highs.setOptionValue("time_limit", highs.getRunTime() + left)
-        highs.run()
-        return str(highs.modelStatusToString(highs.getModelStatus()))
 
     def _first_columns(self) -> Ints:
         """All jobs alone, and for each job and column the pairs that keep most of both jobs' speed."""
@@ -251,7 +184,7 @@ class Programme:
         return starts, rows[there], values[there]
 
     def _model(self, base: Floats, direction: Floats | None, gain: Floats, surplus: Floats) -> Any:
-        highspy = _highspy()
+        highspy = highspy_module()
         starts, rows, values = self._entries(self._columns, surplus) if surplus.any() else self._matrix
         classes, width = self._classes, len(self._columns) + 1
         if direction is None:
@@ -333,40 +266,6 @@ class Programme:
             values,
         )
         highs.setOptionValue("solver", "simplex")
-        highs.setOptionValue("simplex_strategy", _PRIMAL)  # what there was stays feasible: go on from it
+        highs.setOptionValue("simplex_strategy", PRIMAL)  # what there was stays feasible: go on from it
         self._columns = np.concatenate([self._columns, columns])
         self._matrix = self._entries(self._columns, np.zeros(len(self.acts)))
-
-
-def _highspy() -> Any:
-    try:
-        import highspy  # noqa: PLC0415 - only allocations need it, and it is an extra
-    except ImportError as error:
-        problem = "the allocation policies need a solver; pip install 'kube-synergy[solver]'"
-        raise FieldError("policy", problem) from error
-    return highspy
-
-
-def _basis(first: Basis) -> Any:
-    highspy = _highspy()
-    status = highspy.HighsBasisStatus
-    basis = highspy.HighsBasis()
-    basis.col_status = [status.kBasic, *np.where(first.activities, status.kBasic, status.kLower).tolist()]
-    rows = [(first.speeds, status.kLower), (np.concatenate([first.times, first.workers]), status.kUpper)]
-    basis.row_status = [one for basic, else_ in rows for one in np.where(basic, status.kBasic, else_).tolist()]
-    basis.row_status = [*basis.row_status, status.kBasic]
-    basis.valid, basis.alien = True, False
-    return basis
-
-
-def _solver() -> Any:
-    highs = _highspy().Highs()
-    for option, value in (
-        ("output_flag", False),
-        ("threads", 1),
-        ("random_seed", 0),
-        ("primal_feasibility_tolerance", _TOLERANCE),
-        ("dual_feasibility_tolerance", _TOLERANCE),
-    ):
-        highs.setOptionValue(option, value)
-    return highs

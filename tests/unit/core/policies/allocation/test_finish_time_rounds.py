@@ -11,7 +11,8 @@ from synergy_core.policies.allocation import solve
 from synergy_core.policies.allocation.budget import Budget
 from synergy_core.policies.allocation.policies.finish_time_fairness import finish_time_fairness, isolated_finish
 from synergy_core.policies.allocation.problem import Problem, effective_throughput
-from synergy_core.policies.allocation.programme.programme import Point, Programme
+from synergy_core.policies.allocation.programme.point import Point
+from synergy_core.policies.allocation.programme.programme import Programme
 
 
 def _rounds(made: Problem, budget: Budget | None = None) -> Any:

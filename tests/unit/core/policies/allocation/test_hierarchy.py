@@ -11,7 +11,8 @@ from synergy_core.model.arrays import Floats
 from synergy_core.model.snapshot import Tenant
 from synergy_core.policies.allocation import solve
 from synergy_core.policies.allocation.problem import Problem, effective_throughput
-from synergy_core.policies.allocation.programme.programme import Point, Programme
+from synergy_core.policies.allocation.programme.point import Point
+from synergy_core.policies.allocation.programme.programme import Programme
 from synergy_core.policies.allocation.shares import equal_share_throughput
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning", "ignore::FutureWarning")

@@ -16,7 +16,8 @@ from synergy_core.policies.allocation.budget import Budget, OutOfTimeError
 from synergy_core.policies.allocation.programme import levels
 from synergy_core.policies.allocation.programme.activities import activities
 from synergy_core.policies.allocation.programme.levels import Level, highest_level
-from synergy_core.policies.allocation.programme.programme import InfeasibleError, Point, Programme
+from synergy_core.policies.allocation.programme.point import InfeasibleError, Point
+from synergy_core.policies.allocation.programme.programme import Programme
 from synergy_core.policies.allocation.programme.symmetry import apart
 
 Requirement = Callable[[float], Floats]

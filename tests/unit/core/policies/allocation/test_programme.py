@@ -13,12 +13,8 @@ from synergy_core.model.arrays import Floats
 from synergy_core.policies.allocation.budget import Budget, OutOfTimeError
 from synergy_core.policies.allocation.problem import Problem
 from synergy_core.policies.allocation.programme.activities import activities
-from synergy_core.policies.allocation.programme.programme import (
-    InfeasibleError,
-    Point,
-    Programme,
-    SolverError,
-)
+from synergy_core.policies.allocation.programme.point import InfeasibleError, Point, SolverError
+from synergy_core.policies.allocation.programme.programme import Programme
 from synergy_core.policies.allocation.programme.symmetry import apart, merge
 
 

@@ -10,7 +10,7 @@ from support.allocation import assert_valid, problem
 from synergy_core.model.arrays import Floats
 from synergy_core.policies.allocation.budget import Budget, OutOfTimeError
 from synergy_core.policies.allocation.problem import AllocationMatrix, Problem
-from synergy_core.policies.allocation.programme.programme import SolverError
+from synergy_core.policies.allocation.programme.point import SolverError
 from synergy_core.policies.allocation.solutions import Solutions
 from synergy_core.policies.allocation.solver import LateSolution, Sought
 
