@@ -237,3 +237,10 @@ def test_without_sharing_pairs_have_no_time_and_the_rest_is_as_if_there_were_non
     assert not found.x[3:].any()
     assert found.objective == pytest.approx(solve(problem(speeds, [1]), policy).objective)
     assert solve(made, policy).x[3:].any()
+
+
+def test_a_job_that_is_done_does_not_run_where_it_cannot_either() -> None:
+    """No steps at no speed take for ever, not an undefined time."""
+    made = problem([[1.0, 0.0], [1.0, 1.0]], [1, 1], steps=[0.0, 10.0])
+    assert durations(made).tolist() == [[0.0, np.inf], [10.0, 10.0]]
+    assert solve(made, "allox").x.tolist() == [[1.0, 0.0], [0.0, 1.0]]
