@@ -62,6 +62,8 @@ def test_time_in_proportion_to_weights_is_all_of_it_at_most() -> None:
     assert solve(made, "proportional").x == pytest.approx(np.array([[0.5, 0.5], [0.25, 0.25], [0.25, 0.25]]))
     wide = problem([[1.0, 1.0]] * 2, [3, 1], weight=[1.0, 2.0], scale=[2, 4])
     assert solve(wide, "proportional").x == pytest.approx(np.array([[0.3, 0.1], [0.6, 0.2]]))
+    light = problem([[1.0]] * 2, [4], weight=[0.25, 0.5])
+    assert solve(light, "proportional").x == pytest.approx(np.ones((2, 1)))
     plenty = problem([[1.0, 1.0]] * 2, [30, 10], weight=[1.0, 2.0])
     assert solve(plenty, "proportional").x == pytest.approx(np.array([[0.75, 0.25]] * 2))
 
