@@ -62,6 +62,8 @@ def test_time_in_proportion_to_weights_is_all_of_it_at_most() -> None:
     assert solve(made, "proportional").x == pytest.approx(np.array([[0.5, 0.5], [0.25, 0.25], [0.25, 0.25]]))
     wide = problem([[1.0, 1.0]] * 2, [3, 1], weight=[1.0, 2.0], scale=[2, 4])
     assert solve(wide, "proportional").x == pytest.approx(np.array([[0.3, 0.1], [0.6, 0.2]]))
+    light = problem([[1.0]] * 2, [4], weight=[0.25, 0.5])
+    assert solve(light, "proportional").x == pytest.approx(np.ones((2, 1)))
     plenty = problem([[1.0, 1.0]] * 2, [30, 10], weight=[1.0, 2.0])
     assert solve(plenty, "proportional").x == pytest.approx(np.array([[0.75, 0.25]] * 2))
 
@@ -237,3 +239,10 @@ def test_without_sharing_pairs_have_no_time_and_the_rest_is_as_if_there_were_non
     assert not found.x[3:].any()
     assert found.objective == pytest.approx(solve(problem(speeds, [1]), policy).objective)
     assert solve(made, policy).x[3:].any()
+
+
+def test_a_job_that_is_done_does_not_run_where_it_cannot_either() -> None:
+    """No steps at no speed take for ever, not an undefined time."""
+    made = problem([[1.0, 0.0], [1.0, 1.0]], [1, 1], steps=[0.0, 10.0])
+    assert durations(made).tolist() == [[0.0, np.inf], [10.0, 10.0]]
+    assert solve(made, "allox").x.tolist() == [[1.0, 0.0], [0.0, 1.0]]
