@@ -18,7 +18,7 @@ from synergy_core.model.snapshot import Job, Quota, QuotaDraw, QuotaLimit, Snaps
 from synergy_core.model.snapshot_format import SnapshotError, parse_snapshot, snapshot_document
 from synergy_core.plan import plan
 from synergy_core.policies.rounds.time_shares import NAMES as SHARE_TIME
-from synergy_core.selection.quotas import Quotas
+from synergy_core.selection.quotas import Quotas, fewest_pods
 
 often = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
 LAS = PlanConfig(policy="las", mechanism="tune")
@@ -230,6 +230,13 @@ def test_the_number_of_pods_never_matters_where_it_is_fixed_or_not_counted() -> 
     }
     quotas = Quotas([Quota(name="q", limits=(limit,))], jobs.values())
     assert not any(quotas.pods_matter(job) for job in jobs.values())
+
+
+@pytest.mark.parametrize(
+    ("gpus", "per_worker", "pods"), [(5, None, 1), (5, 2, 3), (4, 2, 2), (4, 4, 1), (1, 1, 1), (3, 1, 3)]
+)
+def test_the_fewest_pods_hold_as_many_gpus_each_as_they_may(gpus: int, per_worker: int | None, pods: int) -> None:
+    assert fewest_pods(Job(name="j", gpus=gpus, gpus_per_worker=per_worker)) == pods
 
 
 def test_who_runs_stays_although_its_quota_was_lowered_and_does_not_grow() -> None:
