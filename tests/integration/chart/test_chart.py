@@ -353,6 +353,13 @@ def test_the_service_monitor_is_made_on_request_and_finds_the_metrics_port(
     assert {port["targetPort"] for port in service["spec"]["ports"]} <= ports
 
 
+def test_deletions_of_pods_of_our_scheduler_are_looked_at(render: Render, objects: Rendered) -> None:
+    policy = objects["ValidatingAdmissionPolicy", "kube-synergy-deletion"]["spec"]
+    (condition,) = policy["matchConditions"]
+    assert condition["expression"] == f"oldObject.spec.schedulerName == '{SCHEDULER_NAME}'"
+    assert ("ValidatingAdmissionPolicy", "kube-synergy-deletion") not in render("tenancy.admissionPolicy=false")
+
+
 def test_alerts_are_made_on_request_with_links_to_their_runbooks(render: Render, objects: Rendered) -> None:
     assert not [kind for kind, _ in objects if kind == "PrometheusRule"]
     values = ("metrics.prometheusRule.enabled=true", "metrics.prometheusRule.labels.release=prometheus")

@@ -148,6 +148,23 @@ async def given_back(attacker: Attacker, name: str, *, seconds: float = 60) -> N
     await eventually(told, seconds=seconds, what=f"{name} to give its GPUs back and say why")
 
 
+async def test_a_deletion_with_a_grace_period_of_years_is_refused(kube: KubeClient, attacker: Attacker) -> None:
+    assert (await attacker.submit(manifest("own"))).code == 0
+    await reaches(kube, attacker.namespace, "own", "Running", seconds=20)
+    (pod,) = (await kube.list(PODS, attacker.namespace))["items"]
+    name, label = pod["metadata"]["name"], f"{names.LABEL_JOB}-"
+    years = ("delete", "pod", name, "--wait=false", "--grace-period=100000000")
+    for change in ((), ("label", "pod", name, label)):
+        if change:
+            await attacker.kubectl(*change)
+        refused = await attacker.kubectl(*years)
+        assert refused.code != 0
+        assert "leave --grace-period out" in refused.errors
+    (pod,) = (await kube.list(PODS, attacker.namespace))["items"]
+    assert "deletionTimestamp" not in pod["metadata"]
+    assert (await attacker.kubectl(*years[:-1], "--grace-period=60")).code == 0
+
+
 async def test_a_full_quota_of_the_own_namespace_takes_nothing_from_others(
     kube: KubeClient, attacker: Attacker, victim: str
 ) -> None:
