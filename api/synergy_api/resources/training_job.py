@@ -10,10 +10,12 @@ from synergy_api.parts.allocation import Allocation
 from synergy_api.parts.profile import ConfidenceList, DemandList, MatrixList, ProfilePoint, ProfileRequest, UsageList
 from synergy_api.parts.progress import MeasuredSpeed, Progress, SpeedEstimate
 from synergy_api.parts.queues import Marks
+from synergy_api.parts.service import ServiceStatus
 from synergy_api.parts.sharing import Sharing
 from synergy_api.parts.sizes import SizeLimits
 from synergy_api.parts.summary import Summary
 from synergy_api.parts.template import TEMPLATE_SCHEMA
+from synergy_api.parts.waiting import JobProblem, Late, QueueStatus, Restriction
 
 Phase = Literal["Pending", "Profiling", "Queued", "Starting", "Running", "Yielding", "Succeeded", "Failed", "Suspended"]
 FINISHED: tuple[Phase, ...] = ("Succeeded", "Failed")
@@ -252,106 +254,6 @@ class ProfileStatus(ApiModel):
     usage: Annotated[
         UsageList, Field(max_length=16, description="What the job does to a GPU alone, where that was sampled.")
     ] = []
-
-
-class RunOutcome(ApiModel):
-    """How a run ended."""
-
-    run: Annotated[int, Field(ge=1, description="Number of the run.")]
-    outcome: Annotated[
-        Literal["Yielded", "Succeeded", "Failed", "Evicted", "Profiled"],
-        Field(description="Evicted runs were lost with their node or evicted; they count as no failure."),
-    ]
-    step: Annotated[int | None, Field(ge=0, description="The step rank 0 left at, where it said so.")] = None
-    save_seconds: Annotated[
-        float | None,
-        Field(
-            ge=0,
-            description="How long rank 0's last checkpoint took to write, where it said so; of one that was cut off, "
-            "how long the run had for it.",
-        ),
-    ] = None
-    exit_code: Annotated[int | None, Field(description="Exit code of the worker that ended the run.")] = None
-    reason: Annotated[str, Field(description="Why it ended so, in words.")] = ""
-
-
-Seconds = Annotated[float, Field(ge=0)]
-
-
-class ServiceStatus(ApiModel):
-    """Attained service, derived from recorded starts and stops. Owned by the operator.
-
-    Closed runs are summed and the open one keeps its start, both written in one update, so that no crash loses or
-    doubles any: at time t a job has `attained_gpu_seconds + (t - running_since) * gpus` while `running_since` is set.
-    """
-
-    run: Annotated[int, Field(ge=0, description="The newest run whose workers were made.")] = 0
-    ended_run: Annotated[int, Field(ge=0, description="The newest run that holds nothing any more.")] = 0
-    running_since: Annotated[Timestamp | None, Field(description="When the last worker of the open run started.")] = (
-        None
-    )
-    running_gpu_type: Annotated[str | None, Field(description="GPU type of the open run.")] = None
-    attained_gpu_seconds: Annotated[float, Field(ge=0, description="GPU seconds of all closed runs.")] = 0.0
-    received_seconds: Annotated[dict[str, Seconds], Field(description="Seconds of closed runs by GPU type.")] = {}
-    spread_seconds: Annotated[
-        dict[str, Seconds],
-        Field(description="The part of them in which its place was spread (status.allocation.spread)."),
-    ] = {}
-    preemptions: Annotated[int, Field(ge=0, description="Runs that ended because the lease was not renewed.")] = 0
-    failures: Annotated[
-        int, Field(ge=0, description="Runs that failed; those that are not forgiven count against backoffLimit.")
-    ] = 0
-    forgiven: Annotated[
-        int | None, Field(ge=0, description="Failed runs that no longer count: the job has trained on well since.")
-    ] = None
-    failed_at_step: Annotated[
-        int | None, Field(ge=0, description="Steps in the newest checkpoint when a run last failed.")
-    ] = None
-    refusals: Annotated[
-        int, Field(ge=0, description="Runs in a row that were refused before they began; each lengthens the wait.")
-    ] = 0
-    suspended_since: Annotated[Timestamp | None, Field(description="Since when spec.suspend has held the job.")] = None
-    suspended_seconds: Annotated[
-        float, Field(ge=0, description="Seconds for which it was held before that; nobody waits meanwhile.")
-    ] = 0.0
-    retry_at: Annotated[Timestamp | None, Field(description="Not before this does a failed job run again.")] = None
-    last: Annotated[RunOutcome | None, Field(description="How the newest ended run ended.")] = None
-
-    @property
-    def counted_failures(self) -> int:
-        """Failed runs that count against backoffLimit."""
-        return max(0, self.failures - (self.forgiven or 0))
-
-
-class QueueStatus(ApiModel):
-    """Why the job is not running. Owned by the extender; absent while it runs."""
-
-    position: Annotated[int, Field(ge=1, description="Place in the policy's order among the waiting.")]
-    reason: Annotated[str, Field(description="One of the planner's closed list of reasons.")]
-    message: Annotated[str, Field(description="The reason in words and the next step.")] = ""
-
-
-class Late(ApiModel):
-    """Why the job will not be done by spec.slo.deadline, as things stand. Owned by the extender."""
-
-    reason: Annotated[str, Field(description="One of the planner's closed list of reasons.")]
-    message: Annotated[str, Field(max_length=32768, description="The reason in words and what would help.")] = ""
-
-
-class Restriction(ApiModel):
-    """What of the spec plans do not follow, because the cluster's administrator has not allowed it. Owned by the
-    extender; absent where they follow all of it."""
-
-    tenant: Annotated[str, Field(description="The tenant that the job counts for.")]
-    reason: Annotated[str, Field(description="One of the closed list of reasons.")]
-    message: Annotated[str, Field(max_length=32768, description="What plans do not follow, and what to change.")] = ""
-
-
-class JobProblem(ApiModel):
-    """What keeps the job from going on. Owned by the operator; absent while it runs or merely waits for its turn."""
-
-    reason: Annotated[str, Field(description="One of the closed list of reasons.")]
-    message: Annotated[str, Field(max_length=32768, description="What is wrong and what to change, in words.")]
 
 
 class TrainingJobStatus(ApiModel):

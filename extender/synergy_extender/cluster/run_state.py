@@ -3,8 +3,9 @@
 from enum import StrEnum, auto
 
 from synergy_api.parts.allocation import Allocation
+from synergy_api.parts.service import ServiceStatus
 from synergy_api.parts.sizes import SizeLimits
-from synergy_api.resources.training_job import FINISHED, ServiceStatus, TrainingJobStatus
+from synergy_api.resources.training_job import FINISHED, TrainingJobStatus
 from synergy_api.timestamps import parse_time
 from synergy_core.model.snapshot import FieldError
 from synergy_extender.cluster.views import JobView

@@ -7,7 +7,7 @@ from synergy_api.parts.allocation import Allocation
 from synergy_api.parts.progress import SpeedEstimate
 from synergy_api.parts.queues import Marks
 from synergy_api.parts.summary import Summary
-from synergy_api.resources.training_job import Late, QueueStatus, Restriction
+from synergy_api.parts.waiting import Late, QueueStatus, Restriction
 from synergy_extender.cluster.views import JobView
 
 

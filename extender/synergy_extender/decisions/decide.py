@@ -6,9 +6,10 @@ from typing import NamedTuple
 
 from synergy_api.leaving import leave_seconds
 from synergy_api.parts.progress import SpeedEstimate
+from synergy_api.parts.waiting import Late
 from synergy_api.reasons import Finding, Reason, say
 from synergy_api.resources.scheduling_policy import SchedulingPolicySpec
-from synergy_api.resources.training_job import FINISHED, Late
+from synergy_api.resources.training_job import FINISHED
 from synergy_api.timestamps import parse_time
 from synergy_core.model import snapshot as core
 from synergy_core.model.answer import Plan

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable, Mapping
 
+from synergy_api.parts.waiting import QueueStatus
 from synergy_api.reasons import Finding, Reason, say
-from synergy_api.resources.training_job import QueueStatus
 from synergy_api.timestamps import format_time, parse_time
 from synergy_core.model.answer import Plan
 from synergy_extender.cluster.run_state import service_of

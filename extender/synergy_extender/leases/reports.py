@@ -8,7 +8,7 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from synergy_api.parts.progress import Progress
-from synergy_api.resources.training_job import RunOutcome
+from synergy_api.parts.service import RunOutcome
 from synergy_api.timestamps import format_time, parse_time
 from synergy_extender.cluster.measured_speeds import measured_after
 from synergy_extender.cluster.placements import placements_after

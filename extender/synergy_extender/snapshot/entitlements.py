@@ -8,8 +8,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from synergy_api.cluster.tenancy import Established, Tenancy
+from synergy_api.parts.waiting import Restriction
 from synergy_api.reasons import Finding, Reason, say
-from synergy_api.resources.training_job import FINISHED, Restriction
+from synergy_api.resources.training_job import FINISHED
 from synergy_extender.cluster.run_state import RunState, open_run, run_started, run_state
 from synergy_extender.cluster.views import JobView, Key
 

@@ -5,8 +5,8 @@ a partner on its GPU caused counts too. Finished profile Jobs stay for their own
 """
 
 from synergy_api.names import ROLE_PROFILE
+from synergy_api.parts.service import ServiceStatus
 from synergy_api.reasons import Reason
-from synergy_api.resources.training_job import ServiceStatus
 from synergy_operator.actions import Action, Actions, DeleteJob
 from synergy_operator.run.step import earliest, reason_of
 from synergy_operator.run.take_down import pod_deletions

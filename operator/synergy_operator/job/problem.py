@@ -2,8 +2,9 @@
 
 from typing import Final
 
+from synergy_api.parts.waiting import JobProblem
 from synergy_api.reasons import ENTRIES, Finding, Reason
-from synergy_api.resources.training_job import JobProblem, Phase, TrainingJobStatus
+from synergy_api.resources.training_job import Phase, TrainingJobStatus
 from synergy_operator.conditions import FINISHED, PROFILED, RUNNING, VALID, find
 from synergy_operator.run.step import reason_of
 

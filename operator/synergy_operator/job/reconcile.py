@@ -6,17 +6,11 @@ out of order.
 
 from dataclasses import dataclass
 
+from synergy_api.parts.service import RunOutcome, ServiceStatus
+from synergy_api.parts.waiting import QueueStatus
 from synergy_api.reasons import Finding, Reason, say
 from synergy_api.resources.training_job import FINISHED as FINISHED_PHASES
-from synergy_api.resources.training_job import (
-    Phase,
-    ProfileStatus,
-    QueueStatus,
-    RunOutcome,
-    ServiceStatus,
-    TrainingJobSpec,
-    TrainingJobStatus,
-)
+from synergy_api.resources.training_job import Phase, ProfileStatus, TrainingJobSpec, TrainingJobStatus
 from synergy_api.timestamps import format_time
 from synergy_operator.actions import Actions, DeleteTrainingJob
 from synergy_operator.conditions import (

@@ -1,6 +1,7 @@
 """How long its user held a job. Policies that depend on waiting time must not count it."""
 
-from synergy_api.resources.training_job import Phase, ServiceStatus
+from synergy_api.parts.service import ServiceStatus
+from synergy_api.resources.training_job import Phase
 from synergy_api.timestamps import format_time, parse_time
 
 

@@ -14,9 +14,10 @@ from synergy_api.amounts import DIMENSIONS, Amounts
 from synergy_api.cluster.pods import init_requests, sidecar_requests
 from synergy_api.cluster.pools import NodeCapacity
 from synergy_api.names import GPU_RESOURCES
+from synergy_api.parts.waiting import Restriction
 from synergy_api.quantity import byte_count, format_bytes, parse_quantity
 from synergy_api.reasons import Finding, Reason, say
-from synergy_api.resources.training_job import Restriction, TrainingJobSpec
+from synergy_api.resources.training_job import TrainingJobSpec
 from synergy_operator.job.overridden import overridden
 from synergy_operator.job.template_check import template_problem
 from synergy_operator.pods.share import too_small

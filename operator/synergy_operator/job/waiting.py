@@ -7,8 +7,9 @@ write and an event.
 from typing import Final
 
 from synergy_api.base import Condition
+from synergy_api.parts.waiting import QueueStatus
 from synergy_api.reasons import ENTRIES, Finding, Reason, ReasonPlace, say
-from synergy_api.resources.training_job import QueueStatus, TrainingJobStatus
+from synergy_api.resources.training_job import TrainingJobStatus
 from synergy_operator.conditions import RUNNING, ConditionUpdate, find, no
 
 _TOLD: Final = {

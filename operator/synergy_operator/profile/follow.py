@@ -9,9 +9,10 @@ from typing import Literal
 
 from synergy_api.amounts import Amounts
 from synergy_api.parts.allocation import Allocation
+from synergy_api.parts.service import RunOutcome, ServiceStatus
 from synergy_api.quantity import format_cpu
 from synergy_api.reasons import Finding, Reason, say
-from synergy_api.resources.training_job import ProfileStatus, RunOutcome, ServiceStatus, TrainingJobSpec
+from synergy_api.resources.training_job import ProfileStatus, TrainingJobSpec
 from synergy_api.timestamps import parse_time
 from synergy_operator.actions import Action, CreateJob, DeleteJob
 from synergy_operator.conditions import ConditionUpdate, no

@@ -4,7 +4,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from synergy_api.parts.allocation import Allocation, NodeShare
-from synergy_api.resources.training_job import ServiceStatus, TrainingJobSpec
+from synergy_api.parts.service import ServiceStatus
+from synergy_api.resources.training_job import TrainingJobSpec
 from synergy_operator.profile.harvest import result_of
 from synergy_operator.profile.series import ProfileState
 from synergy_operator.profile.size import ProfileSize, profile_size

@@ -2,7 +2,8 @@
 
 from synergy_api.amounts import NOTHING, Amounts
 from synergy_api.parts.allocation import Allocation, NodeShare
-from synergy_api.resources.training_job import ServiceStatus, TrainingJobStatus
+from synergy_api.parts.service import ServiceStatus
+from synergy_api.resources.training_job import TrainingJobStatus
 
 
 def open_allocation(status: TrainingJobStatus) -> Allocation | None:

@@ -8,8 +8,8 @@ from collections.abc import Iterable
 from typing import Final
 
 from synergy_api.parts.allocation import Allocation
+from synergy_api.parts.service import RunOutcome, ServiceStatus
 from synergy_api.reasons import Reason
-from synergy_api.resources.training_job import RunOutcome, ServiceStatus
 from synergy_api.timestamps import format_time, parse_time
 from synergy_operator.run.step import reason_of
 from synergy_operator.views.pod import PodView

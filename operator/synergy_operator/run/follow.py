@@ -9,8 +9,9 @@ from typing import Final
 
 from synergy_api.leaving import leave_seconds
 from synergy_api.parts.allocation import Allocation
+from synergy_api.parts.service import RunOutcome
 from synergy_api.reasons import Finding, Reason, say
-from synergy_api.resources.training_job import RunOutcome, TrainingJobSpec
+from synergy_api.resources.training_job import TrainingJobSpec
 from synergy_api.timestamps import format_time, parse_time
 from synergy_operator.actions import ConfirmUnbound
 from synergy_operator.conditions import RESOURCES, no, yes

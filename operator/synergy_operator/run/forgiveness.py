@@ -3,7 +3,7 @@
 from typing import Final
 
 from synergy_api.parts.progress import Progress
-from synergy_api.resources.training_job import RunOutcome, ServiceStatus
+from synergy_api.parts.service import RunOutcome, ServiceStatus
 from synergy_api.timestamps import parse_time
 
 HEALTHY_SECONDS: Final = 600.0

@@ -4,8 +4,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from synergy_api.parts.allocation import Allocation
+from synergy_api.parts.service import ServiceStatus
 from synergy_api.parts.sizes import SizeLimits
-from synergy_api.resources.training_job import ServiceStatus, TrainingJobSpec
+from synergy_api.resources.training_job import TrainingJobSpec
 from synergy_api.timestamps import format_time
 from synergy_operator.pods.gang import GangWorker, gang_workers
 from synergy_operator.run.end import started_at

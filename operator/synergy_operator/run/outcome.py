@@ -6,9 +6,9 @@ from math import inf
 from typing import Any, Final
 
 from synergy_api.parts.progress import Progress
+from synergy_api.parts.service import RunOutcome
 from synergy_api.quantity import format_bytes
 from synergy_api.reasons import Finding, Reason, say
-from synergy_api.resources.training_job import RunOutcome
 from synergy_operator.pods.gang import GangWorker
 from synergy_operator.run.step import reason_of, reason_text
 from synergy_operator.views.cluster import ClusterView

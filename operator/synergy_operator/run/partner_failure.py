@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from synergy_api.parts.allocation import Allocation
+from synergy_api.parts.service import RunOutcome
 from synergy_api.reasons import Reason, say
-from synergy_api.resources.training_job import RunOutcome
 from synergy_operator.run.step import reason_of, reason_text
 from synergy_operator.views.pod import PodView
 from synergy_operator.views.worker_state import WorkerState, worker_state

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from synergy_api.parts.service import RunOutcome, ServiceStatus
 from synergy_api.parts.sizes import SizeLimits
 from synergy_api.reasons import Finding, Reason, say
-from synergy_api.resources.training_job import RunOutcome, ServiceStatus
 from synergy_operator.actions import Action
 from synergy_operator.conditions import ConditionUpdate
 

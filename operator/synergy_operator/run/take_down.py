@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 from typing import Final
 
+from synergy_api.parts.service import RunOutcome
 from synergy_api.reasons import Finding
-from synergy_api.resources.training_job import RunOutcome
 from synergy_api.timestamps import parse_time
 from synergy_operator.actions import DeletePod
 from synergy_operator.conditions import no

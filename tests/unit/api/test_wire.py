@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 from synergy_api.base import Condition
 from synergy_api.parts.allocation import Allocation
 from synergy_api.parts.progress import Progress
+from synergy_api.parts.service import ServiceStatus
 from synergy_api.parts.sharing import SharedGPU
-from synergy_api.resources.training_job import ProfileStatus, ServiceStatus, TrainingJobSpec, TrainingJobStatus
+from synergy_api.resources.training_job import ProfileStatus, TrainingJobSpec, TrainingJobStatus
 
 SPEC: dict[str, Any] = {"gpus": 1, "steps": 9, "template": {"spec": {"containers": []}}}
 WORDS = st.sampled_from(["", "word"])

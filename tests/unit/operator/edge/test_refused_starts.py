@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from support.operator_world import World
+from synergy_api.parts.service import RunOutcome
 from synergy_api.reasons import Reason, say
-from synergy_api.resources.training_job import RunOutcome
 from synergy_kube import ApiError, Conflict, NotFound
 from synergy_kube.resources import SERVICES, Resource
 from synergy_operator.actions import Action, ApplyStatus, CreatePod, EnsureService, UngatePod

@@ -10,7 +10,7 @@ import pytest
 from support.operator_world import World
 from support.profile_world import asking, give_place
 from synergy_api.names import LABEL_JOB
-from synergy_api.resources.training_job import ServiceStatus
+from synergy_api.parts.service import ServiceStatus
 from synergy_kube import Conflict
 from synergy_kube.resources import PODS, Resource
 from synergy_operator.actions import CreateJob, CreatePod

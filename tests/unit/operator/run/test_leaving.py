@@ -8,7 +8,8 @@ import pytest
 from support.operator_world import World
 from synergy_api.leaving import leave_seconds
 from synergy_api.parts.queues import Preemption
-from synergy_api.resources.training_job import RunOutcome, ServiceStatus, TrainingJobSpec, TrainingJobStatus
+from synergy_api.parts.service import RunOutcome, ServiceStatus
+from synergy_api.resources.training_job import TrainingJobSpec, TrainingJobStatus
 from synergy_api.timestamps import parse_time
 from synergy_operator.run.forgiveness import HEALTHY_SECONDS, UNREPORTED_SECONDS
 

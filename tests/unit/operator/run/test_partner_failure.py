@@ -5,7 +5,7 @@ import pytest
 from support.operator_world import World
 from synergy_api.names import ANNOTATION_DEVICES
 from synergy_api.parts.allocation import Allocation
-from synergy_api.resources.training_job import RunOutcome, ServiceStatus
+from synergy_api.parts.service import RunOutcome, ServiceStatus
 from synergy_operator.run.partner_failure import PARTNER_WAIT_SECONDS, partners_of
 from synergy_operator.views.pod import read_pod
 

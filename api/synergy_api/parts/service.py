@@ -1,0 +1,76 @@
+"""What a job has had of the cluster: its runs and its attained service (`status.service`, of the operator)."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from synergy_api.base import ApiModel, Timestamp
+
+
+class RunOutcome(ApiModel):
+    """How a run ended."""
+
+    run: Annotated[int, Field(ge=1, description="Number of the run.")]
+    outcome: Annotated[
+        Literal["Yielded", "Succeeded", "Failed", "Evicted", "Profiled"],
+        Field(description="Evicted runs were lost with their node or evicted; they count as no failure."),
+    ]
+    step: Annotated[int | None, Field(ge=0, description="The step rank 0 left at, where it said so.")] = None
+    save_seconds: Annotated[
+        float | None,
+        Field(
+            ge=0,
+            description="How long rank 0's last checkpoint took to write, where it said so; of one that was cut off, "
+            "how long the run had for it.",
+        ),
+    ] = None
+    exit_code: Annotated[int | None, Field(description="Exit code of the worker that ended the run.")] = None
+    reason: Annotated[str, Field(description="Why it ended so, in words.")] = ""
+
+
+Seconds = Annotated[float, Field(ge=0)]
+
+
+class ServiceStatus(ApiModel):
+    """Attained service, derived from recorded starts and stops. Owned by the operator.
+
+    Closed runs are summed and the open one keeps its start, both written in one update, so that no crash loses or
+    doubles any: at time t a job has `attained_gpu_seconds + (t - running_since) * gpus` while `running_since` is set.
+    """
+
+    run: Annotated[int, Field(ge=0, description="The newest run whose workers were made.")] = 0
+    ended_run: Annotated[int, Field(ge=0, description="The newest run that holds nothing any more.")] = 0
+    running_since: Annotated[Timestamp | None, Field(description="When the last worker of the open run started.")] = (
+        None
+    )
+    running_gpu_type: Annotated[str | None, Field(description="GPU type of the open run.")] = None
+    attained_gpu_seconds: Annotated[float, Field(ge=0, description="GPU seconds of all closed runs.")] = 0.0
+    received_seconds: Annotated[dict[str, Seconds], Field(description="Seconds of closed runs by GPU type.")] = {}
+    spread_seconds: Annotated[
+        dict[str, Seconds],
+        Field(description="The part of them in which its place was spread (status.allocation.spread)."),
+    ] = {}
+    preemptions: Annotated[int, Field(ge=0, description="Runs that ended because the lease was not renewed.")] = 0
+    failures: Annotated[
+        int, Field(ge=0, description="Runs that failed; those that are not forgiven count against backoffLimit.")
+    ] = 0
+    forgiven: Annotated[
+        int | None, Field(ge=0, description="Failed runs that no longer count: the job has trained on well since.")
+    ] = None
+    failed_at_step: Annotated[
+        int | None, Field(ge=0, description="Steps in the newest checkpoint when a run last failed.")
+    ] = None
+    refusals: Annotated[
+        int, Field(ge=0, description="Runs in a row that were refused before they began; each lengthens the wait.")
+    ] = 0
+    suspended_since: Annotated[Timestamp | None, Field(description="Since when spec.suspend has held the job.")] = None
+    suspended_seconds: Annotated[
+        float, Field(ge=0, description="Seconds for which it was held before that; nobody waits meanwhile.")
+    ] = 0.0
+    retry_at: Annotated[Timestamp | None, Field(description="Not before this does a failed job run again.")] = None
+    last: Annotated[RunOutcome | None, Field(description="How the newest ended run ended.")] = None
+
+    @property
+    def counted_failures(self) -> int:
+        """Failed runs that count against backoffLimit."""
+        return max(0, self.failures - (self.forgiven or 0))

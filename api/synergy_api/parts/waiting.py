@@ -1,0 +1,38 @@
+"""Why a job does not run, or not as its spec asks (`status.queue`, `late`, `restriction`, `problem`)."""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from synergy_api.base import ApiModel
+
+
+class QueueStatus(ApiModel):
+    """Why the job is not running. Owned by the extender; absent while it runs."""
+
+    position: Annotated[int, Field(ge=1, description="Place in the policy's order among the waiting.")]
+    reason: Annotated[str, Field(description="One of the planner's closed list of reasons.")]
+    message: Annotated[str, Field(description="The reason in words and the next step.")] = ""
+
+
+class Late(ApiModel):
+    """Why the job will not be done by spec.slo.deadline, as things stand. Owned by the extender."""
+
+    reason: Annotated[str, Field(description="One of the planner's closed list of reasons.")]
+    message: Annotated[str, Field(max_length=32768, description="The reason in words and what would help.")] = ""
+
+
+class Restriction(ApiModel):
+    """What of the spec plans do not follow, because the cluster's administrator has not allowed it. Owned by the
+    extender; absent where they follow all of it."""
+
+    tenant: Annotated[str, Field(description="The tenant that the job counts for.")]
+    reason: Annotated[str, Field(description="One of the closed list of reasons.")]
+    message: Annotated[str, Field(max_length=32768, description="What plans do not follow, and what to change.")] = ""
+
+
+class JobProblem(ApiModel):
+    """What keeps the job from going on. Owned by the operator; absent while it runs or merely waits for its turn."""
+
+    reason: Annotated[str, Field(description="One of the closed list of reasons.")]
+    message: Annotated[str, Field(max_length=32768, description="What is wrong and what to change, in words.")]
