@@ -33,7 +33,7 @@ NAMES_THEM = {
     "extender/synergy_extender/colocation/usages.py": "GPU memory",
     "extender/synergy_extender/decisions/summary.py": "texts for people",
     "extender/synergy_extender/leases/verdict.py": "field of the answer to a worker",
-    "extender/synergy_extender/snapshot/snapshot.py": "memory of a profile beside foreign pods; GPU memory",
+    "extender/synergy_extender/snapshot/planned_jobs.py": "memory of a profile beside foreign pods",
     "extender/synergy_extender/verbs/bind.py": "units for people",
     "extender/synergy_extender/web/api_app.py": "field of the answer to a worker",
 }

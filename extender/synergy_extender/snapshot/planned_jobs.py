@@ -1,0 +1,193 @@
+"""What each job asks of the planner."""
+
+import json
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+
+from synergy_api.amounts import NOTHING, Amounts
+from synergy_api.cluster.nodes import pod_spec_admits
+from synergy_api.cluster.pools import WORKER_TOLERATIONS, NodeCapacity
+from synergy_api.parts.allocation import Allocation
+from synergy_api.parts.profile import ProfileRequest
+from synergy_core.model import snapshot as core
+from synergy_extender.cluster.dimensions import least_of
+from synergy_extender.cluster.placements import sizes_of
+from synergy_extender.cluster.run_state import RunState, open_run, run_state
+from synergy_extender.cluster.state import ClusterState
+from synergy_extender.cluster.views import JobView, Key, PodView
+from synergy_extender.colocation.order import group_of, key_of
+from synergy_extender.colocation.usages import too_small_clients
+from synergy_extender.snapshot.entitlements import Entitlements
+from synergy_extender.snapshot.nodes import room_of
+from synergy_extender.snapshot.requests import held, profiling, running_profile, training
+from synergy_extender.snapshot.used_room import OVERDUE_SECONDS, overdue
+
+LONGEST_LEAVE_SECONDS = 600.0
+"""A pod whose grace period ends later than this counts as one that stays: its owner chooses that period, of years even,
+and profile series of all others would wait for it."""
+Rooms = Sequence[tuple[NodeCapacity, Amounts]]
+"""Nodes that take pods now, each with what is left of it."""
+
+
+class PlannedJobs:
+    """What each job asks of the planner."""
+
+    def __init__(
+        self, state: ClusterState, now: float, reserved: Mapping[Key, core.Allocation], entitled: Entitlements
+    ) -> None:
+        self._entitled = entitled.by_job
+        self._state = state
+        self._now = now
+        self._reserved = reserved
+        self._sizes = sizes_of(state.capacities)
+        self._admitted: dict[str, tuple[str, ...] | None] = {}
+        self._shared = [capacity for capacity in state.capacities if capacity.mps]
+
+    @cached_property
+    def _rooms(self) -> Rooms:
+        """What each node has beside pods that stay, found once for all profile series that ask."""
+        return [
+            (capacity, room_of(capacity).minus(self._foreign(capacity.name)))
+            for capacity in self._state.capacities
+            if capacity.schedulable
+        ]
+
+    def of(self, job: JobView) -> core.Job | None:
+        """The job as the planner shall see it; None if it plays no part."""
+        match run_state(job, self._now):
+            case RunState.HOLDING:
+                return self._holding(job)
+            case RunState.LEAVING:
+                place = self._reserved.get(job.key)
+                return None if place is None else self._training(job, None, place)
+            case RunState.WAITING:
+                return self._waiting(job)
+            case _:
+                return None
+
+    def _holding(self, job: JobView) -> core.Job | None:
+        allocation = open_run(job)
+        if allocation is None:
+            return None
+        if allocation.purpose == "Profile":
+            return running_profile(job, self._entitled[job.key].tenant, allocation)
+        place = held(job, allocation, self._partners(job, allocation))
+        return self._training(job, self._nodes(job, allocation), place)
+
+    def _training(self, job: JobView, nodes: tuple[str, ...] | None, place: core.Allocation | None) -> core.Job:
+        return training(job, self._entitled[job.key], self._now, self._sizes, nodes=nodes, running=place)
+
+    def _partners(self, job: JobView, allocation: Allocation) -> tuple[str, ...]:
+        """Those of its planned partners that still have their part of its GPU, or a kept place on it."""
+        if allocation.shared_gpu is None:
+            return ()
+        group = group_of(job.key, allocation)
+        there = {str(key) for key in self._reserved}
+        for name in group:
+            other = self._state.jobs.get(key_of(name))
+            theirs = open_run(other) if other is not None else None
+            if other is not None and theirs is not None and theirs.state == "Granted":
+                there |= {name} if group_of(other.key, theirs) == group else set()
+        return tuple(sorted(there & group - {str(job.key)}))
+
+    def _waiting(self, job: JobView) -> core.Job:
+        nodes = self._nodes(job)
+        if job.status.phase == "Profiling" and job.status.profile is not None and job.status.profile.request:
+            request = _fitting(job.status.profile.request, self._rooms, nodes)
+            return profiling(job, self._entitled[job.key].tenant, request, nodes)
+        return self._training(job, nodes, self._reserved.get(job.key))
+
+    def _nodes(self, job: JobView, allocation: Allocation | None = None) -> tuple[str, ...] | None:
+        """The nodes that the template admits and whose GPUs leave a client as much memory as the job needs, None for
+        all. Where the job stands it may stay."""
+        kind = json.dumps(job.constraints, sort_keys=True)
+        if kind not in self._admitted:
+            self._admitted[kind] = _admitting(self._state, job)
+        nodes = self._admitted[kind]
+        small = too_small_clients(job, self._shared)
+        if small:
+            everywhere = [capacity.name for capacity in self._state.capacities] if nodes is None else nodes
+            nodes = tuple(name for name in everywhere if name not in small)
+        if nodes is None or allocation is None:
+            return nodes
+        return tuple(sorted({*nodes, *(share.node for share in allocation.workers)}))
+
+    def _foreign(self, node: str) -> Amounts:
+        """What pods hold there that stay."""
+        total = NOTHING
+        for pod in self._state.pods.on_node(node):
+            if self._stays(pod):
+                total = total.plus(pod.requests)
+        return total
+
+    def _stays(self, pod: PodView) -> bool:
+        """Whether the pod holds its room for longer than anyone would wait, and no plan can move it."""
+        if pod.leaves_by is not None:
+            return not self._now - OVERDUE_SECONDS <= pod.leaves_by <= self._now + LONGEST_LEAVE_SECONDS
+        job = None if pod.member is None else self._state.jobs.get(pod.member.job)
+        if job is None:
+            return True
+        allocation = open_run(job)
+        if allocation is None:  # labels that the pod's owner wrote: the operator leaves no pod behind an ended run
+            return True
+        if run_state(job, self._now) is RunState.LEAVING:
+            return overdue(allocation, self._now)
+        return allocation.purpose == "Train" and not self._entitled[job.key].preemptible
+
+
+def _admitting(state: ClusterState, job: JobView) -> tuple[str, ...] | None:
+    """A template that is no pod's admits no node. The operator tells its user so; here it must not end the plan."""
+    try:
+        names = [
+            name
+            for name in (capacity.name for capacity in state.capacities)
+            if pod_spec_admits(job.constraints, state.nodes[name], WORKER_TOLERATIONS)
+        ]
+    except (TypeError, AttributeError, KeyError, ValueError):
+        return ()
+    return None if len(names) == len(state.capacities) else tuple(names)
+
+
+def _fitting(request: ProfileRequest, rooms: Rooms, nodes: tuple[str, ...] | None) -> ProfileRequest:
+    """The request, cut to what the best node has beside pods that are not ours or of jobs that never give way: the
+    series then measures up to that.
+
+    Pods that are about to end cut nothing: a matrix is for the job's life, and it would miss what they held.
+
+    Memory is asked for by the node's whole, so the GPUs' part of what those pods hold is taken off: as many series fit
+    side by side as there are GPUs for.
+    """
+    best: Amounts | None = None
+    for capacity, room in rooms:
+        if capacity.gpu_type != request.gpu_type or room.gpus < request.gpus * capacity.devices_per_gpu:
+            continue
+        if nodes is not None and capacity.name not in nodes:
+            continue
+        memory = _beside_foreign(request.memory_bytes, request.gpus, capacity, room)
+        cut = Amounts.of(request).at_most(room._replace(gpus=request.gpus))._replace(memory_bytes=memory)
+        if min(cut) > 0 and (best is None or cut > best):
+            best = cut
+    if best is None:
+        return request
+    return request.model_copy(update=best.fields)
+
+
+def has_full_room(job: core.Job, state: ClusterState, used: Mapping[str, Amounts]) -> bool:
+    """Whether a node can give a profile series all that it asks for. The planner would cut it to what is left beside
+    pods that are about to leave, and the series would measure only up to that."""
+    fitting = (
+        capacity.gpu_type in job.gpu_types
+        and (job.nodes is None or capacity.name in job.nodes)
+        and least_of(job, job.gpus * capacity.devices_per_gpu).fits(
+            room_of(capacity).minus(used.get(capacity.name, NOTHING))
+        )
+        for capacity in state.capacities
+    )
+    return any(fitting)
+
+
+def _beside_foreign(asked: int, gpus: int, capacity: NodeCapacity, room: Amounts) -> int:
+    """Bytes of memory for `gpus` of a node of which `room` is not held by foreign pods."""
+    share = room.memory_bytes * gpus // capacity.gpus
+    held = (capacity.amounts.memory_bytes - room.memory_bytes) * gpus // capacity.gpus
+    return min(asked, max(share, asked - held), room.memory_bytes)

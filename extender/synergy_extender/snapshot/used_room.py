@@ -1,0 +1,91 @@
+"""What of each node a plan cannot give away.
+
+* Pods that no plan moves count as used: those of other people, and those that outlived their run.
+* Revoked runs count as gone in a round plan, whose places begin when they have left.
+* In a fill plan, whose places begin now, they count as used, as far as their room is not reserved.
+"""
+
+from collections.abc import Container, Iterable, Mapping
+
+from synergy_api.amounts import NOTHING, Amounts
+from synergy_api.parts.allocation import Allocation, NodeShare
+from synergy_api.timestamps import parse_time
+from synergy_core.model import snapshot as core
+from synergy_core.model.config import Mode
+from synergy_extender.cluster.ledger import amounts_of_share
+from synergy_extender.cluster.own_pods import own_pods
+from synergy_extender.cluster.run_state import RunState, open_run, run_state
+from synergy_extender.cluster.state import ClusterState
+from synergy_extender.cluster.views import Key
+from synergy_extender.colocation.devices import shares_of
+
+OVERDUE_SECONDS = 60.0
+"""What holds its place this long after its lease or grace has ended may never leave: plans stop counting on it."""
+
+
+def used_room(
+    state: ClusterState,
+    mode: Mode,
+    now: float,
+    planned: set[str],
+    reserved: Mapping[Key, core.Allocation],
+    *,
+    unwritten: Container[Key],
+) -> dict[str, Amounts]:
+    """What of each node a plan cannot give away. A run of which nothing can be written (`unwritten`) holds what its pods
+    hold, because it cannot be revoked."""
+    used = {capacity.name: state.pods.held(capacity.name) for capacity in state.capacities}
+    leaving: dict[str, Amounts] = {}
+    promised: dict[str, Amounts] = {}
+    capacities = {capacity.name: capacity for capacity in state.capacities}
+    for place in reserved.values():
+        _add(promised, _shares(shares_of(place, capacities)))
+    for job in state.jobs.values():
+        allocation = open_run(job)
+        if allocation is None:
+            continue
+        own = _held_by_run(state, job.key, allocation)
+        _add(used, ((node, NOTHING.minus(amounts)) for node, amounts in own.items()))
+        if run_state(job, now) is RunState.LEAVING:
+            _add(used if mode == "round" and overdue(allocation, now) else leaving, own.items())
+        elif str(job.key) in planned:
+            _add(promised, _on_its_way(allocation))
+        else:
+            _add(used, own.items())
+            if job.key in unwritten and not own:
+                continue
+            _add(used, ((n, a.minus(own.get(n, NOTHING)).at_least(NOTHING)) for n, a in _shares(allocation.workers)))
+    if mode == "fill":
+        unpromised = {n: amounts.minus(promised.get(n, NOTHING)).at_least(NOTHING) for n, amounts in leaving.items()}
+        _add(used, unpromised.items())
+    return used
+
+
+def _on_its_way(allocation: Allocation) -> list[tuple[str, Amounts]]:
+    """What a granted run was promised and cannot use yet: all before it is admitted, then what it shall grow by."""
+    given = dict(_shares(allocation.workers)) if allocation.admitted else {}
+    goal = _shares(allocation.planned or allocation.workers)
+    return [(node, amounts.minus(given.get(node, NOTHING)).at_least(NOTHING)) for node, amounts in goal]
+
+
+def _shares(shares: Iterable[NodeShare]) -> list[tuple[str, Amounts]]:
+    return [(share.node, amounts_of_share(share)) for share in shares]
+
+
+def _held_by_run(state: ClusterState, job: Key, allocation: Allocation) -> dict[str, Amounts]:
+    """What the run's pods hold by node, no more GPUs than it was given there: the rest would count as free."""
+    own: dict[str, Amounts] = {}
+    _add(own, ((pod.node, pod.requests) for pod in own_pods(job, allocation, state.pods) if pod.node))
+    given = {node: amounts.gpus for node, amounts in _shares(allocation.workers)}
+    return {node: amounts._replace(gpus=min(amounts.gpus, given[node])) for node, amounts in own.items()}
+
+
+def _add(totals: dict[str, Amounts], more: Iterable[tuple[str, Amounts]]) -> None:
+    for node, amounts in more:
+        totals[node] = totals.get(node, NOTHING).plus(amounts)
+
+
+def overdue(allocation: Allocation, now: float) -> bool:
+    """Whether the run should have left long ago."""
+    until = allocation.lease_until
+    return until is not None and now > parse_time(until) + OVERDUE_SECONDS
