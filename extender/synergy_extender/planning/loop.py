@@ -16,7 +16,8 @@ from synergy_extender.cluster.dimensions import bounds_of
 from synergy_extender.cluster.run_state import RunState, run_state, service_of
 from synergy_extender.cluster.views import JobView, Key
 from synergy_extender.decisions.changes import StatusChange
-from synergy_extender.decisions.decide import PlanResult, decide, stance
+from synergy_extender.decisions.decide import decide
+from synergy_extender.decisions.plan_result import PlanResult, stance
 from synergy_extender.decisions.unstarted import Unstarted
 from synergy_extender.decisions.writing_order import affordable
 from synergy_extender.failures import CALL_FAILED, explain

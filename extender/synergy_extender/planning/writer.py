@@ -12,7 +12,7 @@ from synergy_api.reasons import ENTRIES, Finding
 from synergy_api.timestamps import format_time
 from synergy_extender.cluster.views import JobView, Key, read_job
 from synergy_extender.decisions.changes import ChangeKind, StatusChange
-from synergy_extender.decisions.decide import stance
+from synergy_extender.decisions.plan_result import stance
 from synergy_extender.leader import Lead
 from synergy_extender.metrics import Metrics
 from synergy_extender.planning.measures import count_change

@@ -32,8 +32,8 @@ def used_room(
     *,
     unwritten: Container[Key],
 ) -> dict[str, Amounts]:
-    """What of each node a plan cannot give away. A run of which nothing can be written (`unwritten`) holds what its pods
-    hold, because it cannot be revoked."""
+    """What of each node a plan cannot give away. A run about which nothing can be written (`unwritten`) cannot be
+    revoked, so it holds what its pods hold."""
     used = {capacity.name: state.pods.held(capacity.name) for capacity in state.capacities}
     leaving: dict[str, Amounts] = {}
     promised: dict[str, Amounts] = {}

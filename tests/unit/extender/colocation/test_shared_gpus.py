@@ -25,7 +25,8 @@ from synergy_extender.colocation.devices import devices_of, shares_of
 from synergy_extender.colocation.order import in_the_way, occupancy
 from synergy_extender.colocation.partners import MOST_CORRECTIONS, Coming, coming, movers, shared_gpu
 from synergy_extender.decisions.changes import Draft
-from synergy_extender.decisions.decide import PlanResult, decide, stance
+from synergy_extender.decisions.decide import decide
+from synergy_extender.decisions.plan_result import PlanResult, stance
 from synergy_extender.decisions.shared_admission import ByOrder, tell_seen
 from synergy_extender.rounds import Moment, Rounds
 from synergy_extender.snapshot.requests import held

@@ -18,7 +18,9 @@ from synergy_extender.cluster.revocation import Revocation
 from synergy_extender.cluster.state import ClusterState
 from synergy_extender.cluster.views import Key, read_pod
 from synergy_extender.decisions.changes import ChangeKind, StatusChange
-from synergy_extender.decisions.decide import NOT_ADMITTED_SECONDS, Decision, PlanResult, decide, stance
+from synergy_extender.decisions.decide import Decision, decide
+from synergy_extender.decisions.plan_result import PlanResult, stance
+from synergy_extender.decisions.protocol import NOT_ADMITTED_SECONDS
 from synergy_extender.decisions.unstarted import NOT_STARTED_SECONDS
 from synergy_extender.decisions.writing_order import POSITIONS_AT_ONCE, REASONS_AT_ONCE, affordable, in_turns
 from synergy_extender.planning.writer import body_of

@@ -17,7 +17,8 @@ from synergy_extender.cluster.revocation import Revocation
 from synergy_extender.cluster.state import ClusterState
 from synergy_extender.cluster.views import JobView, read_job
 from synergy_extender.colocation.measured import ENOUGH_S, MOST, MOST_PARTNERS, REMEMBERED_S
-from synergy_extender.decisions.decide import PlanResult, decide, stance
+from synergy_extender.decisions.decide import decide
+from synergy_extender.decisions.plan_result import PlanResult, stance
 from synergy_extender.leases.reports import Report, Reported, progress_after
 from synergy_extender.rounds import Moment, Rounds
 from synergy_extender.snapshot.snapshot import build_snapshot

@@ -14,7 +14,8 @@ from synergy_extender.cluster.ledger import AssumedBindings
 from synergy_extender.cluster.state import ClusterState
 from synergy_extender.cluster.views import JobView, read_job
 from synergy_extender.decisions.changes import ChangeKind, StatusChange
-from synergy_extender.decisions.decide import PlanResult, decide, stance
+from synergy_extender.decisions.decide import decide
+from synergy_extender.decisions.plan_result import PlanResult, stance
 from synergy_extender.planning.writer import body_of
 from synergy_extender.rounds import Moment, Rounds
 from synergy_extender.snapshot.snapshot import build_snapshot

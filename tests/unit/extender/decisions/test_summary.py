@@ -10,7 +10,8 @@ from synergy_core.model.answer import Plan, Waiting
 from synergy_extender.cluster.ledger import AssumedBindings
 from synergy_extender.cluster.views import JobView, PodView, read_pod
 from synergy_extender.decisions.changes import StatusChange
-from synergy_extender.decisions.decide import PlanResult, decide, stance
+from synergy_extender.decisions.decide import decide
+from synergy_extender.decisions.plan_result import PlanResult, stance
 from synergy_extender.planning.writer import body_of
 from synergy_extender.rounds import Moment, Rounds
 

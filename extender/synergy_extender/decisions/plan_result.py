@@ -1,0 +1,39 @@
+"""A plan, and what it assumed of each job."""
+
+from collections.abc import Container, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from synergy_api.reasons import Finding
+from synergy_core.model.answer import Plan
+from synergy_core.model.config import Mode
+from synergy_extender.cluster.run_state import RunState, open_run, run_state
+from synergy_extender.cluster.views import JobView, Key
+from synergy_extender.snapshot.entitlements import Entitlements
+
+
+class Stance(NamedTuple):
+    """What a plan assumed of a job. A decision holds only while the job still stands so."""
+
+    standing: RunState
+    run: int
+    suspended: bool
+
+
+def stance(job: JobView, now: float) -> Stance:
+    """How the job stands now."""
+    allocation = open_run(job)
+    return Stance(run_state(job, now), allocation.run if allocation is not None else 0, job.spec.suspend)
+
+
+@dataclass(frozen=True)
+class PlanResult:
+    """A plan with what it was made from. `refused` are the jobs that could not be planned, with the reason."""
+
+    plan: Plan
+    mode: Mode
+    stances: Mapping[Key, Stance]
+    refused: Mapping[Key, Finding] = field(default_factory=dict)
+    entitled: Entitlements = field(default_factory=Entitlements)
+    left_out: Container[Key] = frozenset()
+    """Jobs that had no part in the plan because nothing can be written of them: nothing is decided of them."""

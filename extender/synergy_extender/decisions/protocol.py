@@ -1,0 +1,81 @@
+"""What the run protocol requires by itself: ended runs are released, and runs that must not start are revoked."""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from synergy_api.leaving import leave_seconds
+from synergy_api.reasons import Reason, say
+from synergy_api.timestamps import parse_time
+from synergy_extender.cluster.revocation import PODS_NOT_STARTED, Revocation
+from synergy_extender.cluster.run_state import open_run
+from synergy_extender.cluster.state import ClusterState
+from synergy_extender.cluster.views import Key, PodView
+from synergy_extender.colocation.partners import Coming
+from synergy_extender.decisions import allocations as places
+from synergy_extender.decisions.changes import ChangeKind, Draft
+from synergy_extender.decisions.shared_admission import ByOrder
+from synergy_extender.decisions.unstarted import NOT_STARTED_SECONDS
+from synergy_extender.rounds import Moment
+
+NOT_ADMITTED_SECONDS = 120.0
+"""A granted run gives its place back when its room has not come free this long after it was granted, or after the pods
+there that were deleted had to be gone by the end of their grace periods."""
+
+
+def waits_since(
+    draft: Draft, moment: Moment, granted_since: Mapping[Key, float], state: ClusterState, most_checkpoint_s: float
+) -> float:
+    """Since when the room of a granted run could have been free: it does not count a long grace period, nor a
+    checkpoint that takes long. Nobody waits longer for a grace period than for a checkpoint."""
+    since = granted_since.get(draft.job.key, moment.now)
+    nodes = draft.allocation.workers if draft.allocation is not None else []
+    there = [pod for share in nodes for pod in state.pods.on_node(share.node)]
+    soon = moment.now + most_checkpoint_s  # the owner of a pod may choose a grace period of years
+    going = [pod.leaves_by for pod in there if pod.leaves_by is not None and pod.leaves_by <= soon]
+    told = [by for pod in there if (by := _told_to_leave_by(pod, state, most_checkpoint_s)) is not None]
+    return max([since, *going, *told])
+
+
+def _told_to_leave_by(pod: PodView, state: ClusterState, most_checkpoint_s: float) -> float | None:
+    """When the operator ends the pod of a revoked run at the latest (Unix time); None for all other pods."""
+    job = state.jobs.get(pod.member.job) if pod.member is not None else None
+    allocation = open_run(job) if job is not None else None
+    if job is None or allocation is None or allocation.state != "Revoked" or allocation.lease_until is None:
+        return None
+    return parse_time(allocation.lease_until) + leave_seconds(job.spec, job.status, most_checkpoint_s)
+
+
+class Waits(NamedTuple):
+    """For how many seconds a run has waited for its room, and for its first bound pod."""
+
+    for_room_s: float
+    for_pods_s: float
+
+
+def settle(draft: Draft, moment: Moment, usable: set[str], waits: Waits, order: ByOrder) -> None:
+    """Changes that follow from the run protocol alone: ended runs are released, and runs that must not start."""
+    allocation, job = draft.allocation, draft.job
+    if allocation is None:
+        return
+    if open_run(job) is None:
+        if allocation.state != "Released":
+            draft.put(ChangeKind.LEAVE, places.release(allocation))
+        return
+    if allocation.state != "Granted":
+        return
+    reason = ""
+    if job.deleting:  # as long as a finalizer of anybody's keeps it
+        reason = Revocation.DELETED
+    elif job.spec.suspend:
+        reason = Revocation.SUSPENDED
+    elif not allocation.admitted and not usable.issuperset(places.nodes_of(allocation.workers)):
+        reason = Revocation.NODE_UNUSABLE
+    elif not allocation.admitted and order.partners(job.key, allocation) is Coming.NEVER:
+        reason = Revocation.PARTNERS_GONE
+    elif not allocation.admitted and waits.for_room_s > NOT_ADMITTED_SECONDS:
+        reason = Revocation.ROOM_NOT_FREED
+    elif allocation.admitted and waits.for_pods_s > NOT_STARTED_SECONDS:
+        finding = say(Reason.PODS_NOT_STARTED, run=allocation.run, seconds=round(NOT_STARTED_SECONDS))
+        reason = f"{PODS_NOT_STARTED}{finding.message}"
+    if reason:
+        draft.put(ChangeKind.LEAVE, places.revoke(allocation, moment.now, reason))

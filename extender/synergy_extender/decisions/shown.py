@@ -1,0 +1,68 @@
+"""What a decision shows people of each job: its queue, a deadline that it misses, estimates, restrictions."""
+
+from collections.abc import Mapping
+
+from synergy_api.parts.progress import SpeedEstimate
+from synergy_api.parts.waiting import Late
+from synergy_api.resources.training_job import FINISHED
+from synergy_extender.cluster.run_state import RunState, run_state
+from synergy_extender.cluster.views import Key
+from synergy_extender.decisions.changes import Draft
+from synergy_extender.decisions.plan_result import PlanResult
+from synergy_extender.decisions.queue import queue_of
+
+_DIGITS = 3
+"""Of an estimate that is told: with more, each job that comes or goes would change those of all others."""
+_MOST_ESTIMATES = 64
+"""Of one job, that are told."""
+
+
+def tell_queue(drafts: Mapping[Key, Draft], now: float, result: PlanResult | None) -> None:
+    """Tell waiting jobs why they wait. Without a new plan the old reasons stay."""
+    stands = {key: run_state(draft.job, now) for key, draft in drafts.items()}
+    told = None
+    if result is not None:
+        backing_off = [draft.job for key, draft in drafts.items() if stands[key] is RunState.BACKING_OFF]
+        jobs = {key: draft.job for key, draft in drafts.items()}
+        told = queue_of(result.plan, jobs, backing_off, result.refused)
+    for key, draft in drafts.items():
+        waits = stands[key] in (RunState.WAITING, RunState.BACKING_OFF) and draft.granted is None
+        if not waits:
+            draft.queue = None
+        elif told is not None:
+            draft.queue = told.get(key, draft.queue)
+
+
+def tell_late(drafts: Mapping[Key, Draft], now: float, result: PlanResult | None) -> None:
+    """Tell jobs that will miss their deadlines. Jobs that had no part in the plan hear nothing new."""
+    late = {item.job: item for item in result.plan.late} if result is not None else {}
+    for key, draft in drafts.items():
+        if draft.job.spec.slo is None or draft.job.status.phase in FINISHED:
+            draft.late = None
+        elif result is not None and run_state(draft.job, now) in (RunState.WAITING, RunState.HOLDING):
+            found = late.get(str(key))
+            draft.late = Late(reason=found.reason, message=found.message) if found is not None else None
+
+
+def tell_estimates(drafts: Mapping[Key, Draft], now: float, result: PlanResult | None) -> None:
+    """Record which throughputs of a job are estimated: none for a suspended job or one that backs off. Other jobs that
+    had no part in the plan keep theirs."""
+    found: dict[str, list[SpeedEstimate]] = {}
+    for one in result.plan.estimates if result is not None else ():
+        speed = float(f"{one.steps_per_s:.{_DIGITS}g}")
+        found.setdefault(one.job, []).append(SpeedEstimate(gpu_type=one.gpu_type, steps_per_second=speed))
+    for key, draft in drafts.items():
+        job, stands = draft.job, run_state(draft.job, now)
+        if job.status.phase in FINISHED or job.spec.suspend or stands is RunState.BACKING_OFF:
+            draft.estimates = None
+        elif result is not None and stands in (RunState.WAITING, RunState.HOLDING):
+            draft.estimates = found.get(str(key), [])[:_MOST_ESTIMATES] or None
+
+
+def tell_restrictions(drafts: Mapping[Key, Draft], result: PlanResult | None) -> None:
+    """Tell each job what of its spec the plan did not follow, for its tenant's sake."""
+    for key, draft in drafts.items():
+        if draft.job.status.phase in FINISHED:
+            draft.restriction = None
+        elif result is not None and key in result.entitled.by_job:
+            draft.restriction = result.entitled.by_job[key].restriction
