@@ -98,7 +98,7 @@ async def test_an_admitted_run_without_pods_gives_its_gpus_to_others(
     await operator.allocation("stuck", state="Granted", admitted=True)
     await operator.submit("other", gpus=8, template=template)
     assert (await operator.queue("other"))["position"] >= 1
-    monkeypatch.setattr("synergy_extender.decisions.decide.NOT_STARTED_SECONDS", 2.0)
+    monkeypatch.setattr("synergy_extender.decisions.protocol.NOT_STARTED_SECONDS", 2.0)
     revoked = await operator.allocation("stuck", state="Revoked")
     assert revoked["reason"].startswith("PodsNotStarted: run 1 was given back: none of its pods was bound")
     other = await operator.allocation("other", state="Granted", admitted=True)

@@ -50,9 +50,10 @@ async def test_a_job_that_minds_to_be_spread_waits_and_says_so(
 
     await policy(policy="fifo", mechanism="tune", roundSeconds=5, placement={"packLimitPercent": 30})
     async with Observer(kube) as observer:
-        for name, node in zip(("here", "there"), nodes, strict=True):
+        # jobs that are created in the same second stand in the queue by name: these must be ahead of the others
+        for name, node in zip(("at-023", "at-024"), nodes, strict=True):
             await submit(kube, namespace, name, **job(5, 600, on={HOST: node}))
-        for name in ("here", "there"):
+        for name in ("at-023", "at-024"):
             await reaches(kube, namespace, name, "Running", seconds=60)
         await submit(kube, namespace, "even", **job(6, 3, suspend=True))
         await submit(kube, namespace, "skewed", **job(6, 3, suspend=True))
@@ -74,7 +75,7 @@ async def test_a_job_that_minds_to_be_spread_waits_and_says_so(
         spread = await reaches(kube, namespace, "even", "Running", "Succeeded", seconds=30)
         assert spread["status"]["allocation"]["nodes"] == 2
         assert (await status_of("skewed"))["phase"] == "Queued", "it let the other one pass"
-        await kube.delete(TRAINING_JOBS, "here", namespace)
+        await kube.delete(TRAINING_JOBS, "at-023", namespace)
         whole = await reaches(kube, namespace, "skewed", "Running", "Succeeded", seconds=60)
         assert whole["status"]["allocation"]["nodes"] == 1
         await reaches(kube, namespace, "skewed", "Succeeded", seconds=30)

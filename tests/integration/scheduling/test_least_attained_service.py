@@ -78,7 +78,7 @@ async def test_a_short_job_overtakes_two_long_ones_which_come_back_within_the_pr
         async def counted() -> bool:
             history = ((await kube.get(SCHEDULING_POLICIES, "default")).get("status") or {}).get("history") or {}
             told = [((await status_of(name)).get("marks") or {}).get("counted") for name in shorts]
-            return sum(history.get("counts", [])) >= len(shorts) and all(told) and not history["pending"]
+            return sum(history.get("counts", [])) >= len(shorts) and all(told) and not history.get("pending")
 
         for name in shorts:
             await submit(kube, namespace, name, **job(8, 3))
