@@ -98,6 +98,11 @@ class Dimension:
     format: Callable[[int], str]
     """From and to a Kubernetes quantity. `parse` raises ValueError naming what does not parse."""
 
+    @property
+    def spec_field(self) -> str:
+        """Its field in `spec.resources.min` and `max` and in a pool's `systemReserved`, each a quantity."""
+        return self.resource.replace("-", "_")
+
 
 DIMENSIONS: Final = (
     Dimension("cpu_millis", "cpu", cpu_millis, format_cpu),

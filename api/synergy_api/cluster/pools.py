@@ -183,7 +183,7 @@ def _capacity(node: Object, pools: Sequence[Pool], tolerations: Sequence[Object]
 def _reserved(pool: Pool | None) -> Amounts:
     if pool is None:
         return NOTHING
-    return Amounts.parse({one.resource: getattr(pool.spec.system_reserved, one.resource) or 0 for one in DIMENSIONS})
+    return Amounts.parse({one.resource: getattr(pool.spec.system_reserved, one.spec_field) or 0 for one in DIMENSIONS})
 
 
 def _gpu_type(pool: Pool | None, labels: Mapping[str, str]) -> str:

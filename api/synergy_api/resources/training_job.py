@@ -4,7 +4,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field
 
-from synergy_api.base import ApiModel, Conditions, PositiveQuantity, Timestamp, short_exponents
+from synergy_api.amounts import DIMENSIONS
+from synergy_api.base import ApiModel, Conditions, PositiveQuantity, Timestamp, short_exponents, wire_name
 from synergy_api.names import MAX_JOB_NAME
 from synergy_api.parts.allocation import Allocation
 from synergy_api.parts.profile import ConfidenceList, DemandList, MatrixList, ProfilePoint, ProfileRequest, UsageList
@@ -36,7 +37,7 @@ _RANGE_RULES: list[Any] = [
         "message": f"min.{name} must not be above max.{name}",
         "fieldPath": f".min.{name}",
     }
-    for name in ("cpu", "memory")
+    for name in (wire_name(one.spec_field) for one in DIMENSIONS)
 ]
 
 

@@ -14,9 +14,8 @@ from dataclasses import dataclass, replace
 from itertools import product
 
 from synergy_core.model.pool import Pool
-from synergy_core.model.quota_draws import merged
 from synergy_core.model.resources import Vector, held_in, node_share, smaller
-from synergy_core.model.snapshot import Allocation, Job, Node, NodeShare, Profile
+from synergy_core.model.snapshot import Allocation, Job, Node, NodeShare, Profile, merged_draws
 from synergy_core.throughput.estimates import NO_SPEEDS
 from synergy_core.throughput.job_class import JobClass
 from synergy_core.throughput.speed import Speed
@@ -228,7 +227,7 @@ def _group_job(
         cpu_millis_max=_sum_of([job.cpu_millis_max for job in members]),
         memory_bytes_max=_sum_of([job.memory_bytes_max for job in members]),
         running=None if running is None else replace(running, job=name),
-        quotas=merged(draw for job in members for draw in job.quotas),
+        quotas=merged_draws(draw for job in members for draw in job.quotas),
         nodes=None if nodes is None else tuple(sorted(node.name for node in nodes)),
     )
 

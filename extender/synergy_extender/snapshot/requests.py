@@ -31,7 +31,7 @@ from synergy_extender.snapshot.entitlements import Entitlement
 from synergy_extender.snapshot.scheduling_record import marks_of, started_s
 
 _NOTHING = Progress()
-_MOST = Amounts(0, LARGEST, LARGEST)
+_MOST = Amounts(0, *(LARGEST for _ in DIMENSIONS))
 """What the planner's process can be told of: a larger number in one job would end the plan of all."""
 
 
@@ -126,7 +126,7 @@ def _bounds(job: JobView) -> dict[str, _Bounds]:
     low, high, least, limits = job.spec.resources.min, job.spec.resources.max, _least(job), size_limits(job)
     found: dict[str, _Bounds] = {}
     for one in DIMENSIONS:
-        asked, bound = getattr(low, one.resource), getattr(high, one.resource)
+        asked, bound = getattr(low, one.spec_field), getattr(high, one.spec_field)
         at_least = max(getattr(least, one.field), one.parse(asked) if asked is not None else 0)
         bounds: _Bounds = (at_least, one.parse(bound) if bound is not None else None)
         found[one.field] = bounds if limits is None else _narrowed(bounds, *limits.bounds(one.field))

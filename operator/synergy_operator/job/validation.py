@@ -177,7 +177,7 @@ def _maxima(spec: TrainingJobSpec) -> Finding | None:
 
 def _minima(spec: TrainingJobSpec, cluster: ClusterView) -> Finding | None:
     for one in DIMENSIONS:
-        least = getattr(spec.resources.min, one.resource)
+        least = getattr(spec.resources.min, one.spec_field)
         if least is None:
             continue
         kind, most = _largest(spec, cluster, partial(_total, one.field))

@@ -1,0 +1,53 @@
+"""A node as the planner reads it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import ConfigDict, Field
+
+from synergy_core.model.snapshot.limits import STRICT, Count, FieldError, Name, Positive, Price
+
+_OWN_FIELDS = ("gpus", "cpu_millis", "memory_bytes")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Node:
+    """A machine with GPUs of one type. `*_used` is what pods hold that are not planned here."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = STRICT
+
+    name: Name
+    gpu_type: Name
+    gpus: Count
+    cpu_millis: Count
+    memory_bytes: Count
+    gpus_used: Count = 0
+    cpu_millis_used: Count = 0
+    memory_bytes_used: Count = 0
+    further: Mapping[str, Count] = field(default_factory=dict, hash=False)
+    """Further resources by name, such as storage or network bandwidth; every node of a cluster names the same ones."""
+    further_used: Mapping[str, Count] = field(default_factory=dict, hash=False)
+    replicas: Positive = 1
+    """Clients that may share one GPU."""
+    gpu_memory_bytes: Count = 0
+    """Of one GPU; 0: not known, and its GPUs are not shared."""
+    client_memory_bytes: Count = 0
+    """Of its GPUs' memory, what MPS leaves each client of a shared one; 0: all that is there."""
+    client_thread_percent: Annotated[int, Field(ge=1, le=100)] = 100
+    """Of its GPUs' threads, what MPS lets each client use, one that has its GPU alone too."""
+    schedulable: bool = True
+    """False for a cordoned node: what runs there stays, nothing new comes."""
+    price_per_hour: Price = 0.0
+    """Of one GPU, in any one currency; 0: not known."""
+    devices_per_gpu: Positive = 1
+    """What a quota counts for each GPU: the device plugin's devices where GPUs are shared."""
+    counted_as: Literal["gpus", "shared_gpus"] = "gpus"
+    """Which limits of a quota count them (`QuotaLimit.counts`)."""
+
+    def __post_init__(self) -> None:
+        for name in (name for name in _OWN_FIELDS if name in self.further):
+            raise FieldError(f"further.{name}", "has a field of its own; give it there")
+        for name in self.further_used:
+            if name not in self.further:
+                raise FieldError(f"further_used.{name}", "is not in further; say there how much the node has")

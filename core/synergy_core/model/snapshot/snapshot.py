@@ -1,0 +1,63 @@
+"""The state of a cluster at one moment."""
+
+from dataclasses import dataclass
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import ConfigDict, Field
+
+from synergy_core.model.snapshot.job import Job
+from synergy_core.model.snapshot.limits import STRICT, FieldError, Moment, Name, Weight, unique
+from synergy_core.model.snapshot.node import Node
+from synergy_core.model.snapshot.quota import Quota
+
+
+@dataclass(frozen=True, slots=True)
+class Tenant:
+    """One of several users or groups that share the cluster (Gavel, section 4.3)."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = STRICT
+
+    name: Name
+    weight: Weight = 1.0
+    policy: Literal["fairness", "fifo"] = "fairness"
+    """How its part is allocated to its jobs: by their weights, or in the order of arrival."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """The state of a cluster at one moment. The order of nodes and jobs does not matter."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = STRICT
+
+    nodes: tuple[Node, ...]
+    jobs: tuple[Job, ...]
+    now: Moment = 0.0
+    round_s: Annotated[float, Field(gt=0)] = 300.0
+    tenants: tuple[Tenant, ...] = ()
+    """For the policy `hierarchical`; a job's tenant that is not named here has weight 1 and fairness."""
+    quotas: tuple[Quota, ...] = ()
+    """What jobs may hold together beside what the nodes have."""
+
+    def __post_init__(self) -> None:
+        unique("nodes", [node.name for node in self.nodes])
+        unique("jobs", [job.name for job in self.jobs])
+        unique("tenants", [tenant.name for tenant in self.tenants])
+        unique("quotas", [quota.name for quota in self.quotas])
+        _alike(self.nodes)
+        _known_quotas(self.jobs, {quota.name for quota in self.quotas})
+
+
+def _known_quotas(jobs: tuple[Job, ...], known: set[str]) -> None:
+    for index, job in enumerate(jobs):
+        for place, draw in enumerate(job.quotas):
+            if draw.quota not in known:
+                path = f"jobs[{index}].quotas[{place}].quota"
+                raise FieldError(path, f"{draw.quota!r} is not in quotas; describe it there")
+
+
+def _alike(nodes: tuple[Node, ...]) -> None:
+    for index, node in enumerate(nodes):
+        for name in sorted(node.further.keys() ^ nodes[0].further.keys()):
+            lacking = index if name not in node.further else 0
+            problem = f"missing, node {nodes[index - lacking].name!r} has it; give it for every node"
+            raise FieldError(f"nodes[{lacking}].further.{name}", problem)
