@@ -10,13 +10,13 @@ from synergy_api.amounts import Amounts
 from synergy_api.cluster.nodes import Object, labels_of
 from synergy_api.cluster.pools import NodeCapacity, Pool, PoolProblem, node_capacities, read_pools
 from synergy_api.cluster.tenancy import Tenancy, read_tenancy
-from synergy_api.names import GPU_RESOURCES, LABEL_JOB, service_name
+from synergy_api.names import LABEL_JOB
 from synergy_api.resources.scheduling_policy import DEFAULT_POLICY_NAME
 from synergy_extender.cluster.ledger import AssumedBindings, Ledger
 from synergy_extender.cluster.pod_index import PodIndex, changes_room
-from synergy_extender.cluster.quota_views import read_quota
 from synergy_extender.cluster.state import ClusterState
-from synergy_extender.cluster.views import JobView, Key, PodView, read_job, read_pod
+from synergy_extender.cluster.trims import VIEW, kept, trim_namespace, trim_node, trim_pod, trim_quota, trim_service
+from synergy_extender.cluster.views import JobView, Key, PodView, read_job
 from synergy_kube import Change, KubeClient, Reflector
 from synergy_kube.resources import (
     GPU_POOLS,
@@ -31,7 +31,6 @@ from synergy_kube.resources import (
 )
 
 _LOG = logging.getLogger(__name__)
-_VIEW = "view"
 _OWN_TAINTS = "node.kubernetes.io/"
 _REMEMBERED_DELETIONS = 4096
 
@@ -46,16 +45,16 @@ class ClusterCache:
         self._on_change = on_change
         self._reflectors = {
             "trainingjobs": Reflector(client, TRAINING_JOBS, trim=self._trim_job, on_change=self._job_changed),
-            "pods": Reflector(client, PODS, trim=_trim_pod, on_change=self._pod_changed),
-            "nodes": Reflector(client, NODES, trim=_trim_node, on_change=self._node_changed),
+            "pods": Reflector(client, PODS, trim=trim_pod, on_change=self._pod_changed),
+            "nodes": Reflector(client, NODES, trim=trim_node, on_change=self._node_changed),
             "gpupools": Reflector(client, GPU_POOLS, on_change=self._pool_changed),
             "schedulingpolicies": Reflector(client, SCHEDULING_POLICIES, on_change=self._policy_changed),
-            "resourcequotas": Reflector(client, RESOURCE_QUOTAS, trim=_trim_quota, on_change=self._quota_changed),
+            "resourcequotas": Reflector(client, RESOURCE_QUOTAS, trim=trim_quota, on_change=self._quota_changed),
             "services": Reflector(
-                client, SERVICES, label_selector=LABEL_JOB, trim=_trim_service, on_change=self._service_changed
+                client, SERVICES, label_selector=LABEL_JOB, trim=trim_service, on_change=self._service_changed
             ),
             "tenants": Reflector(client, TENANTS, on_change=self._tenancy_changed, optional=True),
-            "namespaces": Reflector(client, NAMESPACES, trim=_trim_namespace, on_change=self._tenancy_changed),
+            "namespaces": Reflector(client, NAMESPACES, trim=trim_namespace, on_change=self._tenancy_changed),
         }
         self._client = client
         self._capacities: list[NodeCapacity] | None = None
@@ -117,7 +116,7 @@ class ClusterCache:
             nodes={name: node for (_, name), node in self._reflectors["nodes"].items.items()},
             allocatable=dict(self._allocatable),
             pods=self.pods.copy(),
-            quotas=tuple(quota[_VIEW] for quota in self._reflectors["resourcequotas"]),
+            quotas=tuple(quota[VIEW] for quota in self._reflectors["resourcequotas"]),
             services=frozenset(self._services),
             priority_class=self._priority_class,
             tenancy=self.tenancy,
@@ -146,7 +145,7 @@ class ClusterCache:
         An answer that comes after the watch has told of the job's end does not bring it back: nothing would ever take
         it away again, nor give back what it holds in the plan.
         """
-        view = self._trim_job(item).get(_VIEW)
+        view = self._trim_job(item).get(VIEW)
         if isinstance(view, JobView):
             self._take_job(view)
 
@@ -162,12 +161,12 @@ class ClusterCache:
         metadata = item["metadata"]
         known = self.jobs.get(Key(metadata.get("namespace", ""), metadata["name"]))
         if known is not None and (known.uid, known.resource_version) == (metadata["uid"], metadata["resourceVersion"]):
-            return {"metadata": _kept(item), _VIEW: known}
+            return {"metadata": kept(item), VIEW: known}
         try:
-            return {"metadata": _kept(item), _VIEW: read_job(item)}
+            return {"metadata": kept(item), VIEW: read_job(item)}
         except ValueError as error:
             _LOG.warning("TrainingJob %s/%s is left alone: %s", metadata.get("namespace"), metadata["name"], error)
-            return {"metadata": _kept(item)}
+            return {"metadata": kept(item)}
 
     def _take_job(self, view: JobView) -> None:
         known = self.jobs.get(view.key)
@@ -181,11 +180,11 @@ class ClusterCache:
 
     def _job_changed(self, change: Change) -> None:
         key = Key(*change.key)
-        view = change.new.get(_VIEW) if change.new is not None else None
+        view = change.new.get(VIEW) if change.new is not None else None
         if isinstance(view, JobView):
             self._take_job(view)
         elif change.new is None:
-            self._job_gone(key, (change.old or {}).get(_VIEW))
+            self._job_gone(key, (change.old or {}).get(VIEW))
         elif self.jobs.pop(key, None) is not None:
             self._on_change()
 
@@ -201,8 +200,8 @@ class ClusterCache:
             self._on_change()
 
     def _pod_changed(self, change: Change) -> None:
-        old: PodView | None = change.old[_VIEW] if change.old is not None else None
-        new: PodView | None = change.new[_VIEW] if change.new is not None else None
+        old: PodView | None = change.old[VIEW] if change.old is not None else None
+        new: PodView | None = change.new[VIEW] if change.new is not None else None
         if new is None:
             self.pods.drop(Key(*change.key))
         else:
@@ -232,7 +231,7 @@ class ClusterCache:
         self._on_change()
 
     def _quota_changed(self, change: Change) -> None:
-        if (change.old or {}).get(_VIEW) != (change.new or {}).get(_VIEW):
+        if (change.old or {}).get(VIEW) != (change.new or {}).get(VIEW):
             self._on_change()
 
     def _service_changed(self, change: Change) -> None:
@@ -262,52 +261,3 @@ def _said(item: Object | None) -> Object | None:
 
 def _facts(node: Object | None) -> Object | None:
     return None if node is None else {**node, "metadata": {**node["metadata"], "resourceVersion": ""}}
-
-
-def _kept(item: Object) -> dict[str, Any]:
-    metadata = item["metadata"]
-    return {field: metadata[field] for field in ("name", "namespace", "resourceVersion") if field in metadata}
-
-
-def _trim_pod(item: Object) -> dict[str, Any]:
-    return {"metadata": _kept(item), _VIEW: read_pod(item)}
-
-
-def _trim_quota(item: Object) -> dict[str, Any]:
-    return {"metadata": _kept(item), _VIEW: read_quota(item)}
-
-
-def _trim_service(item: Object) -> dict[str, Any]:
-    """Which job's it is, where it has the name that the operator gives it."""
-    job = labels_of(item).get(LABEL_JOB, "")
-    return {"metadata": _kept(item), "job": job if item["metadata"]["name"] == service_name(job) else ""}
-
-
-def _trim_namespace(item: Object) -> dict[str, Any]:
-    return {"metadata": {**_kept(item), "labels": dict(labels_of(item))}}
-
-
-def _trim_node(item: Object) -> dict[str, Any]:
-    metadata, spec, status = item["metadata"], item.get("spec") or {}, item.get("status") or {}
-    deleting = {"deletionTimestamp": metadata["deletionTimestamp"]} if metadata.get("deletionTimestamp") else {}
-    allocatable = status.get("allocatable") or {}
-    try:
-        amounts = Amounts.parse(allocatable)
-    except ValueError as error:
-        _LOG.warning("node %s: status.allocatable: %s", metadata["name"], error)
-        amounts = Amounts()
-    return {
-        "metadata": {**_kept(item), "labels": dict(labels_of(item)), **deleting},
-        "spec": {field: spec[field] for field in ("taints", "unschedulable") if field in spec},
-        "status": {
-            "allocatable": {
-                name: allocatable[name] for name in ("cpu", "memory", *GPU_RESOURCES) if name in allocatable
-            },
-            "conditions": [
-                {"type": c["type"], "status": c["status"]}
-                for c in status.get("conditions") or []
-                if c.get("type") == "Ready"
-            ],
-        },
-        "amounts": amounts,
-    }

@@ -9,6 +9,7 @@ from synergy_api.resources.training_job import TrainingJobSpec
 from synergy_core.model.config import PlanConfig
 from synergy_core.plan import plan
 from synergy_extender.cluster.ledger import AssumedBindings
+from synergy_extender.cluster.trims import trim_node
 from synergy_extender.decisions.decide import decide
 from synergy_extender.decisions.plan_result import PlanResult, stance
 from synergy_extender.rounds import Moment, Rounds
@@ -22,6 +23,7 @@ ROUNDS = Rounds(20)
 def main() -> None:
     node = node_object("n1", gpus=2)
     node["status"]["allocatable"]["ephemeral-storage"] = "100Gi"
+    node = trim_node(node)
     wanted = {"resources": {"min": {"ephemeralStorage": "70Gi"}}}
     state = cluster([node], [job("first", spec=wanted), job("second", spec=wanted)])
     snapshot = build_snapshot(state, mode="fill", now=NOW, round_s=20).snapshot

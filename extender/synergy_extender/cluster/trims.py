@@ -1,0 +1,67 @@
+"""What the extender keeps of each object that it watches."""
+
+import logging
+from typing import Any, Final
+
+from synergy_api.amounts import DIMENSIONS, Amounts
+from synergy_api.cluster.nodes import Object, labels_of
+from synergy_api.names import GPU_RESOURCES, LABEL_JOB, service_name
+from synergy_extender.cluster.quota_views import read_quota
+from synergy_extender.cluster.views import read_pod
+
+_LOG = logging.getLogger(__name__)
+VIEW: Final = "view"
+"""Where the typed view of an object stands in what is kept of it."""
+_RESOURCES: Final = (*(one.resource for one in DIMENSIONS), *GPU_RESOURCES)
+
+
+def kept(item: Object) -> dict[str, Any]:
+    """The metadata that every kept object has."""
+    metadata = item["metadata"]
+    return {field: metadata[field] for field in ("name", "namespace", "resourceVersion") if field in metadata}
+
+
+def trim_pod(item: Object) -> dict[str, Any]:
+    """The view of a pod."""
+    return {"metadata": kept(item), VIEW: read_pod(item)}
+
+
+def trim_quota(item: Object) -> dict[str, Any]:
+    """The view of a ResourceQuota."""
+    return {"metadata": kept(item), VIEW: read_quota(item)}
+
+
+def trim_service(item: Object) -> dict[str, Any]:
+    """Which job's it is, where it has the name that the operator gives it."""
+    job = labels_of(item).get(LABEL_JOB, "")
+    return {"metadata": kept(item), "job": job if item["metadata"]["name"] == service_name(job) else ""}
+
+
+def trim_namespace(item: Object) -> dict[str, Any]:
+    """The labels, by which Tenants select namespaces."""
+    return {"metadata": {**kept(item), "labels": dict(labels_of(item))}}
+
+
+def trim_node(item: Object) -> dict[str, Any]:
+    """What a node offers and whom it admits; without the heartbeat, which changes all the time."""
+    metadata, spec, status = item["metadata"], item.get("spec") or {}, item.get("status") or {}
+    deleting = {"deletionTimestamp": metadata["deletionTimestamp"]} if metadata.get("deletionTimestamp") else {}
+    allocatable = status.get("allocatable") or {}
+    try:
+        amounts = Amounts.parse(allocatable)
+    except ValueError as error:
+        _LOG.warning("node %s: status.allocatable: %s", metadata["name"], error)
+        amounts = Amounts()
+    return {
+        "metadata": {**kept(item), "labels": dict(labels_of(item)), **deleting},
+        "spec": {field: spec[field] for field in ("taints", "unschedulable") if field in spec},
+        "status": {
+            "allocatable": {name: allocatable[name] for name in _RESOURCES if name in allocatable},
+            "conditions": [
+                {"type": c["type"], "status": c["status"]}
+                for c in status.get("conditions") or []
+                if c.get("type") == "Ready"
+            ],
+        },
+        "amounts": amounts,
+    }
