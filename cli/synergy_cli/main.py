@@ -17,6 +17,18 @@ class _Commands(LazyGroup):
         "gpu": LazyCommand("synergy_cli.gpu.commands", "gpu", "sim"),
         "reproduce": LazyCommand("synergy_cli.simulation.reproduce", "reproduce_command", "sim"),
         "simulate": LazyCommand("synergy_cli.simulation.simulate", "simulate_command", "sim"),
+        "doctor": LazyCommand("synergy_cli.live.doctor", "doctor_command", "cli"),
+        "history": LazyCommand("synergy_cli.live.job", "history_command", "cli"),
+        "logs": LazyCommand("synergy_cli.live.job", "logs_command", "cli"),
+        "policy": LazyCommand("synergy_cli.live.policy", "policy_command", "cli"),
+        "profile": LazyCommand("synergy_cli.live.job", "profile_command", "cli"),
+        "queue": LazyCommand("synergy_cli.live.queue", "queue_command", "cli"),
+        "resume": LazyCommand("synergy_cli.live.submit", "resume_command", "cli"),
+        "submit": LazyCommand("synergy_cli.live.submit", "submit_command", "cli"),
+        "suspend": LazyCommand("synergy_cli.live.submit", "suspend_command", "cli"),
+        "top": LazyCommand("synergy_cli.live.top", "top_command", "cli"),
+        "usage": LazyCommand("synergy_cli.live.top", "usage_command", "cli"),
+        "why": LazyCommand("synergy_cli.live.queue", "why_command", "cli"),
         "trace": LazyCommand("synergy_cli.simulation.trace", "trace_command", "sim"),
     }
 
@@ -25,6 +37,11 @@ class _Commands(LazyGroup):
 @click.version_option(package_name="kube-synergy")
 def main() -> None:
     """Resource-sensitive scheduling of deep-learning training jobs."""
+
+
+def plugin() -> None:
+    """`kubectl-synergy`, which kubectl runs for `kubectl synergy`."""
+    main(prog_name="kubectl synergy")
 
 
 main.add_command(plan_command)

@@ -10,7 +10,7 @@ from synergy_kube import credentials
 from synergy_kube.answers import Object, Page, decode, event_of
 from synergy_kube.connection import Connection, without_credentials
 from synergy_kube.errors import ApiError, error_of
-from synergy_kube.resources import Resource
+from synergy_kube.resources import PODS, Resource
 from synergy_kube.undeclared import Paths, prune
 
 Served = Mapping[Resource, Paths]
@@ -179,12 +179,16 @@ class KubeClient:
         namespace: str | None = None,
         *,
         subresource: str | None = None,
+        strict: bool = False,
+        dry_run: bool = False,
     ) -> Object:
-        """JSON merge patch (RFC 7386): lists are replaced whole."""
+        """JSON merge patch (RFC 7386): lists are replaced whole. With `strict` an unknown field is an error."""
+        query = ({"fieldValidation": "Strict"} if strict else {}) | ({"dryRun": "All"} if dry_run else {})
         return await self._call(
             "PATCH",
             resource.path(namespace, name, subresource),
             body=body,
+            query=query,
             content_type="application/merge-patch+json",
         )
 
@@ -258,6 +262,28 @@ class KubeClient:
                 for line in lines:
                     if line:
                         yield event_of(line)
+
+    async def log_lines(
+        self, pod: str, namespace: str, *, container: str = "", follow: bool = False, tail: int | None = None
+    ) -> AsyncIterator[bytes]:
+        """A container's log by line, without the line ends; with `follow` until the container ends. The container may
+        be left out where the pod has one only."""
+        query = {"follow": "true"} if follow else {}
+        query |= {"container": container} if container else {}
+        query |= {"tailLines": str(tail)} if tail is not None else {}
+        timeout = aiohttp.ClientTimeout(total=None, sock_connect=_ANSWER_SECONDS)
+        path = PODS.path(namespace, pod, "log")
+        async with await self._connection.send("GET", path, query=query, timeout=timeout) as response:
+            if response.status >= 400:
+                raise error_of(response.status, decode(await response.read()))
+            async for line in response.content:
+                yield line.rstrip(b"\n")
+
+    async def date(self) -> str:
+        """The Date header of an answer: what the API server, or what stands before it, takes for the time."""
+        timeout = aiohttp.ClientTimeout(total=_ANSWER_SECONDS)
+        async with await self._connection.send("GET", "/version", timeout=timeout) as response:
+            return str(response.headers.get("Date", ""))
 
     async def _call(
         self,

@@ -9,6 +9,33 @@ from kubernetes.aio.client import Configuration
 from synergy_kube.errors import NoClusterError
 
 
+def default_namespace(kubeconfig: str | None = None, context: str | None = None) -> str:
+    """The namespace that a context of the kubeconfig names, by default the current one; `default` where it names none.
+
+    Raises NoClusterError if there is no such file or context.
+    """
+    known, current = _contexts(kubeconfig)
+    chosen = next((one for one in known if one["name"] == context), None) if context else current
+    if chosen is None:
+        names = ", ".join(sorted(one["name"] for one in known))
+        raise NoClusterError(f"there is no context {context!r}; there are {names}")
+    return str(chosen["context"].get("namespace") or "default")
+
+
+def contexts(kubeconfig: str | None = None) -> list[str]:
+    """The names of the kubeconfig's contexts. Raises NoClusterError if there is no such file."""
+    return sorted(str(one["name"]) for one in _contexts(kubeconfig)[0])
+
+
+def _contexts(kubeconfig: str | None) -> tuple[list[dict[str, Any]], dict[str, Any] | None]:
+    file = kubeconfig or os.environ.get("KUBECONFIG")
+    try:
+        known, current = config.list_kube_config_contexts(file)  # type: ignore[no-untyped-call]
+    except Exception as error:  # as in `load`
+        raise NoClusterError(f"{file or 'no KUBECONFIG'}: {error}: set KUBECONFIG to a cluster's file") from error
+    return known, current
+
+
 async def load(kubeconfig: str | None = None, context: str | None = None) -> Any:
     """Configuration of the kubernetes package for `kubeconfig`, or for the pod this runs in, or for the user's default.
 

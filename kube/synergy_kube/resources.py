@@ -59,6 +59,9 @@ TOKEN_REVIEWS: Final = Resource("authentication.k8s.io", "v1", "tokenreviews", "
 ACCESS_REVIEWS: Final = Resource(
     "authorization.k8s.io", "v1", "subjectaccessreviews", "SubjectAccessReview", namespaced=False
 )
+SELF_ACCESS_REVIEWS: Final = Resource(
+    "authorization.k8s.io", "v1", "selfsubjectaccessreviews", "SelfSubjectAccessReview", namespaced=False
+)
 TRAINING_JOBS: Final = Resource("kube-synergy.dev", "v1alpha1", "trainingjobs", "TrainingJob", namespaced=True)
 GPU_POOLS: Final = Resource("kube-synergy.dev", "v1alpha1", "gpupools", "GPUPool", namespaced=False)
 SCHEDULING_POLICIES: Final = Resource(

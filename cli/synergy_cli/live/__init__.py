@@ -1,0 +1,1 @@
+"""Commands that ask a cluster: `kubectl synergy queue`, `why`, `top` and the others, with the user's own rights."""

@@ -1,0 +1,167 @@
+"""`kubectl synergy profile`, `history` and `logs`: one job in detail."""
+
+import asyncio
+import time
+from datetime import UTC, datetime
+
+import click
+
+from synergy_api.names import LABEL_JOB, LABEL_RANK, LABEL_ROLE, LABEL_RUN, ROLE_WORKER
+from synergy_cli.live.access import Cluster, Object, Where, ask
+from synergy_cli.live.options import cluster_options, job_argument, output_option
+from synergy_cli.live.output import heading, note, write_data, write_table
+from synergy_kube import ApiError
+from synergy_kube.resources import EVENTS, PODS
+from synergy_view.history import History, history
+from synergy_view.surface import Surface, surfaces
+from synergy_view.words import cpus, gib
+
+_WIDTH = 32
+"""Characters of the longest bar."""
+
+
+@click.command("profile")
+@job_argument
+@cluster_options()
+@output_option(wide=False)
+def profile_command(*, job: str, where: Where, output: str) -> None:
+    """The sensitivity surface of a job: its speed by CPU and memory on each GPU type, its demand and what it has."""
+
+    async def question(cluster: Cluster) -> tuple[list[Surface], str]:
+        asked = await cluster.job(job)
+        profile = asked.status.profile
+        return surfaces(asked), profile.state if profile is not None else "not begun"
+
+    found, state = ask(where, question)
+    if output != "table":
+        write_data(found, output)
+        return
+    if not found:
+        click.echo(f"{job} has no profile: it is {state.lower()}")
+    for index, surface in enumerate(found):
+        if index:
+            click.echo()
+        _draw(surface)
+
+
+def _draw(surface: Surface) -> None:
+    confidence = ""
+    if surface.confidence:
+        spread = f" (within {surface.uncertainty:.0%})" if surface.uncertainty is not None else ""
+        confidence = f", confidence {surface.confidence}{spread} from {surface.runs} runs"
+    heading(f"{surface.gpu_type}: steps/s by CPU, at {gib(surface.memory_bytes[-1])} of memory{confidence}")
+    width = max(len(cpus(one)) for one in surface.cpu_millis)
+    for millis, row in zip(surface.cpu_millis, surface.steps_per_s, strict=True):
+        bar = "█" * max(1, round(_WIDTH * row[-1] / surface.best))
+        marks = _marks(surface, millis)
+        click.echo(f"  {cpus(millis):>{width}} CPU  {bar:<{_WIDTH}}  {row[-1]:.3g}{marks}")
+    for name, place in (("demand", surface.demand), ("given", surface.given)):
+        if place is not None:
+            click.echo(f"  {name}: {cpus(place[0])} CPU, {gib(place[1])}")
+    if len(surface.memory_bytes) > 1:
+        _memory(surface)
+
+
+def _marks(surface: Surface, millis: int) -> str:
+    marks = ["measured"] if millis in surface.measured else []
+    if surface.demand is not None and millis == min(
+        surface.cpu_millis, key=lambda one: abs(one - _cpu(surface.demand))
+    ):
+        marks.append("demand")
+    if surface.given is not None and millis == min(surface.cpu_millis, key=lambda one: abs(one - _cpu(surface.given))):
+        marks.append("given")
+    return f"  ({', '.join(marks)})" if marks else ""
+
+
+def _cpu(place: tuple[int, int] | None) -> int:
+    return 0 if place is None else place[0]
+
+
+def _memory(surface: Surface) -> None:
+    """Percent of the best speed, a row for each CPU point."""
+    header = ["CPU", *(gib(one) for one in surface.memory_bytes)]
+    rows = [
+        [cpus(millis), *(f"{speed / surface.best:.0%}" for speed in row)]
+        for millis, row in zip(surface.cpu_millis, surface.steps_per_s, strict=True)
+    ]
+    click.echo("  percent of its best speed, by CPU and memory:")
+    write_table(header, rows, nothing="")
+
+
+@click.command("history")
+@job_argument
+@cluster_options()
+@output_option(wide=False)
+def history_command(*, job: str, where: Where, output: str) -> None:
+    """What has happened to a job: its events while Kubernetes keeps them, and the sums of its runs."""
+
+    async def question(cluster: Cluster) -> tuple[History, bool]:
+        asked = await cluster.job(job)
+        selector = f"involvedObject.uid={asked.uid}"
+        events = await cluster.items(EVENTS, cluster.own_namespace, field_selector=selector)
+        return history(asked, events or ()), events is None
+
+    found, hidden = ask(where, question)
+    if output != "table":
+        write_data(found, output)
+        return
+    rows = [[_moment(one.at_s), one.what, one.message] for one in found.happenings]
+    write_table(["TIME", "WHAT", "MESSAGE"], rows, nothing="nothing has happened")
+    for total in found.totals:
+        click.echo(total)
+    note("you may not list events: they are left out" if hidden else "")
+
+
+def _moment(at_s: float) -> str:
+    return datetime.fromtimestamp(at_s, UTC).astimezone().strftime("%Y-%m-%d %H:%M:%S")
+
+
+@click.command("logs")
+@job_argument
+@click.option("-f", "--follow", is_flag=True, help="Go on with what the workers print, until they end.")
+@click.option("--rank", type=click.IntRange(0), help="Only this worker.  [default: all]")
+@click.option("--tail", type=click.IntRange(0), help="The last lines of each worker only.")
+@cluster_options()
+def logs_command(*, job: str, where: Where, follow: bool, rank: int | None, tail: int | None) -> None:
+    """What the workers of a job print: every rank of every run whose pods still exist, oldest run first."""
+
+    async def question(cluster: Cluster) -> int:
+        await cluster.job(job)
+        selector = f"{LABEL_JOB}={job},{LABEL_ROLE}={ROLE_WORKER}"
+        pods = await cluster.items(PODS, cluster.own_namespace, label_selector=selector) or []
+        chosen = [pod for pod in pods if rank is None or _place(pod)[1] == rank]
+        runs = sorted({_place(pod)[0] for pod in chosen})
+        for run in runs:
+            ranks = [pod for pod in chosen if _place(pod)[0] == run]
+            if follow and run == runs[-1]:
+                await asyncio.gather(*(_print(cluster, pod, len(chosen) > 1, tail, follow=True) for pod in ranks))
+            else:
+                for pod in sorted(ranks, key=_place):
+                    await _print(cluster, pod, len(chosen) > 1, tail, follow=False)
+        return len(chosen)
+
+    started = time.monotonic()
+    try:
+        if not ask(where, question):
+            click.echo(f"no pod of {job} exists now; kubectl synergy why {job} says where it stands", err=True)
+    except KeyboardInterrupt:
+        note(f"stopped after {time.monotonic() - started:.0f} s")
+
+
+def _place(pod: Object) -> tuple[int, int]:
+    labels = pod["metadata"]["labels"]
+    return int(labels.get(LABEL_RUN, 0)), int(labels.get(LABEL_RANK, 0))
+
+
+async def _print(cluster: Cluster, pod: Object, several: bool, tail: int | None, *, follow: bool) -> None:
+    run, rank = _place(pod)
+    prefix = f"[run {run} rank {rank}] " if several else ""
+    container = pod["spec"]["containers"][0]["name"]
+    name = pod["metadata"]["name"]
+    try:
+        async for line in cluster.client.log_lines(
+            name, cluster.own_namespace, container=container, follow=follow, tail=tail
+        ):
+            click.echo(prefix + line.decode(errors="replace"))
+    except ApiError as error:
+        note(f"{name}: {error.message}")

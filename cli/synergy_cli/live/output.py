@@ -1,0 +1,52 @@
+"""How live commands write their answers."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, is_dataclass
+from typing import Any
+
+import click
+import yaml
+
+from synergy_cli.text_table import text_table
+
+_COLOURS = {"ok": "green", "warning": "yellow", "failed": "red", "unknown": "cyan"}
+
+
+def plain(value: Any) -> Any:
+    """Dataclasses as objects of JSON."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return {name: plain(inner) for name, inner in asdict(value).items()}
+    if isinstance(value, list | tuple):
+        return [plain(one) for one in value]
+    return value
+
+
+def write_data(value: Any, output: str) -> None:
+    """The answer as JSON or YAML."""
+    document = plain(value)
+    if output == "json":
+        click.echo(json.dumps(document, indent=2))
+    else:
+        click.echo(yaml.safe_dump(document, sort_keys=False, allow_unicode=True).rstrip())
+
+
+def write_table(header: Sequence[str], rows: Sequence[Sequence[str]], *, nothing: str) -> None:
+    """A table, or the sentence `nothing` where it has no row."""
+    click.echo(text_table(header, rows) if rows else nothing)
+
+
+def coloured(level: str) -> str:
+    """The word of a level in its colour; click leaves colours out where the output is no terminal."""
+    return click.style(level, fg=_COLOURS.get(level))
+
+
+def heading(text: str) -> None:
+    """A line above a part of the answer."""
+    click.echo(click.style(text, bold=True))
+
+
+def note(text: str) -> None:
+    """Something about the answer, on stderr, so that pipes get the answer alone."""
+    if text:
+        click.echo(f"note: {text}", err=True)

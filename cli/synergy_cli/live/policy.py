@@ -1,0 +1,97 @@
+"""`kubectl synergy policy`: what plans follow, and another policy."""
+
+from typing import Any
+
+import click
+import yaml
+
+from synergy_api.resources.scheduling_policy import DEFAULT_POLICY_NAME, SchedulingPolicySpec
+from synergy_cli.errors import BadInputError, OneLineGroup
+from synergy_cli.live.access import Cluster, Where, ask
+from synergy_cli.live.options import cluster_options, output_option
+from synergy_cli.live.output import write_data
+from synergy_kube.resources import SCHEDULING_POLICIES
+
+
+@click.group("policy", cls=OneLineGroup)
+def policy_command() -> None:
+    """What plans follow now, and how to change it."""
+
+
+@policy_command.command("show")
+@cluster_options()
+@output_option(wide=False)
+def show(*, where: Where, output: str) -> None:
+    """The policy in force, and what its SchedulingPolicy says where that differs from the defaults."""
+
+    async def question(cluster: Cluster) -> dict[str, Any]:
+        found: dict[str, Any] = await cluster.client.get(SCHEDULING_POLICIES, DEFAULT_POLICY_NAME)
+        return found
+
+    item = ask(where, question)
+    status = item.get("status") or {}
+    if output != "table":
+        write_data({"spec": item.get("spec") or {}, "inForce": status.get("inForce")}, output)
+        return
+    in_force = status.get("inForce")
+    if in_force is None:
+        click.echo("no extender has said yet what it follows: kubectl synergy doctor")
+    else:
+        words = [in_force["policy"], f"with {in_force['mechanism']}", f"in rounds of {in_force['roundSeconds']} s"]
+        words += ["without regard to GPU types"] if in_force.get("agnostic") else []
+        words += ["placement-sensitive"] if in_force.get("placementSensitive") else []
+        click.echo(f"in force: {' '.join(words)}")
+        if in_force.get("allocation"):
+            click.echo(f"its allocation is {in_force['allocation']}: no new optimum was found in time")
+    for condition in status.get("conditions") or []:
+        if condition["type"] == "Valid" and condition["status"] == "False":
+            click.echo(f"the SchedulingPolicy is not followed: {condition['reason']}: {condition.get('message', '')}")
+    for name, value in sorted((item.get("spec") or {}).items()):
+        if value != _DEFAULTS.get(name):
+            click.echo(f"  {name}: {value}")
+
+
+_DEFAULTS = SchedulingPolicySpec().to_wire()
+
+
+@policy_command.command("set")
+@click.argument("changes", metavar="FIELD=VALUE...", nargs=-1, required=True)
+@click.option("--dry-run", type=click.Choice(["none", "server"]), default="none", help="server: check, change nothing.")
+@cluster_options()
+def set_(*, changes: tuple[str, ...], dry_run: str, where: Where) -> None:
+    """Change fields of the SchedulingPolicy `default`, such as policy=las or queues.promoteKnob=4.
+
+    The API server checks the change; the extender follows it at the next plan.
+    """
+    patch: dict[str, Any] = {}
+    for change in changes:
+        path, equals, value = change.partition("=")
+        if not equals or not path:
+            raise BadInputError(f"FIELD=VALUE: {change!r} has no =; write for example policy=las")
+        _put(patch, path, _parsed(value))
+
+    async def question(cluster: Cluster) -> None:
+        await cluster.client.merge_patch(
+            SCHEDULING_POLICIES, DEFAULT_POLICY_NAME, {"spec": patch}, strict=True, dry_run=dry_run == "server"
+        )
+
+    ask(where, question)
+    click.echo(
+        f"schedulingpolicy.kube-synergy.dev/{DEFAULT_POLICY_NAME} changed"
+        + (" (dry run)" if dry_run == "server" else "")
+    )
+
+
+def _put(patch: dict[str, Any], path: str, value: Any) -> None:
+    *parents, last = path.removeprefix("spec.").split(".")
+    for parent in parents:
+        patch = patch.setdefault(parent, {})
+    patch[last] = value
+
+
+def _parsed(text: str) -> Any:
+    """A value as YAML has it: numbers, booleans, lists in brackets, else text. `null` takes the field away."""
+    try:
+        return yaml.safe_load(text) if text else ""
+    except yaml.YAMLError as error:
+        raise BadInputError(f"FIELD=VALUE: {text!r} is not YAML: {' '.join(str(error).split())}") from error

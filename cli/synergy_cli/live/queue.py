@@ -1,0 +1,84 @@
+"""`kubectl synergy queue`, `why` and `top`: what waits for what, and who has the GPUs."""
+
+import time
+from collections.abc import Sequence
+
+import click
+
+from synergy_cli.live.access import Cluster, Where, ask
+from synergy_cli.live.options import cluster_options, job_argument, output_option, watch_option
+from synergy_cli.live.output import heading, note, write_data, write_table
+from synergy_cli.live.watching import repeated
+from synergy_view.queue import QueueRow, queue
+from synergy_view.why import Why, why
+from synergy_view.words import count, duration, listed
+
+
+@click.command("queue")
+@cluster_options(everywhere=True)
+@output_option()
+@watch_option
+def queue_command(*, where: Where, output: str, watch: bool) -> None:
+    """The jobs that wait, in the order of the policy, each with its reason."""
+
+    async def question(cluster: Cluster) -> list[QueueRow]:
+        return queue(await cluster.jobs(cluster.namespace), time.time())
+
+    repeated(watch, lambda: _write(ask(where, question), output, everywhere=where.namespace is None))
+
+
+def _write(rows: Sequence[QueueRow], output: str, *, everywhere: bool) -> None:
+    if output in ("json", "yaml"):
+        write_data(list(rows), output)
+        return
+    header = ["POSITION", *(["NAMESPACE"] if everywhere else []), "JOB", "GPUS", "PROGRESS", "WAITS", "REASON"]
+    header += ["TYPES", "MESSAGE"] if output == "wide" else []
+    write_table(header, [_cells(row, output, everywhere) for row in rows], nothing="no job waits")
+
+
+def _cells(row: QueueRow, output: str, everywhere: bool) -> list[str]:
+    cells = ["-" if row.position is None else str(row.position), *([row.namespace] if everywhere else []), row.job]
+    cells += [str(row.gpus), f"{row.steps_done}/{row.steps}", duration(row.waiting_s), row.reason]
+    return [*cells, ",".join(row.gpu_types) or "any", row.message] if output == "wide" else cells
+
+
+@click.command("why")
+@job_argument
+@cluster_options()
+@output_option(wide=False)
+def why_command(*, job: str, where: Where, output: str) -> None:
+    """Why a job waits, or where it runs: the one reason that counts, the jobs in its way, the next step."""
+
+    async def question(cluster: Cluster) -> tuple[Why, str]:
+        asked = await cluster.job(job)
+        others, hidden = await cluster.visible_jobs()
+        return why(asked, others, time.time()), hidden
+
+    answer, hidden = ask(where, question)
+    if output != "table":
+        write_data(answer, output)
+    else:
+        _tell(answer)
+    if answer.position is not None:
+        note(hidden)
+
+
+def _tell(answer: Why) -> None:
+    heading(f"{answer.job}: {answer.phase}, {answer.reason}")
+    for text in (answer.message, answer.explanation):
+        if text:
+            click.echo(f"  {text}")
+    if answer.next_step:
+        click.echo(f"  next: {answer.next_step}")
+    if answer.position is not None:
+        before = f", after {listed(list(answer.ahead))}" if answer.ahead else ", first of those that want its GPUs"
+        click.echo(f"  position in the queue: {answer.position}{before}")
+    if answer.holders:
+        gpus = sum(one.gpus for one in answer.holders)
+        click.echo(f"  {count(len(answer.holders), 'job')} hold {count(gpus, 'GPU')} that it could use:")
+        for one in answer.holders[:5]:
+            click.echo(f"    {one.job}: {one.gpus} {one.gpu_type} (tenant {one.tenant})")
+        if len(answer.holders) > 5:
+            click.echo(f"    and {len(answer.holders) - 5} more")
+    for text in answer.notes:
+        click.echo(f"  also: {text}")

@@ -1,0 +1,22 @@
+"""Writing an answer again and again."""
+
+import time
+from collections.abc import Callable
+
+import click
+
+_EVERY_S = 2.0
+
+
+def repeated(watch: bool, write: Callable[[], None]) -> None:
+    """Write once, or with `watch` every two seconds until Ctrl-C. A terminal is cleared in between."""
+    if not watch:
+        write()
+        return
+    try:
+        while True:
+            click.clear()
+            write()
+            time.sleep(_EVERY_S)
+    except KeyboardInterrupt:
+        return

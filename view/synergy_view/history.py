@@ -1,0 +1,55 @@
+"""What has happened to a job, as far as its status and its events still tell."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from synergy_api.timestamps import parse_time
+from synergy_view.seen import Object, SeenJob
+from synergy_view.words import count, duration
+
+
+@dataclass(frozen=True, slots=True)
+class Happening:
+    """One line of the history. `at_s` is in seconds since the epoch."""
+
+    at_s: float
+    what: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """The happenings, oldest first, and what the status says in sum."""
+
+    happenings: tuple[Happening, ...]
+    totals: tuple[str, ...]
+
+
+def history(job: SeenJob, events: Iterable[Object]) -> History:
+    """The history of a job. `events` are those of its namespace that concern it; Kubernetes keeps events for an hour
+    unless its administrator says otherwise, so that older ones are missing."""
+    found = [Happening(job.created_s, "Created", "the TrainingJob was created")]
+    if job.status.start_time is not None:
+        found.append(Happening(parse_time(job.status.start_time), "FirstStart", "the job ran for the first time"))
+    if job.status.completion_time is not None:
+        found.append(Happening(parse_time(job.status.completion_time), job.phase, "the job ended"))
+    for event in events:
+        involved = event.get("regarding") or event.get("involvedObject") or {}
+        at = event.get("lastTimestamp") or event.get("eventTime") or event["metadata"].get("creationTimestamp")
+        if involved.get("uid") == job.uid and at:
+            message = str(event.get("note") or event.get("message") or "")
+            found.append(Happening(parse_time(at), str(event.get("reason") or ""), message))
+    return History(tuple(sorted(found, key=lambda one: (one.at_s, one.what))), tuple(_totals(job)))
+
+
+def _totals(job: SeenJob) -> Iterable[str]:
+    service = job.status.service
+    if service is None:
+        return
+    sums = (count(service.run, "run"), count(service.preemptions, "preemption"), count(service.failures, "failure"))
+    yield ", ".join(sums)
+    for gpu_type, seconds in sorted(service.received_seconds.items()):
+        yield f"{duration(seconds)} on {gpu_type} in ended runs"
+    if service.last is not None:
+        last = f"the newest ended run, {service.last.run}, {service.last.outcome.lower()}"
+        yield f"{last}: {service.last.reason}" if service.last.reason else last

@@ -1,0 +1,65 @@
+"""Which jobs wait, in the policy's order, and what for."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from synergy_view.seen import SeenJob
+from synergy_view.why import why
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueueRow:
+    """A job that does not run."""
+
+    namespace: str
+    job: str
+    position: int | None
+    """Place among the waiting jobs in the order of the policy; None while the job is not planned."""
+    reason: str
+    message: str
+    gpus: int
+    gpu_types: tuple[str, ...]
+    """The types that it may use; empty: any."""
+    steps_done: int
+    steps: int
+    waiting_s: float
+    """Since it was created, without the time in which it ran or was suspended."""
+
+
+def queue(jobs: Iterable[SeenJob], now: float) -> list[QueueRow]:
+    """The jobs that hold no GPUs and are not finished: first those in the queue by position, then those that are not
+    planned, the oldest first."""
+    waiting = [job for job in jobs if not job.finished and not job.gpus_held and not job.deleting]
+    rows = [(_order(job), _row(job, now)) for job in waiting]
+    return [row for _, row in sorted(rows, key=lambda pair: pair[0])]
+
+
+def _order(job: SeenJob) -> tuple[bool, int, float, str]:
+    entry = job.status.queue
+    return entry is None, entry.position if entry is not None else 0, job.created_s, job.full_name
+
+
+def _row(job: SeenJob, now: float) -> QueueRow:
+    answer = why(job, (), now)
+    entry, progress = job.status.queue, job.status.progress
+    return QueueRow(
+        namespace=job.namespace,
+        job=job.name,
+        position=entry.position if entry is not None else None,
+        reason=answer.reason,
+        message=answer.message,
+        gpus=job.spec.gpus,
+        gpu_types=tuple(job.spec.gpu_types),
+        steps_done=progress.steps if progress is not None else 0,
+        steps=job.spec.steps,
+        waiting_s=waited(job, now),
+    )
+
+
+def waited(job: SeenJob, now: float) -> float:
+    """Seconds since the job was created in which it neither ran nor was suspended."""
+    service = job.status.service
+    if service is None:
+        return max(0.0, now - job.created_s)
+    ran = sum(service.received_seconds.values())
+    return max(0.0, now - job.created_s - ran - service.suspended_seconds)
