@@ -1,5 +1,6 @@
 """Snapshots and plans as JSON text. Unknown fields and bad values are refused with one line that names the field."""
 
+from collections.abc import Mapping
 from dataclasses import MISSING, Field, fields, is_dataclass
 from typing import Any
 
@@ -45,6 +46,8 @@ _ONLY_WHEN_SET = frozenset(
         (Job, "promoted_gpu_s"),
         (Job, "promoted_waiting_s"),
         (Job, "run_started_s"),
+        (Job, "steps_left"),
+        (Job, "resumes_s"),
         (Job, "spread_speed"),
         (Job, "spread_speeds"),
         (Job, "received_spread_s"),
@@ -71,6 +74,9 @@ _ONLY_WHEN_SET = frozenset(
         (Job, "deadline_s"),
         (Snapshot, "tenants"),
         (Snapshot, "quotas"),
+        (Snapshot, "history"),
+        (Snapshot, "model_profiles"),
+        (Snapshot, "config"),
         (Node, "devices_per_gpu"),
         (Node, "counted_as"),
         (Job, "quotas"),
@@ -116,7 +122,7 @@ def _document(value: Any) -> Any:
         }
     if isinstance(value, tuple):
         return [_document(entry) for entry in value]
-    if isinstance(value, dict):
+    if isinstance(value, Mapping):
         return {key: _document(entry) for key, entry in value.items()}
     return value
 

@@ -1,9 +1,10 @@
 """A job in the simulation: the planner's view of it, and its progress."""
 
 from collections.abc import Mapping
+from dataclasses import fields
 from math import ceil
 
-from synergy_core.model.snapshot import Allocation, Job, Profile, Shared
+from synergy_core.model.snapshot import Allocation, Job, Profile, Purpose, Shared
 from synergy_core.throughput import all_reduce
 from synergy_simulator.workloads.workload import Task
 
@@ -64,6 +65,7 @@ class Run:
 
     __slots__ = (
         "_fewest_nodes",
+        "_like",
         "_link_bytes_per_s",
         "_preemption_cost_s",
         "_profiles",
@@ -93,6 +95,7 @@ class Run:
         task: Task,
         *,
         profiling_s: float,
+        like: Job | None = None,
         profiles: Mapping[str, Profile] | None = None,
         preemption_cost_s: float = 0.0,
         fewest_nodes: Mapping[str, int] | None = None,
@@ -100,8 +103,10 @@ class Run:
         tells_spread: bool = False,
     ) -> None:
         """`profiles` are the matrices that the planner sees; by default all. `fewest_nodes` that could hold it are by
-        GPU type, 1 on others; `tells_spread`: the planner knows what it keeps on more of them."""
+        GPU type, 1 on others; `tells_spread`: the planner knows what it keeps on more of them. `like` is the job of a
+        snapshot that the planner sees in place of one made from the task."""
         self.task = task
+        self._like = like
         self._profiles = task.profiles if profiles is None else profiles
         self._preemption_cost_s = preemption_cost_s
         self._fewest_nodes = fewest_nodes or {}
@@ -111,8 +116,8 @@ class Run:
         """Seconds of a profile run that the job still has to go through before it trains."""
         self.left = profiling_s or task.steps
         """Steps that are left; seconds of the profile run while it is measured."""
-        self.received_s: dict[str, float] = {}
-        self.received_spread_s: dict[str, float] = {}
+        self.received_s: dict[str, float] = {} if like is None else dict(like.received_s)
+        self.received_spread_s: dict[str, float] = {} if like is None else dict(like.received_spread_s)
         self.job = self._live("profile" if profiling_s else "train")
         self._shown = False
         """Whether it has held nothing since the planner's view was brought up to date: then only time has passed."""
@@ -130,8 +135,13 @@ class Run:
         self.waited_s = 0.0
         self.preemptions = 0
 
-    def _live(self, purpose: str) -> LiveJob:
+    def _live(self, purpose: Purpose) -> LiveJob:
         task = self.task
+        if self._like is not None:
+            as_it_is = {one.name: getattr(self._like, one.name) for one in fields(Job)}
+            received = {"received_s": self.received_s, "received_spread_s": self.received_spread_s}
+            exact = {"steps_left": None, "resumes_s": None}
+            return LiveJob(**{**as_it_is, **received, **exact, "purpose": purpose})
         return LiveJob(
             name=task.name,
             gpus=task.gpus,
@@ -155,7 +165,7 @@ class Run:
             deadline_s=None if task.slo_s is None else task.arrival_s + task.slo_s,
             received_s=self.received_s,
             received_spread_s=self.received_spread_s,
-            purpose="profile" if purpose == "profile" else "train",
+            purpose=purpose,
         )
 
     @property
@@ -190,7 +200,9 @@ class Run:
             self.job.wait(self.waited_s)
             return
         self._shown = self.job.running is None
-        done = 0 if self.profiling_s else min(int(self.task.steps - self.left), self.job.steps_total or 0)
+        most = self.job.steps_total
+        done = 0 if self.profiling_s else int(self.task.steps - self.left)
+        done = done if most is None else min(done, most)
         self.job.progress(steps_done=max(0, done), attained_gpu_s=self.gpu_s, waiting_s=self.waited_s)
 
     def hold(self, allocation: Allocation, now: float, steps_per_s: float) -> None:
@@ -205,6 +217,14 @@ class Run:
         self.job.hold(allocation)
         self.speed = 1.0 if self.profiling_s else steps_per_s * self._kept_by(allocation, steps_per_s)
         self.ends_at = max(now, self.steps_from) + max(0.0, self.left) / self.speed if self.speed > 0 else float("inf")
+
+    def resume(self, steps_per_s: float) -> None:
+        """Go on with the allocation that the snapshot's job has, at this speed."""
+        allocation = self.job.running
+        assert allocation is not None, "a waiting job has nothing to go on with"
+        self.speed = 1.0 if self.profiling_s else steps_per_s * self._kept_by(allocation, steps_per_s)
+        begins = max(self.since, self.steps_from)
+        self.ends_at = begins + max(0.0, self.left) / self.speed if self.speed > 0 else float("inf")
 
     def _kept_by(self, allocation: Allocation, steps_per_s: float) -> float:
         """Part of its speed that it keeps in its placement: all of it on the fewest nodes."""

@@ -11,8 +11,8 @@ event; a round in which nothing can have changed is passed over:
 
 import heapq
 import time
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from math import ceil, inf
 
 from synergy_core.cache import Memory
@@ -20,14 +20,13 @@ from synergy_core.model.answer import Plan
 from synergy_core.model.config import Mode, PlanConfig
 from synergy_core.model.snapshot import Allocation, Snapshot
 from synergy_core.plan import plan
-from synergy_core.policies import BUILT_IN
-from synergy_core.policies.ranking import shares_by_matrix
-from synergy_core.policies.rounds.time_shares import BY_ISOLATED_TIME, NAMES
 from synergy_simulator.engine.options import Options
 from synergy_simulator.engine.outcome import Outcome, Segment
 from synergy_simulator.engine.partial import PartialProfiles
+from synergy_simulator.engine.passing_over import PassingOver
+from synergy_simulator.engine.present import Present
 from synergy_simulator.engine.run import Run
-from synergy_simulator.engine.selection import ORDER_NEVER_CHANGES, SELECTS_BY_GPUS, SHARES_TIME, ranking, same_ones_run
+from synergy_simulator.engine.selection import ranking, same_ones_run
 from synergy_simulator.engine.together import Together
 from synergy_simulator.engine.usage import Usage
 from synergy_simulator.workloads.workload import Task, Workload
@@ -39,40 +38,57 @@ Watch = Callable[[Snapshot, PlanConfig], None]
 """Called with what is about to be planned. The jobs of the snapshot move on afterwards."""
 
 
+@dataclass(frozen=True, slots=True)
+class Stops:
+    """Moments at which somebody looks at a simulation, ascending."""
+
+    moments: tuple[float, ...]
+    look: Callable[[float, Snapshot, Sequence[Run]], None]
+    """Called with the moment, with the cluster before that moment's plan, and with all that have arrived."""
+
+
 def simulate(
     workload: Workload,
     options: Options,
     progress: Progress = lambda _done: None,
     watch: Watch = lambda _snapshot, _config: None,
+    *,
+    present: Present | None = None,
+    stops: Stops | None = None,
+    until_s: float = inf,
 ) -> Outcome:
-    """Run a workload to its end. Deterministic: the same input gives the same outcome."""
-    return _Simulation(workload, options, progress, watch).run()
+    """Run a workload to its end. Deterministic: the same input gives the same outcome.
+
+    With `present` the simulation begins in mid-life: with these jobs on these nodes, at that moment; the workload's
+    tasks come later. `stops` is called at its moments. Nothing that would happen after `until_s` happens.
+    """
+    return _Simulation(
+        workload, options, progress=progress, watch=watch, present=present, stops=stops, until_s=until_s
+    ).run()
 
 
 class _Simulation:
-    def __init__(self, workload: Workload, options: Options, progress: Progress, watch: Watch) -> None:
+    def __init__(
+        self,
+        workload: Workload,
+        options: Options,
+        *,
+        progress: Progress,
+        watch: Watch,
+        present: Present | None,
+        stops: Stops | None,
+        until_s: float,
+    ) -> None:
         self._options = options
         config = options.plan
         self._workload = workload
-        self._nodes = workload.cluster.nodes()
+        self._present = present
+        self._nodes = workload.cluster.nodes() if present is None else present.nodes
         self._total_gpus = workload.cluster.gpus
-        several_types = len(workload.cluster.gpu_types) > 1
-        by_gpus = (
-            config.mechanism in SELECTS_BY_GPUS
-            and config.policy in BUILT_IN
-            and config.policy not in NAMES
-            and not several_types
-            and config.colocation == "none"
-        )
-        pauses = options.preemption_overhead_s > 0 or options.storage_bytes_per_s is not None
-        settles_late = config.minimum_run_s > 0 or (config.preemption_payback > 0 and pauses)
-        by_shares = shares_by_matrix(config) or (config.policy in SHARES_TIME and several_types)
-        self._order_never_changes = config.policy in ORDER_NEVER_CHANGES and not by_shares
-        enters_progress = config.policy in BY_ISOLATED_TIME
-        self._moves_all_the_time = settles_late or by_shares or config.placement_sensitive or enters_progress
-        """Each round must be planned: jobs change their GPU types though all of them run, or may be displaced later, or
-        the plan enters their progress."""
-        self._can_foresee = options.reuse_plans and by_gpus
+        self._skip = PassingOver.of(options, several_types=len(workload.cluster.gpu_types) > 1)
+        self._stops = list(reversed(stops.moments)) if stops is not None else []
+        self._look = stops.look if stops is not None else None
+        self._until_s = until_s
         self._progress = progress
         self._watch = watch
         self._memory = Memory()
@@ -102,20 +118,32 @@ class _Simulation:
         self._speeds = {task.name: task.share_steps_per_s for task in workload.tasks}
         first, last = options.measure or (0, len(workload.tasks))
         self._measured = {task.name for task in workload.tasks[first:last]}
+        self._until_awaited = options.until_measured_done
         self._to_be_done = len(self._measured if options.until_measured_done else workload.tasks)
+        if present is not None:
+            self._begin_with(present)
 
     def run(self) -> Outcome:
         started = time.perf_counter()
         tasks = self._workload.tasks
-        first = tasks[0].arrival_s if tasks else 0.0
+        first = self._present.now if self._present is not None else tasks[0].arrival_s if tasks else 0.0
         self._usage.until = first
+        begins = self._present is not None
         while self._to_be_done:
-            self._now = self._next_event()
+            moment = self._now if begins else self._next_event()
+            self._look_before(moment)
+            if moment > self._until_s:
+                self._now = self._until_s
+                self._usage.advance(self._now)
+                break
+            self._now = moment
             self._usage.advance(self._now)
-            changed = self._end_due()
+            changed = self._end_due() | begins
+            begins = False
             if self._to_be_done == 0:
                 break
             changed |= self._arrive_due()
+            self._look_at(moment)
             if self._now == self._round_start(self._now):
                 self._round()
             elif changed and self._options.fill:
@@ -147,6 +175,8 @@ class _Simulation:
             heapq.heappop(self._ends)
         end = self._ends[0][0] if self._ends else inf
         moment = min(arrival, end, self._next_round())
+        if moment == inf and self._until_s < inf:
+            return inf
         if moment == inf:
             stuck = sorted(set(self._active) - set(self._running))
             raise RuntimeError(f"the planner leaves {len(stuck)} jobs waiting on an idle cluster, {stuck[0]} first")
@@ -168,16 +198,11 @@ class _Simulation:
         return start if round(start / self._options.round_s) > self._planned_round else start + self._options.round_s
 
     def _must_look(self) -> bool:
-        if not self._settled or not self._options.reuse_plans or self._moves_all_the_time:
+        if not self._settled or not self._options.reuse_plans or self._skip.moves_all_the_time:
             return True
         if len(self._active) == len(self._running):
             return False
-        return self._queue_changed or not self._waits_in_vain
-
-    @property
-    def _waits_in_vain(self) -> bool:
-        """Jobs that wait now do so until one comes or ends. (Pairs that did badly are tried again some time.)"""
-        return self._order_never_changes and self._options.plan.colocation == "none"
+        return self._queue_changed or not self._skip.waits_in_vain
 
     # Events
 
@@ -205,6 +230,29 @@ class _Simulation:
         self._usage.wanted_gpus += task.gpus
         self._contention[task.name] = (self._usage.contention_s, inf)
         self._queue_changed = True
+
+    def _begin_with(self, present: Present) -> None:
+        """Take over the jobs that are there, and what they hold."""
+        self._now = present.now
+        members = {run.task.name: run.job for run in present.runs}
+        for run in present.runs:
+            name, allocation = run.task.name, run.job.running
+            self._gpus[name], self._speeds[name] = run.task.gpus, run.task.share_steps_per_s
+            self._profiling += run.profiling_s > 0
+            self._active[name] = run
+            self._runs.append(run)
+            self._usage.wanted_gpus += run.task.gpus
+            self._contention[name] = (0.0, inf)
+            if allocation is not None:
+                self._running[name] = run
+                run.segment_from = present.now
+                self._usage.add(allocation, 1)
+                run.resume(self._together.steps_per_s(allocation, members))
+                heapq.heappush(self._ends, (run.ends_at, name))
+        self._queue_changed = True
+        self._to_be_done = len(present.awaited)
+        self._measured = set(present.awaited)
+        self._until_awaited = True
 
     def _pause_s(self, task: Task) -> float:
         """What a preemption of the task takes: to write its checkpoint, and to begin again with it."""
@@ -236,7 +284,7 @@ class _Simulation:
         self._usage.wanted_gpus -= run.task.gpus
         self._contention[name] = (self._contention[name][0], self._usage.contention_s)
         self._done += 1
-        if not self._options.until_measured_done or name in self._measured:
+        if not self._until_awaited or name in self._measured:
             self._to_be_done -= 1
         self._progress(self._done)
 
@@ -246,7 +294,9 @@ class _Simulation:
         self._planned_round = round(self._now / self._options.round_s)
         if self._together.measured(self._running.values(), self._now) | self._partial.learn(self._running.values()):
             self._settled = False
-        foreseen = self._settled and self._options.reuse_plans and not self._moves_all_the_time and self._is_foreseen()
+        foreseen = (
+            self._settled and self._options.reuse_plans and not self._skip.moves_all_the_time and self._is_foreseen()
+        )
         if not self._active or foreseen:
             self._queue_changed = False
             return
@@ -256,9 +306,9 @@ class _Simulation:
     def _is_foreseen(self) -> bool:
         if len(self._active) == len(self._running):
             return True
-        if not self._queue_changed and self._waits_in_vain:
+        if not self._queue_changed and self._skip.waits_in_vain:
             return True
-        if not self._can_foresee or self._profiling:
+        if not self._skip.can_foresee or self._profiling:
             return False
         self._show_all()
         jobs = [run.job for run in self._active.values()]
@@ -275,20 +325,39 @@ class _Simulation:
 
     def _plan(self, mode: Mode) -> Plan:
         self._show_all()
-        options = self._options
         config = self._configs[mode]
-        jobs = tuple(run.job for run in self._active.values())
-        snapshot = Snapshot(
-            nodes=self._nodes, jobs=jobs, now=self._now, round_s=options.round_s, tenants=options.tenants
-        )
+        snapshot = self._snapshot()
         self._watch(snapshot, config)
         started = time.perf_counter()
         answer = plan(snapshot, config, self._memory)
         self._plan_s.append(time.perf_counter() - started)
         return answer
 
+    def _snapshot(self) -> Snapshot:
+        jobs = tuple(run.job for run in self._active.values())
+        return Snapshot(
+            nodes=self._nodes,
+            jobs=jobs,
+            now=self._now,
+            round_s=self._options.round_s,
+            tenants=self._options.tenants,
+            quotas=self._present.quotas if self._present is not None else (),
+        )
+
+    def _look_before(self, moment: float) -> None:
+        """Let others look at the moments at which nothing happens until `moment`."""
+        while self._stops and self._stops[-1] < moment:
+            self._now = max(self._now, self._stops[-1])
+            self._look_at(self._stops[-1])
+
+    def _look_at(self, moment: float) -> None:
+        while self._stops and self._stops[-1] <= moment and self._look is not None:
+            for run in self._active.values():
+                run.show(self._now)
+            self._look(self._stops.pop(), self._snapshot(), self._runs)
+
     def _show_all(self) -> None:
-        if not self._order_never_changes:
+        if not self._skip.order_never_changes:
             for run in self._active.values():
                 run.show(self._now)
 

@@ -6,6 +6,7 @@ checks the constraints written here; a Snapshot that a program builds itself is 
 """
 
 from synergy_core.model.snapshot.allocation import Allocation, NodeShare, Shared
+from synergy_core.model.snapshot.history import PastJob
 from synergy_core.model.snapshot.job import UNKNOWN_SKEW, Job, Placement, Purpose
 from synergy_core.model.snapshot.limits import (
     FASTEST,
@@ -45,6 +46,7 @@ __all__ = [
     "Node",
     "NodeShare",
     "Part",
+    "PastJob",
     "Placement",
     "Positive",
     "Price",

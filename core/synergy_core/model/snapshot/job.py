@@ -49,6 +49,8 @@ class Job:
     """Speed at that share by GPU type, as it was measured while the job ran; counts on types without a matrix."""
     steps_total: Positive | None = None
     steps_done: Count = 0
+    steps_left: Seconds | None = None
+    """Steps that are left, where that is known more exactly than in whole steps; of a profile run, its seconds."""
     attained_gpu_s: Seconds = 0.0
     waiting_s: Seconds = 0.0
     started_s: Moment | None = None
@@ -59,6 +61,9 @@ class Job:
     """Its `waiting_s` at that moment."""
     run_started_s: Moment | None = None
     """When its present run began, on the clock of `arrival_s`; null while it waits, or where that is not known."""
+    resumes_s: Moment | None = None
+    """Until then its present run restores its checkpoint and does no step, on the clock of `arrival_s`; null: it
+    steps, or that is not known."""
     isolated_s: Seconds = 0.0
     """Time that its first `isolated_steps` steps would have taken on 1/n of the cluster, n as it was (the last
     `Plan.isolated` of this job); later steps are valued at the present n."""

@@ -1,13 +1,16 @@
 """The state of a cluster at one moment."""
 
-from dataclasses import dataclass
-from typing import Annotated, ClassVar, Literal
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import ConfigDict, Field
 
+from synergy_core.model.snapshot.history import PastJob
 from synergy_core.model.snapshot.job import Job
 from synergy_core.model.snapshot.limits import STRICT, FieldError, Moment, Name, Weight, unique
 from synergy_core.model.snapshot.node import Node
+from synergy_core.model.snapshot.profile import Profile
 from synergy_core.model.snapshot.quota import Quota
 
 
@@ -37,6 +40,12 @@ class Snapshot:
     """For the policy `hierarchical`; a job's tenant that is not named here has weight 1 and fairness."""
     quotas: tuple[Quota, ...] = ()
     """What jobs may hold together beside what the nodes have."""
+    history: tuple[PastJob, ...] = ()
+    """The jobs that have arrived so far, for forecasts."""
+    model_profiles: Mapping[str, Mapping[str, Mapping[str, Profile]]] = field(default_factory=dict)
+    """Sensitivity matrices by model, number of GPUs (as text) and GPU type: those of the jobs in `history`."""
+    config: Mapping[str, Any] = field(default_factory=dict)
+    """How the cluster is planned (`config_format`): the defaults of commands that read the snapshot."""
 
     def __post_init__(self) -> None:
         unique("nodes", [node.name for node in self.nodes])

@@ -1,0 +1,18 @@
+"""A cluster in mid-life, which a simulation can begin with."""
+
+from dataclasses import dataclass
+
+from synergy_core.model.snapshot import Node, Quota
+from synergy_simulator.engine.run import Run
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Present:
+    """Nodes and jobs at one moment. `runs` stand as they are at `now`; the simulation moves them on."""
+
+    now: float
+    nodes: tuple[Node, ...]
+    runs: tuple[Run, ...]
+    awaited: frozenset[str]
+    """Names of the jobs with whose ends the simulation ends."""
+    quotas: tuple[Quota, ...] = ()

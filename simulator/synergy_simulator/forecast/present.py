@@ -1,0 +1,183 @@
+"""From a snapshot to a simulation that begins with it."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from math import inf
+from typing import Final, Literal
+
+from synergy_core.model.config import PlanConfig
+from synergy_core.model.pool import Pool
+from synergy_core.model.snapshot import Allocation, Job, Node, Snapshot
+from synergy_core.throughput.job_class import JobClass
+from synergy_core.throughput.speed import Speed
+from synergy_simulator.engine.options import Options
+from synergy_simulator.engine.present import Present
+from synergy_simulator.engine.run import Run
+from synergy_simulator.inputs.clusters import Cluster, SimulatedPool
+from synergy_simulator.inputs.profiles import GIB
+from synergy_simulator.workloads.workload import Task, node_pools
+
+Unknown = Literal["NoSteps", "NotProfiled", "NeverFits"]
+"""Why the end of a job cannot be foreseen."""
+
+_ENDLESS: Final = float(1 << 50)
+"""Steps of a job that does not say how many it has: it holds what it is given."""
+
+
+def cluster_of(nodes: Sequence[Node]) -> Cluster:
+    """The nodes as pools: those that are alike together, under the name of the first."""
+    alike: dict[tuple[str, int, int, int, float], list[Node]] = {}
+    for node in nodes:
+        key = (node.gpu_type, node.gpus, node.cpu_millis, node.memory_bytes, node.price_per_hour)
+        alike.setdefault(key, []).append(node)
+    return Cluster(tuple(_pool(group) for group in alike.values()))
+
+
+def _pool(nodes: Sequence[Node]) -> SimulatedPool:
+    first = nodes[0]
+    return SimulatedPool(
+        name=first.name,
+        gpu_type=first.gpu_type,
+        nodes=len(nodes),
+        gpus_per_node=first.gpus,
+        cpus_per_node=first.cpu_millis / 1000,
+        memory_gib_per_node=first.memory_bytes / GIB,
+        cost_per_hour=first.price_per_hour,
+        replicas=first.replicas,
+        gpu_memory_gib=first.gpu_memory_bytes / GIB,
+        client_thread_percent=first.client_thread_percent,
+    )
+
+
+class Beginning:
+    """Makes the same beginning again and again, for each simulation that starts from a snapshot."""
+
+    def __init__(self, snapshot: Snapshot, options: Options) -> None:
+        self._snapshot = snapshot
+        self._options = options
+        self.cluster = cluster_of(snapshot.nodes)
+        self._pools = node_pools(snapshot.nodes)
+        self.tasks = {job.name: task_of(job, self._pools, options.plan) for job in snapshot.jobs}
+        self.unknown: dict[str, Unknown] = {}
+        """The jobs whose end cannot be foreseen, with the reason."""
+        for job in snapshot.jobs:
+            reason = self._why_unknown(job)
+            if reason is not None:
+                self.unknown[job.name] = reason
+        self._awaited = frozenset(self.tasks.keys() - self.unknown.keys())
+
+    def present(self) -> Present:
+        """The jobs as they are at the snapshot's moment."""
+        runs = tuple(self._run(job) for job in self._snapshot.jobs)
+        return Present(
+            now=self._snapshot.now,
+            nodes=self._snapshot.nodes,
+            runs=runs,
+            awaited=self._awaited,
+            quotas=self._snapshot.quotas,
+        )
+
+    def _why_unknown(self, job: Job) -> Unknown | None:
+        if self._never_fits(job):
+            return "NeverFits"
+        if job.purpose == "profile" and job.steps_left is None:
+            return "NotProfiled"
+        if job.steps_total is None:
+            return "NoSteps"
+        return "NotProfiled" if self.tasks[job.name].share_steps_per_s <= 0.0 and not _runs_known(job) else None
+
+    def _never_fits(self, job: Job) -> bool:
+        """No GPU type that it may use has as many GPUs on the nodes that it may use."""
+        if job.running is not None:
+            return False
+        return not any(
+            sum(
+                node.gpus - node.gpus_used
+                for node in pool.nodes
+                if node.schedulable and (job.nodes is None or node.name in job.nodes)
+            )
+            >= job.gpus
+            for pool in self._pools
+            if not job.gpu_types or pool.gpu_type in job.gpu_types
+        )
+
+    def _run(self, job: Job) -> Run:
+        task, now, options = self.tasks[job.name], self._snapshot.now, self._options
+        run = Run(
+            task,
+            like=job,
+            profiling_s=_profiling_s(job, options),
+            preemption_cost_s=job.preemption_cost_s,
+            fewest_nodes=self.cluster.fewest_nodes(job.gpus),
+            link_bytes_per_s=options.plan.link_bytes_per_s,
+            tells_spread=options.plan.placement_sensitive,
+        )
+        if not run.profiling_s:
+            run.left = _left(job, task)
+        run.since = now
+        run.gpu_s, run.waited_s, run.start_s = job.attained_gpu_s, job.waiting_s, job.started_s
+        if job.running is not None:
+            run.job.hold(_with_speed(job, job.running))
+            run.steps_from = job.resumes_s if job.resumes_s is not None else now
+        elif job.started_s is not None:
+            run.steps_from = inf
+        return run
+
+
+def _profiling_s(job: Job, options: Options) -> float:
+    """Seconds that a profile run still takes; endless where nobody knows."""
+    if job.purpose != "profile":
+        return 0.0
+    if job.steps_left is not None:
+        return job.steps_left
+    return options.profiling_s or _ENDLESS
+
+
+def _left(job: Job, task: Task) -> float:
+    if job.steps_total is None:
+        return _ENDLESS
+    return job.steps_left if job.steps_left is not None else max(0.0, task.steps - job.steps_done)
+
+
+def _runs_known(job: Job) -> bool:
+    return job.running is not None and job.running.steps_per_s > 0
+
+
+def _with_speed(job: Job, allocation: Allocation) -> Allocation:
+    """The allocation with its speed: as it says, else as the job's matrix says of the CPU and memory that it has."""
+    profile = job.profiles.get(allocation.gpu_type)
+    if allocation.steps_per_s > 0 or profile is None or allocation.partners:
+        return allocation
+    amounts = sum(one.cpu_millis for one in allocation.workers), sum(one.memory_bytes for one in allocation.workers)
+    return replace(allocation, steps_per_s=Speed(profile).at(amounts))
+
+
+def task_of(job: Job, pools: Sequence[Pool], config: PlanConfig) -> Task:
+    """What a job is to the simulator: how much it has to do, and how fast it is where."""
+    speeds = [
+        JobClass(job, pool.further, config.demand_tolerance).best_speed([pool])
+        for pool in pools
+        if pool.gpu_type in job.profiles and (not job.gpu_types or pool.gpu_type in job.gpu_types)
+    ]
+    steps = _ENDLESS if job.steps_total is None else float(job.steps_total)
+    if job.steps_total is not None and job.steps_left is not None and job.purpose == "train":
+        steps = job.steps_done + job.steps_left
+    return Task(
+        name=job.name,
+        arrival_s=job.arrival_s,
+        gpus=job.gpus,
+        model=job.model,
+        steps=steps,
+        profiles=job.profiles,
+        share_steps_per_s=max([*speeds, *job.measured.values(), 0.0]),
+        alone_s=0.0,
+        tenant=job.tenant,
+        weight=job.weight,
+        skew=job.skew,
+        model_bytes=job.model_bytes,
+        spread_speed=job.spread_speed,
+        spread_speeds=job.spread_speeds,
+        usage=job.usage,
+        family=job.model,
+        batch_size=job.batch_size,
+    )

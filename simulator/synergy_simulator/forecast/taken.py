@@ -1,0 +1,74 @@
+"""Snapshots of a simulated cluster, with all that a forecast needs to go on from them."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields, replace
+from math import inf
+from typing import Any
+
+from synergy_core.model.config_format import config_document
+from synergy_core.model.snapshot import Job, PastJob, Profile, Snapshot
+from synergy_simulator.engine.options import Options
+from synergy_simulator.engine.run import Run
+from synergy_simulator.engine.simulation import Stops
+
+_OF_THE_SIMULATOR = ("start_overhead_s", "preemption_overhead_s", "storage_bytes_per_s", "profiling_s", "fill")
+"""Options of a simulation that stand in a snapshot's `config` beside those of the planner."""
+
+
+def snapshots_at(moments: Sequence[float], options: Options, take: Callable[[float, Snapshot], None]) -> Stops:
+    """Stops that hand over a whole snapshot at each of the moments, in their order."""
+
+    def look(moment: float, snapshot: Snapshot, runs: Sequence[Run]) -> None:
+        take(moment, taken(snapshot, runs, options))
+
+    return Stops(tuple(sorted(moments)), look)
+
+
+def taken(snapshot: Snapshot, runs: Sequence[Run], options: Options) -> Snapshot:
+    """The snapshot with frozen jobs, exact progress, the jobs so far and the options of the simulation."""
+    by_name = {run.task.name: run for run in runs}
+    return replace(
+        snapshot,
+        jobs=tuple(_frozen(job, by_name[job.name], snapshot.now) for job in snapshot.jobs),
+        history=tuple(_past(run) for run in runs),
+        model_profiles=_profiles(runs),
+        config={**config_document(options.plan), **simulated(options)},
+    )
+
+
+def simulated(options: Options) -> dict[str, Any]:
+    """The simulator's own options that differ from their defaults."""
+    usual = Options()
+    return {
+        name: getattr(options, name) for name in _OF_THE_SIMULATOR if getattr(options, name) != getattr(usual, name)
+    }
+
+
+def split_config(config: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """A snapshot's `config` as the planner's part and the simulator's."""
+    own = {name: value for name, value in config.items() if name in _OF_THE_SIMULATOR}
+    return {name: value for name, value in config.items() if name not in own}, own
+
+
+def _frozen(job: Job, run: Run, now: float) -> Job:
+    values = {one.name: getattr(job, one.name) for one in fields(Job)}
+    resumes = run.steps_from if run.running and now < run.steps_from < inf else None
+    values |= {
+        "received_s": dict(job.received_s),
+        "received_spread_s": dict(job.received_spread_s),
+        "steps_left": max(0.0, run.left),
+        "resumes_s": resumes,
+    }
+    return Job(**values)
+
+
+def _past(run: Run) -> PastJob:
+    task = run.task
+    return PastJob(arrival_s=task.arrival_s, gpus=task.gpus, model=task.model, steps=task.steps, finish_s=run.finish_s)
+
+
+def _profiles(runs: Sequence[Run]) -> dict[str, dict[str, Mapping[str, Profile]]]:
+    found: dict[str, dict[str, Mapping[str, Profile]]] = {}
+    for run in runs:
+        found.setdefault(run.task.model, {})[str(run.task.gpus)] = run.task.profiles
+    return found
