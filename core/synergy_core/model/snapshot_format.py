@@ -46,6 +46,7 @@ _ONLY_WHEN_SET = frozenset(
         (Job, "promoted_gpu_s"),
         (Job, "promoted_waiting_s"),
         (Job, "run_started_s"),
+        (Job, "exact_steps"),
         (Job, "steps_left"),
         (Job, "resumes_s"),
         (Job, "spread_speed"),

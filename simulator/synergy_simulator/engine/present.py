@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from synergy_core.model.snapshot import Node, Quota
+from synergy_simulator.engine.rounds import RoundClock
 from synergy_simulator.engine.run import Run
 
 
@@ -11,6 +12,7 @@ class Present:
     """Nodes and jobs at one moment. `runs` stand as they are at `now`; the simulation moves them on."""
 
     now: float
+    rounds: RoundClock
     nodes: tuple[Node, ...]
     runs: tuple[Run, ...]
     awaited: frozenset[str]

@@ -74,6 +74,7 @@ class Run:
         "ends_at",
         "finish_s",
         "gpu_s",
+        "held_from",
         "held_s",
         "job",
         "left",
@@ -130,6 +131,8 @@ class Run:
         self.ends_at = float("inf")
         self.start_s: float | None = None
         self.finish_s: float | None = None
+        self.held_from: float | None = None
+        """Since when it has held GPUs, for the first time in this simulation."""
         self.gpu_s = 0.0
         self.held_s = 0.0
         self.waited_s = 0.0
@@ -140,7 +143,7 @@ class Run:
         if self._like is not None:
             as_it_is = {one.name: getattr(self._like, one.name) for one in fields(Job)}
             received = {"received_s": self.received_s, "received_spread_s": self.received_spread_s}
-            exact = {"steps_left": None, "resumes_s": None}
+            exact = {"exact_steps": None, "steps_left": None, "resumes_s": None}
             return LiveJob(**{**as_it_is, **received, **exact, "purpose": purpose})
         return LiveJob(
             name=task.name,

@@ -13,7 +13,7 @@ import heapq
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from math import ceil, inf
+from math import inf
 
 from synergy_core.cache import Memory
 from synergy_core.model.answer import Plan
@@ -25,6 +25,7 @@ from synergy_simulator.engine.outcome import Outcome, Segment
 from synergy_simulator.engine.partial import PartialProfiles
 from synergy_simulator.engine.passing_over import PassingOver
 from synergy_simulator.engine.present import Present
+from synergy_simulator.engine.rounds import RoundClock
 from synergy_simulator.engine.run import Run
 from synergy_simulator.engine.selection import ranking, same_ones_run
 from synergy_simulator.engine.together import Together
@@ -89,6 +90,7 @@ class _Simulation:
         self._stops = list(reversed(stops.moments)) if stops is not None else []
         self._look = stops.look if stops is not None else None
         self._until_s = until_s
+        self._rounds = RoundClock(options.round_s) if present is None else present.rounds
         self._progress = progress
         self._watch = watch
         self._memory = Memory()
@@ -107,7 +109,8 @@ class _Simulation:
         self._ends: list[tuple[float, str]] = []
         self._settled = False
         self._queue_changed = False
-        self._planned_round = -1
+        self._planned_at = -inf
+        self._fill_at = inf
         self._usage = Usage(workload.cluster)
         self._runs: list[Run] = []
         self._contention: dict[str, tuple[float, float]] = {}
@@ -144,10 +147,12 @@ class _Simulation:
                 break
             changed |= self._arrive_due()
             self._look_at(moment)
-            if self._now == self._round_start(self._now):
+            if self._now == self._rounds.start(self._now):
                 self._round()
-            elif changed and self._options.fill:
-                self._fill()
+            elif self._options.fill:
+                self._fill_at = min(self._fill_at, self._rounds.fill(self._now)) if changed else self._fill_at
+                if self._fill_at <= self._now:
+                    self._fill()
             if self._options.record:
                 self._usage.note(self._now, len(self._active) - len(self._running))
         for run in self._running.values():
@@ -174,7 +179,7 @@ class _Simulation:
         while self._ends and self._is_outdated(*self._ends[0]):
             heapq.heappop(self._ends)
         end = self._ends[0][0] if self._ends else inf
-        moment = min(arrival, end, self._next_round())
+        moment = min(arrival, end, self._fill_at, self._next_round())
         if moment == inf and self._until_s < inf:
             return inf
         if moment == inf:
@@ -186,16 +191,12 @@ class _Simulation:
         run = self._running.get(name)
         return run is None or run.ends_at != end
 
-    def _round_start(self, moment: float) -> float:
-        """The beginning of the first round that begins at `moment` or later."""
-        return ceil(moment / self._options.round_s) * self._options.round_s
-
     def _next_round(self) -> float:
         """When the next round begins that must be looked at."""
         if not self._active or not self._must_look():
             return inf
-        start = self._round_start(self._now)
-        return start if round(start / self._options.round_s) > self._planned_round else start + self._options.round_s
+        start = self._rounds.start(self._now)
+        return start if start > self._planned_at else self._rounds.after(start)
 
     def _must_look(self) -> bool:
         if not self._settled or not self._options.reuse_plans or self._skip.moves_all_the_time:
@@ -245,7 +246,7 @@ class _Simulation:
             self._contention[name] = (0.0, inf)
             if allocation is not None:
                 self._running[name] = run
-                run.segment_from = present.now
+                run.segment_from = run.held_from = present.now
                 self._usage.add(allocation, 1)
                 run.resume(self._together.steps_per_s(allocation, members))
                 heapq.heappush(self._ends, (run.ends_at, name))
@@ -291,7 +292,7 @@ class _Simulation:
     # Planning
 
     def _round(self) -> None:
-        self._planned_round = round(self._now / self._options.round_s)
+        self._planned_at, self._fill_at = self._now, inf
         if self._together.measured(self._running.values(), self._now) | self._partial.learn(self._running.values()):
             self._settled = False
         foreseen = (
@@ -319,6 +320,7 @@ class _Simulation:
         return same_ones_run(line, self._gpus, self._running, self._total_gpus)
 
     def _fill(self) -> None:
+        self._fill_at = inf
         free = self._total_gpus - round(self._usage.gpus)
         if any(self._gpus[name] <= free for name in self._active if name not in self._running):
             self._settled = not self._carry_out(self._plan("fill")) and self._settled
@@ -339,7 +341,7 @@ class _Simulation:
             nodes=self._nodes,
             jobs=jobs,
             now=self._now,
-            round_s=self._options.round_s,
+            round_s=self._rounds.length(self._now),
             tenants=self._options.tenants,
             quotas=self._present.quotas if self._present is not None else (),
         )
@@ -371,6 +373,8 @@ class _Simulation:
         for name in answer.preempted:
             run = self._active[name]
             self._stop(run)
+            if run.held_from == self._now:
+                run.held_from = None
             run.preemptions += 1
             run.steps_from = inf
         given = {allocation.job: allocation for allocation in answer.allocations}
@@ -393,6 +397,8 @@ class _Simulation:
                 run.steps_from = self._now + run.job.preemption_cost_s
             elif run.start_s is None and not run.profiling_s:
                 run.steps_from = self._now + self._options.start_overhead_s
+        if run.held_from is None:
+            run.held_from = self._now
         self._usage.add(allocation, 1)
         run.hold(allocation, self._now, steps_per_s)
         heapq.heappush(self._ends, (run.ends_at, run.task.name))

@@ -12,6 +12,7 @@ from synergy_core.throughput.job_class import JobClass
 from synergy_core.throughput.speed import Speed
 from synergy_simulator.engine.options import Options
 from synergy_simulator.engine.present import Present
+from synergy_simulator.engine.rounds import RoundClock
 from synergy_simulator.engine.run import Run
 from synergy_simulator.inputs.clusters import Cluster, SimulatedPool
 from synergy_simulator.inputs.profiles import GIB
@@ -66,11 +67,12 @@ class Beginning:
                 self.unknown[job.name] = reason
         self._awaited = frozenset(self.tasks.keys() - self.unknown.keys())
 
-    def present(self) -> Present:
-        """The jobs as they are at the snapshot's moment."""
+    def present(self, *, fine: int | None = None) -> Present:
+        """The jobs as they are at the snapshot's moment. With `fine`, rounds are longer the farther they are ahead."""
         runs = tuple(self._run(job) for job in self._snapshot.jobs)
         return Present(
             now=self._snapshot.now,
+            rounds=RoundClock(self._options.round_s, self._snapshot.now, fine),
             nodes=self._snapshot.nodes,
             runs=runs,
             awaited=self._awaited,
@@ -159,9 +161,7 @@ def task_of(job: Job, pools: Sequence[Pool], config: PlanConfig) -> Task:
         for pool in pools
         if pool.gpu_type in job.profiles and (not job.gpu_types or pool.gpu_type in job.gpu_types)
     ]
-    steps = _ENDLESS if job.steps_total is None else float(job.steps_total)
-    if job.steps_total is not None and job.steps_left is not None and job.purpose == "train":
-        steps = job.steps_done + job.steps_left
+    steps = job.exact_steps or float(job.steps_total or _ENDLESS)
     return Task(
         name=job.name,
         arrival_s=job.arrival_s,

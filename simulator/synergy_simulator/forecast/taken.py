@@ -56,6 +56,7 @@ def _frozen(job: Job, run: Run, now: float) -> Job:
     values |= {
         "received_s": dict(job.received_s),
         "received_spread_s": dict(job.received_spread_s),
+        "exact_steps": run.task.steps if run.task.steps != job.steps_total else None,
         "steps_left": max(0.0, run.left),
         "resumes_s": resumes,
     }

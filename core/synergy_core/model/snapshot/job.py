@@ -49,6 +49,8 @@ class Job:
     """Speed at that share by GPU type, as it was measured while the job ran; counts on types without a matrix."""
     steps_total: Positive | None = None
     steps_done: Count = 0
+    exact_steps: Annotated[float, Field(gt=0)] | None = None
+    """All its training steps, where that is known more exactly than in whole steps (`steps_total`)."""
     steps_left: Seconds | None = None
     """Steps that are left, where that is known more exactly than in whole steps; of a profile run, its seconds."""
     attained_gpu_s: Seconds = 0.0

@@ -1,0 +1,41 @@
+"""When rounds begin."""
+
+from dataclasses import dataclass
+from math import ceil, log2
+
+
+@dataclass(frozen=True, slots=True)
+class RoundClock:
+    """Rounds of `round_s` seconds; with `fine` of longer ones the farther they are ahead of `begin_s`.
+
+    A forecast of next week needs no plan for each five minutes of it. After `fine` rounds the length doubles, after
+    twice as many seconds again, and so on: a round is never longer than 1/`fine` of the time from the beginning to it,
+    and a future of n rounds takes about fine x log2(n / fine) plans. The beginning of a long round is also that of a
+    short one.
+    """
+
+    round_s: float
+    begin_s: float = 0.0
+    fine: int | None = None
+
+    def length(self, moment: float) -> float:
+        """Seconds of the round that contains the moment."""
+        if self.fine is None or moment <= self.begin_s:
+            return self.round_s
+        return self.round_s * 2.0 ** int(log2(1.0 + (moment - self.begin_s) / (self.fine * self.round_s)))
+
+    def start(self, moment: float) -> float:
+        """The beginning of the first round that begins at `moment` or later."""
+        length = self.length(moment)
+        return ceil(moment / length) * length
+
+    def after(self, start: float) -> float:
+        """The beginning of the round after the one that begins at `start`."""
+        return self.start(start + self.length(start))
+
+    def fill(self, moment: float) -> float:
+        """When GPUs that fall free at `moment` are filled: at once, in a longer round at the end of a quarter of it."""
+        length = self.length(moment)
+        if length == self.round_s:
+            return moment
+        return ceil(moment / (length / 4)) * (length / 4)

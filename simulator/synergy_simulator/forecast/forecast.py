@@ -1,0 +1,169 @@
+"""When each job of a snapshot starts and ends: with arrivals drawn from the past, and without any.
+
+The planner that runs the cluster plans the simulated future too. What is known is what a snapshot says: the steps that
+are left, the speeds, the policy. What is not known is which jobs will come; each draw is one answer.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from math import inf
+from typing import Any, Final, Literal
+
+from synergy_core.model.snapshot import PastJob, Snapshot
+from synergy_simulator.engine.options import Options
+from synergy_simulator.engine.simulation import simulate
+from synergy_simulator.forecast.arrivals import DAY_S, Past, drawn, past_of
+from synergy_simulator.forecast.present import Beginning, Unknown
+from synergy_simulator.forecast.quantiles import Quantiles
+from synergy_simulator.workloads.workload import Task, Workload
+
+Times = dict[str, tuple[float, float]]
+"""By job: when it next holds GPUs, and when it ends; infinite: not within the horizon."""
+FINE: Final = 16
+"""Rounds of the usual length; later ones are longer (`RoundClock`)."""
+_LONGER: Final = 4.0
+"""With arrivals a job is waited for at most so many times as long as the last one takes without any."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobForecast:
+    """One job of the snapshot. Times are on the snapshot's clock; None: not known, infinite: beyond the horizon."""
+
+    job: str
+    state: Literal["waiting", "running"]
+    start: Quantiles
+    finish: Quantiles
+    start_without_arrivals_s: float
+    finish_without_arrivals_s: float
+    unknown: Unknown | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Forecast:
+    """The forecast of a snapshot. `draws` is 0 where there is no past to draw from."""
+
+    now: float
+    draws: int
+    arrivals: Literal["history", "none"]
+    jobs: tuple[JobForecast, ...]
+
+    def document(self, *, seconds: float) -> dict[str, Any]:
+        """The JSON form; `seconds` is how long it took, measured by the caller."""
+        return {
+            "now": self.now,
+            "draws": self.draws,
+            "arrivals": self.arrivals,
+            "jobs": [_document(job) for job in self.jobs],
+            "seconds": seconds,
+        }
+
+
+class Forecaster:
+    """Runs a snapshot forward, once for each answer."""
+
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        options: Options,
+        history: Sequence[PastJob] | None = None,
+        *,
+        horizon_s: float | None = None,
+    ) -> None:
+        """`history` replaces the snapshot's. Nothing is looked at that is more than `horizon_s` ahead; by default four
+        times what the last job takes without arrivals, and a day at least."""
+        self._snapshot = snapshot
+        self._options = replace(options, measure=None, until_measured_done=False, record=False)
+        self._beginning = Beginning(snapshot, options)
+        self._horizon_s = horizon_s
+        rows = snapshot.history if history is None else history
+        moved = 0.0 if history is None else snapshot.now - max((row.arrival_s for row in rows), default=snapshot.now)
+        rows = [replace(row, arrival_s=row.arrival_s + moved) if moved < 0 else row for row in rows]
+        self.past: Past = past_of(snapshot, self._beginning.tasks, rows)
+        self._alone: Times | None = None
+
+    @property
+    def alone(self) -> Times:
+        """The times without arrivals."""
+        if self._alone is None:
+            until = self._snapshot.now + (self._horizon_s or 10.0 * 365 * DAY_S)
+            self._alone = self._times((), until)
+        return self._alone
+
+    def draw(self, seed: str) -> Times:
+        """The times with one draw of arrivals."""
+        until = self.until_s
+        return self._times(tuple(drawn(self.past, self._snapshot.now, until, seed)), until)
+
+    @property
+    def until_s(self) -> float:
+        """The end of the horizon of the draws."""
+        now = self._snapshot.now
+        if self._horizon_s is not None:
+            return now + self._horizon_s
+        last = max((end for _, end in self.alone.values() if end < inf), default=now)
+        return now + max(DAY_S, _LONGER * (last - now))
+
+    def forecast(self, draws: int = 20, seed: int = 0, told: Callable[[int], None] = lambda _done: None) -> Forecast:
+        """All of it. `told` is called with the number of draws that are done."""
+        alone = self.alone
+        times: list[Times] = []
+        if self.past.tasks:
+            for index in range(draws):
+                times.append(self.draw(f"{seed} {index}"))
+                told(index + 1)
+        return Forecast(
+            now=self._snapshot.now,
+            draws=len(times),
+            arrivals="history" if times else "none",
+            jobs=tuple(self._jobs(alone, times or [alone])),
+        )
+
+    def _jobs(self, alone: Times, times: Sequence[Times]) -> Iterator[JobForecast]:
+        for job in sorted(self._snapshot.jobs, key=lambda one: one.name):
+            start, finish = alone[job.name]
+            yield JobForecast(
+                job=job.name,
+                state="waiting" if job.running is None else "running",
+                start=Quantiles.of([one[job.name][0] for one in times]),
+                finish=Quantiles.of([one[job.name][1] for one in times]),
+                start_without_arrivals_s=start,
+                finish_without_arrivals_s=finish,
+                unknown=self._beginning.unknown.get(job.name),
+            )
+
+    def _times(self, arrivals: tuple[Task, ...], until_s: float) -> Times:
+        outcome = simulate(
+            Workload(arrivals, self._beginning.cluster),
+            self._options,
+            present=self._beginning.present(fine=FINE),
+            until_s=until_s,
+        )
+        named = {job.name for job in self._snapshot.jobs}
+        return {
+            run.task.name: (
+                inf if run.held_from is None else run.held_from,
+                inf if run.finish_s is None else run.finish_s,
+            )
+            for run in outcome.runs
+            if run.task.name in named
+        }
+
+
+def _document(job: JobForecast) -> dict[str, Any]:
+    return {
+        "job": job.job,
+        "state": job.state,
+        "start_s": _quantiles(job.start),
+        "finish_s": _quantiles(job.finish),
+        "start_without_arrivals_s": _finite(job.start_without_arrivals_s),
+        "finish_without_arrivals_s": _finite(job.finish_without_arrivals_s),
+        "unknown": job.unknown,
+    }
+
+
+def _quantiles(one: Quantiles) -> dict[str, float | None]:
+    return {"p10": _finite(one.p10), "p50": _finite(one.p50), "p90": _finite(one.p90)}
+
+
+def _finite(value: float) -> float | None:
+    return value if value < inf else None
