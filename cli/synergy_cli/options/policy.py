@@ -4,6 +4,7 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any, Final, Literal, get_args, get_origin
 
 import click
+from click.core import ParameterSource
 
 from synergy_cli.errors import BadInputError
 from synergy_cli.numbers import Seconds, Within
@@ -77,6 +78,12 @@ def _kind(one: Described, flag: Flag) -> dict[str, Any]:
     return {**kind, "type": Within(min=flag.least, max=flag.most) if bounded else float}
 
 
+def given(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Those of a command's values that were given on its command line: all others give way to a snapshot's config."""
+    source = click.get_current_context().get_parameter_source
+    return {name: value for name, value in values.items() if source(name) is ParameterSource.COMMANDLINE}
+
+
 def config_of(given: Mapping[str, Any], base: PlanConfig) -> PlanConfig:
     """What was given, by parameter, as a configuration; what was not is as in `base`.
 
@@ -89,7 +96,9 @@ def config_of(given: Mapping[str, Any], base: PlanConfig) -> PlanConfig:
         for one in OPTIONS
         if (flag := flags.get(one.path)) is not None and parameter_of(flag) in given
     }
-    if values.get("queues.promote_knob") is not None and not values["queues.thresholds_gpu_s"]:
+    if values.get("queues.promote_knob") is not None and not values.get(
+        "queues.thresholds_gpu_s", base.queues.thresholds_gpu_s
+    ):
         raise BadInputError(
             "--promote-knob: without queues no job is promoted; leave it out or give --queue-thresholds"
         )

@@ -8,11 +8,12 @@ import click
 
 from synergy_cli.errors import BadInputError, bad_options
 from synergy_cli.files import read_input
-from synergy_cli.options.policy import config_of, own_policy, policy_options
+from synergy_cli.options.policy import config_of, given, own_policy, policy_options
 from synergy_cli.planning.plan_table import plan_text
 from synergy_core.collector import collector_paused
 from synergy_core.model.config import PlanConfig
-from synergy_core.model.snapshot import Snapshot
+from synergy_core.model.config_format import config_of_document, split_config
+from synergy_core.model.snapshot import FieldError, Snapshot
 from synergy_core.model.snapshot_format import SnapshotError, parse_snapshot, plan_document
 from synergy_core.plan import plan
 from synergy_core.policies.rounds.time_shares import NAMES as TIME_SHARES
@@ -25,16 +26,17 @@ from synergy_core.policies.rounds.time_shares import NAMES as TIME_SHARES
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout and nothing else there.")
 def plan_command(*, snapshot: str, fill: bool, as_json: bool, **how: Any) -> None:
     """Plan a cluster whose state is in a file (- for standard input): which jobs run, their nodes, CPU and memory."""
-    policy = how["policy"]
-    own_policy("--policy", policy)
-    for option, asked in (("--agnostic", how["agnostic"]), ("--placement-sensitive", how["placement_sensitive"])):
-        if asked and policy not in TIME_SHARES:
-            raise BadInputError(f"{option}: {policy} has no such variant; leave it out")
-    config = config_of(how, PlanConfig(mode="fill" if fill else "round"))
+    own_policy("--policy", how["policy"])
     try:
         state = parse_snapshot(read_input(snapshot, "SNAPSHOT.json"))
-    except SnapshotError as error:
+        base = config_of_document(split_config(state.config)[0], PlanConfig(mode="fill" if fill else "round"))
+    except (SnapshotError, FieldError) as error:
         raise BadInputError(str(error)) from error
+    config = config_of(given(how) if state.config else how, base)
+    policy = config.policy
+    for option, asked in (("--agnostic", not config.aware), ("--placement-sensitive", config.placement_sensitive)):
+        if asked and policy not in TIME_SHARES and config.colocation != "gavel":
+            raise BadInputError(f"{option}: {policy} has no such variant; leave it out")
     if policy == "hierarchical":
         _check_tenants(state)
     started = time.perf_counter()

@@ -17,6 +17,7 @@ from synergy_cli.simulation.checks import (
     warn_of_free_preemption,
 )
 from synergy_cli.simulation.inputs import bad_input, input_options, workload_of
+from synergy_cli.simulation.moments import as_moments, snapshot_files, tell_missing
 from synergy_cli.simulation.options import options_of, run_options
 from synergy_cli.simulation.output import check_writable, per_job_csv, progress_bar, write_whole
 from synergy_cli.text_table import text_table
@@ -30,6 +31,8 @@ from synergy_simulator.report.page import figures
 @run_options
 @click.option("--per-job", metavar="OUT.csv", help="Write a line per job.")
 @click.option("--report", metavar="OUT.html", help="Write figures and plots as one HTML file.")
+@click.option("--snapshots", metavar="DIR", help="Write DIR/S.json, a snapshot of the cluster at each second S.")
+@click.option("--snapshot-at", metavar="S,S,..", callback=as_moments, help="The seconds of --snapshots.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout and nothing else there.")
 def simulate_command(
     *,
@@ -43,10 +46,14 @@ def simulate_command(
     part: tuple[int, int] | None,
     per_job: str | None,
     report: str | None,
+    snapshots: str | None,
+    snapshot_at: tuple[str, ...],
     as_json: bool,
     **how: Any,
 ) -> None:
     """Simulate a trace of jobs on a cluster, planned by the code that plans the real one."""
+    if (snapshots is None) != (not snapshot_at):
+        raise BadInputError("--snapshots: goes with --snapshot-at S,S,..; give both or neither")
     check_writable("--per-job", per_job)
     check_writable("--report", report)
     if report is not None and per_job is not None and Path(report).resolve() == Path(per_job).resolve():
@@ -69,9 +76,12 @@ def simulate_command(
     check_bandwidths(workload, options, profiles=profiles)
     check_placements(workload, options)
     warn_of_free_preemption([options.plan.policy], options)
+    stops = None if snapshots is None else snapshot_files(snapshots, snapshot_at, options)
     name = f"{options.plan.policy} on {options.plan.mechanism}"
     with progress_bar(name, len(workload.tasks)) as bar, bad_input():
-        result = simulate(workload, options=options, progress=bar)
+        result = simulate(workload, options=options, progress=bar, stops=stops)
+    if snapshots is not None:
+        tell_missing(snapshots, snapshot_at)
     if per_job is not None:
         write_whole(per_job, per_job_csv(result.rows))
     if report is not None:

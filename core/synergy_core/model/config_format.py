@@ -13,6 +13,14 @@ from synergy_core.model.config import OPTIONS, PlanConfig
 from synergy_core.model.policy_option import Described, with_values
 from synergy_core.model.snapshot import FieldError
 
+OF_THE_SIMULATOR: Final = (
+    "start_overhead_s",
+    "preemption_overhead_s",
+    "storage_bytes_per_s",
+    "profiling_s",
+    "fill",
+)
+"""Keys beside the planner's options, which only a simulation reads."""
 _LEFT_OUT: Final = frozenset({"predictors"})
 _TOLD: Final = {one.path: one for one in OPTIONS if one.path not in _LEFT_OUT}
 
@@ -36,6 +44,12 @@ def config_of_document(document: Mapping[str, Any], base: PlanConfig) -> PlanCon
     if unknown:
         raise FieldError(f"config.{unknown[0]}", f"unknown option; choose among {', '.join(sorted(_TOLD))}")
     return with_values(base, {path: _checked(_TOLD[path], value) for path, value in document.items()})
+
+
+def split_config(config: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """A snapshot's `config` as the planner's part and the simulator's."""
+    own = {name: value for name, value in config.items() if name in OF_THE_SIMULATOR}
+    return {name: value for name, value in config.items() if name not in own}, own
 
 
 def _value(config: PlanConfig, path: str) -> Any:

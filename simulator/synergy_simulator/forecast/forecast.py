@@ -19,9 +19,11 @@ from synergy_simulator.workloads.workload import Task, Workload
 
 Times = dict[str, tuple[float, float]]
 """By job: when it next holds GPUs, and when it ends; infinite: not within the horizon."""
-FINE: Final = 16
-"""Rounds of the usual length; later ones are longer (`RoundClock`)."""
-_LONGER: Final = 4.0
+_FINEST: Final = 16
+_COARSEST: Final = 4
+_JOBS: Final = 4000
+"""Rounds of the usual length before they grow (`RoundClock`): fewer for more jobs, whose plans take longer."""
+_LONGER: Final = 2.0
 """With arrivals a job is waited for at most so many times as long as the last one takes without any."""
 
 
@@ -69,17 +71,20 @@ class Forecaster:
         *,
         horizon_s: float | None = None,
     ) -> None:
-        """`history` replaces the snapshot's. Nothing is looked at that is more than `horizon_s` ahead; by default four
-        times what the last job takes without arrivals, and a day at least."""
+        """`history` replaces the snapshot's. Nothing is looked at that is more than `horizon_s` ahead; by default twice
+        what the last job takes without arrivals, and a day at least."""
         self._snapshot = snapshot
         self._options = replace(options, measure=None, until_measured_done=False, record=False)
         self._beginning = Beginning(snapshot, options)
         self._horizon_s = horizon_s
+        self._fine = max(_COARSEST, min(_FINEST, _JOBS // max(1, len(snapshot.jobs))))
         rows = snapshot.history if history is None else history
         moved = 0.0 if history is None else snapshot.now - max((row.arrival_s for row in rows), default=snapshot.now)
         rows = [replace(row, arrival_s=row.arrival_s + moved) if moved < 0 else row for row in rows]
         self.past: Past = past_of(snapshot, self._beginning.tasks, rows)
         self._alone: Times | None = None
+        self.gpu_s = self._held_gpu_s = 0.0
+        """GPU-seconds that the snapshot's jobs hold from now on, without arrivals."""
 
     @property
     def alone(self) -> Times:
@@ -87,6 +92,7 @@ class Forecaster:
         if self._alone is None:
             until = self._snapshot.now + (self._horizon_s or 10.0 * 365 * DAY_S)
             self._alone = self._times((), until)
+            self.gpu_s = self._held_gpu_s
         return self._alone
 
     def draw(self, seed: str) -> Times:
@@ -135,9 +141,10 @@ class Forecaster:
         outcome = simulate(
             Workload(arrivals, self._beginning.cluster),
             self._options,
-            present=self._beginning.present(fine=FINE),
+            present=self._beginning.present(fine=self._fine),
             until_s=until_s,
         )
+        self._held_gpu_s = outcome.usage.gpu_s
         named = {job.name for job in self._snapshot.jobs}
         return {
             run.task.name: (

@@ -5,14 +5,11 @@ from dataclasses import fields, replace
 from math import inf
 from typing import Any
 
-from synergy_core.model.config_format import config_document
+from synergy_core.model.config_format import OF_THE_SIMULATOR, config_document
 from synergy_core.model.snapshot import Job, PastJob, Profile, Snapshot
 from synergy_simulator.engine.options import Options
 from synergy_simulator.engine.run import Run
 from synergy_simulator.engine.simulation import Stops
-
-_OF_THE_SIMULATOR = ("start_overhead_s", "preemption_overhead_s", "storage_bytes_per_s", "profiling_s", "fill")
-"""Options of a simulation that stand in a snapshot's `config` beside those of the planner."""
 
 
 def snapshots_at(moments: Sequence[float], options: Options, take: Callable[[float, Snapshot], None]) -> Stops:
@@ -39,15 +36,7 @@ def taken(snapshot: Snapshot, runs: Sequence[Run], options: Options) -> Snapshot
 def simulated(options: Options) -> dict[str, Any]:
     """The simulator's own options that differ from their defaults."""
     usual = Options()
-    return {
-        name: getattr(options, name) for name in _OF_THE_SIMULATOR if getattr(options, name) != getattr(usual, name)
-    }
-
-
-def split_config(config: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """A snapshot's `config` as the planner's part and the simulator's."""
-    own = {name: value for name, value in config.items() if name in _OF_THE_SIMULATOR}
-    return {name: value for name, value in config.items() if name not in own}, own
+    return {name: getattr(options, name) for name in OF_THE_SIMULATOR if getattr(options, name) != getattr(usual, name)}
 
 
 def _frozen(job: Job, run: Run, now: float) -> Job:

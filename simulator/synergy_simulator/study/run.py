@@ -7,6 +7,7 @@ from typing import Any
 from synergy_core.policies import Policy
 from synergy_simulator.engine import simulation
 from synergy_simulator.engine.options import Options
+from synergy_simulator.engine.simulation import Stops
 from synergy_simulator.grid import Case, label_of, run_all
 from synergy_simulator.inputs.clusters import Cluster
 from synergy_simulator.inputs.errors import SettingError
@@ -31,6 +32,7 @@ def simulate(
     *,
     options: Options | None = None,
     progress: Progress = _ignore,
+    stops: Stops | None = None,
     **settings: Any,
 ) -> Result:
     """Simulate a trace under one policy and mechanism, planned by the code that plans a real cluster.
@@ -43,6 +45,7 @@ def simulate(
         mechanism: how CPU and memory are packed.
         options: all of how to simulate, in place of policy, mechanism and settings.
         progress: called with the number of jobs that are done.
+        stops: moments at which it is called with the simulated cluster (`synergy_simulator.forecast.taken`).
         settings: fields of `Options` and of `PlanConfig`, for example `round_s=60.0` or `pack_limit=0.3`. Times are in
             seconds. Unless `record=False`, rounds are kept.
 
@@ -55,7 +58,7 @@ def simulate(
     workload = _workload(trace, profiles, cluster)
     how = options or Options.of(policy=known_policy(policy), mechanism=mechanism, **{"record": True, **settings})
     known_policy(how.plan.policy)
-    return Result(simulation.simulate(workload, how, progress))
+    return Result(simulation.simulate(workload, how, progress, stops=stops))
 
 
 def compare(

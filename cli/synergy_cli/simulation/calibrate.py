@@ -1,0 +1,76 @@
+"""`kube-synergy calibrate`: are forecasts right?"""
+
+import json
+import time
+from typing import Any
+
+import click
+
+from synergy_cli.options.policy import policy_options
+from synergy_cli.simulation.inputs import bad_input, input_options, workload_of
+from synergy_cli.simulation.options import options_of, run_options
+from synergy_cli.simulation.output import progress_bar
+from synergy_cli.text_table import text_table
+from synergy_core.collector import collector_paused
+from synergy_simulator.forecast.calibration import Calibration, Coverage, calibrate
+
+
+@click.command("calibrate")
+@input_options
+@policy_options("simulate")
+@run_options
+@click.option("--moments", default=20, show_default=True, type=click.IntRange(1, 1000), help="Forecasts to compare.")
+@click.option("--draws", default=20, show_default=True, type=click.IntRange(1, 10_000), help="Draws of each forecast.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout and nothing else there.")
+def calibrate_command(
+    *,
+    trace: str,
+    profiles: str | None,
+    unconsolidated: bool,
+    cluster: str,
+    usage: str | None,
+    seed: int,
+    split: Any,
+    part: tuple[int, int] | None,
+    moments: int,
+    draws: int,
+    as_json: bool,
+    **how: Any,
+) -> None:
+    """Stop a simulation at some moments, forecast from each, and compare with what then happens.
+
+    A forecast knows the jobs that are there. It does not know which will come.
+    """
+    workload = workload_of(
+        trace=trace,
+        profiles=profiles,
+        unconsolidated=unconsolidated,
+        cluster=cluster,
+        usage=usage,
+        seed=seed,
+        split=split,
+        part=part,
+        sharing=how["sharing"],
+    )
+    options = options_of(how, jobs=len(workload.tasks))
+    started = time.perf_counter()
+    with progress_bar("forecasts", moments) as bar, bad_input(), collector_paused():
+        found = calibrate(workload, options, moments=moments, draws=draws, seed=seed, told=bar)
+    seconds = time.perf_counter() - started
+    click.echo(json.dumps(found.document(seconds=seconds)) if as_json else _text(found))
+
+
+def _text(found: Calibration) -> str:
+    rows = [_row("start", found.start), _row("end", found.finish)]
+    header = ["80 % INTERVALS", "HOLD THE TRUTH", "OF", "BELOW", "ABOVE", "POINTS", "RIGHT", "ALL TOGETHER"]
+    errors = [[_until(one.horizon_s), str(one.jobs), f"{one.median_error_s / 60:.0f} min"] for one in found.by_horizon]
+    return f"{text_table(header, rows)}\n\n{text_table(['WAITING JOBS THAT START', 'JOBS', 'MEDIAN ERROR'], errors)}"
+
+
+def _row(name: str, one: Coverage) -> list[str]:
+    part, whole = (("-" if value is None else f"{value:.0%}") for value in (one.part, one.part_of_all))
+    return [name, part, *map(str, (one.intervals, one.below, one.above, one.points, one.points_right)), whole]
+
+
+def _until(horizon_s: float) -> str:
+    return "later" if horizon_s == float("inf") else f"within {horizon_s / 3600:.0f} h"

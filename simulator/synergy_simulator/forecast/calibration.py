@@ -1,0 +1,146 @@
+"""Are forecasts right? A simulated history is stopped at some moments, forecast from there, and compared with itself."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from math import inf
+from statistics import median
+from typing import Any, Final
+
+from synergy_core.model.snapshot import Snapshot
+from synergy_simulator.engine.options import Options
+from synergy_simulator.engine.simulation import simulate
+from synergy_simulator.forecast.forecast import Forecaster, JobForecast
+from synergy_simulator.forecast.present import Beginning
+from synergy_simulator.forecast.taken import snapshots_at
+from synergy_simulator.workloads.workload import Workload
+
+HORIZONS_S: Final = (3_600.0, 14_400.0, 86_400.0, inf)
+_SLACK_S: Final = 1.0
+"""A forecast is right that is off by less than this."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Coverage:
+    """How often the truth lay between the 10th and the 90th percentile."""
+
+    intervals: int
+    inside: int
+    below: int
+    above: int
+    points: int
+    """Intervals of no length: no draw made a difference. They are in none of the numbers above."""
+    points_right: int
+
+    @property
+    def part(self) -> float | None:
+        """The part that holds the truth; None where there is no interval."""
+        return self.inside / self.intervals if self.intervals else None
+
+    @property
+    def part_of_all(self) -> float | None:
+        """The same with the points."""
+        whole = self.intervals + self.points
+        return (self.inside + self.points_right) / whole if whole else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ByHorizon:
+    """Waiting jobs that start within so many seconds, in truth, and not within the horizon before."""
+
+    horizon_s: float
+    jobs: int
+    median_error_s: float
+    """Of the median start, without sign."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Calibration:
+    """The comparison over all moments."""
+
+    moments: int
+    start: Coverage
+    finish: Coverage
+    by_horizon: tuple[ByHorizon, ...]
+
+    def document(self, *, seconds: float) -> dict[str, Any]:
+        """The JSON form; `seconds` is how long it took, measured by the caller."""
+        return {
+            "moments": self.moments,
+            **{
+                name: {**asdict(one), "part": one.part, "part_of_all": one.part_of_all}
+                for name, one in (("start", self.start), ("finish", self.finish))
+            },
+            "by_horizon": [
+                {**asdict(one), "horizon_s": None if one.horizon_s == inf else one.horizon_s} for one in self.by_horizon
+            ],
+            "seconds": seconds,
+        }
+
+
+Truth = tuple[JobForecast, float, float]
+"""A forecast, and when the job then held GPUs and ended; infinite: it did not."""
+
+
+def calibrate(
+    workload: Workload,
+    options: Options,
+    *,
+    moments: int = 20,
+    draws: int = 20,
+    seed: int = 0,
+    told: Callable[[int], None] = lambda _done: None,
+) -> Calibration:
+    """Forecast a simulation from `moments` moments, evenly between the first third of its arrivals and the last one."""
+    first, last = workload.tasks[0].arrival_s, workload.tasks[-1].arrival_s
+    step = (last - first) * 2 / 3 / moments
+    at = [first + (last - first) / 3 + step * index for index in range(moments)]
+    snapshots: list[Snapshot] = []
+    outcome = simulate(workload, options, stops=snapshots_at(at, options, lambda _moment, one: snapshots.append(one)))
+    ends = {run.task.name: inf if run.finish_s is None else run.finish_s for run in outcome.runs}
+    truths: list[tuple[float, Truth]] = []
+    for done, snapshot in enumerate(snapshots, start=1):
+        starts = _starts(snapshot, workload, options)
+        forecast = Forecaster(snapshot, options).forecast(draws, seed)
+        truths += [(snapshot.now, (one, starts[one.job], ends[one.job])) for one in forecast.jobs if not one.unknown]
+        told(done)
+    return Calibration(
+        moments=len(snapshots),
+        start=_coverage([(one.start.p10, one.start.p90, start) for _, (one, start, _) in truths]),
+        finish=_coverage([(one.finish.p10, one.finish.p90, end) for _, (one, _, end) in truths]),
+        by_horizon=tuple(_by_horizon(truths)),
+    )
+
+
+def _starts(snapshot: Snapshot, workload: Workload, options: Options) -> dict[str, float]:
+    """When each job of the snapshot next held GPUs in truth: the rest of the simulation, with what really came."""
+    beginning = Beginning(snapshot, options)
+    rest = tuple(task for task in workload.tasks if task.arrival_s > snapshot.now)
+    outcome = simulate(Workload(rest, beginning.cluster, workload.pairs), options, present=beginning.present())
+    return {run.task.name: inf if run.held_from is None else run.held_from for run in outcome.runs}
+
+
+def _coverage(found: Sequence[tuple[float, float, float]]) -> Coverage:
+    points = [(low, truth) for low, high, truth in found if low == high]
+    ranges = [(low, high, truth) for low, high, truth in found if low != high]
+    below = sum(truth < low - _SLACK_S for low, _, truth in ranges)
+    above = sum(truth > high + _SLACK_S for _, high, truth in ranges)
+    return Coverage(
+        intervals=len(ranges),
+        inside=len(ranges) - below - above,
+        below=below,
+        above=above,
+        points=len(points),
+        points_right=sum(low == truth or abs(low - truth) <= _SLACK_S for low, truth in points),
+    )
+
+
+def _by_horizon(truths: Sequence[tuple[float, Truth]]) -> Iterator[ByHorizon]:
+    since = 0.0
+    for horizon in HORIZONS_S:
+        errors = [
+            abs(one.start.p50 - start)
+            for now, (one, start, _) in truths
+            if one.state == "waiting" and since <= start - now < horizon and one.start.p50 < inf
+        ]
+        yield ByHorizon(horizon_s=horizon, jobs=len(errors), median_error_s=median(errors) if errors else 0.0)
+        since = horizon
