@@ -84,6 +84,16 @@ def _task(
     return replace(base, name=name, steps=steps, profiles=measured, share_steps_per_s=speed)
 
 
+def lasting_s(past: Past, seed: str) -> float:
+    """For how long jobs go on coming as in the past, seconds; the same seed draws the same.
+
+    Nobody says so. What has lasted for s seconds lasts for more than x further ones with probability s / (s + x), if
+    the present is no special moment of the whole (Gott, 1993). An hour of history does not tell of next week.
+    """
+    chance = random.Random(f"lasting {seed}").random()  # noqa: S311 - no secret
+    return past.span_s * chance / (1.0 - chance)
+
+
 def drawn(past: Past, now: float, until_s: float, seed: str) -> Iterator[Task]:
     """Arrivals after `now` and up to `until_s`, in their order. The same seed draws the same."""
     if not past.tasks or past.span_s <= 0:

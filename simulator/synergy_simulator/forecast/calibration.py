@@ -1,4 +1,4 @@
-"""Are forecasts right? A simulated history is stopped at some moments, forecast from there, and compared with itself."""
+"""Are forecasts right? A simulation is stopped at some moments, forecast from there, and compared with itself."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass

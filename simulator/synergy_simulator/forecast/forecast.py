@@ -12,7 +12,7 @@ from typing import Any, Final, Literal
 from synergy_core.model.snapshot import PastJob, Snapshot
 from synergy_simulator.engine.options import Options
 from synergy_simulator.engine.simulation import simulate
-from synergy_simulator.forecast.arrivals import DAY_S, Past, drawn, past_of
+from synergy_simulator.forecast.arrivals import DAY_S, Past, drawn, lasting_s, past_of
 from synergy_simulator.forecast.present import Beginning, Unknown
 from synergy_simulator.forecast.quantiles import Quantiles
 from synergy_simulator.workloads.workload import Task, Workload
@@ -97,8 +97,9 @@ class Forecaster:
 
     def draw(self, seed: str) -> Times:
         """The times with one draw of arrivals."""
-        until = self.until_s
-        return self._times(tuple(drawn(self.past, self._snapshot.now, until, seed)), until)
+        now, until = self._snapshot.now, self.until_s
+        come_until = min(until, now + lasting_s(self.past, seed))
+        return self._times(tuple(drawn(self.past, now, come_until, seed)), until)
 
     @property
     def until_s(self) -> float:

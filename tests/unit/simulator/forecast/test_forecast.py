@@ -1,0 +1,244 @@
+"""Forecasts of snapshots, worked by hand where that is possible."""
+
+from math import inf
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from synergy_core.model.snapshot import Allocation, FieldError, Job, Node, NodeShare, PastJob, Profile, Snapshot
+from synergy_simulator.engine.rounds import RoundClock
+from synergy_simulator.forecast.arrivals import Past, drawn, lasting_s, past_of
+from synergy_simulator.forecast.forecast import Forecaster
+from synergy_simulator.forecast.options import options_of_snapshot
+from synergy_simulator.forecast.present import Beginning, cluster_of
+from synergy_simulator.forecast.quantiles import Quantiles
+from synergy_simulator.forecast.what_if import Change, changed, what_if
+
+GIB = 1 << 30
+ONE = Profile(cpu_millis=(1000,), memory_bytes=(GIB,), steps_per_s=((1.0,),))
+NOW = 600.0
+
+
+def node(name: str = "v100-0", gpus: int = 1, **more: Any) -> Node:
+    return Node(name=name, gpu_type="V100", gpus=gpus, cpu_millis=4000 * gpus, memory_bytes=16 * GIB * gpus, **more)
+
+
+def job(name: str, steps: int | None = 1000, **more: Any) -> Job:
+    return Job(name=name, **{"gpus": 1, "steps_total": steps, "profiles": {"V100": ONE}, "arrival_s": 0.0, **more})
+
+
+def runs(name: str, node_name: str = "v100-0") -> dict[str, Any]:
+    share = NodeShare(node=node_name, gpus=1, cpu_millis=1000, memory_bytes=GIB)
+    allocation = Allocation(job=name, gpu_type="V100", workers=(share,), steps_per_s=1.0)
+    return {"running": allocation, "started_s": 0.0, "run_started_s": 0.0}
+
+
+def snapshot(*jobs: Job, nodes: tuple[Node, ...] = (node(),), policy: str = "fifo", **more: Any) -> Snapshot:
+    return Snapshot(nodes=nodes, jobs=jobs, now=NOW, config={"policy": policy}, **more)
+
+
+def forecaster(state: Snapshot, **more: Any) -> Forecaster:
+    return Forecaster(state, options_of_snapshot(state), **more)
+
+
+def test_jobs_one_after_the_other() -> None:
+    state = snapshot(job("first", steps_done=600, **runs("first")), job("second", arrival_s=100.0))
+    assert forecaster(state).alone == {"first": (NOW, NOW + 400), "second": (NOW + 400, NOW + 1400)}
+
+
+def test_without_history_there_are_no_draws_and_the_answer_is_a_point() -> None:
+    found = forecaster(snapshot(job("first", steps_done=600, **runs("first")))).forecast()
+    assert (found.draws, found.arrivals) == (0, "none")
+    (one,) = found.jobs
+    assert (one.state, one.finish) == ("running", Quantiles(NOW + 400, NOW + 400, NOW + 400))
+
+
+def test_a_running_job_that_is_displaced_at_once_starts_when_it_runs_again() -> None:
+    state = snapshot(
+        job("long", 5000, **runs("long"), attained_gpu_s=600.0), job("short", 300, arrival_s=500.0), policy="srtf"
+    )
+    assert forecaster(state).alone == {"short": (NOW, NOW + 300), "long": (NOW + 300, NOW + 5300)}
+
+
+def test_what_is_not_known_is_said() -> None:
+    state = snapshot(
+        job("endless", None),
+        job("large", gpus=8),
+        job("profiled", purpose="profile"),
+        job("unmeasured", profiles={}, arrival_s=1.0),
+        nodes=(node(gpus=4),),
+    )
+    found = {one.job: one for one in forecaster(state).forecast().jobs}
+    assert {name: one.unknown for name, one in found.items()} == {
+        "endless": "NoSteps", "large": "NeverFits", "profiled": "NotProfiled", "unmeasured": "NotProfiled",
+    }  # fmt: skip
+    assert all(one.finish.p50 == inf for one in found.values())
+
+
+def test_a_job_without_steps_holds_its_gpus() -> None:
+    state = snapshot(job("endless", None, **runs("endless")), job("waits", arrival_s=1.0))
+    assert forecaster(state, horizon_s=1e6).alone["waits"] == (inf, inf)
+
+
+def test_beyond_the_horizon_nothing_is_told() -> None:
+    state = snapshot(job("first", 1000, **runs("first")), job("second", arrival_s=1.0))
+    found = forecaster(state, horizon_s=500.0).forecast()
+    document = found.document(seconds=0.0)
+    assert document["jobs"][0]["finish_s"] == {"p10": None, "p50": None, "p90": None}
+    assert document["jobs"][1]["start_without_arrivals_s"] is None
+
+
+def test_arrivals_delay_under_srtf_and_not_under_fifo() -> None:
+    history = tuple(
+        PastJob(arrival_s=10.0 * index, gpus=1, model="m", steps=1.0 + index % 3, finish_s=None) for index in range(60)
+    )
+    profiles = {"m": {"1": {"V100": ONE}}}
+    for policy in ("fifo", "srtf"):
+        waits = (job("a", 3000, **runs("a")), job("b", 2000, arrival_s=1.0))
+        state = snapshot(*waits, policy=policy, history=history, model_profiles=profiles)
+        found = {one.job: one for one in forecaster(state, horizon_s=20_000.0).forecast(5).jobs}
+        point = found["b"].finish.is_point and found["a"].finish.is_point
+        assert point == (policy == "fifo"), found
+
+
+def test_the_same_seed_draws_the_same_and_another_does_not() -> None:
+    tasks = Beginning(snapshot(*(job(f"j{index}", arrival_s=37.0 * index) for index in range(20))), options()).tasks
+    past = Past(tuple(sorted(tasks.values(), key=lambda task: task.arrival_s)), 0.0, 800.0)
+    first, again, other = (list(drawn(past, 800.0, 9000.0, seed)) for seed in ("1", "1", "2"))
+    assert first == again
+    assert [task.arrival_s for task in first] != [task.arrival_s for task in other]
+
+
+def options() -> Any:
+    return options_of_snapshot(snapshot())
+
+
+def test_half_of_the_draws_last_as_long_as_the_past() -> None:
+    lengths = [lasting_s(Past((), 0.0, 500.0), str(seed)) for seed in range(400)]
+    assert 160 < sum(length > 500.0 for length in lengths) < 240
+    assert 80 < sum(length > 1500.0 for length in lengths) < 120, "a quarter lasts three times as long"
+
+
+@given(st.lists(st.floats(0, 5000), min_size=2, max_size=40, unique=True), st.integers(0, 99))
+def test_draws_come_in_order_within_their_time_and_as_often_as_in_the_past(times: list[float], seed: int) -> None:
+    state = snapshot(*(job(f"j{index}", arrival_s=at) for index, at in enumerate(sorted(times))))
+    tasks = sorted(Beginning(state, options()).tasks.values(), key=lambda task: task.arrival_s)
+    past = Past(tuple(tasks), tasks[0].arrival_s, 5001.0)
+    until = 5001.0 + 40 * past.span_s
+    arrivals = [task.arrival_s for task in drawn(past, 5001.0, until, str(seed))]
+    assert arrivals == sorted(arrivals)
+    assert all(5001.0 < at <= until for at in arrivals)
+    # each block of the past is as likely as any other: over 40 lengths of the past the number is near to 40 times
+    assert abs(len(arrivals) - 40 * len(times)) <= 0.5 * 40 * len(times) + 40
+
+
+def test_past_jobs_get_the_speeds_of_their_model_else_of_their_job_else_of_their_time() -> None:
+    fast = Profile(cpu_millis=(1000,), memory_bytes=(GIB,), steps_per_s=((5.0,),))
+    rows = [
+        PastJob(arrival_s=1.0, gpus=1, model="m", steps=10.0),
+        PastJob(arrival_s=2.0, gpus=1, model="unknown", steps=20.0),
+        PastJob(arrival_s=3.0, gpus=1, model="gone", steps=30.0, finish_s=63.0),
+        PastJob(arrival_s=4.0, gpus=1, model="lost", steps=40.0),
+    ]
+    state = snapshot(job("j", arrival_s=2.0), model_profiles={"m": {"1": {"V100": fast}}})
+    past = past_of(state, Beginning(state, options()).tasks, rows)
+    told = [(task.steps, task.share_steps_per_s) for task in past.tasks]
+    assert told == [(10.0, 5.0), (1000.0, 1.0), (60.0, 1.0)]
+
+
+@given(st.lists(st.floats(0, 1000), min_size=1, max_size=60))
+def test_quantiles_ascend_and_lie_among_the_draws(draws: list[float]) -> None:
+    found = Quantiles.of(draws)
+    assert min(draws) <= found.p10 <= found.p50 <= found.p90 <= max(draws)
+
+
+def test_quantiles_of_nineteen_draws_are_draws() -> None:
+    assert Quantiles.of(list(range(1, 20))) == Quantiles(2, 10, 18)
+
+
+def test_a_quantile_between_a_time_and_never_is_never() -> None:
+    assert Quantiles.of([1.0, 2.0, inf, inf]) == Quantiles(1.0, inf, inf)
+
+
+@given(st.integers(0, 10**8).map(lambda tenths: tenths / 10), st.integers(1, 32))
+def test_longer_rounds_begin_where_shorter_ones_do(moment: float, fine: int) -> None:
+    clock = RoundClock(300.0, 0.0, fine)
+    start = clock.start(moment)
+    assert start >= moment
+    assert start % 300.0 == 0.0
+    assert clock.after(start) > start
+    assert clock.length(moment) <= 300.0 * max(1.0, 1.0 + moment / (fine * 300.0))
+    assert clock.length(moment) * 2 > 300.0 * (1.0 + moment / (fine * 300.0))
+    assert moment <= clock.fill(moment) <= moment + clock.length(moment) / 4
+
+
+def test_rounds_are_as_long_as_ever_where_nobody_asks_for_more() -> None:
+    clock = RoundClock(300.0)
+    assert [clock.start(at) for at in (0.0, 1.0, 300.0, 1e6)] == [0.0, 300.0, 300.0, 1_000_200.0]
+    assert clock.fill(12.5) == 12.5
+
+
+def test_nodes_that_are_alike_are_one_pool() -> None:
+    pools = cluster_of([node("a"), node("b"), node("c", gpus=4)]).pools
+    assert [(pool.name, pool.nodes, pool.gpus_per_node) for pool in pools] == [("a", 2, 1), ("c", 1, 4)]
+
+
+class TestWhatIf:
+    jobs = (job("a", steps_done=600, **runs("a")), job("b", arrival_s=100.0))
+
+    def test_one_more_node_starts_the_waiting_job_now(self) -> None:
+        as_is, other = what_if(snapshot(*self.jobs), Change(add_nodes={"v100": 1}))
+        assert (as_is.times["b"], other.times["b"]) == ((NOW + 400, NOW + 1400), (NOW, NOW + 1000))
+        assert (as_is.makespan_s, other.makespan_s) == (1400, 1000)
+        assert (as_is.avg_jct_s, other.avg_jct_s) == ((1000 + 1900) / 2, (1000 + 1500) / 2)
+        assert (as_is.gpu_utilization, other.gpu_utilization) == (1.0, 0.7)
+
+    def test_a_job_that_is_added_stands_apart_from_the_average(self) -> None:
+        as_is, other = what_if(snapshot(*self.jobs), Change(add_jobs=[job("c", 10, arrival_s=NOW)]))
+        assert "c" not in as_is.times
+        assert other.times["c"] == (NOW + 1400, NOW + 1410)
+        assert as_is.avg_jct_s == other.avg_jct_s
+
+    def test_a_node_that_goes_takes_its_job_back_to_the_queue(self) -> None:
+        state = snapshot(*self.jobs, nodes=(node(), node("v100-1")))
+        found = changed(state, Change(remove_nodes=["v100-0"]))
+        assert ([one.name for one in found.nodes], found.jobs[0].running) == (["v100-1"], None)
+
+    def test_a_drained_node_keeps_its_job(self) -> None:
+        found = changed(snapshot(*self.jobs), Change(drain_nodes=["v100-0"]))
+        assert (found.nodes[0].schedulable, found.jobs[0].running is None) == (False, False)
+
+    def test_another_policy_and_round(self) -> None:
+        short = job("c", 10, arrival_s=200.0)
+        as_is, other = what_if(snapshot(*self.jobs, short), Change(config={"policy": "srtf", "round_s": 60.0}))
+        assert as_is.times["c"][0] > other.times["c"][0]
+
+    @pytest.mark.parametrize(
+        ("change", "words"),
+        [
+            (Change(add_nodes={"x": 1}), "--add-nodes: no node is like 'x'"),
+            (Change(remove_nodes=["x"]), "--remove-node: there is no node 'x'"),
+            (Change(add_jobs=[job("a")]), "--add-job: there is a job 'a' already"),
+            (Change(config={"speed": 1}), "config.speed: unknown option"),
+            (Change(config={"round_s": 0}), "config.round_s: must be above 0"),
+            (Change(config={"aware": 7}), "config.aware: "),
+        ],
+    )
+    def test_what_cannot_be_is_refused(self, change: Change, words: str) -> None:
+        with pytest.raises(FieldError, match=words.replace("(", r"\(")):
+            what_if(snapshot(*self.jobs), change)
+
+
+@pytest.mark.parametrize(
+    ("config", "words"),
+    [
+        ({"policy": "fifo", "speed": 1}, "config.speed: unknown option"),
+        ({"fill": "perhaps"}, "config.fill: "),
+        ({"preemption_overhead_s": -1.0}, "config.preemption_overhead_s: must be at least 0"),
+    ],
+)
+def test_a_config_that_cannot_be_is_refused(config: dict[str, Any], words: str) -> None:
+    with pytest.raises(FieldError, match=words):
+        options_of_snapshot(Snapshot(nodes=(node(),), jobs=(), config=config))
