@@ -1,12 +1,15 @@
 """Where the API server is and how to speak to it: in a pod by its service account, elsewhere by a kubeconfig."""
 
 import os
-from typing import Any
+from pathlib import Path
+from typing import Any, Final
 
 from kubernetes.aio import config
 from kubernetes.aio.client import Configuration
 
 from synergy_kube.errors import NoClusterError
+
+_USUAL: Final = "~/.kube/config"
 
 
 def default_namespace(kubeconfig: str | None = None, context: str | None = None) -> str:
@@ -29,6 +32,8 @@ def contexts(kubeconfig: str | None = None) -> list[str]:
 
 def _contexts(kubeconfig: str | None) -> tuple[list[dict[str, Any]], dict[str, Any] | None]:
     file = kubeconfig or os.environ.get("KUBECONFIG")
+    if not any(Path(part).expanduser().exists() for part in (file or _USUAL).split(os.pathsep)):
+        raise NoClusterError(f"there is no file {file or _USUAL}: set KUBECONFIG to a cluster's file")
     try:
         known, current = config.list_kube_config_contexts(file)  # type: ignore[no-untyped-call]
     except Exception as error:  # as in `load`

@@ -19,7 +19,7 @@ from synergy_simulator.workloads.workload import Task, Workload
 
 Times = dict[str, tuple[float, float]]
 """By job: when it next holds GPUs, and when it ends; infinite: not within the horizon."""
-_FINEST: Final = 16
+_FINEST: Final = 128
 _COARSEST: Final = 4
 _JOBS: Final = 4000
 """Rounds of the usual length before they grow (`RoundClock`): fewer for more jobs, whose plans take longer."""

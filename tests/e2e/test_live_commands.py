@@ -1,0 +1,207 @@
+"""`kubectl synergy` on the installed product: as a user with the role `edit` in one namespace, and as an admin."""
+
+import asyncio
+import json
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+import yaml
+
+import synergy_devcluster
+from support.jobs import EXAMPLES_IMAGE, matrix, reaches, restricted_template, submit
+from support.service_account import with_token
+from support.waiting import eventually
+from synergy_kube import KubeClient, Resource
+from synergy_kube.resources import TRAINING_JOBS
+
+pytestmark = pytest.mark.e2e
+
+PROGRAMS = Path(sys.executable).parent
+ACCOUNTS = Resource("", "v1", "serviceaccounts", "ServiceAccount", namespaced=True)
+BINDINGS = Resource("rbac.authorization.k8s.io", "v1", "rolebindings", "RoleBinding", namespaced=True)
+TRAIN = """
+import sys, time, synergy_job
+print("trains with", sys.argv[1:], flush=True)
+for step in synergy_job.iterate(range(10**6)):
+    time.sleep(0.02)
+"""
+Said = subprocess.CompletedProcess[str]
+
+
+@pytest_asyncio.fixture
+async def user(kube: KubeClient, namespace: str, devcluster: synergy_devcluster.Cluster, tmp_path: Path) -> Path:
+    """The kubeconfig of a user who has the role `edit` in the namespace and none elsewhere."""
+    await kube.create(ACCOUNTS, {"metadata": {"name": "ann"}}, namespace)
+    subject = {"kind": "ServiceAccount", "name": "ann", "namespace": namespace}
+    role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "edit"}
+    await kube.create(BINDINGS, {"metadata": {"name": "ann"}, "roleRef": role, "subjects": [subject]}, namespace)
+    request = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {"expirationSeconds": 3600}}
+    token = (await kube.create_subresource(ACCOUNTS, "ann", "token", request, namespace))["status"]["token"]
+    return in_namespace(with_token(devcluster.kubeconfig, token, tmp_path / "user"), namespace, tmp_path / "user")
+
+
+@pytest.fixture
+def admin(devcluster: synergy_devcluster.Cluster, namespace: str, tmp_path: Path) -> Path:
+    """The administrator's kubeconfig, with the namespace as that of its context."""
+    return in_namespace(devcluster.kubeconfig, namespace, tmp_path / "admin")
+
+
+def in_namespace(kubeconfig: Path, namespace: str, file: Path) -> Path:
+    config = yaml.safe_load(kubeconfig.read_text())
+    for context in config["contexts"]:
+        context["context"]["namespace"] = namespace
+    file.write_text(yaml.safe_dump(config))
+    return file
+
+
+async def say(kubeconfig: Path, *words: str, program: str = "kubectl-synergy", code: int = 0) -> Said:
+    """Run the command as a user would, with this kubeconfig."""
+    done = await asyncio.to_thread(
+        subprocess.run, [str(PROGRAMS / program), *words], env={"KUBECONFIG": str(kubeconfig), "PATH": "/usr/bin:/bin"},
+        capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    assert done.returncode == code, f"{' '.join(words)}: {done.stdout}\n{done.stderr}"
+    return done
+
+
+async def data(kubeconfig: Path, *words: str) -> Any:
+    return json.loads((await say(kubeconfig, *words, "-o", "json")).stdout)
+
+
+@pytest_asyncio.fixture
+async def jobs(kube: KubeClient, namespace: str, pools: None, user: Path, tmp_path: Path) -> AsyncIterator[None]:
+    """`trains` has both GPUs of the real node, `waits` wants one of them."""
+    await submit(
+        kube, namespace, "trains", gpus=2, gpuTypes=["A100"], steps=100_000, preemption="Signal",
+        template=restricted_template(["python3", "-c", TRAIN, "0.1"]),
+        profile={"mode": "Provided", "matrices": [matrix("A100", {200: 20.0, 400: 40.0}, 256 << 20)]},
+        resources={"max": {"cpu": "400m", "memory": "256Mi"}},
+    )  # fmt: skip
+    await reaches(kube, namespace, "trains", "Running", seconds=120)
+    await submit(
+        kube, namespace, "waits", gpus=2, gpuTypes=["A100"], steps=100, profile={"mode": "Skip"},
+        template=restricted_template(["python3", "-c", TRAIN]), resources={"max": {"cpu": "400m", "memory": "256Mi"}},
+    )  # fmt: skip
+    yield
+
+
+async def queued(kube: KubeClient, namespace: str, name: str) -> None:
+    async def has_a_place() -> bool:
+        return "queue" in (await kube.get(TRAINING_JOBS, name, namespace)).get("status", {})
+
+    await eventually(has_a_place, seconds=60, what=f"{name} to be in the queue")
+
+
+@pytest_asyncio.fixture(autouse=True)
+async def calm(policy: Callable[..., Any], pools: None) -> None:
+    """Nothing is preempted meanwhile: first come, first served."""
+    await policy(policy="fifo", mechanism="tune")
+
+
+async def test_what_a_user_sees(kube: KubeClient, namespace: str, jobs: None, user: Path, admin: Path) -> None:
+    await queued(kube, namespace, "waits")
+    for kubeconfig in (user, admin):
+        (row,) = await data(kubeconfig, "queue")
+        assert (row["job"], row["position"], row["reason"], row["gpus"]) == ("waits", 1, "NoFreeGPU", 2)
+        why = await data(kubeconfig, "why", "waits")
+        assert why["reason"] == "NoFreeGPU"
+        mine = [one for one in why["holders"] if one["job"] == f"{namespace}/trains"]
+        assert [(one["gpus"], one["gpu_type"]) for one in mine] == [(2, "A100")]
+        assert (await data(kubeconfig, "why", "trains"))["reason"] == "Running"
+        (surface,) = await data(kubeconfig, "profile", "trains")
+        assert (surface["gpu_type"], surface["cpu_millis"]) == ("A100", [200, 400])
+        happened = [one["what"] for one in (await data(kubeconfig, "history", "trains"))["happenings"]]
+        assert happened[0] == "Created"
+        assert "FirstStart" in happened
+        (used,) = await data(kubeconfig, "usage")
+        assert (used["namespace"], used["jobs"]) == (namespace, 2)
+        told = (await say(kubeconfig, "why", "waits")).stdout
+        assert told.startswith(f"{namespace}/waits: Queued, NoFreeGPU\n")
+        assert "position in the queue: 1" in told
+    assert (await data(admin, "policy", "show"))["inForce"]["policy"] == "fifo"
+    assert "in force: fifo with tune" in (await say(admin, "policy", "show")).stdout
+    text = await say(user, "why", "waits")
+    assert f"only those of {namespace} are considered" in text.stderr
+    assert "note" not in (await say(admin, "why", "waits")).stderr
+
+
+async def test_nodes_are_for_those_who_may_see_them(
+    kube: KubeClient, namespace: str, jobs: None, user: Path, admin: Path
+) -> None:
+    seen = await data(admin, "top")
+    real = next(row for row in seen["nodes"] if f"{namespace}/trains" in row["jobs"])
+    assert (real["gpu_type"], real["gpus_given"]) == ("A100", 2)
+    hidden = await say(user, "top", "-o", "json")
+    assert json.loads(hidden.stdout)["nodes"] == []
+    assert "you may not list nodes" in hidden.stderr
+    assert [row["gpu_type"] for row in await data(user, "top", "types")] == ["A100"]
+    for part in ("types", "nodes", "jobs", "tenants"):
+        assert (await say(admin, "top", part)).stdout
+
+
+async def test_logs_suspend_and_resume(kube: KubeClient, namespace: str, jobs: None, user: Path) -> None:
+    lines = (await say(user, "logs", "trains", "--tail", "5")).stdout.splitlines()
+    assert any("trains with ['0.1']" in line for line in lines), lines
+    assert "suspended" in (await say(user, "suspend", "trains")).stdout
+    await reaches(kube, namespace, "trains", "Suspended", seconds=90)
+    assert (await data(user, "why", "trains"))["next_step"] == f"kubectl synergy resume trains -n {namespace}"
+    assert "unchanged" in (await say(user, "suspend", "trains")).stdout
+    assert "resumed" in (await say(user, "resume", "trains")).stdout
+    assert "no pod" in (await say(user, "logs", "waits", "--rank", "7")).stderr
+
+
+async def test_a_script_is_submitted_and_waited_for(
+    kube: KubeClient, namespace: str, user: Path, tmp_path: Path
+) -> None:
+    script = tmp_path / "train.py"
+    script.write_text(TRAIN.replace("range(10**6)", "range(50)"))
+    words = ["--skip-profile", "--name", "mine", "--image", EXAMPLES_IMAGE, "--steps", "50", "--gpu-type", "A100"]
+    words += [str(script), "--", "--lr", "0.1"]
+    assert "created (dry run)" in (await say(user, "submit", "--dry-run", "server", *words)).stdout
+    done = await say(user, "submit", "--wait", *words)
+    assert "trainingjob.kube-synergy.dev/mine created" in done.stdout
+    assert "Succeeded" in done.stderr
+    assert (await kube.get(TRAINING_JOBS, "mine", namespace))["status"]["phase"] == "Succeeded"
+    assert (await data(user, "why", "mine"))["phase"] == "Succeeded"
+    refused = await say(user, "submit", "-f", str(script), code=2)
+    assert refused.stderr.count("\n") == 1
+    again = await say(user, "submit", *words, code=1)
+    assert "already exists" in again.stderr
+
+
+async def test_the_policy_is_for_admins_and_checked(user: Path, admin: Path) -> None:
+    assert "changed (dry run)" in (await say(admin, "policy", "set", "policy=las", "--dry-run", "server")).stdout
+    assert "unknown field" in (await say(admin, "policy", "set", "polisy=las", code=1)).stderr
+    assert "Unsupported value" in (await say(admin, "policy", "set", "policy=lass", code=1)).stderr
+    assert "cannot patch" in (await say(user, "policy", "set", "policy=las", code=1)).stderr
+    assert "changed" in (await say(admin, "policy", "set", "policy=las", "roundSeconds=30")).stdout
+
+
+async def test_the_doctor_finds_a_well_installation(user: Path, admin: Path) -> None:
+    checks = {check["what"]: check for check in await data(admin, "doctor")}
+    bad = {what: check for what, check in checks.items() if check["level"] in ("failed", "unknown")}
+    assert not bad, bad
+    seen = {check["what"]: check["level"] for check in await data(user, "doctor")}
+    assert seen["GPUs"] == "unknown"
+    assert seen["your rights"] == "ok"
+    assert "failed" not in seen.values()
+
+
+async def test_names_are_completed(kube: KubeClient, namespace: str, jobs: None, user: Path) -> None:
+    found = (await say(user, "why", "tr", program="kubectl_complete-synergy")).stdout.splitlines()
+    assert found == ["trains", ":4"]
+    commands = (await say(user, "qu", program="kubectl_complete-synergy")).stdout.splitlines()
+    assert commands[0].partition("\t")[0] == "queue"
+
+
+async def test_what_goes_wrong_is_one_line(user: Path, tmp_path: Path) -> None:
+    assert 'trainingjobs.kube-synergy.dev "nobody" not found' in (await say(user, "why", "nobody", code=1)).stderr
+    elsewhere = await say(user, "queue", "-A", code=1)
+    assert "forbidden" in elsewhere.stderr
+    nowhere = await say(tmp_path / "none", "queue", code=2)
+    assert nowhere.stderr.count("\n") == 1
