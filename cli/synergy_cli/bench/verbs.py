@@ -15,6 +15,7 @@ from starlette.routing import Route
 
 from synergy_cli.text_table import text_table
 from synergy_extender.verbs import schemas, wire
+from synergy_extender.web.verb_routes import BareRoute
 
 _WARM = 2
 _TARGET_S = 0.5
@@ -89,12 +90,15 @@ def _routes(decoder: "msgspec.json.Decoder[wire.ExtenderArgs]") -> dict[str, Asg
         names = args.node_names or [node.metadata.name for node in (args.nodes.items if args.nodes else None) or []]
         return Response(msgspec.json.encode(wire.FilterResult(names)))
 
-    by_request, by_model = FastAPI(), FastAPI()
-    by_request.post("/filter", response_model=None)(raw)
+    bare, by_request, by_model = FastAPI(), FastAPI(), FastAPI()
+    bare.router.route_class = BareRoute
+    for app in (bare, by_request):
+        app.post("/filter", response_model=None)(raw)
     by_model.post("/filter", response_model=None)(typed)
     return {
         "Starlette, msgspec": Starlette(routes=[Route("/filter", raw, methods=["POST"])]),
-        "FastAPI, msgspec": by_request,
+        "FastAPI, msgspec": bare,
+        "FastAPI's own route, msgspec": by_request,
         "FastAPI, pydantic": by_model,
     }
 
