@@ -1,0 +1,1 @@
+"""What the page and the command line ask, and the answers."""

@@ -1,0 +1,1 @@
+"""The present of the cluster in memory, as rows, and what changed."""

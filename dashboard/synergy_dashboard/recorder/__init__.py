@@ -1,0 +1,1 @@
+"""From objects of the API server to facts of the history."""

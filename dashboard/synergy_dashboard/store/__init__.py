@@ -1,0 +1,1 @@
+"""The history in a database: SQLite on a volume, or PostgreSQL."""
