@@ -171,6 +171,15 @@ def test_what_was_measured_of_two_jobs_stands_in_place_of_what_is_predicted() ->
     assert _units(again) == {("a", "b")}
 
 
+@pytest.mark.parametrize("sharing", [True, False])
+def test_two_that_were_measured_to_gain_share_though_it_was_not_predicted(sharing: bool) -> None:
+    """But not where one of them does not share any more."""
+    seen = Shared(gpu_type="V100", partners=("b",), fraction=0.9, at_s=0.0)
+    jobs = [_job("a", shared=(seen,)), _job("b", shared=(replace(seen, partners=("a",)),), sharing=sharing)]
+    result = _planned(jobs, config=replace(CONFIG, predictors=_table(ab=(0.4, 0.4))))
+    assert (_units(result) == {("a", "b")}) is sharing
+
+
 def test_rows_are_those_of_each_pair_worked_out_by_itself() -> None:
     names = ("a", "b", "c")
     table = _table(aa=(0.6, 0.6), ab=(0.9, 0.7), ac=(0.2, 0.2), bb=(0.8, 0.8), bc=(0.95, 0.6), cc=(0.7, 0.7))

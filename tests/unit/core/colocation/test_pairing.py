@@ -156,6 +156,14 @@ def test_without_iteration_times_the_fractions_stand_in_and_the_plan_says_so() -
     assert not any(one.delta_by_fractions for one in asked_for.allocations)
 
 
+def test_a_job_that_a_partner_joins_has_the_speed_that_it_keeps() -> None:
+    first = Snapshot(nodes=(node(),), jobs=(job("a"),))
+    config = replace(AUTO, predictors={"V100": _Keeps(0.8)})
+    running = later(first, plan(first, config)).jobs
+    speeds = {one.job: one.steps_per_s for one in planned([*running, job("b")], config=config).allocations}
+    assert speeds == pytest.approx({"a": 8.0, "b": 8.0})
+
+
 def test_three_share_where_replicas_allow() -> None:
     jobs = [job(name, 0.1, cpu=2000) for name in "abc"]
     result = planned(jobs, [node(replicas=3)])

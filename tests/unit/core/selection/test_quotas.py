@@ -211,7 +211,7 @@ def test_cpu_beyond_the_share_is_given_as_far_as_the_quota_goes(mechanism: str) 
 def test_a_job_may_have_all_that_its_quota_leaves_or_what_it_has(
     hard: int, has: int | None, wants: int, enough: bool
 ) -> None:
-    """It counts with 3 CPUs at the least; before and after it is placed. In the last two cases the quota was lowered."""
+    """It counts with 3 CPUs at the least, before it is placed and after. In the last two the quota was lowered."""
     one = Job(name="red/j", gpus=1, quotas=(draw_on("red/cpu"),))
     limit = QuotaLimit(resource="requests.cpu", counts="cpu_millis", hard=hard)
     pool = Pool("V100", [planning.node("n0")])

@@ -25,6 +25,11 @@ def test_or_where_they_keep_enough_on_average() -> None:
     assert (found.mean_accuracy, found.commoner_mean) == (0.75, 0.5)
 
 
+def test_just_enough_is_enough() -> None:
+    found = score([Judged("A", (0.85,), (0.9,))])
+    assert (found.share_accuracy, found.mean_accuracy) == (1.0, 1.0)
+
+
 def test_calibration_compares_the_jobs_of_each_step() -> None:
     nearly, half = calibration([Judged("A", (0.71, 0.52), (0.6, 0.5)), Judged("B", (0.73,), (0.8,))], width=0.1)[::-1]
     assert (half.low, half.high, half.jobs) == (pytest.approx(0.5), pytest.approx(0.6), 1)
