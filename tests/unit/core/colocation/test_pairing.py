@@ -150,6 +150,9 @@ def test_without_iteration_times_the_fractions_stand_in_and_the_plan_says_so() -
     assert partners(result) == {"a": ("b",), "b": ("a",)}
     assert {one.job: one.delta_by_fractions for one in result.allocations} == {"a": True, "b": True}
     snapshot = later(Snapshot(nodes=(node(),), jobs=(known, unknown)), result)
+    alone = replace(snapshot.jobs[0], running=planned([known], config=config).allocations[0])
+    joined = planned([alone, unknown], config=config)  # as it is for one that ran alone until now
+    assert {one.job: one.delta_by_fractions for one in joined.allocations} == {"a": True, "b": True}
     again = plan(snapshot, config)  # the pair stays, and nothing about it changes
     assert again.allocations == result.allocations
     asked_for = planned([known, unknown], config=replace(config, colocation="thesis-fractions"))
