@@ -34,17 +34,15 @@ def thin(connection: Connection, now: float) -> None:
         since_s = float(position(connection, name) or 0.0)
         if until_s <= since_s:
             continue
-        _thin(connection, SAMPLES, SAMPLES.c.uid, stretch_s, since_s, until_s)
-        _thin(connection, USE, USE.c.gpu_type, stretch_s, since_s, until_s)
+        connection.execute(_thinning(SAMPLES, SAMPLES.c.uid, stretch_s, (since_s, until_s)))
+        connection.execute(_thinning(USE, USE.c.gpu_type, stretch_s, (since_s, until_s)))
         set_position(connection, name, str(until_s))
 
 
-def _thin(
-    connection: Connection, table: sa.Table, of: sa.Column[str], stretch_s: float, since_s: float, until_s: float
-) -> None:
+def _thinning(table: sa.Table, of: sa.Column[str], stretch_s: float, span: tuple[float, float]) -> sa.Delete:
     later = table.alias("later")
     end_of_stretch = (sa.func.floor(table.c.at_s / stretch_s) + 1) * stretch_s
     there_is_a_later_one = sa.exists().where(
         later.c[of.name] == of, later.c.at_s > table.c.at_s, later.c.at_s < end_of_stretch
     )
-    connection.execute(sa.delete(table).where(table.c.at_s >= since_s, table.c.at_s < until_s, there_is_a_later_one))
+    return sa.delete(table).where(table.c.at_s >= span[0], table.c.at_s < span[1], there_is_a_later_one)

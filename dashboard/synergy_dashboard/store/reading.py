@@ -1,6 +1,7 @@
 """What the history answers, from the tables."""
 
 from collections.abc import Collection, Sequence
+from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
@@ -104,8 +105,8 @@ def usage(connection: Connection, since_s: float, until_s: float, namespaces: Na
         (WAITS.c.since_s < until_s) & _open_or_after(WAITS.c.until_s, since_s),
         namespaces,
     )
-    found = {(row[0], row[1]): tuple(row[2:]) for row in connection.execute(of_runs)}
-    waited = {(row[0], row[1]): float(row[2]) for row in connection.execute(of_waits)}
+    found: dict[tuple[str, str], Any] = {(row[0], row[1]): tuple(row[2:]) for row in connection.execute(of_runs)}
+    waited: dict[tuple[str, str], float] = {(row[0], row[1]): float(row[2]) for row in connection.execute(of_waits)}
     rows = []
     for key in sorted(found.keys() | waited.keys()):
         gpu_seconds, gained, runs_there, preemptions = found.get(key, (0.0, 0.0, 0, 0))
@@ -131,8 +132,8 @@ def first_s(connection: Connection) -> float | None:
 
 
 def _by_tenant(
-    table: sa.Table, sums: Sequence[sa.ColumnElement[object]], where: sa.ColumnElement[bool], namespaces: Namespaces
-) -> sa.Select[tuple[object, ...]]:
+    table: sa.Table, sums: Sequence[sa.ColumnElement[Any]], where: sa.ColumnElement[bool], namespaces: Namespaces
+) -> sa.Select[Any]:
     return (
         sa.select(JOBS.c.tenant, JOBS.c.namespace, *sums)
         .select_from(table.join(JOBS, JOBS.c.uid == table.c.uid))

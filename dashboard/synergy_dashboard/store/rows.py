@@ -5,9 +5,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, fields
 from typing import Any, TypeVar
 
+from sqlalchemy.engine import RowMapping
+
 from synergy_dashboard.facts import JobFact, ResizeFact, RunFact, Share
 
 Row = dict[str, Any]
+Stored = RowMapping | Mapping[str, Any]
 _Fact = TypeVar("_Fact")
 _NO_TEXT = "\x00"
 _INSTEAD = "�"
@@ -27,18 +30,18 @@ def _stored(value: Any) -> Any:
     return value
 
 
-def plain(kind: type[_Fact], row: Mapping[str, Any]) -> _Fact:
+def plain(kind: type[_Fact], row: Stored) -> _Fact:
     """A fact whose fields are columns as they are."""
     return kind(**{one.name: row[one.name] for one in fields(kind)})  # type: ignore[arg-type]
 
 
-def job_of(row: Mapping[str, Any]) -> JobFact:
+def job_of(row: Stored) -> JobFact:
     """The job of a row."""
     values = {one.name: row[one.name] for one in fields(JobFact)}
     return JobFact(**{**values, "gpu_types": tuple(json.loads(values["gpu_types"]))})
 
 
-def run_of(row: Mapping[str, Any]) -> RunFact:
+def run_of(row: Stored) -> RunFact:
     """The run of a row."""
     values = {one.name: row[one.name] for one in fields(RunFact)}
     return RunFact(
@@ -51,7 +54,7 @@ def run_of(row: Mapping[str, Any]) -> RunFact:
     )
 
 
-def resize_of(row: Mapping[str, Any]) -> ResizeFact:
+def resize_of(row: Stored) -> ResizeFact:
     """The resize of a row."""
     return ResizeFact(uid=row["uid"], run=row["run"], at_s=row["at_s"], shares=_shares(row["shares"]))
 

@@ -1,5 +1,7 @@
 """The first tables."""
 
+from typing import Any
+
 import sqlalchemy as sa
 from alembic import op
 
@@ -90,15 +92,15 @@ def upgrade() -> None:
         op.create_index(index, table, names)
 
 
-def _column(name: str, kind: str) -> sa.Column[object]:
-    types: dict[str, sa.types.TypeEngine[object]] = {
+def _column(name: str, kind: str) -> sa.Column[Any]:
+    types: dict[str, sa.types.TypeEngine[Any]] = {
         "key": sa.String(),
         "text": sa.Text(),
         "number": sa.BigInteger(),
         "real": sa.Double(),
         "truth": sa.Boolean(),
     }
-    key = kind.endswith("key")
+    base = kind.removesuffix(" key").removesuffix("?")
     return sa.Column(
-        name, types[kind.split(maxsplit=1)[0].rstrip("?")], primary_key=key, nullable=kind.endswith("?"), autoincrement=False
+        name, types[base], primary_key=kind.endswith("key"), nullable=kind.endswith("?"), autoincrement=False
     )
