@@ -28,8 +28,8 @@ def run_facts(old: SeenJob | None, new: SeenJob, now: float) -> tuple[RunFact, .
         facts.append(_left_behind(old, before, new, until_s=until_s, now=now))
     facts.extend(_passed_over(new, known, until_s))
     if current is not None and after is not None:
-        missed = old is None or after.run > known
-        facts.append(replace(current, seen=not (missed and _is_over(new, after))))
+        held = old is not None and before is not None and before.run == after.run and not _is_over(old, before)
+        facts.append(replace(current, seen=held or not _is_over(new, after)))
     return tuple(facts)
 
 
