@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from synergy_api.timestamps import format_time
+from synergy_api.timestamps import format_time, parse_time
 
 Json = dict[str, Any]
 REASONS = ("WaitingForTurn", "NotEnoughGPUs", "Reserved")
@@ -88,7 +88,9 @@ class Life:
         if outcome == "Yielded":
             self._write(phase="Yielding", allocation={**self.status["allocation"], "state": "Revoked", "reason": "due"})
             yield
-        ended = {**service, "run": self.run, "endedRun": self.run}
+        served = max(0.0, self.now - parse_time(service["runningSince"])) if started else 0.0
+        attained = service["attainedGPUSeconds"] + served * GPUS
+        ended = {**service, "run": self.run, "endedRun": self.run, "attainedGPUSeconds": attained}
         ended["last"] = {"run": self.run, "outcome": outcome, "reason": reason}
         ended.pop("runningSince", None)
         ended.pop("runningGpuType", None)

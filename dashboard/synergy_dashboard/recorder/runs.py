@@ -107,9 +107,11 @@ def _left_behind(old: SeenJob, before: Allocation, new: SeenJob, *, until_s: flo
     ended_s = min(until_s, _end(old, new, before.run, now))
     return replace(
         told,
-        ended_s=ended_s if told.ended_s is None else told.ended_s,
+        granted_s=min(told.granted_s, ended_s),
+        ended_s=ended_s,
         outcome=last.outcome if last is not None else UNKNOWN,
         reason=last.reason if last is not None else "",
+        seen=not _is_over(old, before),
     )
 
 
