@@ -137,6 +137,11 @@ class Audit:
             self.waits.append(reason)
         self._reason = reason
 
+    def gone(self) -> None:
+        """The job was deleted: nobody can tell any more how its open run ended."""
+        for run in self.runs.values():
+            run.setdefault("outcome", "Unknown")
+
     def _see_run(self, status: Json) -> None:
         allocation = status.get("allocation")
         if allocation is None:
