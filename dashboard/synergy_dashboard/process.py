@@ -6,7 +6,7 @@ import signal
 import time
 from typing import Final
 
-from synergy_api.names import VERSION
+from synergy_api.names import PRODUCT_VERSION
 from synergy_dashboard.api.app import api_app
 from synergy_dashboard.api.parts import ApiParts
 from synergy_dashboard.api.people import People
@@ -33,7 +33,7 @@ class Dashboard:
         self._stopping = asyncio.Event()
         reviewer = ClusterReviewer(client, time.monotonic)
         people = People(reviewer, lambda: self.live.past_namespaces, settings.proxy_secret)
-        parts = ApiParts(self.live, store, client, people, Futures(settings.kubeconfig), VERSION)
+        parts = ApiParts(self.live, store, client, people, Futures(settings.kubeconfig), PRODUCT_VERSION)
         self.servers = Servers(
             settings.host,
             [
