@@ -5,6 +5,7 @@ import ssl
 import sys
 
 import uvloop
+from sqlalchemy.exc import SQLAlchemyError
 
 from synergy_dashboard.config import ConfigError, read_settings
 from synergy_dashboard.logs import configure
@@ -23,7 +24,7 @@ def main() -> int:
     admit_deep_objects()
     try:
         uvloop.run(serve(settings))
-    except (OSError, ssl.SSLError, ValueError) as error:
+    except (OSError, ssl.SSLError, SQLAlchemyError, ValueError) as error:
         logging.getLogger(__name__).error("cannot start: %s", error)
         return 2
     return 0

@@ -15,6 +15,7 @@ from synergy_dashboard.api.what_if import Futures
 from synergy_dashboard.config import Settings
 from synergy_dashboard.live.cluster import LiveCluster
 from synergy_dashboard.operations import ops_app, registry_of
+from synergy_dashboard.recorder.follow import Recorder
 from synergy_dashboard.serving import Endpoint, Servers, ServerTls
 from synergy_dashboard.store.store import Store
 from synergy_kube import KubeClient, heap
@@ -29,6 +30,7 @@ class Dashboard:
 
     def __init__(self, settings: Settings, client: KubeClient, store: Store) -> None:
         self.live = LiveCluster(client)
+        self._recorder = Recorder(client, store, keep_days=settings.keep_days)
         self._tls = ServerTls(settings.tls_dir) if settings.tls_dir is not None else None
         self._stopping = asyncio.Event()
         reviewer = ClusterReviewer(client, time.monotonic)
@@ -51,6 +53,7 @@ class Dashboard:
         async with asyncio.TaskGroup() as group:
             parts = [
                 group.create_task(self.live.run(), name="watches"),
+                group.create_task(self._recorder.run(), name="recorder"),
                 group.create_task(self._settle(), name="memory"),
             ]
             if self._tls is not None:

@@ -1,6 +1,7 @@
 """Refusals of the API, and how they are answered."""
 
 import json
+import logging
 from collections.abc import Mapping
 from typing import Final
 
@@ -8,10 +9,12 @@ import aiohttp
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import Response
+from sqlalchemy.exc import SQLAlchemyError
 from starlette.exceptions import HTTPException
 
 from synergy_kube import ApiError
 
+_LOG = logging.getLogger(__name__)
 CALL_FAILED: Final = (ApiError, aiohttp.ClientError, TimeoutError, OSError)
 """The ways in which calls of the API server fail."""
 
@@ -32,6 +35,7 @@ def answer_problems(app: FastAPI) -> None:
     """Let every error of the application be `{"error": "..."}`."""
     app.add_exception_handler(HTTPException, _refused)
     app.add_exception_handler(RequestValidationError, _not_valid)
+    app.add_exception_handler(SQLAlchemyError, _no_history)
     app.add_exception_handler(Exception, _failed)
 
 
@@ -50,6 +54,11 @@ async def _not_valid(_: Request, error: Exception) -> Response:
     first = error.errors()[0] if isinstance(error, RequestValidationError) else {"loc": (), "msg": str(error)}
     path = ".".join(str(part) for part in first["loc"])
     return problem(422, f"{path}: {first['msg']}")
+
+
+async def _no_history(_: Request, error: Exception) -> Response:
+    _LOG.warning("the history cannot be read: %s", error)
+    return problem(503, "the history cannot be read now: its database does not answer")
 
 
 async def _failed(_: Request, error: Exception) -> Response:

@@ -82,9 +82,10 @@ class Rows:
     def put(self, job: SeenJob, now: float) -> None:
         """A job came or changed."""
         name, old = job.full_name, self.jobs.get(job.full_name)
-        self._count(old, -1)
         self.jobs[name] = job
-        self._count(job, 1)
+        if old is None or _counted(old) != _counted(job):  # progress alone changes no sum
+            self._count(old, -1)
+            self._count(job, 1)
         self._set_running(name, job_row(job) if not job.finished and job.gpus_held else None)
         entry = _Waiting(queue_row(job, now), queue_order(job), now) if waits(job) else None
         self._set_waiting(name, entry)
@@ -233,6 +234,12 @@ class Rows:
         self._stale_groups.clear()
         if changed:
             self._changed.groups = dict(self._groups)
+
+
+def _counted(job: SeenJob) -> tuple[object, ...]:
+    """All of a job that sums over jobs and rows of nodes are made of."""
+    spec, status = job.spec, job.status
+    return job.tenant, job.finished, spec.gpus, spec.gpu_types, status.allocation, status.service
 
 
 def _add(counts: Counter[str] | Counter[tuple[str, ...]], key: str | tuple[str, ...], number: int) -> None:
