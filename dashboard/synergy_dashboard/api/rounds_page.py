@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Final
 
 from synergy_dashboard.api.answers import Departure, Round, RoundsPage, Segment
-from synergy_dashboard.facts import History, JobFact, RunFact
+from synergy_dashboard.facts import History, JobFact, ResizeFact, RunFact
 
 MOST_ROUNDS: Final = 2_000
 Held = tuple[JobFact, RunFact]
@@ -24,7 +24,7 @@ def rounds_page(
         until_s=end,
         round_s=round_s,
         segments=[segment for job, run in runs for segment in _segments(job, run)],
-        rounds=_rounds(store, runs, since, end, rounds),
+        rounds=_rounds(runs, store.resizes(since, end), since, end, count=rounds),
     )
 
 
@@ -45,7 +45,9 @@ def _segments(job: JobFact, run: RunFact) -> Iterable[Segment]:
         )
 
 
-def _rounds(store: History, runs: Sequence[Held], since: float, end: float, count: int) -> list[Round]:
+def _rounds(
+    runs: Sequence[Held], resizes: Sequence[ResizeFact], since: float, end: float, *, count: int
+) -> list[Round]:
     """The newest first. Each run counts in the rounds that it overlaps."""
     length = (end - since) / count
     came: list[list[str]] = [[] for _ in range(count)]
@@ -64,10 +66,9 @@ def _rounds(store: History, runs: Sequence[Held], since: float, end: float, coun
             start = since + index * length
             gpu_s[index] += run.gpus * max(0.0, min(ended, start + length) - max(run.granted_s, start))
     names = {job.uid: _name(job) for job, _ in runs}
-    for uid, name in names.items():
-        for resize in store.resizes_of(uid):
-            if since <= resize.at_s < end:
-                resized[_index(resize.at_s, since, length, count)].add(name)
+    for resize in resizes:
+        if resize.uid in names:
+            resized[_index(resize.at_s, since, length, count)].add(names[resize.uid])
     return [
         Round(
             start_s=since + index * length,
