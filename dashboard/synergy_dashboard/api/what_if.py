@@ -97,7 +97,7 @@ async def read_request(request: Request) -> WhatIfRequest:
         return _REQUEST.validate_python(document)
     except ValidationError as error:
         first = error.errors()[0]
-        raise Refusal(422, f"{'.'.join(str(part) for part in first['loc'])}: {first['msg']}") from None
+        raise Refusal(422, f"{'.'.join(str(part) for part in first['loc']) or 'body'}: {first['msg']}") from None
     except (ValueError, RecursionError):
         raise Refusal(422, "the body is no JSON") from None
 
