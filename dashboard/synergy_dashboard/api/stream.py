@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
 from pydantic import TypeAdapter
 
@@ -51,9 +51,9 @@ class Told:
 
     def news(self, change: Change) -> Change | None:
         """The change without what has not changed; None where nothing is left."""
-        known = [name for name in _WHOLE if self._last.get(name) == getattr(change, name)]
+        known: dict[str, Any] = {name: None for name in _WHOLE if self._last.get(name) == getattr(change, name)}
         self._last |= {name: value for name in _WHOLE if (value := getattr(change, name)) is not None}
-        change = replace(change, **dict.fromkeys(known))
+        change = replace(change, **known)
         left = (change.jobs, change.queue, change.nodes, *(getattr(change, name) for name in _WHOLE))
         return change if any(part not in (None, {}) for part in left) else None
 
