@@ -31,6 +31,7 @@ class _Commands(LazyGroup):
         "suspend": LazyCommand("synergy_cli.live.submit", "suspend_command", "cli"),
         "top": LazyCommand("synergy_cli.live.top", "top_command", "cli"),
         "usage": LazyCommand("synergy_cli.live.top", "usage_command", "cli"),
+        "when": LazyCommand("synergy_cli.live.when", "when_command", "cli"),
         "why": LazyCommand("synergy_cli.live.queue", "why_command", "cli"),
         "trace": LazyCommand("synergy_cli.simulation.trace", "trace_command", "sim"),
     }

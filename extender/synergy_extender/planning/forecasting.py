@@ -8,7 +8,6 @@ from dataclasses import replace
 from math import inf
 from typing import Final
 
-from synergy_core.model import snapshot as core
 from synergy_extender.cluster.cache import ClusterCache
 from synergy_extender.cluster.run_state import RunState, open_run, run_state
 from synergy_extender.cluster.state import ClusterState
@@ -19,9 +18,8 @@ from synergy_extender.forecasts.record import Record
 from synergy_extender.forecasts.worker import ForecastFailed, ForecastWorker
 from synergy_extender.leader import Lead
 from synergy_extender.metrics import Metrics
+from synergy_extender.planning.future import future_snapshot
 from synergy_extender.planning.policy import PolicyInForce, plan_config
-from synergy_extender.snapshot.history import with_past
-from synergy_extender.snapshot.snapshot import build_snapshot, tenants_of
 
 _LOG = logging.getLogger(__name__)
 EVERY_S: Final = 60.0
@@ -169,11 +167,4 @@ class ForecastLoop:
 def question_of(state: ClusterState, policy: PolicyInForce, now: float) -> ForecastQuestion:
     """What is asked about the cluster at `now`. Pure."""
     config = replace(plan_config(policy, "round"), explain=False)
-    return ForecastQuestion(future_snapshot(state, policy, now), config, DRAWS)
-
-
-def future_snapshot(state: ClusterState, policy: PolicyInForce, now: float) -> core.Snapshot:
-    """The cluster as a forecast begins with it: as the next round is planned, with the jobs that have come so far."""
-    spec = policy.spec
-    built = build_snapshot(state, mode="round", now=now, round_s=spec.round_seconds, tenants=tenants_of(spec))
-    return with_past(built.snapshot, state.jobs.values(), plan_config(policy, "round"))
+    return ForecastQuestion(future_snapshot(state, policy, now).snapshot, config, DRAWS)
