@@ -24,6 +24,11 @@ class QueueRow:
     steps: int
     waiting_s: float
     """Since it was created, without the time in which it ran or was suspended."""
+    start_s: float | None
+    """When it will start by the extender's estimate, seconds since the epoch: with even chances sooner or later; None
+    while that is not known."""
+    start_by_s: float | None
+    """By then it will have started in nine of ten forecasts."""
 
 
 def queue(jobs: Iterable[SeenJob], now: float) -> list[QueueRow]:
@@ -59,6 +64,8 @@ def queue_row(job: SeenJob, now: float) -> QueueRow:
         steps_done=progress.steps if progress is not None else 0,
         steps=job.spec.steps,
         waiting_s=waited(job, now),
+        start_s=answer.start_s,
+        start_by_s=answer.start_by_s,
     )
 
 
