@@ -19,6 +19,7 @@ from synergy_dashboard.api.what_if import Futures
 from synergy_dashboard.facts import JobFact, ResizeFact, RunFact, Sample, Usage, UseSample, WaitFact
 from synergy_dashboard.live.cluster import LiveCluster
 from synergy_kube import NotFound, Resource
+from synergy_kube.answers import Page
 
 
 @dataclass
@@ -121,6 +122,17 @@ class AskedClient(ToldClient):
         super().__init__()
         self.events: list[dict[str, Any]] = []
         self.broken: Exception | None = None
+
+    async def page(self, resource: Resource, namespace: str | None = None, **more: Any) -> Page:
+        """The newest `holds` of the namespace."""
+        items = self._listed[resource]
+        self._listed[resource] = [
+            one for one in items if namespace is None or one["metadata"].get("namespace") == namespace
+        ]
+        try:
+            return await super().page(resource, namespace, **more)
+        finally:
+            self._listed[resource] = items
 
     async def get(self, resource: Resource, name: str, namespace: str | None = None) -> dict[str, Any]:
         """The object as the last list had it."""

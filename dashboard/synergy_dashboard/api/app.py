@@ -121,6 +121,8 @@ def _add_pages(router: APIRouter, parts: ApiParts) -> None:
 
 
 def _add_futures(router: APIRouter, parts: ApiParts) -> None:
+    exporting = asyncio.Lock()  # one at a time: it reads all that the API server has of jobs
+
     async def what_if(request: Request) -> Response:
         asker = await _asker(parts, request)
         wanted = await read_request(request)
@@ -129,7 +131,8 @@ def _add_futures(router: APIRouter, parts: ApiParts) -> None:
     async def download(request: Request, since_s: Seconds = None) -> Response:
         asker = await _asker(parts, request)
         since = parts.live.clock() - _WEEK_S if since_s is None else since_s
-        content = await export.archive(parts.live, parts.store, parts.client, asker.scope, since)
+        async with exporting:
+            content = await export.archive(parts.live, parts.store, parts.client, asker.scope, since)
         headers = {"Content-Disposition": 'attachment; filename="kube-synergy-export.zip"'}
         return Response(content, media_type="application/zip", headers=headers)
 

@@ -1,4 +1,8 @@
-"""What the simulator needs to run the past again: trace, profiles and cluster, as a zip file."""
+"""What the simulator needs to run the past again: trace, profiles and cluster, as a zip file.
+
+Jobs that exist are exported as `kubectl synergy export` does. Of those that are gone the history has all but the
+matrices: a ThroughputProfile has them where an identical job was measured.
+"""
 
 import asyncio
 import csv
@@ -18,134 +22,121 @@ from synergy_dashboard.facts import History, JobFact
 from synergy_dashboard.live.cluster import LiveCluster
 from synergy_dashboard.live.scope import Scope
 from synergy_kube import ApiError, KubeClient
+from synergy_kube.answers import Page
 from synergy_kube.resources import THROUGHPUT_PROFILES, TRAINING_JOBS
+from synergy_view.export import COLUMNS, export
+from synergy_view.seen import read_all
 
 _GIB: Final = 1 << 30
-_COLUMNS: Final = ("job_id", "arrival_s", "gpus", "model", "steps", "tenant", "weight")
-Matrices = Sequence[Mapping[str, Any]]
 
 
 @dataclass
-class _Measured:
-    """Matrices as the API has them: of jobs by uid, and of identical jobs by fingerprint."""
+class _Found:
+    """Rows of the trace with `arrival_s` in seconds since the epoch, and what else the export has."""
 
-    of_job: dict[str, Matrices] = field(default_factory=dict)
-    of_fingerprint: dict[str, Matrices] = field(default_factory=dict)
+    rows: list[dict[str, Any]] = field(default_factory=list)
+    uids: set[str] = field(default_factory=set)
+    models: dict[str, dict[str, dict[str, Any]]] = field(default_factory=dict)
+    cluster: Mapping[str, Any] | None = None
+    notes: list[str] = field(default_factory=list)
 
-    def of(self, job: JobFact) -> Matrices:
-        return self.of_job.get(job.uid) or self.of_fingerprint.get(job.fingerprint) or ()
+    def add_living(self, page: Page, capacities: Sequence[NodeCapacity], since_s: float) -> None:
+        """The jobs of a page; their matrices are many, those of identical jobs are kept once."""
+        jobs, unreadable = read_all(page)
+        created = {job.full_name: job.created_s for job in jobs}
+        found = export(jobs, capacities, since_s)
+        self.rows += [{**row, "arrival_s": created[row["job_id"]]} for row in found.trace]
+        self.uids |= {job.uid for job in jobs}
+        for model, by_type in found.profiles["models"].items():
+            for gpu_type, by_gpus in by_type.items():
+                self.models.setdefault(model, {}).setdefault(gpu_type, {}).update(by_gpus)
+        self.cluster = found.cluster
+        self.notes += [*found.notes, *(f"{one.full_name}: is left out: {one.problem}" for one in unreadable)]
+
+    def add_gone(self, jobs: Iterable[JobFact], measured: Mapping[str, Sequence[Mapping[str, Any]]]) -> None:
+        """Jobs that exist no more, with the matrices by fingerprint."""
+        for job in jobs:
+            name = f"{job.namespace}/{job.name}"
+            if job.uid in self.uids:
+                continue
+            if job.fingerprint not in measured:
+                self.notes.append(f"{name}: is left out: it was deleted, and no profile of it is kept")
+                continue
+            for matrix in measured[job.fingerprint]:
+                if not job.gpu_types or matrix["gpuType"] in job.gpu_types:
+                    by_gpus = self.models.setdefault(_model(job), {}).setdefault(matrix["gpuType"], {})
+                    by_gpus[str(job.gpus)] = _matrix(matrix)
+            row = {"job_id": name, "arrival_s": job.created_s, "gpus": job.gpus, "model": _model(job)}
+            self.rows.append({**row, "steps": job.steps, "tenant": job.tenant, "weight": job.weight})
+
+    def archive(self) -> bytes:
+        """The zip file."""
+        content = io.BytesIO()
+        with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as target:
+            target.writestr("trace.csv", _trace(self.rows))
+            target.writestr("profiles.json", json.dumps({"models": self.models}))
+            if self.cluster is not None:
+                target.writestr("cluster.yaml", yaml.safe_dump(dict(self.cluster), sort_keys=False))
+            target.writestr("notes.txt", "".join(f"{note}\n" for note in dict.fromkeys(self.notes)))
+        return content.getvalue()
 
 
 async def archive(live: LiveCluster, store: History, client: KubeClient, scope: Scope, since_s: float) -> bytes:
     """The zip file of the jobs that the user may see and that came since then. Raises Refusal 404 or 503."""
     known = await asyncio.to_thread(store.jobs, since_s, live.clock(), scope.namespaces)
     jobs = [job for job in known if job.created_s >= since_s]
-    try:
-        measured = await _measured(client, scope, {job.fingerprint for job in jobs} - {""})
-    except CALL_FAILED as error:
-        raise Refusal(503, f"the API server does not give the profiles: {explain(error)}") from None
-    kept = [job for job in jobs if measured.of(job)]
-    if not kept:
-        raise Refusal(404, "no job with a profile came in that time: a simulation needs both")
     live.refresh()
     capacities = list(live.rows.capacities.values())
-    return await asyncio.to_thread(_zip, kept, len(jobs) - len(kept), measured, capacities)
+    found = _Found()
+    try:
+        for namespace in (None,) if scope.namespaces is None else sorted(scope.namespaces):
+            async for page in client.pages(TRAINING_JOBS, namespace):
+                await asyncio.to_thread(found.add_living, page, capacities, since_s)
+        measured = await _measured(client, {job.fingerprint for job in jobs} - {""})
+    except CALL_FAILED as error:
+        raise Refusal(503, f"the API server does not give the jobs: {explain(error)}") from None
+    found.add_gone(jobs, measured)
+    if not found.rows:
+        raise Refusal(404, "no job with a profile came in that time: a simulation needs both")
+    return await asyncio.to_thread(found.archive)
 
 
-async def _measured(client: KubeClient, scope: Scope, fingerprints: set[str]) -> _Measured:
-    """The matrices of the visible jobs, and of identical ones for those that are gone."""
-    found = _Measured()
-    for namespace in (None,) if scope.namespaces is None else sorted(scope.namespaces):
-        async for page in client.pages(TRAINING_JOBS, namespace):
-            for item in page:
-                profile = (item.get("status") or {}).get("profile") or {}
-                matrices = profile.get("matrices") or (item["spec"].get("profile") or {}).get("matrices") or ()
-                found.of_job[item["metadata"]["uid"]] = matrices
+async def _measured(client: KubeClient, fingerprints: set[str]) -> dict[str, Sequence[Mapping[str, Any]]]:
+    """The matrices by fingerprint, as the API has them."""
+    found: dict[str, Sequence[Mapping[str, Any]]] = {}
     try:
         async for page in client.pages(THROUGHPUT_PROFILES):
             for item in page:
-                fingerprint = item["spec"]["fingerprint"]
-                if fingerprint in fingerprints:
-                    found.of_fingerprint[fingerprint] = item["spec"]["matrices"]
+                if item["spec"]["fingerprint"] in fingerprints:
+                    found[item["spec"]["fingerprint"]] = item["spec"]["matrices"]
     except ApiError as error:
         if error.code not in (403, 404):
             raise
     return found
 
 
-def _zip(jobs: Sequence[JobFact], left_out: int, measured: _Measured, capacities: Iterable[NodeCapacity]) -> bytes:
-    content = io.BytesIO()
-    with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as target:
-        target.writestr("trace.csv", _trace(jobs))
-        target.writestr("profiles.json", json.dumps({"models": _models(jobs, measured)}))
-        target.writestr("cluster.yaml", yaml.safe_dump({"pools": _pools(capacities)}, sort_keys=False))
-        target.writestr("README.txt", _readme(len(jobs), left_out))
-    return content.getvalue()
-
-
-def _trace(jobs: Sequence[JobFact]) -> str:
+def _trace(rows: Iterable[dict[str, Any]]) -> str:
+    """The rows by arrival, the first at second 0. Jobs that had one name after the other are told apart."""
+    listed = sorted(rows, key=lambda row: (row["arrival_s"], row["job_id"]))
     text, names = io.StringIO(), Counter[str]()
-    first = min(job.created_s for job in jobs)
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(_COLUMNS)
-    for job in sorted(jobs, key=lambda one: (one.created_s, one.uid)):
-        name = f"{job.namespace}/{job.name}"
+    writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
+    writer.writeheader()
+    for row in listed:
+        name = row["job_id"]
         names[name] += 1
-        arrival = f"{job.created_s - first:.3f}"
         again = f"{name}#{names[name]}" if names[name] > 1 else name
-        writer.writerow((again, arrival, job.gpus, _model(job), job.steps, job.tenant, job.weight))
+        writer.writerow({**row, "job_id": again, "arrival_s": round(row["arrival_s"] - listed[0]["arrival_s"])})
     return text.getvalue()
 
 
-def _models(jobs: Iterable[JobFact], measured: _Measured) -> dict[str, dict[str, dict[str, Any]]]:
-    models: dict[str, dict[str, dict[str, Any]]] = {}
-    for job in jobs:
-        for matrix in measured.of(job):
-            by_gpus = models.setdefault(_model(job), {}).setdefault(matrix["gpuType"], {})
-            by_gpus[str(job.gpus)] = {
-                "cpus": [millis / 1000 for millis in matrix["cpuMillis"]],
-                "memory_gib": [amount / _GIB for amount in matrix["memoryBytes"]],
-                "steps_per_s": matrix["stepsPerSecond"],
-            }
-    return models
-
-
 def _model(job: JobFact) -> str:
-    """What identical jobs have in common; the job's own name where nothing is known of that."""
-    return job.fingerprint or f"{job.namespace}/{job.name}@{job.uid}"
+    """What identical jobs have in common, with the GPU types that it may use."""
+    return "@".join((job.fingerprint, "+".join(sorted(job.gpu_types)))) if job.gpu_types else job.fingerprint
 
 
-def _pools(capacities: Iterable[NodeCapacity]) -> list[dict[str, Any]]:
-    """Equal nodes together. Those that take nothing new count too: they may again."""
-    alike: dict[tuple[Any, ...], list[NodeCapacity]] = {}
-    for one in capacities:
-        if one.gpu_type and one.gpus:
-            key = (one.gpu_type, one.amounts, one.replicas if one.mps else 1, one.price_per_hour)
-            alike.setdefault(key, []).append(one)
-    return [
-        {
-            "name": f"{gpu_type.lower()}-{index}",
-            "gpu_type": gpu_type,
-            "nodes": len(nodes),
-            "gpus_per_node": amounts.gpus,
-            "cpus_per_node": amounts.cpu_millis / 1000,
-            "memory_gib_per_node": amounts.memory_bytes / _GIB,
-            "cost_per_hour": price,
-            "storage_gib_per_s": (nodes[0].storage_bytes_per_s or 0) / _GIB,
-            "replicas": replicas,
-            "gpu_memory_gib": nodes[0].gpu_memory_bytes / _GIB,
-            "client_thread_percent": nodes[0].client_thread_percent,
-        }
-        for index, ((gpu_type, amounts, replicas, price), nodes) in enumerate(sorted(alike.items(), key=_first_name), 1)
-    ]
-
-
-def _first_name(entry: tuple[tuple[Any, ...], list[NodeCapacity]]) -> str:
-    return min(one.name for one in entry[1])
-
-
-def _readme(jobs: int, left_out: int) -> str:
-    return (
-        "kube-synergy simulate --trace trace.csv --profiles profiles.json --cluster cluster.yaml\n\n"
-        f"{jobs} jobs, the first at second 0.\n{left_out} jobs are left out: they have no sensitivity matrix.\n"
-    )
+def _matrix(matrix: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "cpus": [millis / 1000 for millis in matrix["cpuMillis"]],
+        "memory_gib": [amount / _GIB for amount in matrix["memoryBytes"]],
+        "steps_per_s": matrix["stepsPerSecond"],
+    }

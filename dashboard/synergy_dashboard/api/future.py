@@ -15,51 +15,51 @@ from typing import Any, Final
 from synergy_api.cluster.nodes import Object
 from synergy_api.timestamps import format_time
 from synergy_core.collector import collector_paused
-from synergy_core.model.config_format import config_document
-from synergy_core.model.snapshot import FieldError, Snapshot
+from synergy_core.model.snapshot import FieldError, Job
 from synergy_extender.cluster.cache import ClusterCache
 from synergy_extender.cluster.state import ClusterState
 from synergy_extender.cluster.views import JobView, read_job
-from synergy_extender.planning.policy import PolicyInForce, plan_config, policy_in_force
-from synergy_extender.snapshot.snapshot import build_snapshot, tenants_of
+from synergy_extender.planning.future import future_snapshot
+from synergy_extender.planning.policy import PolicyInForce, policy_in_force, with_prices
+from synergy_extender.snapshot.snapshot import BuiltSnapshot
 from synergy_kube import KubeClient
 from synergy_kube.nesting import admit_deep_objects
 from synergy_simulator.forecast.what_if import Change, document, what_if
 
-_SYNC_SECONDS: Final = 30.0
+_READ_SECONDS: Final = 30.0
+_PRIORITY_CLASS: Final = "kube-synergy-worker"
+"""The chart's, of workers whose template names none."""
+_NEEDED: Final = frozenset({"nodes", "trainingjobs"})
+"""Without the others plans are coarser: what pods of others hold counts as free."""
+_ANY_NAMESPACE: Final = "default"
 _NICE: Final = 10
 """The dashboard itself goes first."""
 
 
 async def cluster_now(kubeconfig: str | None) -> tuple[ClusterState, Object | None]:
-    """The cluster and its policy as the extender sees them."""
+    """The cluster and its policy as the extender sees them. Raises PermissionError where that cannot be read."""
     async with await KubeClient.connect(kubeconfig) as client:
-        cache = ClusterCache(client, lambda: None)
-        following = asyncio.create_task(cache.run())
-        try:
-            async with asyncio.timeout(_SYNC_SECONDS):
-                await cache.wait_synced()
-            return cache.state(), cache.policy
-        finally:
-            following.cancel()
-            await asyncio.gather(following, return_exceptions=True)
+        cache = ClusterCache(client, lambda: None, _PRIORITY_CLASS)
+        async with asyncio.timeout(_READ_SECONDS):
+            hidden = await cache.read_once(_ANY_NAMESPACE)
+        missing = sorted(_NEEDED & (hidden.at_all | hidden.elsewhere))
+        if missing:
+            raise PermissionError(f"the dashboard may not list all {' and '.join(missing)}")
+        return cache.state(), cache.policy
 
 
-def snapshot_of(state: ClusterState, written: Object | None, now: float) -> Snapshot:
+def built(state: ClusterState, written: Object | None, now: float) -> BuiltSnapshot:
     """The cluster as the planner would see it in the next round, with the policy in force."""
-    policy = policy_in_force(written, PolicyInForce())
-    built = build_snapshot(
-        state, mode="round", now=now, round_s=policy.spec.round_seconds, tenants=tenants_of(policy.spec)
-    )
-    return replace(built.snapshot, config=config_document(plan_config(policy, "round")))
+    policy = with_prices(policy_in_force(written, PolicyInForce()), PolicyInForce(), state.capacities)
+    return future_snapshot(state, policy, now)
 
 
 def answer(request: Mapping[str, Any], state: ClusterState, written: Object | None, now: float) -> dict[str, Any]:
     """The two futures, or `error` with its `code`."""
     started = time.perf_counter()
     try:
-        before = snapshot_of(state, written, now)
-        change = _change(request, state, before, written, now)
+        before = built(state, written, now).snapshot
+        change = _change(request, state, written, now)
         with collector_paused():
             as_is, other = what_if(before, change)
     except FieldError as error:
@@ -67,9 +67,7 @@ def answer(request: Mapping[str, Any], state: ClusterState, written: Object | No
     return document(as_is, other, seconds=time.perf_counter() - started)
 
 
-def _change(
-    request: Mapping[str, Any], state: ClusterState, before: Snapshot, written: Object | None, now: float
-) -> Change:
+def _change(request: Mapping[str, Any], state: ClusterState, written: Object | None, now: float) -> Change:
     config: dict[str, Any] = {key: _value(text) for key, text in (request.get("options") or {}).items()}
     config |= {name: request[name] for name in ("policy", "mechanism", "round_s") if request.get(name)}
     pools = {one.pool: one.name for one in reversed(state.capacities) if one.pool}
@@ -78,22 +76,29 @@ def _change(
         if not 0 < count <= 100_000:
             raise FieldError("add_nodes", f"{name!r} needs a count from 1 to 100000, is {count}")
         nodes[pools.get(name, name)] = count
-    added = []
-    if request.get("add_job") is not None:
-        job = job_view(request["add_job"], now)
-        if job.key in state.jobs:
-            raise FieldError("add_job", f"there is a job {job.key} already; give it another name")
-        after = snapshot_of(replace(state, jobs={**state.jobs, job.key: job}), written, now)
-        added = [one for one in after.jobs if one.name == str(job.key)]
-        if not added:
-            raise FieldError("add_job", "the job would not be planned: its tenant's caps or its own spec forbid it")
+    manifest = request.get("add_job")
     return Change(
-        add_jobs=added,
+        add_jobs=() if manifest is None else (_added(manifest, state, written, now),),
         add_nodes=nodes,
         remove_nodes=request.get("remove_nodes") or (),
         drain_nodes=request.get("drain_nodes") or (),
         config=config,
     )
+
+
+def _added(manifest: Mapping[str, Any], state: ClusterState, written: Object | None, now: float) -> Job:
+    """The job as the planner would see it once it is queued. One without matrices gets those of a job of the same
+    program, as it would after its profile runs. Raises FieldError."""
+    view = job_view(manifest, now)
+    if view.key in state.jobs:
+        raise FieldError("add_job", f"there is a job {view.key} already; give it another name")
+    after = built(replace(state, jobs={**state.jobs, view.key: view}), written, now)
+    job = next((one for one in after.snapshot.jobs if one.name == str(view.key)), None)
+    if job is None:
+        found = after.refused.get(view.key)
+        raise FieldError("add_job", f"the job would not be planned: {found.message if found else 'it wants nothing'}")
+    measured = after.snapshot.model_profiles.get(view.model, {}).get(str(job.gpus), {})
+    return job if job.profiles else replace(job, profiles=measured)
 
 
 def job_view(manifest: Mapping[str, Any], now: float) -> JobView:
@@ -130,8 +135,13 @@ def main() -> int:
     os.nice(_NICE)
     admit_deep_objects()
     question = json.load(sys.stdin)
-    state, written = asyncio.run(cluster_now(question["kubeconfig"]))
-    sys.stdout.write(json.dumps(answer(question["request"], state, written, time.time())))
+    try:
+        state, written = asyncio.run(cluster_now(question["kubeconfig"]))
+    except PermissionError as error:
+        told: dict[str, Any] = {"code": 503, "error": str(error)}
+    else:
+        told = answer(question["request"], state, written, time.time())
+    sys.stdout.write(json.dumps(told))
     return 0
 
 

@@ -56,23 +56,23 @@ async def download(world: World, folder: Path, user: str = "admin", query: str =
 async def test_the_export_is_what_the_simulator_reads(tmp_path: Path) -> None:
     async with dashboard(cluster()) as world:
         world.history.all_jobs = [
-            fact("a", 900, fingerprint="e" * 16),
-            fact("b", 800),
-            fact("gone", 700, uid="uid-gone", fingerprint="f" * 16, deleted_s=NOW - 10),
-            fact("a", 950, uid="uid-before", fingerprint="f" * 16, deleted_s=NOW - 940),
-            fact("bare", 600),
+            fact("a", 100, fingerprint="e" * 16),
+            fact("a", 150, uid="uid-before", fingerprint="f" * 16, deleted_s=NOW - 140),
+            fact("gone", 90, uid="uid-gone", fingerprint="f" * 16, gpu_types=("T4",), deleted_s=NOW - 10),
+            fact("lost", 80, uid="uid-lost", fingerprint="d" * 16, deleted_s=NOW - 10),
         ]
         await download(world, tmp_path)
     jobs = read_trace(tmp_path / "trace.csv")
-    assert [(job.name, job.arrival_s, job.gpus, job.steps, job.tenant, job.weight) for job in jobs] == [
-        ("team/a", 0.0, 2, 500, "vision", 2.0),
-        ("team/a#2", 50.0, 2, 500, "vision", 2.0),
-        ("team/b", 150.0, 2, 500, "vision", 2.0),
-        ("team/gone", 250.0, 2, 500, "vision", 2.0),
+    assert [(job.name, job.arrival_s, job.gpus, job.steps, job.tenant) for job in jobs] == [
+        ("team/a", 0.0, 2, 500, "vision"),
+        ("other/x", 50.0, 1, 1000, "other"),
+        ("team/a#2", 50.0, 1, 1000, "team"),
+        ("team/b", 50.0, 1, 1000, "team"),
+        ("team/gone", 60.0, 2, 500, "vision"),
     ]
     profiles = read_profiles(tmp_path / "profiles.json")
     models = {job.name: job.model or "" for job in jobs}
-    found = profiles.find(models["team/b"], "V100", 2)
+    found = profiles.find(models["team/b"], "V100", 1)
     assert found is not None
     assert (found.cpu_millis, found.memory_bytes) == ((1000, 2000), (GIB, 2 * GIB))
     assert found.steps_per_s == ((1.0, 1.5), (2.0, 2.5))
@@ -80,14 +80,19 @@ async def test_the_export_is_what_the_simulator_reads(tmp_path: Path) -> None:
     pools = {pool.gpu_type: pool for pool in read_cluster(tmp_path / "cluster.yaml").pools}
     assert (pools["V100"].nodes, pools["V100"].gpus_per_node, pools["V100"].cost_per_hour) == (2, 8, 2.5)
     assert (pools["T4"].nodes, pools["T4"].cpus_per_node, pools["T4"].memory_gib_per_node) == (1, 24.0, 96.0)
-    assert "1 jobs are left out" in (tmp_path / "README.txt").read_text()
+    left_out = (tmp_path / "notes.txt").read_text()
+    assert "team/bare: is left out" in left_out
+    assert "team/lost: is left out: it was deleted" in left_out
 
 
 async def test_the_export_has_only_visible_jobs_of_the_time(tmp_path: Path) -> None:
     async with dashboard(cluster()) as world:
-        world.history.all_jobs = [fact("a", 900), fact("b", 100), fact("x", 50, "other", tenant="hidden")]
+        gone = {"fingerprint": "f" * 16}
+        world.history.all_jobs = [
+            fact("old", 900, **gone), fact("y", 50, "other", tenant="hidden", **gone), fact("new", 20, **gone)
+        ]  # fmt: skip
         await download(world, tmp_path, "ann", f"since_s={NOW - 500}")
-    assert [job.name for job in read_trace(tmp_path / "trace.csv")] == ["team/b"]
+    assert [job.name for job in read_trace(tmp_path / "trace.csv")] == ["team/a", "team/b", "team/new"]
     text = "".join(file.read_text() for file in _files(tmp_path))
     assert "other" not in text
     assert "hidden" not in text
@@ -95,8 +100,8 @@ async def test_the_export_has_only_visible_jobs_of_the_time(tmp_path: Path) -> N
 
 async def test_without_a_job_that_has_a_profile_there_is_nothing_to_export() -> None:
     async with dashboard(cluster()) as world:
-        world.history.all_jobs = [fact("bare", 100)]
-        assert "no job with a profile" in (await world.get("export", status=404))["error"]
+        world.history.all_jobs = [fact("bare", 10)]
+        assert "no job with a profile" in (await world.get(f"export?since_s={NOW - 50}", status=404))["error"]
 
 
 async def test_an_api_server_that_fails_is_said() -> None:
