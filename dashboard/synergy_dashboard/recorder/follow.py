@@ -28,7 +28,7 @@ _BATCH_S = 0.5
 _POSITION_S = 10.0
 """After how long the collection's version is written although nothing else is."""
 _PRUNE_S = 3600.0
-_RETRY_S = 5.0
+_RETRY_S = 2.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,8 +28,8 @@ def run_facts(old: SeenJob | None, new: SeenJob, now: float) -> tuple[RunFact, .
         facts.append(_left_behind(old, before, new, until_s=until_s, now=now))
     facts.extend(_passed_over(new, known, until_s))
     if current is not None and after is not None:
-        missed = old is None or after.run > known
-        facts.append(replace(current, seen=not (missed and _is_over(new, after))))
+        held = old is not None and before is not None and before.run == after.run and not _is_over(old, before)
+        facts.append(replace(current, seen=held or not _is_over(new, after)))
     return tuple(facts)
 
 
@@ -107,9 +107,11 @@ def _left_behind(old: SeenJob, before: Allocation, new: SeenJob, *, until_s: flo
     ended_s = min(until_s, _end(old, new, before.run, now))
     return replace(
         told,
-        ended_s=ended_s if told.ended_s is None else told.ended_s,
+        granted_s=min(told.granted_s, ended_s),
+        ended_s=ended_s,
         outcome=last.outcome if last is not None else UNKNOWN,
         reason=last.reason if last is not None else "",
+        seen=not _is_over(old, before),
     )
 
 

@@ -24,7 +24,7 @@ class WaitNow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
-    """What one change tells. All of it is known by keys: the store takes it twice as it takes it once."""
+    """What one change tells. A change that is told twice counts once."""
 
     jobs: tuple[JobFact, ...] = ()
     runs: tuple[RunFact, ...] = ()

@@ -25,7 +25,7 @@ def engine_of(url: str) -> Engine:
         ) from None
     if parsed.get_backend_name() == "postgresql":
         return sa.create_engine(parsed.set(drivername="postgresql+psycopg"), pool_pre_ping=True, pool_size=4)
-    if parsed.get_backend_name() != "sqlite" or not parsed.database:
+    if parsed.get_backend_name() != "sqlite" or parsed.database in (None, "", ":memory:"):
         raise ValueError(f"the database must be sqlite with a file, or postgresql, not {parsed.get_backend_name()}")
     engine = sa.create_engine(parsed, connect_args={"timeout": _BUSY_SECONDS})
     event.listen(engine, "connect", _prepare)

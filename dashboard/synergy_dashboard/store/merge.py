@@ -25,13 +25,13 @@ def merged_job(kept: JobFact | None, told: JobFact) -> JobFact:
 
 
 def merged_run(kept: RunFact | None, told: RunFact) -> RunFact:
-    """The run as it was seen first, with what became known later."""
+    """The run as it was seen first, with what became known later. Times of different clocks are put in order."""
     if kept is None:
-        return told
+        return _in_order(told)
     first = told if told.seen and not kept.seen else kept
     revoked = kept if kept.revoked_s is not None else told
-    ended = told if kept.outcome in ("", UNKNOWN) and told.outcome else kept
-    return replace(
+    ended = told if kept.outcome in ("", UNKNOWN) and told.outcome not in ("", kept.outcome) else kept
+    merged = replace(
         first,
         started_s=told.started_s if kept.started_s is None else kept.started_s,
         revoked_s=revoked.revoked_s,
@@ -43,6 +43,18 @@ def merged_run(kept: RunFact | None, told: RunFact) -> RunFact:
         proportional_steps_per_s=told.proportional_steps_per_s or kept.proportional_steps_per_s,
         partners=told.partners or kept.partners,
     )
+    return _in_order(merged)
+
+
+def _in_order(run: RunFact) -> RunFact:
+    """No run starts before its grant, by our clock, or ends before that."""
+    started_s = None if run.started_s is None else max(run.started_s, run.granted_s)
+    began_s = run.granted_s if started_s is None else started_s
+    ended_s = None if run.ended_s is None else max(run.ended_s, began_s)
+    revoked_s = None if run.revoked_s is None else max(run.revoked_s, run.granted_s)
+    if revoked_s is not None and ended_s is not None:
+        revoked_s = min(revoked_s, ended_s)
+    return replace(run, started_s=started_s, ended_s=ended_s, revoked_s=revoked_s)
 
 
 def merged_wait(kept: WaitFact | None, told: WaitNow) -> tuple[WaitFact, ...]:

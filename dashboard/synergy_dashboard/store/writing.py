@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from typing import Any
 
 import sqlalchemy as sa
@@ -117,10 +118,15 @@ def _rows_of(
 
 
 def _upsert(connection: Connection, table: sa.Table, rows: Sequence[Row]) -> None:
-    if not rows:
-        return
-    of_dialect: Any = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
+    if rows:
+        connection.execute(_upserting(table, connection.dialect.name), list(rows))
+
+
+@cache
+def _upserting(table: sa.Table, dialect: str) -> sa.Insert:
+    of_dialect: Any = postgresql.insert if dialect == "postgresql" else sqlite.insert
     statement = of_dialect(table)
     keys = [column.name for column in table.primary_key]
     others = {column.name: statement.excluded[column.name] for column in table.columns if column.name not in keys}
-    connection.execute(statement.on_conflict_do_update(index_elements=keys, set_=others), list(rows))
+    upserting: sa.Insert = statement.on_conflict_do_update(index_elements=keys, set_=others)
+    return upserting
