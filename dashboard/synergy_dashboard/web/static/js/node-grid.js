@@ -9,35 +9,51 @@ const SIZES = [[60, 15, true], [240, 10, false], [700, 7, false], [Infinity, 5, 
 const HEAD = 24;
 const LABEL = 13;
 
-/** Which jobs each GPU of a node has: known ones by their mean per node, then those that the user may not see. */
-export function cellsOf(node, jobs) {
+/** How many GPUs of the node each of its jobs has. Jobs on several nodes are taken to be spread evenly, except where no
+ * job is hidden: then what is left of the given GPUs is theirs. */
+function gpusOf(node, jobs, hidden) {
+  const names = [...new Set(node.jobs)];
+  const rows = names.map((name) => jobs.get(name));
+  const many = new Map(names.map((name, place) => [name, rows[place] ? Math.max(1, Math.round(rows[place].gpus / Math.max(1, rows[place].nodes))) : 1]));
+  const spread = names.filter((_, place) => rows[place]?.nodes > 1);
+  if (hidden || !spread.length || rows.some((row) => row?.partners.length)) return many;
+  let left = node.gpus_given - names.reduce((sum, name) => sum + (spread.includes(name) ? 0 : many.get(name)), 0);
+  spread.forEach((name, place) => {
+    const own = place === spread.length - 1 ? left : Math.min(many.get(name), left - (spread.length - 1 - place));
+    many.set(name, Math.max(1, own));
+    left -= Math.max(1, own);
+  });
+  return many;
+}
+
+/** Which jobs each GPU of a node has: known ones, then those that the user may not see as an empty name. */
+export function cellsOf(node, jobs, hidden) {
   const cells = Array.from({ length: node.gpus }, () => []);
+  const many = gpusOf(node, jobs, hidden);
   let at = 0;
   const done = new Set();
-  const put = (name, many, beside) => {
+  const put = (name, number, beside) => {
     let place = beside ?? at;
-    for (let one = 0; one < many && node.gpus > 0; one += 1, place += 1) cells[place % node.gpus].push(name);
+    for (let one = 0; one < number && node.gpus > 0; one += 1, place += 1) cells[place % node.gpus].push(name);
     if (beside === undefined) at = place;
-    return place - many;
+    return place - number;
   };
-  for (const name of node.jobs) {
+  for (const name of many.keys()) {
     if (done.has(name)) continue;
     done.add(name);
-    const row = jobs.get(name);
-    const many = row ? Math.max(1, Math.round(row.gpus / Math.max(1, row.nodes))) : 1;
-    const begin = put(name, many);
-    for (const partner of row?.partners ?? []) {
-      if (done.has(partner) || !node.jobs.includes(partner)) continue;
+    const begin = put(name, many.get(name));
+    for (const partner of jobs.get(name)?.partners ?? []) {
+      if (done.has(partner) || !many.has(partner)) continue;
       done.add(partner);
-      const other = jobs.get(partner);
-      put(partner, other ? Math.max(1, Math.round(other.gpus / Math.max(1, other.nodes))) : 1, begin);
+      put(partner, many.get(partner), begin);
     }
   }
-  const given = cells.filter((one) => one.length).length;
-  const shown = node.jobs.length ? given : 0;
-  if (node.gpus_given > shown && !cells.some((one) => one.length > 1)) {
-    let left = Math.min(node.gpus, node.gpus_given) - shown;
-    for (const cell of cells) if (left > 0 && !cell.length) left -= cell.push("") && 1;
+  let left = Math.min(node.gpus, node.gpus_given) - cells.filter((one) => one.length).length;
+  for (const cell of cells) {
+    if (hidden && left > 0 && !cell.length) {
+      cell.push("");
+      left -= 1;
+    }
   }
   return cells;
 }
@@ -65,9 +81,9 @@ export class NodeGrid {
     removeEventListener("theme", this.themed);
   }
 
-  /** `nodes` in the order to draw, `jobs` by name; `highlight` is the name of a job or nothing. */
-  update(nodes, jobs, highlight = "") {
-    Object.assign(this, { nodes, jobs, highlight });
+  /** `nodes` in the order to draw, `jobs` by name; `highlight` is the name of a job or nothing, `hidden` the number of jobs that the user may not see. */
+  update(nodes, jobs, highlight = "", hidden = 0) {
+    Object.assign(this, { nodes, jobs, highlight, hidden });
     this.draw();
   }
 
@@ -98,7 +114,7 @@ export class NodeGrid {
     this.heads = [];
     this.boxes = [];
     let y = 0;
-    for (const [type, nodes] of Map.groupBy ? Map.groupBy(this.nodes, (one) => one.gpu_type) : grouped(this.nodes)) {
+    for (const [type, nodes] of grouped(this.nodes)) {
       this.heads.push({ y: y + 15, text: type || "No GPU type", nodes });
       y += HEAD;
       let x = 0;
@@ -136,7 +152,7 @@ export class NodeGrid {
   #box(pen, box, focused) {
     const { node, x, y, wide, across, size, gap, labels } = box;
     const tall = box.tall - (labels ? LABEL : 0);
-    box.cells = cellsOf(node, this.jobs);
+    box.cells = cellsOf(node, this.jobs, this.hidden > 0);
     if (!node.open_to_new) this.#closed(pen, x, y, wide, tall);
     pen.lineWidth = focused ? 2 : 1;
     pen.strokeStyle = focused ? this.ink.accent : this.ink.line;
@@ -274,6 +290,9 @@ export class NodeGrid {
 
 function grouped(nodes) {
   const groups = new Map();
-  for (const node of nodes) groups.set(node.gpu_type, [...(groups.get(node.gpu_type) ?? []), node]);
+  for (const node of nodes) {
+    if (!groups.has(node.gpu_type)) groups.set(node.gpu_type, []);
+    groups.get(node.gpu_type).push(node);
+  }
   return groups;
 }

@@ -86,9 +86,10 @@ export function forecastText(quantiles, unknown, now) {
   if (unknown) return [UNKNOWN[unknown] ?? unknown, ""];
   if (!quantiles) return ["–", ""];
   const { p10, p50, p90 } = quantiles;
-  const away = (at) => (at === null ? "later" : at <= now + 1 ? "now" : `in ${duration(at - now)}`);
+  const far = (at) => (at === null ? "beyond the horizon" : at <= now + 1 ? "now" : duration(at - now));
+  const away = (at) => (at > now + 1 ? `in ${far(at)}` : far(at));
   if (p50 === null && p10 === null) return ["beyond the horizon", ""];
-  const range = p10 === p90 ? "" : `${away(p10)} to ${p90 === null ? "beyond the horizon" : away(p90)}`;
+  const range = p10 === p90 ? "" : `${far(p10)} to ${far(p90)}`;
   return [p50 === null ? "beyond the horizon" : away(p50), range];
 }
 

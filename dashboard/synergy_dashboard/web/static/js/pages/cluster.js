@@ -25,7 +25,7 @@ export default class ClusterPage {
     this.grid = new NodeGrid();
     this.nodes = card("GPUs by node", { tools: [this.typeFilter] });
     this.chart = new Chart({
-      label: "GPUs given and wanted over the last day", height: 218, option: (style) => this.#useOption(style),
+      label: "GPUs given and wanted over the last day", height: 206, option: (style) => this.#useOption(style),
       told: () => this.#useTold(), head: ["Time", "GPUs", "Given", "Wanted by waiting jobs", "Jobs waiting"], rows: () => this.#moments().map((one) => [moment(one.at_s, store.now()), one.gpus, one.given, one.wanted, one.waiting]),
     });
     this.table = new Table({
@@ -139,11 +139,11 @@ export default class ClusterPage {
       const before = longest.get(row.reason);
       if (!before || store.waited(row) > store.waited(before)) longest.set(row.reason, row);
     }
-    const rows = Object.entries(store.cluster.waiting_by_reason).filter(([, many]) => many > 0).sort((a, b) => b[1] - a[1]).slice(0, 6);
+    const rows = Object.entries(store.cluster.waiting_by_reason).filter(([, many]) => many > 0).sort((a, b) => b[1] - a[1]).slice(0, 5);
     const most = Math.max(1, ...rows.map(([, many]) => many));
     keyed(this.reasonList, rows, ([reason]) => reason, ([reason]) => {
       const parts = { count: h("span", { class: "count" }), bar: meter(0, true), told: h("span", { class: "told-small" }), longest: h("a"), waits: h("span") };
-      parts.told.append("longest: ", parts.longest, parts.waits);
+      parts.told.append("longest: ", parts.waits, " ", parts.longest);
       return Object.assign(h("li", {}, h("a", { href: `#/queue?reason=${reason}` }, words(reason)), parts.count, parts.bar, parts.told), { parts });
     }, ({ parts }, [reason, many]) => {
       setText(parts.count, count(many, "job"));
@@ -154,7 +154,7 @@ export default class ClusterPage {
       const name = `${row.namespace}/${row.job}`;
       setText(parts.longest, name);
       if (parts.longest.getAttribute("href") !== jobLink(name)) parts.longest.href = jobLink(name);
-      setText(parts.waits, `, ${duration(store.waited(row))}`);
+      setText(parts.waits, duration(store.waited(row)));
     });
     if (!rows.length && !this.noWaits) this.waits.body.append((this.noWaits = empty("Nothing waits", "Every job has its GPUs.")));
     if (rows.length && this.noWaits) this.noWaits = void this.noWaits.remove();
@@ -173,7 +173,7 @@ export default class ClusterPage {
     const closed = nodes.filter((node) => !node.open_to_new).length;
     setText(this.nodes.note, `${count(nodes.length, "node")}${closed ? `, ${number(closed)} not open to new work` : ""}`);
     this.grid.canvas.setAttribute("aria-label", `GPUs by node: ${count(nodes.length, "node")}, ${number(sum(nodes, "gpus_given"))} of ${gpus(sum(nodes, "gpus"))} given. Move with the arrow keys.`);
-    this.grid.update(nodes, store.jobs, filters.job);
+    this.grid.update(nodes, store.jobs, filters.job, store.cluster.hidden);
     if (this.fold.open) this.table.update(nodes);
   }
 
@@ -199,7 +199,7 @@ export default class ClusterPage {
   #useOption(style) {
     const all = this.#moments();
     const now = store.now();
-    const [blue, orange] = [["given", "Given"], ["wanted", "Wanted by waiting jobs"]];
+    const [blue, orange] = [["given", "GPUs given"], ["wanted", "Wanted by waiting jobs"]];
     const color = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
     const line = ([part, name], shade, area) => ({
       name, type: "line", step: "end", showSymbol: false, color: shade, lineStyle: { width: 2, type: area ? "solid" : [5, 3] },
@@ -213,10 +213,10 @@ export default class ClusterPage {
         return tip(moment(one.at_s, now), `${number(one.given)} of ${gpus(one.gpus)} given`, `${gpus(one.wanted)} wanted by ${count(one.waiting, "waiting job")}`);
       } },
       xAxis: { type: "time", ...style.axis, splitLine: { show: false }, min: 1000 * (now - 86400), max: 1000 * now },
-      yAxis: { type: "value", ...style.axis, name: "GPUs", nameGap: 8, minInterval: 1 },
+      yAxis: { type: "value", ...style.axis, minInterval: 1 },
       series: [
         line(blue, color("--given"), true), line(orange, color("--wanted"), false),
-        { name: "There are", type: "line", step: "end", showSymbol: false, color: style.axis.axisLabel.color, lineStyle: { width: 1, type: "dotted" }, data: all.map((one) => [1000 * one.at_s, one.gpus]) },
+        { name: "All GPUs", type: "line", step: "end", showSymbol: false, color: style.axis.axisLabel.color, lineStyle: { width: 1, type: "dotted" }, data: all.map((one) => [1000 * one.at_s, one.gpus]) },
       ],
       graphic: all.length ? [] : [{ type: "text", left: "center", top: "middle", style: { text: "Nothing is recorded yet", fill: style.axis.axisLabel.color, fontSize: 13 } }],
     };
