@@ -205,14 +205,32 @@ def job(world: World, namespace: str, name: str) -> answers.JobPage | None:
     speeds = {"steps_per_s": 18.4, "proportional_steps_per_s": 12.9}
     other = next((one for one in world.jobs if one != full), "research/other")
     runs = [
-        RunFact(**{**common, "purpose": "Profile"}, run=1, granted_s=now - 30_000, started_s=now - 29_970,  # type: ignore[arg-type]
-                ended_s=now - 29_000, outcome="Profiled", reason="2 CPU points measured"),  # fmt: skip
-        RunFact(**common, **speeds, run=2, granted_s=now - 26_000, started_s=now - 25_940, revoked_s=now - 15_020,  # type: ignore[arg-type]
-                revoked_reason=f"for {other}: it has had 0.4 of its share, this job 1.6", ended_s=now - 15_000, outcome="Yielded",
-                reason="it wrote a checkpoint and left"),  # fmt: skip
+        RunFact(
+            **{**common, "purpose": "Profile"},
+            run=1,
+            granted_s=now - 30_000,
+            started_s=now - 29_970,  # type: ignore[arg-type]
+            ended_s=now - 29_000,
+            outcome="Profiled",
+            reason="2 CPU points measured",
+        ),  # fmt: skip
+        RunFact(
+            **common,
+            **speeds,
+            run=2,
+            granted_s=now - 26_000,
+            started_s=now - 25_940,
+            revoked_s=now - 15_020,  # type: ignore[arg-type]
+            revoked_reason=f"for {other}: it has had 0.4 of its share, this job 1.6",
+            ended_s=now - 15_000,
+            outcome="Yielded",
+            reason="it wrote a checkpoint and left",
+        ),  # fmt: skip
     ]
     if running is not None:
-        runs.append(RunFact(**common, **speeds, run=3, granted_s=now - 9000, started_s=now - 8950, partners=running.partners))  # type: ignore[arg-type]
+        runs.append(
+            RunFact(**common, **speeds, run=3, granted_s=now - 9000, started_s=now - 8950, partners=running.partners)
+        )  # type: ignore[arg-type]
     samples = [
         Sample(
             uid="u1",
@@ -237,7 +255,9 @@ def job(world: World, namespace: str, name: str) -> answers.JobPage | None:
         Happening(now - 9000, "Planned", f"run 3 is planned on {', '.join(some)}"),
     ]
     resize = ResizeFact(uid="u1", run=3, at_s=now - 6000, shares=shares)
-    steps, done = (running.steps, running.steps_done) if running else (waiting.steps, waiting.steps_done) if waiting else (0, 0)
+    steps, done = (
+        (running.steps, running.steps_done) if running else (waiting.steps, waiting.steps_done) if waiting else (0, 0)
+    )
     return answers.JobPage(
         now=now, namespace=namespace, job=name, tenant=world.tenant_of[full], phase=_why(world, full).phase, gpus=gpus,
         gpu_types=list(waiting.gpu_types) if waiting else [gpu_type, "V100" if gpu_type != "V100" else "T4"], steps=steps, steps_done=done,

@@ -8,7 +8,20 @@ from synergy_view.top import JobRow, NodeRow, TenantRow, TypeRow
 
 GIB = 1 << 30
 TENANTS = ("vision", "speech", "language", "research", "robotics", "platform")
-MODELS = ("resnet50", "bert-large", "gpt-small", "whisper", "yolo", "dlrm", "vit-base", "deepspeech", "t5", "a3c", "lstm", "unet")
+MODELS = (
+    "resnet50",
+    "bert-large",
+    "gpt-small",
+    "whisper",
+    "yolo",
+    "dlrm",
+    "vit-base",
+    "deepspeech",
+    "t5",
+    "a3c",
+    "lstm",
+    "unet",
+)
 TYPES = {"A100": (8, 96_000, 1024), "V100": (8, 40_000, 512), "T4": (8, 64_000, 384)}
 """GPUs, milli-CPU and GiB of a node of each type."""
 REASONS = (
@@ -194,7 +207,9 @@ def _share(world: World, draw: random.Random) -> None:
 
 def step(world: World, draw: random.Random, now: float) -> tuple[str, str] | None:
     """The job with the most progress ends and the first in the queue takes its place. Returns both names."""
-    waiting = sorted((row for row in world.queue.values() if row.position is not None), key=lambda row: row.position or 0)
+    waiting = sorted(
+        (row for row in world.queue.values() if row.position is not None), key=lambda row: row.position or 0
+    )
     if not world.jobs or not waiting:
         return None
     world.now = now

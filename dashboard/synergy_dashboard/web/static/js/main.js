@@ -92,6 +92,7 @@ async function show() {
     view = new Page(route);
     main.replaceChildren(view.element);
     view.shown?.();
+    firstContent();
   } catch (error) {
     if (mine === turn) main.replaceChildren(failure(error, () => location.reload()));
   }
@@ -142,7 +143,21 @@ async function begin() {
   first.catch(refused);
 }
 
-/** Draw once for all that came since the last frame, and note how long it took for who measures. */
+/** Note when the first page with data is on the screen, and how long each change took, for those who measure. */
+function firstContent() {
+  if (!view || !store.cluster || performance.getEntriesByName("first-content").length) return;
+  requestAnimationFrame(() => setTimeout(() => performance.mark("first-content")));
+}
+
+function measure() {
+  if (!performance.getEntriesByName("change", "mark").length) return;
+  performance.measure("update", "change");
+  performance.clearMarks("change");
+  const all = performance.getEntriesByName("update", "measure");
+  if (all.length > 500) performance.clearMeasures("update");
+}
+
+/** Draw once for all that came since the last frame. */
 function redraw() {
   let waits = false;
   const draw = (measured) => {
@@ -156,10 +171,8 @@ function redraw() {
         leave();
         main.replaceChildren(failure(error, () => location.reload()));
       }
-      if (measured) {
-        performance.measure("update", "change");
-        performance.clearMarks("change");
-      } else if (store.cluster && !performance.getEntriesByName("first-data").length) performance.mark("first-data");
+      firstContent();
+      if (measured) setTimeout(measure);
     });
   };
   store.addEventListener("loaded", () => draw(false));

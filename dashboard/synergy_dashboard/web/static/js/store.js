@@ -99,7 +99,7 @@ class Store extends EventTarget {
   }
 
   #take(change) {
-    performance.mark("change");
+    if (!performance.getEntriesByName("change", "mark").length) performance.mark("change");
     if (this.#loads > 0 || !this.queue) this.#kept.push(change);
     else {
       this.#apply(change);

@@ -4,7 +4,8 @@ import { tip, Chart } from "../charts.js";
 import { h, keyed, setText } from "../dom.js";
 import { count, cpus, duration, gib, gpus, jobLink, moment, number, ofTotal, words } from "../format.js";
 import { NodeGrid } from "../node-grid.js";
-import { card, empty, figure, jobName, loading, meter, select, setMeter } from "../parts.js";
+import { tenantColors } from "../colors.js";
+import { card, empty, figure, jobName, loading, meter, select, setMeter, swatch } from "../parts.js";
 import { read, setFilters } from "../router.js";
 import { store } from "../store.js";
 import { Table } from "../table.js";
@@ -45,7 +46,9 @@ export default class ClusterPage {
     this.fold = fold;
     this.typeList = h("ul", { class: "types" });
     this.reasonList = h("ul", { class: "reasons" });
-    this.types.body.append(this.typeList);
+    this.tenantBar = h("div", { class: "stack", "aria-hidden": "true" });
+    this.tenantKey = h("ul", { class: "inline-list told-small" });
+    this.types.body.append(this.typeList, h("h3", { class: "sub" }, "Given to tenants"), this.tenantBar, this.tenantKey);
     this.waits.body.append(this.reasonList);
     this.use.body.append(this.chart.element);
     this.nodes.body.append(this.#key(), h("div", { style: { height: "10px" } }), this.grid.element, fold);
@@ -83,6 +86,7 @@ export default class ClusterPage {
     this.content.hidden = false;
     this.#figures();
     this.#types(cluster.types);
+    this.#tenants();
     this.#reasons();
     this.#grid();
     if (this.useOf !== cluster.use) {
@@ -131,6 +135,16 @@ export default class ClusterPage {
     });
     if (!types.length && !this.noTypes) this.types.body.append((this.noTypes = empty("No GPUs", "No node of the cluster has GPUs.")));
     if (types.length) this.noTypes?.remove();
+  }
+
+  #tenants() {
+    const { types, tenants } = store.cluster;
+    const given = tenants.filter((one) => one.gpus_given).sort((a, b) => b.gpus_given - a.gpus_given);
+    const total = Math.max(1, sum(types, "gpus"), sum(given, "gpus_given"));
+    keyed(this.tenantBar, given, (one) => one.tenant, (one) => h("i", { title: one.tenant, style: { background: tenantColors.of(one.tenant) } }),
+      (element, one) => (element.style.width = `${(100 * one.gpus_given) / total}%`));
+    keyed(this.tenantKey, given.slice(0, 8), (one) => one.tenant, (one) => h("li", { class: "once" }, swatch(tenantColors.of(one.tenant)), h("span")),
+      (element, one) => setText(element.lastChild, `${one.tenant} ${number(one.gpus_given)}`));
   }
 
   #reasons() {

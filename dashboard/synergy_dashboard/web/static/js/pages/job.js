@@ -42,7 +42,7 @@ export default class JobPage {
   #chart(title, span, head, cells, option) {
     const part = card(title, { span });
     const chart = new Chart({
-      height: 300, label: title, option, head, told: () => `${count(this.data.samples.length, "sample")}.`,
+      height: span === 5 ? 392 : 260, label: title, option, head, told: () => `${count(this.data.samples.length, "sample")}.`,
       rows: () => this.data.samples.map((one) => [moment(one.at_s, this.data.now), ...cells(one)]),
     });
     const none = empty("No samples yet", "They are taken while the job runs.");

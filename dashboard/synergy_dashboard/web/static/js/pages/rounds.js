@@ -151,10 +151,12 @@ export default class RoundsPage {
 
   #rounds() {
     const { data } = this;
+    if (this.roundsOf?.since_s !== data.since_s) this.most = 12;
     this.roundsOf = data;
     const some = (label, nodes) => (nodes.length ? h("div", {}, h("span", { class: "label" }, label), h("div", {}, nodes)) : null);
     const jobs = (names) => h("span", { class: "inline-list" }, names.map((name) => jobName(name)));
-    const rounds = data.rounds.slice(0, 48);
+    const more = data.rounds.length - this.most;
+    const rounds = data.rounds.slice(0, this.most);
     this.list.body.replaceChildren(rounds.length ? h("ol", { class: "rounds" }, rounds.map((one) => {
       const moves = [
         some("Came", one.came.length ? [jobs(one.came)] : []),
@@ -163,7 +165,11 @@ export default class RoundsPage {
       ].filter(Boolean);
       return h("li", {}, h("div", {}, h("b", {}, time(one.start_s, data.now)), h("div", { class: "told-small" }, `${number(one.gpus_given)} GPUs given`)),
         h("div", { class: "moves" }, moves.length ? moves : h("span", { class: "told-small" }, "Every job kept its place.")));
-    })) : empty("No rounds", "Nothing is recorded of this time."));
+    })) : empty("No rounds", "Nothing is recorded of this time."),
+    more > 0 ? h("button", { type: "button", onclick: () => {
+      this.most += 24;
+      this.#rounds();
+    } }, `Show ${count(Math.min(24, more), "more round")}`) : "");
     setText(this.list.note, "the newest first");
   }
 

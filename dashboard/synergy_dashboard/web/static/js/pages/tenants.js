@@ -32,7 +32,7 @@ export default class TenantsPage {
         amount("gained", "GPU-hours saved", used("gained_gpu_hours"), number),
         amount("runs", "Runs", used("runs"), number),
         amount("preemptions", "Preemptions", used("preemptions"), number),
-        { id: "cap", label: "Caps", text: (one) => this.#cap(one), cls: "told-small" },
+        { id: "cap", label: "Caps", text: (one) => this.#cap(one) },
       ],
     });
     this.list = card("Tenants", { tools: [this.tools] });

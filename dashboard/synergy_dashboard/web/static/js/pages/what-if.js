@@ -164,6 +164,7 @@ export default class WhatIfPage {
       h("thead", {}, h("tr", {}, head("In sum"), head("As it is", 1), head("With the change", 1), head("Difference", 1))),
       h("tbody", {}, row("Mean job completion time", "avg_jct_s", span, true), row("Until the last job ends", "makespan_s", span, true), row("GPUs in use", "gpu_utilization", part, false)));
     this.result.body.replaceChildren(h("div", { class: "scroll" }, totals), jobs.length ? this.table.element : empty("No jobs", "There is no job to forecast."));
+    jobs.sort((a, b) => (b.start_s[0] === null && b.finish_s[0] === null) - (a.start_s[0] === null && a.finish_s[0] === null));
     this.table.update(jobs);
     announce(`The answer is there: ${count(jobs.length, "job")}`);
   }
