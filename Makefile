@@ -12,7 +12,7 @@ APART := PYTHONPATH=tests $(PY) -m support.apart
 # before pytest, which gives each test 300 s: on a slow disk images take minutes
 IMAGES := $(BIN)/kube-synergy devcluster images
 # real processes, but no cluster
-PROCESS_SUITES := $(addprefix tests/integration/,chaos/ chart/ cli/ docs/ examples/ job/ monitoring/ profiler/ release/ simulator/)
+PROCESS_SUITES := $(addprefix tests/integration/,chaos/ chart/ cli/ dashboard_page/ docs/ examples/ job/ monitoring/ profiler/ release/ simulator/)
 PRODUCT_SUITES := $(filter-out $(DEVCLUSTER_SUITE) $(PROCESS_SUITES),$(wildcard tests/integration/*/))
 
 SEED ?= 1
