@@ -41,7 +41,8 @@ class Store extends EventTarget {
     const opened = new Promise((resolve) => (open = resolve));
     const first = Promise.race([opened, new Promise((resolve) => setTimeout(resolve, 150))]).then(() => this.load());
     let begun = false;
-    first.finally(() => (begun = true));
+    const begin = () => (begun = true);
+    first.then(begin, begin);
     this.#stop = follow({
       onState: (state, retry_s = 0) => {
         this.live = { state, retry_s };
