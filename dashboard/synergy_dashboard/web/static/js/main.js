@@ -16,6 +16,7 @@ let shown = null;
 let view = null;
 let turn = 0;
 let attempt = 0;
+let failed = false;
 
 function theme() {
   const button = document.getElementById("theme");
@@ -106,6 +107,7 @@ function refused(error, mine) {
     store.stop();
     signIn(token.get() ? "The server does not accept this token." : "");
   } else if (!store.cluster) {
+    failed = true;
     leave();
     turn += 1;
     main.replaceChildren(failure(error, () => location.reload()));
@@ -180,7 +182,11 @@ function redraw() {
       if (measured) setTimeout(measure);
     });
   };
-  store.addEventListener("loaded", () => draw(false));
+  store.addEventListener("loaded", () => {
+    if (failed) show();
+    failed = false;
+    draw(false);
+  });
   store.addEventListener("change", () => draw(true));
   store.addEventListener("live", liveState);
   store.addEventListener("live", () => {
