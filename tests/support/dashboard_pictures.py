@@ -1,4 +1,4 @@
-"""`python -m support.dashboard_pictures [FOLDER]`: the pictures of the dashboard in docs/images, of a made-up cluster."""
+"""`python -m support.dashboard_pictures [FOLDER]`: the dashboard's pictures in docs/images, of a made-up cluster."""
 
 import sys
 import threading
