@@ -2,13 +2,11 @@
 
 import math
 import random
+from dataclasses import replace
 
-from support.dashboard_world import GIB, TYPES, World
+from support.dashboard_world import World
 from synergy_dashboard.api import answers
-from synergy_dashboard.facts import ResizeFact, RunFact, Sample, Share, Usage, UseSample, WaitFact
-from synergy_view.history import Happening
-from synergy_view.surface import Surface
-from synergy_view.why import Holder, Why
+from synergy_dashboard.facts import Usage, UseSample
 
 ROUND_S = 300.0
 
@@ -91,30 +89,25 @@ def rounds(world: World, until_s: float | None, many: int) -> answers.RoundsPage
         before = names[(place * 7) % len(names)]
         changes.setdefault(began, []).append((job, before))
         for node, gpus in shares.items():
-            common = {"node": node, "gpus": gpus, "gpu_type": world.nodes[node].gpu_type, "purpose": "Train", "run": 2}
             running = world.now - until < ROUND_S
-            segments.append(
-                answers.Segment(
-                    **common,  # type: ignore[arg-type]
-                    job=job,
-                    tenant=world.tenant_of[job],
-                    start_s=began,
-                    end_s=None if running else until,
-                    outcome="",
-                    reason="",
-                )
+            newest = answers.Segment(
+                job=job,
+                tenant=world.tenant_of[job],
+                run=2,
+                purpose="Train",
+                gpu_type=world.nodes[node].gpu_type,
+                node=node,
+                gpus=gpus,
+                start_s=began,
+                end_s=None if running else until,
+                outcome="",
+                reason="",
             )
+            segments.append(newest)
             if began - since > ROUND_S:
+                reason = f"preempted for {job}, which has had less than its share"
                 segments.append(
-                    answers.Segment(
-                        **common,  # type: ignore[arg-type]
-                        job=before,
-                        tenant=world.tenant_of[before],
-                        start_s=since - 600,
-                        end_s=began - 12,
-                        outcome="Yielded",
-                        reason=f"preempted for {job}, which has had less than its share",
-                    )
+                    replace(newest, job=before, start_s=since - 600, end_s=began - 12, outcome="Yielded", reason=reason)
                 )
     told = [
         answers.Round(
@@ -135,136 +128,6 @@ def rounds(world: World, until_s: float | None, many: int) -> answers.RoundsPage
     return answers.RoundsPage(
         now=world.now, since_s=since, until_s=until, round_s=ROUND_S, segments=segments, rounds=told
     )
-
-
-def surface(gpu_type: str, gpus: int, given: tuple[int, int] | None) -> Surface:
-    """Speed that rises with CPU and memory and levels off."""
-    node_gpus, cpu, memory = TYPES[gpu_type]
-    cpu_points = tuple(int(cpu / node_gpus * gpus * factor) for factor in (0.25, 0.5, 0.75, 1, 1.25, 1.5, 2, 2.5))
-    memory_points = tuple(int(memory * GIB / node_gpus * gpus * factor) for factor in (0.25, 0.5, 0.75, 1, 1.5, 2))
-    speeds = tuple(
-        tuple(round(22 * min(1, 0.18 + c / 9) * min(1, 0.55 + m / 8), 3) for m in range(len(memory_points)))
-        for c in range(len(cpu_points))
-    )
-    return Surface(
-        gpu_type=gpu_type,
-        cpu_millis=cpu_points,
-        memory_bytes=memory_points,
-        steps_per_s=speeds,
-        demand=(cpu_points[6], memory_points[3]),
-        given=given,
-        confidence="High",
-        uncertainty=0.042,
-        runs=6,
-        measured=cpu_points[::2],
-    )
-
-
-def _why(world: World, full: str) -> Why:
-    row = world.queue.get(full)
-    if row is None:
-        job = world.jobs[full]
-        place = f"it runs on {job.gpus} {job.gpu_type} GPUs of {job.nodes} node(s), {job.steps_per_s} steps/s"
-        notes = ("DeadlineAtRisk: at this speed it ends 40m after its deadline",) if job.gpus > 4 else ()
-        return Why(job=full, phase="Running", reason="Running", message=place, notes=notes)
-    ahead = tuple(
-        name for name, one in world.queue.items() if one.position is not None and one.position < (row.position or 0)
-    )
-    holders = [Holder(job.job, job.gpus, job.gpu_type, world.tenant_of[job.job]) for job in world.jobs.values()]
-    return Why(
-        job=full,
-        phase="Queued" if row.position is not None else "Profiling",
-        reason=row.reason,
-        message=row.message,
-        explanation="The job is planned as soon as enough GPUs of a type that it may use are free.",
-        next_step=f"kubectl synergy when {row.job} -n {row.namespace}",
-        position=row.position,
-        ahead=ahead,
-        holders=tuple(sorted(holders, key=lambda one: -one.gpus)),
-    )
-
-
-def job(world: World, namespace: str, name: str) -> answers.JobPage | None:
-    """`GET jobs/{namespace}/{name}`."""
-    full = f"{namespace}/{name}"
-    running, waiting = world.jobs.get(full), world.queue.get(full)
-    if running is None and waiting is None:
-        return None
-    now, draw = world.now, random.Random(full)
-    held = world.shares.get(full, {})
-    some = held or {next(iter(world.nodes)): 1}
-    gpu_type = world.nodes[next(iter(some))].gpu_type
-    gpus = running.gpus if running is not None else waiting.gpus if waiting is not None else 1
-    per_gpu = TYPES[gpu_type][1] // TYPES[gpu_type][0]
-    memory = TYPES[gpu_type][2] * GIB // TYPES[gpu_type][0]
-    shares = tuple(
-        Share(node=node, gpus=many, cpu_millis=int(1.4 * many * per_gpu), memory_bytes=int(1.2 * many * memory))
-        for node, many in some.items()
-    )
-    common = {"uid": "u1", "purpose": "Train", "gpu_type": gpu_type, "gpus": gpus, "shares": shares}
-    speeds = {"steps_per_s": 18.4, "proportional_steps_per_s": 12.9}
-    other = next((one for one in world.jobs if one != full), "research/other")
-    runs = [
-        RunFact(
-            **{**common, "purpose": "Profile"},
-            run=1,
-            granted_s=now - 30_000,
-            started_s=now - 29_970,  # type: ignore[arg-type]
-            ended_s=now - 29_000,
-            outcome="Profiled",
-            reason="2 CPU points measured",
-        ),  # fmt: skip
-        RunFact(
-            **common,
-            **speeds,
-            run=2,
-            granted_s=now - 26_000,
-            started_s=now - 25_940,
-            revoked_s=now - 15_020,  # type: ignore[arg-type]
-            revoked_reason=f"for {other}: it has had 0.4 of its share, this job 1.6",
-            ended_s=now - 15_000,
-            outcome="Yielded",
-            reason="it wrote a checkpoint and left",
-        ),  # fmt: skip
-    ]
-    if running is not None:
-        runs.append(
-            RunFact(**common, **speeds, run=3, granted_s=now - 9000, started_s=now - 8950, partners=running.partners)
-        )  # type: ignore[arg-type]
-    samples = [
-        Sample(
-            uid="u1",
-            at_s=now - 9000 + 60 * place,
-            steps=1100 * place,
-            steps_per_s=round(18.4 + 2 * math.sin(place / 6) + draw.uniform(-0.5, 0.5) - (5 if place < 50 else 0), 2),
-            cpu_millis=int((1.0 if place < 50 else 1.4) * gpus * per_gpu),
-            memory_bytes=int((1.0 if place < 50 else 1.2) * gpus * memory),
-        )
-        for place in range(150)
-    ] if running is not None else []  # fmt: skip
-    given = (sum(one.cpu_millis for one in shares), sum(one.memory_bytes for one in shares)) if held else None
-    waits = [
-        WaitFact(uid="u1", since_s=now - 32_000, until_s=now - 30_000, reason="WaitingForProfile", message="its profile runs wait", position=None),
-        WaitFact(uid="u1", since_s=now - 15_000, until_s=now - 9000 if running else None, reason="WaitingForRoom",
-                 message="8 GPUs are wanted, 3 are free", position=4),
-    ]  # fmt: skip
-    events = [
-        Happening(now - 32_000, "Created", "the TrainingJob was created"),
-        Happening(now - 25_940, "FirstStart", "the job ran for the first time"),
-        Happening(now - 15_020, "Revoked", f"run 2 leaves for {other}"),
-        Happening(now - 9000, "Planned", f"run 3 is planned on {', '.join(some)}"),
-    ]
-    resize = ResizeFact(uid="u1", run=3, at_s=now - 6000, shares=shares)
-    steps, done = (
-        (running.steps, running.steps_done) if running else (waiting.steps, waiting.steps_done) if waiting else (0, 0)
-    )
-    return answers.JobPage(
-        now=now, namespace=namespace, job=name, tenant=world.tenant_of[full], phase=_why(world, full).phase, gpus=gpus,
-        gpu_types=list(waiting.gpu_types) if waiting else [gpu_type, "V100" if gpu_type != "V100" else "T4"], steps=steps, steps_done=done,
-        steps_per_s=running.steps_per_s if running else 0.0, created_s=now - 32_000, finished_s=None, preemptions=1, failures=0,
-        why=_why(world, full), forecast=forecast(world, len(full)), surfaces=[surface(gpu_type, gpus, given), surface("V100" if gpu_type != "V100" else "T4", gpus, None)],
-        runs=runs, waits=waits, resizes=[resize] if running else [], samples=samples, events=events,
-    )  # fmt: skip
 
 
 def tenants(world: World, since_s: float) -> answers.TenantsPage:

@@ -20,6 +20,7 @@ from pydantic import TypeAdapter
 
 import synergy_dashboard.web
 from support import dashboard_answers as made
+from support import dashboard_job
 from support.dashboard_world import World, make_world, step
 from synergy_dashboard.api import answers
 from synergy_view import assets
@@ -36,8 +37,15 @@ def _json(answer: Any) -> bytes:
     return _ADAPTERS.setdefault(type(answer), TypeAdapter(type(answer))).dump_json(answer)
 
 
+def _sent(answer: Any) -> Response:
+    return Response(_json(answer), media_type="application/json")
+
+
 class Demo:
-    """One made-up cluster and what its API answers. `token` empty: everyone may read; `broken` fails the stream."""
+    """One made-up cluster and what its API answers.
+
+    `token` empty: everyone may read. `broken` ends the stream, `forbidden` names requests that are answered with 403.
+    """
 
     def __init__(self, world: World, *, token: str = "", every_s: float = 2.0, hidden: int = 0) -> None:
         self.world = world
@@ -48,7 +56,7 @@ class Demo:
         self.forbidden: set[str] = set()
         self.asked: list[answers.WhatIfRequest] = []
         self.draw = random.Random(7)
-        self.kept: dict[str, bytes] = {}
+        self.kept: tuple[World, float, dict[str, bytes]] = (world, 0.0, {})
 
     def app(self) -> FastAPI:
         """The server."""
@@ -68,6 +76,7 @@ class Demo:
             return response
 
         self._routes(app)
+        self._actions(app)
         vendor = Path(str(resources.files(assets))) / assets.ECHARTS
 
         @app.get("/vendor/echarts.min.js")
@@ -81,52 +90,59 @@ class Demo:
         def route(path: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
             return app.get(f"/api/v1/{path}", response_model=None)
 
-        def send(answer: Any) -> Response:
-            return Response(_json(answer), media_type="application/json")
-
         @route("me")
         async def me() -> Response:
-            return send(answers.Me(user="ann@example.com", everything=True, namespaces=["vision"], version="0.2.0"))
+            return _sent(answers.Me(user="ann@example.com", everything=True, namespaces=["vision"], version="0.2.0"))
 
         @route("cluster")
         async def cluster() -> Response:
-            return send(made.cluster(self.world, self.hidden))
+            return self._kept("cluster", lambda: made.cluster(self.world, self.hidden))
 
         @route("queue")
         async def queue() -> Response:
-            return send(made.queue(self.world, self.hidden))
+            return self._kept("queue", lambda: made.queue(self.world, self.hidden))
 
         @route("rounds")
         async def rounds(until_s: float | None = None, rounds: int = 24) -> Response:
-            return send(made.rounds(self.world, until_s, rounds))
+            return _sent(made.rounds(self.world, until_s, rounds))
 
         @route("jobs/{namespace}/{name}")
         async def job(namespace: str, name: str) -> Response:
-            page = made.job(self.world, namespace, name)
+            page = dashboard_job.job(self.world, namespace, name)
             if page is None:
                 return JSONResponse({"error": f"there is no TrainingJob {namespace}/{name}"}, 404)
-            return send(page)
+            return _sent(page)
 
         @route("tenants")
         async def tenants(since_s: float = 0) -> Response:
-            return send(made.tenants(self.world, since_s))
+            return _sent(made.tenants(self.world, since_s))
 
+    def _actions(self, app: FastAPI) -> None:
         @app.post("/api/v1/what-if", response_model=None)
         async def what_if(asked: answers.WhatIfRequest) -> Response:
             self.asked.append(asked)
             if asked.policy == "wrong":
                 return JSONResponse({"error": "policy: there is no policy 'wrong'"}, 422)
-            return send(made.what_if(self.world, asked))
+            return _sent(made.what_if(self.world, asked))
 
-        @route("export")
+        @app.get("/api/v1/export", response_model=None)
         async def export() -> Response:
             return Response(b"PK\x05\x06" + bytes(18), media_type="application/zip")
 
-        @route("stream")
+        @app.get("/api/v1/stream", response_model=None)
         async def stream() -> Response:
             if self.broken:
                 return JSONResponse({"error": "not ready"}, 503)
             return StreamingResponse(self._events(), media_type="text/event-stream")
+
+    def _kept(self, name: str, make: Callable[[], Any]) -> Response:
+        """An answer that is made once for each state of the cluster."""
+        if self.kept[0] is not self.world or self.kept[1] != self.world.now:
+            self.kept = self.world, self.world.now, {}
+        answers_kept = self.kept[2]
+        if name not in answers_kept:
+            answers_kept[name] = _json(make())
+        return Response(answers_kept[name], media_type="application/json")
 
     async def _events(self) -> AsyncIterator[bytes]:
         yield b": connected\n\n"

@@ -44,6 +44,8 @@ class World:
     tenant_of: dict[str, str] = field(default_factory=dict)
     shares: dict[str, dict[str, int]] = field(default_factory=dict)
     """GPUs of each job by node."""
+    free: dict[str, int] = field(default_factory=dict)
+    """Free GPUs by node."""
 
     def types(self) -> list[TypeRow]:
         """By name."""
@@ -105,7 +107,7 @@ def make_world(nodes: int, jobs: int, now: float, seed: int = 1) -> World:
                 open_to_new=number % 17 != 11,
                 jobs=(),
             )
-    free = {name: node.gpus for name, node in world.nodes.items()}
+    world.free = {name: node.gpus for name, node in world.nodes.items()}
     # larger clusters run smaller jobs, so that thousands run
     weights = (4, 4, 5, 6, 2, 1) if nodes < 200 else (10, 5, 3, 1, 0, 0)
     for number in range(jobs):
@@ -114,14 +116,15 @@ def make_world(nodes: int, jobs: int, now: float, seed: int = 1) -> World:
         world.tenant_of[name] = tenant
         gpus = draw.choices((1, 2, 4, 8, 16, 32), weights)[0]
         gpu_type = draw.choice(("A100", "A100", "V100", "T4"))
-        if not (number % 6 == 5 and nodes >= 200) and _run(world, free, draw, name, gpus, gpu_type):
+        if not (number % 6 == 5 and nodes >= 200) and _run(world, draw, name, gpus, gpu_type):
             continue
         _wait(world, draw, name, gpus, gpu_type)
     _share(world, draw)
     return world
 
 
-def _run(world: World, free: dict[str, int], draw: random.Random, name: str, gpus: int, gpu_type: str) -> bool:
+def _run(world: World, draw: random.Random, name: str, gpus: int, gpu_type: str) -> bool:
+    free = world.free
     shares: dict[str, int] = {}
     candidates = [
         node for node in world.nodes.values() if node.gpu_type == gpu_type and free[node.node] and node.open_to_new

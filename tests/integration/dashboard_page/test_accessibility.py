@@ -1,13 +1,13 @@
 """The page works with a keyboard, a screen reader and a narrow window."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from integration.dashboard_page.conftest import Served, until
 from playwright.sync_api import Page, expect
 
 import support
+from integration.dashboard_page.conftest import Served, until
 from support.dashboard_demo import Demo, realistic
 
 AXE = Path(support.__file__).parent / "axe" / "axe.min.js"
@@ -16,9 +16,9 @@ Visit = Callable[..., Page]
 
 
 @pytest.fixture
-def still(serve: Callable[[Demo], Served]) -> Iterator[Served]:
+def still(serve: Callable[[Demo], Served]) -> Served:
     """Nothing changes while axe looks."""
-    yield serve(Demo(realistic(), every_s=3600))
+    return serve(Demo(realistic(), every_s=3600))
 
 
 def opened(served: Served, visit: Visit, name: str, *, dark: bool = False, width: int = 1280) -> Page:

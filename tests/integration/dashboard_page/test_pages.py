@@ -4,10 +4,11 @@ import json
 from collections.abc import Callable
 
 import pytest
-from integration.dashboard_page.conftest import Served
 from playwright.sync_api import Page, expect
 
+from integration.dashboard_page.conftest import Served
 from support import dashboard_answers as made
+from support import dashboard_job
 from support.dashboard_demo import Demo, realistic
 
 Visit = Callable[..., Page]
@@ -33,9 +34,7 @@ def test_cluster(serve: Serve, visit: Visit) -> None:
         (row for row in world.queue.values() if row.reason == "WaitingForRoom"), key=lambda row: row.waiting_s
     )
     expect(room).to_contain_text(f"{longest.namespace}/{longest.job}")
-    expect(
-        page.get_by_role("img", name="Use", exact=False).or_(page.get_by_role("img", name="GPUs given"))
-    ).to_be_visible()
+    expect(page.get_by_role("img", name="GPUs given and wanted over the last day")).to_be_visible()
     page.get_by_text("Show nodes as a table").click()
     closed = page.get_by_role("row").filter(has_text="a100-011")
     expect(closed).to_contain_text("not open")
@@ -83,7 +82,7 @@ def test_job(serve: Serve, visit: Visit) -> None:
     world = served.demo.world
     name = next(job.job for job in world.jobs.values() if job.gpus > 4)
     page = visit(served, f"#/job/{name}")
-    data = made.job(world, *name.split("/"))
+    data = dashboard_job.job(world, *name.split("/"))
     assert data is not None
     assert data.why is not None
     expect(page.get_by_text(data.why.message)).to_be_visible()
@@ -94,7 +93,7 @@ def test_job(serve: Serve, visit: Visit) -> None:
     expect(page.get_by_text("1.43× the speed of the share")).to_be_visible()
     page.get_by_role("button", name="Lines").click()
     assert "surface=lines" in page.url
-    expect(page.get_by_role("img", name="Speed by CPU and memory").locator("canvas")).to_be_visible()
+    expect(page.get_by_role("img", name="Speed by CPU and memory").locator("canvas").first).to_be_visible()
 
 
 def test_a_waiting_job_tells_its_next_step(serve: Serve, visit: Visit) -> None:

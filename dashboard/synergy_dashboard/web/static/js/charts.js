@@ -49,7 +49,7 @@ export class Chart {
   constructor({ height = 240, label, option, told, head, rows, onclick }) {
     Object.assign(this, { label, option, told, height });
     this.box = h("div", { class: "chart", role: "img", style: { height: `${height}px` } });
-    this.table = alternative("Show as a table", head, rows);
+    this.table = alternative(label, head, rows);
     this.element = h("div", {}, this.box, this.table.element);
     this.onclick = onclick;
     this.resized = new ResizeObserver(() => this.chart?.resize());

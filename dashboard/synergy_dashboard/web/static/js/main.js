@@ -15,6 +15,8 @@ const main = document.getElementById("main");
 let shown = null;
 let view = null;
 let turn = 0;
+let attempt = 0;
+let failed = false;
 
 function theme() {
   const button = document.getElementById("theme");
@@ -98,11 +100,14 @@ async function show() {
   }
 }
 
-function refused(error) {
+function refused(error, mine) {
+  if (mine !== attempt) return;
   if (error.status === 401) {
+    attempt += 1;
     store.stop();
     signIn(token.get() ? "The server does not accept this token." : "");
   } else if (!store.cluster) {
+    failed = true;
     leave();
     turn += 1;
     main.replaceChildren(failure(error, () => location.reload()));
@@ -130,17 +135,19 @@ function signIn(told) {
   field.focus();
 }
 
-async function begin() {
+function begin() {
+  attempt += 1;
+  const mine = attempt;
   document.getElementById("sign-out").hidden = !token.get();
   get("me").then((me) => {
     store.me = me;
     setText(document.getElementById("user"), me.user);
     document.getElementById("user").title = `${me.user}, version ${me.version}`;
     store.dispatchEvent(new CustomEvent("me"));
-  }, refused);
+  }, (error) => refused(error, mine));
   const first = store.start();
   show();
-  first.catch(refused);
+  first.catch((error) => refused(error, mine));
 }
 
 /** Note when the first page with data is on the screen, and how long each change took, for those who measure. */
@@ -175,7 +182,11 @@ function redraw() {
       if (measured) setTimeout(measure);
     });
   };
-  store.addEventListener("loaded", () => draw(false));
+  store.addEventListener("loaded", () => {
+    if (failed) show();
+    failed = false;
+    draw(false);
+  });
   store.addEventListener("change", () => draw(true));
   store.addEventListener("live", liveState);
   store.addEventListener("live", () => {

@@ -123,13 +123,13 @@ export const choice = (label, value, options, onchange) => {
 };
 
 /** A plain table in a fold: what a chart shows, for those who do not see it. */
-export function alternative(summary, head, rows) {
-  const holder = h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": summary });
-  const fold = h("details", { class: "alt" }, h("summary", {}, summary), holder);
+export function alternative(caption, head, rows) {
+  const holder = h("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": caption });
+  const fold = h("details", { class: "alt" }, h("summary", {}, "Show as a table"), holder);
   const draw = () => {
     if (!fold.open) return;
     const lines = rows().slice(0, 1000);
-    holder.replaceChildren(h("table", {}, h("caption", { class: "unseen" }, summary),
+    holder.replaceChildren(h("table", {}, h("caption", { class: "unseen" }, caption),
       h("thead", {}, h("tr", {}, head.map((one) => h("th", { scope: "col" }, one)))),
       h("tbody", {}, lines.map(([first, ...rest]) =>
         h("tr", {}, h("th", { scope: "row" }, first), rest.map((one) => h("td", {}, String(one))))))));

@@ -20,6 +20,7 @@ class Store extends EventTarget {
   #loads = 0;
   #stop = null;
   #drift = 0;
+  #tried = 0;
 
   /** The server's time now, in seconds since the epoch. */
   now() {
@@ -41,7 +42,8 @@ class Store extends EventTarget {
     const opened = new Promise((resolve) => (open = resolve));
     const first = Promise.race([opened, new Promise((resolve) => setTimeout(resolve, 150))]).then(() => this.load());
     let begun = false;
-    first.finally(() => (begun = true));
+    const begin = () => (begun = true);
+    first.then(begin, begin);
     this.#stop = follow({
       onState: (state, retry_s = 0) => {
         this.live = { state, retry_s };
@@ -81,6 +83,15 @@ class Store extends EventTarget {
     }
     if (this.#loads === 0) for (const change of this.#kept.splice(0)) this.#apply(change);
     this.#tell("loaded");
+  }
+
+  /** Load again what changes do not carry, where it is older than `seconds`: forecasts, the use of the last day. */
+  async refresh(part, seconds) {
+    const page = this[part];
+    const old = page && this.now() - Math.max(page.now, this.#tried) >= seconds;
+    if (!old || this.#loads > 0 || this.live.state !== "live") return;
+    this.#tried = this.now();
+    await this.load().catch(() => {});
   }
 
   #setCluster(cluster) {

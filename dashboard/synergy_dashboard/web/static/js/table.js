@@ -21,7 +21,7 @@ export class Table {
     this.on = h("button", { type: "button", onclick: () => this.#go(1) }, "Next");
     this.pager = h("nav", { class: "pager", "aria-label": `Pages: ${caption}` }, this.back, this.on, this.where);
     const table = h("table", {}, h("caption", { class: "unseen" }, caption), h("thead", {}, h("tr", {}, this.heads)), this.body);
-    this.scroll = h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": caption }, table);
+    this.scroll = h("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": caption }, table);
     this.element = h("div", {}, this.scroll, this.told, this.pager);
   }
 

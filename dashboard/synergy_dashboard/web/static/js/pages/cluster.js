@@ -75,6 +75,7 @@ export default class ClusterPage {
 
   tick() {
     if (!store.cluster) return;
+    store.refresh("cluster", 300);
     this.#round();
     this.#longest();
   }

@@ -205,7 +205,7 @@ export default class JobPage {
 
   #table(part, caption, head, rows, none) {
     if (!rows.length) return void part.body.replaceChildren(empty(none));
-    part.body.replaceChildren(h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": caption }, h("table", {}, h("caption", { class: "unseen" }, caption),
+    part.body.replaceChildren(h("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": caption }, h("table", {}, h("caption", { class: "unseen" }, caption),
       h("thead", {}, h("tr", {}, head.map((one) => h("th", { scope: "col" }, one)))),
       h("tbody", {}, rows.map(([first, ...rest]) => h("tr", {}, h("th", { scope: "row", class: "once" }, first), rest.map((one) => h("td", {}, one))))))));
   }

@@ -76,6 +76,6 @@ export default class PolicyPage {
       ["You are", me?.user ?? "…"], ["You may see", me ? (me.everything ? "all namespaces" : me.namespaces.join(", ") || "no namespace with jobs") : "…"], ["Version", me?.version ?? "…"],
     ];
     this.now.body.replaceChildren(h("dl", { class: "facts" }, rows.flatMap(([name, value]) => [h("dt", {}, name), h("dd", {}, value)])));
-    this.spec.body.replaceChildren(h("pre", { class: "spec", tabindex: "0", role: "region", "aria-label": "Spec as YAML" }, yaml(policy.spec).trim()));
+    this.spec.body.replaceChildren(h("pre", { class: "spec", tabindex: "0", role: "group", "aria-label": "Spec as YAML" }, yaml(policy.spec).trim()));
   }
 }

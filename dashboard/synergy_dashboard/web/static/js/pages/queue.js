@@ -55,6 +55,7 @@ export default class QueuePage {
   }
 
   tick() {
+    store.refresh("queue", 60);
     this.update();
   }
 

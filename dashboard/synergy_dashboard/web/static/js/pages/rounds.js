@@ -52,7 +52,7 @@ export default class RoundsPage {
   /** The newest rounds are loaded again once each round has begun. */
   tick() {
     const { data } = this;
-    if (data && !read().filters.until_s && !this.busy && store.now() > data.until_s + Math.max(30, data.round_s)) this.#load(this.wanted);
+    if (data && !read().filters.until_s && !this.busy && store.now() > Math.max(data.until_s, data.now + 30) + 5) this.#load(this.wanted);
   }
 
   async #load(wanted) {
@@ -80,7 +80,8 @@ export default class RoundsPage {
 
   #walk(way) {
     const { since_s, until_s, now } = this.data;
-    const until = until_s + way * (until_s - since_s);
+    // a moment in the last round that is wanted
+    const until = way < 0 ? since_s - 1 : 2 * until_s - since_s - 1;
     setFilters({ until_s: until >= now ? "" : String(Math.round(until)) });
   }
 
@@ -115,7 +116,7 @@ export default class RoundsPage {
     const surface = css("surface");
     const color = (one) => (by === "tenant" ? tenantColors.of(one.tenant) : jobColors.of(one.job));
     const rows = this.bars.map((one, at) => ({
-      job: one.job, one, value: [place.get(one.node), 1000 * Math.max(one.start_s, data.since_s), 1000 * Math.min(one.end_s ?? data.until_s, data.until_s), at], itemStyle: { color: color(one) },
+      job: one.job, one, value: [place.get(one.node), 1000 * Math.max(one.start_s, data.since_s), 1000 * Math.min(one.end_s ?? data.now, data.until_s), at], itemStyle: { color: color(one) },
     }));
     const paint = (_, api) => {
       const at = api.value(3);

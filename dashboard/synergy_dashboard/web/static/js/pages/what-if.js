@@ -3,7 +3,8 @@
 import { post } from "../api.js";
 import { announce, h, setText } from "../dom.js";
 import { count, difference, duration, jobLink, percent } from "../format.js";
-import { card, empty, failure, input, jobName, loading, select } from "../parts.js";
+import { jobColors } from "../colors.js";
+import { card, empty, failure, input, jobName, loading, select, swatch } from "../parts.js";
 import { read, setFilters } from "../router.js";
 import { store } from "../store.js";
 import { Table } from "../table.js";
@@ -100,7 +101,7 @@ export default class WhatIfPage {
     ];
     return new Table({
       name: "if-", caption: "Jobs in both futures", keyOf: (one) => one.job, link: (one) => (store.jobs.has(one.job) || store.waiting.has(one.job) ? jobLink(one.job) : undefined), size: 25, sorted: "",
-      columns: [{ id: "job", label: "Job", head: true, text: (one) => one.job, node: (one) => jobName(one.job), sort: (one) => one.job }, ...pair("start", "Starts"), ...pair("finish", "Ends")],
+      columns: [{ id: "job", label: "Job", head: true, text: (one) => one.job, node: (one) => (store.jobs.has(one.job) || store.waiting.has(one.job) ? jobName(one.job) : [swatch(jobColors.of(one.job)), `${one.job} (added)`]), sort: (one) => one.job }, ...pair("start", "Starts"), ...pair("finish", "Ends")],
     });
   }
 
@@ -150,7 +151,7 @@ export default class WhatIfPage {
   #show() {
     const { as_is: before, what_if: after, jobs, seconds } = this.answer;
     setText(this.result.note, `simulated in ${seconds.toFixed(1)} s`);
-    const span = (value) => (value === null ? "–" : duration(value));
+    const span = (value) => (value === null ? "–" : value < 36000 ? duration(value) : `${(value / 3600).toFixed(1)} h`);
     const part = (value) => (value === null ? "–" : percent(value));
     const row = (name, key, text, lowerIsBetter) => {
       const [old, own] = [before[key], after[key]];
