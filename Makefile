@@ -12,7 +12,7 @@ APART := PYTHONPATH=tests $(PY) -m support.apart
 # before pytest, which gives each test 300 s: on a slow disk images take minutes
 IMAGES := $(BIN)/kube-synergy devcluster images
 # real processes, but no cluster
-PROCESS_SUITES := $(addprefix tests/integration/,chaos/ chart/ cli/ docs/ examples/ job/ monitoring/ profiler/ release/ simulator/)
+PROCESS_SUITES := $(addprefix tests/integration/,chaos/ chart/ cli/ dashboard_page/ docs/ examples/ job/ monitoring/ profiler/ release/ simulator/)
 PRODUCT_SUITES := $(filter-out $(DEVCLUSTER_SUITE) $(PROCESS_SUITES),$(wildcard tests/integration/*/))
 
 SEED ?= 1
@@ -64,7 +64,7 @@ types: setup ## mypy, strict
 	MYPYPATH=examples:job $(BIN)/mypy examples/*.py
 	$(BIN)/mypy docs/site/plots.py
 	MYPYPATH=helm $(BIN)/mypy helm/monitoring
-	MYPYPATH=tests:core:api:kube:operator:extender:profiler-job:job:cli:devcluster:simulator $(BIN)/mypy tests/support tests/chaos tests/fidelity
+	MYPYPATH=tests:core:api:kube:operator:extender:profiler-job:job:view:dashboard:cli:devcluster:simulator $(BIN)/mypy tests/support tests/chaos tests/fidelity
 
 imports: setup ## which room may import which
 	$(BIN)/lint-imports

@@ -12,12 +12,14 @@ from synergy_extender.cluster.cache import ClusterCache
 from synergy_extender.cluster.fresh import FreshLook
 from synergy_extender.config import Settings
 from synergy_extender.failures import CALL_FAILED
+from synergy_extender.forecasts.worker import ForecastWorker
 from synergy_extender.leader import LeaderElection
 from synergy_extender.leases.progress_writer import ProgressWriter
 from synergy_extender.leases.service import LeaseService
 from synergy_extender.leases.tokens import Reviewer
 from synergy_extender.metrics import Metrics
 from synergy_extender.planner.worker import PlanWorker
+from synergy_extender.planning.forecasting import TIMEOUT_S, ForecastLoop, Forecasts
 from synergy_extender.planning.loop import PlanningLoop
 from synergy_extender.verbs.bind import Binder
 from synergy_extender.verbs.placements import ClusterPlacements
@@ -51,6 +53,7 @@ class Extender:
         identity = f"{settings.pod_name}_{os.urandom(4).hex()}"
         place = (settings.pod_namespace, LEASE_NAME)
         self.election = LeaderElection(client, place, identity, settings.leader, on_change=self._lead_changed)
+        forecasts = Forecasts(self.metrics, enabled=settings.forecasts)
         self.loop = PlanningLoop(
             client,
             self.cache,
@@ -58,6 +61,17 @@ class Extender:
             self.metrics,
             lead=self.election,
             clock=clock,
+            forecasts=forecasts,
+        )
+        self._forecasting = ForecastLoop(
+            self.cache,
+            ForecastWorker(TIMEOUT_S),
+            forecasts,
+            self.metrics,
+            lead=self.election,
+            policy=lambda: self.loop.policy,
+            clock=clock,
+            notify=self._notify,
         )
         self._files = TlsFiles(settings.tls_dir)
         self._tls = [ServerTls(self._files, client_certificate=needed) for needed in (True, False)]
@@ -114,6 +128,7 @@ class Extender:
                 group.create_task(self._schemas.run(), name="schemas"),
                 group.create_task(self.election.run(), name="leader election"),
                 group.create_task(self.loop.run(), name="planning"),
+                group.create_task(self._forecasting.run(), name="forecasts"),
                 group.create_task(self._leases.run(), name="progress"),
                 group.create_task(follow(self._files, self._tls), name="certificates"),
                 group.create_task(self._settle(), name="memory"),

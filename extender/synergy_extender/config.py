@@ -34,6 +34,8 @@ class Settings:
     progress_writes_per_second: float = 20.0
     """Of the whole cluster; the replicas share them."""
     replicas: int = 1
+    forecasts: bool = True
+    """Whether waiting jobs are told when they will start."""
     leader: Timing = field(default_factory=Timing)
     priority_class: str = ""
     """The priority class of workers whose template names none: quotas may depend on it."""
@@ -64,6 +66,7 @@ def read_settings(environ: Mapping[str, str] = os.environ) -> Settings:
         plan_timeout_s=read.seconds("SYNERGY_PLAN_TIMEOUT_SECONDS", 60.0),
         sharing_models=read.sharing_models("SYNERGY_SHARING_MODELS"),
         progress_writes_per_second=read.seconds("SYNERGY_PROGRESS_WRITES_PER_SECOND", 20.0, "a number above zero"),
+        forecasts=read.switch("SYNERGY_FORECASTS", default=True),
         replicas=read.count("SYNERGY_REPLICAS", 1),
         leader=timing,
         priority_class=read.text("SYNERGY_PRIORITY_CLASS", ""),
@@ -90,6 +93,12 @@ class _Reader:
         if not text.isdecimal() or not 1 <= int(text) <= 1000:
             raise ConfigError(f"{name} is {text!r}: give a whole number from 1 to 1000")
         return int(text)
+
+    def switch(self, name: str, *, default: bool) -> bool:
+        text = self._environ.get(name, "") or str(default).lower()
+        if text not in ("true", "false"):
+            raise ConfigError(f"{name} is {text!r}: give true or false")
+        return text == "true"
 
     def seconds(self, name: str, default: float, what: str = "a number of seconds above zero") -> float:
         text = self._environ.get(name, "")

@@ -107,6 +107,15 @@ class Reflector:
         """One object of the copy."""
         return self._items.get((namespace, name))
 
+    async def read_once(self, namespace: str | None = None) -> None:
+        """Read the collection now and do not follow it; with `namespace` only what is in that one.
+
+        Raises ApiError, aiohttp.ClientError or TimeoutError.
+        """
+        if namespace is not None:
+            self._namespace = namespace
+        await self._relist()
+
     async def run(self) -> None:
         """Follow the collection until cancelled; the server's absence is waited out."""
         backoff = _BACKOFF_FIRST_SECONDS

@@ -130,6 +130,59 @@ async def test_what_a_user_sees(kube: KubeClient, namespace: str, jobs: None, us
     assert "note" not in (await say(admin, "why", "waits")).stderr
 
 
+@pytest_asyncio.fixture
+async def known(kube: KubeClient, namespace: str, jobs: None) -> AsyncIterator[None]:
+    """Of `known`, which waits behind `trains`, all is known; `waits`, whose speed nobody knows, is gone."""
+    await kube.delete(TRAINING_JOBS, "waits", namespace)
+    await submit(
+        kube, namespace, "known", gpus=2, gpuTypes=["A100"], steps=100, preemption="Signal",
+        template=restricted_template(["python3", "-c", TRAIN]),
+        profile={"mode": "Provided", "matrices": [matrix("A100", {200: 20.0, 400: 40.0}, 256 << 20)]},
+        resources={"max": {"cpu": "400m", "memory": "256Mi"}},
+    )  # fmt: skip
+    yield
+
+
+@pytest.mark.usefixtures("known")
+async def test_when_a_job_starts_and_what_would_change(
+    kube: KubeClient, namespace: str, user: Path, admin: Path, tmp_path: Path
+) -> None:
+    async def told() -> bool:
+        status = (await kube.get(TRAINING_JOBS, "known", namespace)).get("status", {})
+        return "estimatedStart" in status.get("queue", {})
+
+    await eventually(told, seconds=180, what="the extender's estimate")
+    when = await data(admin, "when", "known", "--draws", "5")
+    assert (when["state"], when["by"], when["unknown"]) == ("waiting", "command", None)
+    assert when["now"] < when["start_without_arrivals"] < when["finish_without_arrivals"]
+    assert (await data(admin, "when", "trains", "--draws", "5"))["state"] == "running"
+    by_the_cluster = await data(user, "when", "known")
+    assert (by_the_cluster["by"], by_the_cluster["unknown"]) == ("extender", None)
+    (row,) = await data(user, "queue")
+    assert row["start_s"] == pytest.approx(by_the_cluster["start"]["p50"])
+    assert "it starts in " in (await say(user, "why", "known")).stdout
+    item = await kube.get(TRAINING_JOBS, "known", namespace)
+    new = {"kind": "TrainingJob", "metadata": {"name": "new"}, "spec": item["spec"]}
+    (tmp_path / "job.yaml").write_text(yaml.safe_dump(new))
+    futures = json.loads((await say(admin, "what-if", "-f", str(tmp_path / "job.yaml"), "--json")).stdout)
+    starts = {one["job"]: one["start_s"] for one in futures["jobs"]}
+    assert starts[f"{namespace}/new"][0] is None
+    assert starts[f"{namespace}/new"][1] > starts[f"{namespace}/known"][1]
+    assert "you may not list nodes" in (await say(user, "what-if", "--policy", "las", code=1)).stderr
+
+
+@pytest.mark.usefixtures("known")
+async def test_what_happened_is_exported_and_told(namespace: str, user: Path, admin: Path, tmp_path: Path) -> None:
+    files = tmp_path / "past"
+    assert "2 jobs written" in (await say(admin, "export", "--out", str(files))).stdout
+    words = [f"--trace={files / 'trace.csv'}", f"--profiles={files / 'profiles.json'}"]
+    words += [f"--cluster={files / 'cluster.yaml'}", "--policy", "fifo", "--json"]
+    assert json.loads((await say(admin, "simulate", *words)).stdout)["jobs"] == 2
+    for kubeconfig in (user, admin):
+        decided = [one for found in await data(kubeconfig, "rounds") for one in found["decided"]]
+        assert (f"{namespace}/trains", "started") in [(one["job"], one["what"]) for one in decided]
+
+
 async def test_nodes_are_for_those_who_may_see_them(
     kube: KubeClient, namespace: str, jobs: None, user: Path, admin: Path
 ) -> None:
@@ -179,7 +232,8 @@ async def test_the_policy_is_for_admins_and_checked(user: Path, admin: Path) -> 
     assert "unknown field" in (await say(admin, "policy", "set", "polisy=las", code=1)).stderr
     assert "Unsupported value" in (await say(admin, "policy", "set", "policy=lass", code=1)).stderr
     assert "cannot patch" in (await say(user, "policy", "set", "policy=las", code=1)).stderr
-    assert "changed" in (await say(admin, "policy", "set", "policy=las", "roundSeconds=30")).stdout
+    changed = await say(admin, "policy", "set", "policy=las", "roundSeconds=30")
+    assert changed.stdout.splitlines()[-1].endswith("changed")
 
 
 async def test_the_doctor_finds_a_well_installation(user: Path, admin: Path) -> None:

@@ -24,22 +24,33 @@ class QueueRow:
     steps: int
     waiting_s: float
     """Since it was created, without the time in which it ran or was suspended."""
+    start_s: float | None
+    """When it will start by the extender's estimate, seconds since the epoch: with even chances sooner or later; None
+    while that is not known."""
+    start_by_s: float | None
+    """By then it will have started in nine of ten forecasts."""
 
 
 def queue(jobs: Iterable[SeenJob], now: float) -> list[QueueRow]:
     """The jobs that hold no GPUs and are not finished: first those in the queue by position, then those that are not
     planned, the oldest first."""
-    waiting = [job for job in jobs if not job.finished and not job.gpus_held and not job.deleting]
-    rows = [(_order(job), _row(job, now)) for job in waiting]
+    rows = [(queue_order(job), queue_row(job, now)) for job in jobs if waits(job)]
     return [row for _, row in sorted(rows, key=lambda pair: pair[0])]
 
 
-def _order(job: SeenJob) -> tuple[bool, int, float, str]:
+def waits(job: SeenJob) -> bool:
+    """Whether the job stands in the queue."""
+    return not job.finished and not job.gpus_held and not job.deleting
+
+
+def queue_order(job: SeenJob) -> tuple[bool, int, float, str]:
+    """What the queue is sorted by."""
     entry = job.status.queue
     return entry is None, entry.position if entry is not None else 0, job.created_s, job.full_name
 
 
-def _row(job: SeenJob, now: float) -> QueueRow:
+def queue_row(job: SeenJob, now: float) -> QueueRow:
+    """A job that waits."""
     answer = why(job, (), now)
     entry, progress = job.status.queue, job.status.progress
     return QueueRow(
@@ -53,6 +64,8 @@ def _row(job: SeenJob, now: float) -> QueueRow:
         steps_done=progress.steps if progress is not None else 0,
         steps=job.spec.steps,
         waiting_s=waited(job, now),
+        start_s=answer.start_s,
+        start_by_s=answer.start_by_s,
     )
 
 

@@ -34,6 +34,10 @@ class Why:
     next_step: str = ""
     """What the user can do now; empty where the message says it."""
     position: int | None = None
+    start_s: float | None = None
+    """When it will start by the extender's estimate, seconds since the epoch; None while that is not known."""
+    start_by_s: float | None = None
+    """By then it will have started in nine of ten forecasts."""
     ahead: tuple[str, ...] = ()
     """Waiting jobs before it in the queue that may use the same GPU types, in their order."""
     holders: tuple[Holder, ...] = ()
@@ -60,6 +64,8 @@ def why(job: SeenJob, others: Iterable[SeenJob], now: float) -> Why:
         explanation=_explained(reason),
         next_step=next_step,
         position=entry.position if waits and entry is not None else None,
+        start_s=moment_of(entry.estimated_start if waits and entry is not None else None),
+        start_by_s=moment_of(entry.estimated_start_by if waits and entry is not None else None),
         ahead=_ahead(job, seen),
         holders=_holders(job, seen),
         notes=tuple(_notes(job, reason)),
@@ -125,6 +131,11 @@ def _place(job: SeenJob, now: float) -> str:
         told += f", step {progress.steps} of {job.spec.steps}, {progress.steps_per_second:.3g} steps/s: "
         told += f"{duration(left / progress.steps_per_second)} left if it keeps its GPUs"
     return told
+
+
+def moment_of(text: str | None) -> float | None:
+    """Seconds since the epoch of an estimate; None where there is none."""
+    return None if text is None else parse_time(text)
 
 
 def _explained(reason: str) -> str:

@@ -17,6 +17,11 @@ def duration(seconds: float) -> str:
     return f"{whole}{unit}{rest // smaller}{smaller_unit}" if whole < 10 and rest >= smaller else f"{whole}{unit}"
 
 
+def ahead(seconds: float) -> str:
+    """A time that is to come: in 12m; one that has come by now: now."""
+    return f"in {duration(seconds)}" if seconds >= 1 else "now"
+
+
 def count(number: int, one: str, many: str = "") -> str:
     """A number with its noun: 1 job, 3 jobs."""
     return f"{number} {one if number == 1 else many or one + 's'}"

@@ -78,6 +78,7 @@ KINDS: Final = (
             Column("Reason", ".status['queue','problem'].reason", "string", "Why it is not running."),
             Column("Queue", ".status.queue.position", "integer", "Position in the scheduling queue while it waits."),
             _AGE,
+            Column("Start", ".status.queue.estimatedStart", "string", "When it will start, while it waits.", wide=True),
             Column("CPU", ".status.summary.cpu", "string", "CPUs given / the GPU-proportional share.", wide=True),
             Column("Memory", ".status.summary.memory", "string", "Memory given / the same share of it.", wide=True),
             Column("Speed", ".status.summary.speed", "string", "Measured speed, as last reported.", wide=True),

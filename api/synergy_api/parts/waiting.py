@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from synergy_api.base import ApiModel
+from synergy_api.base import ApiModel, Timestamp
 
 
 class QueueStatus(ApiModel):
@@ -13,6 +13,19 @@ class QueueStatus(ApiModel):
     position: Annotated[int, Field(ge=1, description="Place in the policy's order among the waiting.")]
     reason: Annotated[str, Field(description="One of the planner's closed list of reasons.")]
     message: Annotated[str, Field(description="The reason in words and the next step.")] = ""
+    estimated_start: Annotated[
+        Timestamp | None,
+        Field(description="When the job will start: with even chances sooner or later. Absent while it is not known."),
+    ] = None
+    estimated_start_by: Annotated[
+        Timestamp | None,
+        Field(description="By then it will have started, in nine of ten forecasts. Absent while it is not known."),
+    ] = None
+
+    @property
+    def told(self) -> tuple[int, str, str]:
+        """Position, reason and message: what a plan says. The estimates are a forecast's."""
+        return self.position, self.reason, self.message
 
 
 class Late(ApiModel):

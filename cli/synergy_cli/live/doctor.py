@@ -11,9 +11,9 @@ from typing import Any
 import click
 from cryptography import x509
 
-from synergy_api.cluster.pools import NodeCapacity, node_capacities, read_pools
 from synergy_api.names import GROUP
 from synergy_cli.live.access import Cluster, Object, Where, ask
+from synergy_cli.live.nodes import gpu_nodes
 from synergy_cli.live.options import cluster_options, output_option
 from synergy_cli.live.output import coloured, write_data
 from synergy_kube.resources import (
@@ -30,7 +30,6 @@ from synergy_view.doctor import Check, Facts, diagnose
 
 _ASKED = (("get", TRAINING_JOBS), ("create", TRAINING_JOBS), ("patch", TRAINING_JOBS), ("delete", TRAINING_JOBS))
 _CERTIFICATE = "kube-synergy-extender-tls"
-_OWN_TAINTS = "node.kubernetes.io/"
 
 
 @click.command("doctor")
@@ -80,7 +79,7 @@ async def _facts(cluster: Cluster, system_namespace: str) -> Facts:
         deployments=deployments,
         certificate_left_s=_left(secrets, now),
         nodes=nodes,
-        capacities=_capacities(nodes or [], pools or []),
+        capacities=gpu_nodes(nodes or (), pools or ()),
         pools=pools,
         policies=policies,
         permissions=await _permissions(cluster),
@@ -89,12 +88,6 @@ async def _facts(cluster: Cluster, system_namespace: str) -> Facts:
 
 def _by_plural(definitions: list[Object]) -> Mapping[str, Object]:
     return {item["spec"]["names"]["plural"]: item for item in definitions if item["spec"]["group"] == GROUP}
-
-
-def _capacities(nodes: list[Object], pools: list[Object]) -> list[NodeCapacity]:
-    chosen = {taint["key"] for node in nodes for taint in node["spec"].get("taints") or []}
-    tolerations = [{"key": key, "operator": "Exists"} for key in chosen if not key.startswith(_OWN_TAINTS)]
-    return node_capacities(nodes, read_pools(pools)[0], tolerations)
 
 
 def _left(secrets: list[Object] | None, now: float) -> float | None:

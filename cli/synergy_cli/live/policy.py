@@ -1,5 +1,7 @@
 """`kubectl synergy policy`: what plans follow, and another policy."""
 
+import sys
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 import click
@@ -7,9 +9,11 @@ import yaml
 
 from synergy_api.resources.scheduling_policy import DEFAULT_POLICY_NAME, SchedulingPolicySpec
 from synergy_cli.errors import BadInputError, OneLineGroup
-from synergy_cli.live.access import Cluster, Where, ask
+from synergy_cli.live.access import Cluster, Object, Where, ask
+from synergy_cli.live.future import NodesHiddenError, Present, hidden_nodes, look
 from synergy_cli.live.options import cluster_options, output_option
-from synergy_cli.live.output import write_data
+from synergy_cli.live.output import note, write_data
+from synergy_cli.live.what_if import tell_other_policy
 from synergy_kube.resources import SCHEDULING_POLICIES
 
 
@@ -56,12 +60,14 @@ _DEFAULTS = SchedulingPolicySpec().to_wire()
 
 @policy_command.command("set")
 @click.argument("changes", metavar="FIELD=VALUE...", nargs=-1, required=True)
+@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
 @click.option("--dry-run", type=click.Choice(["none", "server"]), default="none", help="server: check, change nothing.")
 @cluster_options()
-def set_(*, changes: tuple[str, ...], dry_run: str, where: Where) -> None:
+def set_(*, changes: tuple[str, ...], yes: bool, dry_run: str, where: Where) -> None:
     """Change fields of the SchedulingPolicy `default`, such as policy=las or queues.promoteKnob=4.
 
-    The API server checks the change; the extender follows it at the next plan.
+    The API server checks the change. Then you see what it would do to the jobs that there are now, and on a terminal
+    you are asked. The extender follows the change at the next plan.
     """
     patch: dict[str, Any] = {}
     for change in changes:
@@ -70,16 +76,44 @@ def set_(*, changes: tuple[str, ...], dry_run: str, where: Where) -> None:
             raise BadInputError(f"FIELD=VALUE: {change!r} has no =; write for example policy=las")
         _put(patch, path, _parsed(value))
 
-    async def question(cluster: Cluster) -> None:
-        await cluster.client.merge_patch(
-            SCHEDULING_POLICIES, DEFAULT_POLICY_NAME, {"spec": patch}, strict=True, dry_run=dry_run == "server"
-        )
+    def patched(*, dry: bool) -> Callable[[Cluster], Coroutine[Any, Any, Object]]:
+        async def question(cluster: Cluster) -> Object:
+            return await cluster.client.merge_patch(
+                SCHEDULING_POLICIES, DEFAULT_POLICY_NAME, {"spec": patch}, strict=True, dry_run=dry
+            )
 
-    ask(where, question)
+        return question
+
+    _preview(where, ask(where, patched(dry=True)))
+    if dry_run != "server":
+        if not yes and _on_a_terminal():
+            click.confirm("change the policy?", abort=True)
+        ask(where, patched(dry=False))
     click.echo(
         f"schedulingpolicy.kube-synergy.dev/{DEFAULT_POLICY_NAME} changed"
         + (" (dry run)" if dry_run == "server" else "")
     )
+
+
+def _on_a_terminal() -> bool:
+    return sys.stdin.isatty() and sys.stdout.isatty()
+
+
+def _preview(where: Where, changed: Object) -> None:
+    """What the changed policy would do. Where that cannot be told, why not: the change is possible all the same."""
+
+    async def question(cluster: Cluster) -> Present:
+        try:
+            return await look(cluster)
+        except NodesHiddenError:
+            raise hidden_nodes() from None
+
+    try:
+        present = ask(where, question)
+        if present.state.jobs:
+            tell_other_policy(present, changed)
+    except click.ClickException as error:
+        note(f"what the change would do is not known: {error.message}")
 
 
 def _put(patch: dict[str, Any], path: str, value: Any) -> None:

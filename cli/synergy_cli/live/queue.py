@@ -11,7 +11,7 @@ from synergy_cli.live.output import heading, note, write_data, write_table
 from synergy_cli.live.watching import repeated
 from synergy_view.queue import QueueRow, queue
 from synergy_view.why import Why, why
-from synergy_view.words import count, duration, listed
+from synergy_view.words import ahead, count, duration, listed
 
 
 @click.command("queue")
@@ -31,15 +31,21 @@ def _write(rows: Sequence[QueueRow], output: str, *, everywhere: bool) -> None:
     if output in ("json", "yaml"):
         write_data(list(rows), output)
         return
-    header = ["POSITION", *(["NAMESPACE"] if everywhere else []), "JOB", "GPUS", "PROGRESS", "WAITS", "REASON"]
-    header += ["TYPES", "MESSAGE"] if output == "wide" else []
+    header = ["POSITION", *(["NAMESPACE"] if everywhere else []), "JOB", "GPUS", "PROGRESS", "WAITS", "START", "REASON"]
+    header += ["START BY", "TYPES", "MESSAGE"] if output == "wide" else []
     write_table(header, [_cells(row, output, everywhere) for row in rows], nothing="no job waits")
 
 
 def _cells(row: QueueRow, output: str, everywhere: bool) -> list[str]:
     cells = ["-" if row.position is None else str(row.position), *([row.namespace] if everywhere else []), row.job]
-    cells += [str(row.gpus), f"{row.steps_done}/{row.steps}", duration(row.waiting_s), row.reason]
-    return [*cells, ",".join(row.gpu_types) or "any", row.message] if output == "wide" else cells
+    cells += [str(row.gpus), f"{row.steps_done}/{row.steps}", duration(row.waiting_s), _start(row.start_s), row.reason]
+    return (
+        [*cells, _start(row.start_by_s), ",".join(row.gpu_types) or "any", row.message] if output == "wide" else cells
+    )
+
+
+def _start(moment: float | None) -> str:
+    return "-" if moment is None else ahead(moment - time.time())
 
 
 @click.command("why")
@@ -73,6 +79,9 @@ def _tell(answer: Why) -> None:
     if answer.position is not None:
         before = f", after {listed(list(answer.ahead))}" if answer.ahead else ", first of those that want its GPUs"
         click.echo(f"  position in the queue: {answer.position}{before}")
+    if answer.start_s is not None:
+        by = f", in nine of ten cases {_start(answer.start_by_s)}" if answer.start_by_s is not None else ""
+        click.echo(f"  it starts {_start(answer.start_s)} by the newest estimate{by}: kubectl synergy when")
     if answer.holders:
         gpus = sum(one.gpus for one in answer.holders)
         click.echo(f"  {count(len(answer.holders), 'job')} hold {count(gpus, 'GPU')} that it could use:")

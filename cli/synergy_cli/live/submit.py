@@ -53,7 +53,7 @@ def submit_command(
     if script is not None:
         manifest, text = _of_script(script, list(arguments), how)
     else:
-        manifest, text = _of_file(filename or "-"), None
+        manifest, text = job_of_file(filename or "-"), None
     if wait and dry_run == "server":
         raise BadInputError("--wait: nothing is created by --dry-run=server; leave one of them out")
 
@@ -103,7 +103,8 @@ def _name_of(script: Path) -> str:
     return f"{stem[: MAX_JOB_NAME - 14].strip('-')}-{uuid.uuid4().hex[:5]}"
 
 
-def _of_file(filename: str) -> Object:
+def job_of_file(filename: str) -> Object:
+    """The TrainingJob of a YAML file. Raises BadInputError where that is not what the file has."""
     try:
         documents = [one for one in yaml.safe_load_all(read_input(filename, "--filename")) if one]
     except yaml.YAMLError as error:

@@ -4,8 +4,8 @@ import time
 
 import click
 
-from synergy_api.cluster.pools import node_capacities, read_pools
 from synergy_cli.live.access import Cluster, Where, ask
+from synergy_cli.live.nodes import gpu_nodes
 from synergy_cli.live.options import cluster_options, output_option, watch_option
 from synergy_cli.live.output import heading, note, write_data, write_table
 from synergy_cli.live.watching import repeated
@@ -15,7 +15,6 @@ from synergy_view.usage import UsageRow, usage
 from synergy_view.words import cpus, gib
 
 _PARTS = ("types", "nodes", "jobs", "tenants")
-_OWN_TAINTS = "node.kubernetes.io/"
 
 
 @click.command("top")
@@ -42,10 +41,7 @@ async def _picture(cluster: Cluster) -> tuple[Top, str]:
     nodes, pools = await cluster.items(NODES), await cluster.items(GPU_POOLS)
     if nodes is None:
         hidden = "; ".join(part for part in (hidden, "you may not list nodes: free GPUs are not known") if part)
-    chosen = {taint["key"] for node in nodes or () for taint in node["spec"].get("taints") or []}
-    tolerations = [{"key": key, "operator": "Exists"} for key in chosen if not key.startswith(_OWN_TAINTS)]
-    capacities = node_capacities(nodes or (), read_pools(pools or ())[0], tolerations)
-    return top(jobs, capacities, time.time()), hidden
+    return top(jobs, gpu_nodes(nodes or (), pools or ()), time.time()), hidden
 
 
 def _write(picture: Top, parts: list[str] | tuple[str, ...]) -> None:

@@ -4,6 +4,7 @@ import json
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from math import inf
 from pathlib import Path
 from typing import Any
@@ -30,7 +31,8 @@ from synergy_simulator.inputs.traces import TraceJob, read_trace
 _JOB = TypeAdapter(Job)
 
 
-def _draw_options(command: Any) -> Any:
+def draw_options(command: Any) -> Any:
+    """`--draws`, `--seed` and `--horizon`."""
     for option in (
         click.option("--horizon", "horizon_s", type=Seconds(min=1), help="Look so many seconds ahead at the most."),
         click.option("--seed", default=0, show_default=True, type=int, help="Of the draws."),
@@ -47,7 +49,7 @@ def _draw_options(command: Any) -> Any:
 @click.option(
     "--history", metavar="TRACE.csv", help="Draw arrivals from this trace in place of the snapshot's history."
 )
-@_draw_options
+@draw_options
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout and nothing else there.")
 def forecast_command(
     *, snapshot: str, history: str | None, draws: int, seed: int, horizon_s: float | None, as_json: bool
@@ -66,7 +68,11 @@ def forecast_command(
 
 
 @click.command("what-if")
-@click.argument("snapshot", metavar="SNAPSHOT.json")
+@click.argument("snapshot", metavar="[SNAPSHOT.json]", required=False)
+@click.option("-f", "--filename", help="This TrainingJob (YAML, - for standard input) comes to the cluster.")
+@click.option("--kubeconfig", help="File that names the cluster.  [default: $KUBECONFIG, ~/.kube/config]")
+@click.option("--context", help="Context of that file.")
+@click.option("-n", "--namespace", help="Namespace of the TrainingJob.  [default: the context's]")
 @click.option("--add-job", "add_jobs", multiple=True, metavar="JOB.json", help="One element of a snapshot's jobs.")
 @click.option(
     "--add-nodes", multiple=True, metavar="POOL=COUNT", help="So many nodes like those of a pool, GPU type or name."
@@ -80,14 +86,29 @@ def forecast_command(
     help="Another option: round_s, or a key of a snapshot's config such as colocation or queues.promote_knob.",
 )  # fmt: skip
 @click.option("--history", metavar="TRACE.csv", help="With arrivals drawn from this trace; the times are medians.")
-@_draw_options
+@draw_options
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout and nothing else there.")
 def what_if_command(
-    *, snapshot: str, history: str | None, draws: int, seed: int, horizon_s: float | None, as_json: bool, **how: Any
+    *,
+    snapshot: str | None,
+    history: str | None,
+    draws: int,
+    seed: int,
+    horizon_s: float | None,
+    as_json: bool,
+    **how: Any,
 ) -> None:
-    """What a change would do to the jobs of a snapshot: two futures side by side."""
-    state = read_snapshot(snapshot)
+    """What a change would do to the jobs of a snapshot, or without one of the cluster: two futures side by side."""
     change = _change(how)
+    live = {name: how[name] for name in ("filename", "kubeconfig", "context", "namespace")}
+    if snapshot is None:
+        state, jobs = _live(live)
+        change = replace(change, add_jobs=[*change.add_jobs, *jobs])
+    else:
+        given = next((name for name, value in live.items() if value is not None), None)
+        if given is not None:
+            raise BadInputError(f"--{given}: a snapshot has no cluster; leave out {snapshot}, or use --add-job")
+        state = read_snapshot(snapshot)
     past: Sequence[PastJob] = () if history is None else history_of(history)
     started = time.perf_counter()
     with field_errors(), collector_paused():
@@ -96,7 +117,17 @@ def what_if_command(
     if as_json:
         click.echo(json.dumps(document(as_is, other, seconds=seconds)))
     else:
-        click.echo(_what_if_text(as_is, other, state.now))
+        click.echo(what_if_text(as_is, other, state.now))
+
+
+def _live(given: dict[str, str | None]) -> tuple[Snapshot, list[Job]]:
+    """The cluster now, and the job of `--filename`."""
+    try:
+        from synergy_cli.live.what_if import ask_cluster  # noqa: PLC0415 - a snapshot needs no client
+    except ModuleNotFoundError as error:
+        message = f"what-if without a SNAPSHOT.json needs {error.name}: install kube-synergy[cli]"
+        raise click.ClickException(message) from error
+    return ask_cluster(**given)
 
 
 def read_snapshot(source: str) -> Snapshot:
@@ -109,11 +140,13 @@ def read_snapshot(source: str) -> Snapshot:
 
 @contextmanager
 def field_errors() -> Iterator[None]:
-    """Turn what is wrong with a field into bad input that names it."""
+    """Turn what is wrong with a field into bad input that names it, and a library that is missing into one line."""
     try:
         yield
     except FieldError as error:
         raise BadInputError(f"{error.path}: {error.problem}") from error
+    except ModuleNotFoundError as error:
+        raise click.ClickException(f"the policy needs {error.name}: install kube-synergy[sim]") from error
 
 
 def history_of(name: str) -> list[PastJob]:
@@ -189,7 +222,8 @@ def _ahead(moment: float, now: float) -> str:
     return f"{seconds / 3600:.1f} h" if seconds >= 3600 else f"{seconds / 60:.0f} min"
 
 
-def _what_if_text(as_is: Future, other: Future, now: float) -> str:
+def what_if_text(as_is: Future, other: Future, now: float) -> str:
+    """Both futures as tables: the sums, and the jobs for which something changes."""
     sums = [
         ["average JCT", f"{as_is.avg_jct_s / 3600:.2f} h", f"{other.avg_jct_s / 3600:.2f} h"],
         ["makespan", f"{as_is.makespan_s / 3600:.2f} h", f"{other.makespan_s / 3600:.2f} h"],

@@ -13,6 +13,7 @@ from synergy_api.cluster.tenancy import Tenancy, read_tenancy
 from synergy_api.names import LABEL_JOB
 from synergy_api.resources.scheduling_policy import DEFAULT_POLICY_NAME
 from synergy_extender.cluster.ledger import AssumedBindings, Ledger
+from synergy_extender.cluster.one_look import Hidden, read_each
 from synergy_extender.cluster.pod_index import PodIndex, changes_room
 from synergy_extender.cluster.state import ClusterState
 from synergy_extender.cluster.trims import VIEW, kept, trim_namespace, trim_node, trim_pod, trim_quota, trim_service
@@ -74,6 +75,14 @@ class ClusterCache:
         async with asyncio.TaskGroup() as group:
             for name, reflector in self._reflectors.items():
                 group.create_task(reflector.run(), name=f"watch {name}")
+
+    async def read_once(self, namespace: str) -> Hidden:
+        """Read every collection now and follow none, with the rights of any user: what may not be listed in all
+        namespaces is read in `namespace`, if it may be there.
+
+        Raises ApiError, aiohttp.ClientError or TimeoutError for other reasons than missing rights.
+        """
+        return await read_each(self._reflectors, namespace)
 
     @property
     def synced(self) -> bool:

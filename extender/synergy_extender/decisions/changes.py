@@ -26,6 +26,8 @@ class ChangeKind(IntEnum):
     """Why the job waits has changed."""
     POSITION = 5
     """Only the position in the queue or the wording has changed; may be written late."""
+    ESTIMATE = 6
+    """Only the estimated start has changed, and much; may be written later still."""
 
 
 @dataclass(frozen=True)
@@ -85,8 +87,13 @@ class Draft:
             )  # fmt: skip
             if rest and self.queue == status.queue:
                 return None
-            same = self.queue is not None and status.queue is not None and self.queue.reason == status.queue.reason
-            kind = ChangeKind.POSITION if same and rest else ChangeKind.QUEUE
+            kind = self._kind_of_waiting() if rest else ChangeKind.QUEUE
         return StatusChange(
             self.job, kind, self.allocation, self.queue, self.marks, self.late, self.estimates, self.restriction
         )
+
+    def _kind_of_waiting(self) -> ChangeKind:
+        before, after = self.job.status.queue, self.queue
+        if before is None or after is None or before.reason != after.reason:
+            return ChangeKind.QUEUE
+        return ChangeKind.ESTIMATE if before.told == after.told else ChangeKind.POSITION

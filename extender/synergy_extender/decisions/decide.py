@@ -18,6 +18,7 @@ from synergy_extender.decisions import allocations as places
 from synergy_extender.decisions.admission import admit
 from synergy_extender.decisions.allocations import Purpose
 from synergy_extender.decisions.changes import ChangeKind, Draft, StatusChange
+from synergy_extender.decisions.estimates import Estimate, tell_starts
 from synergy_extender.decisions.history import is_over
 from synergy_extender.decisions.plan_result import PlanResult, stance
 from synergy_extender.decisions.protocol import Waits, settle, waits_since
@@ -51,6 +52,7 @@ def decide(
     unstarted_since: Mapping[Key, float] | None = None,
     most_checkpoint_s: float = _MOST_CHECKPOINT_S,
     counted: Container[str] = (),
+    estimates: Mapping[Key, Estimate] | None = None,
 ) -> Decision:
     """What must be written now. Without a plan: what the run protocol and the ledger require by themselves.
 
@@ -58,6 +60,7 @@ def decide(
     each admitted run has been without a bound pod, `most_checkpoint_s` how long a run that leaves may take for its
     checkpoint at the most, `counted` (UIDs) which finished jobs are in the history and are to
     know it.
+    `estimates` are those of the newest forecast, None before the first one.
     """
     ledger = Ledger(state.allocatable, state.pods, assumed)
     quotas = FreeQuotas(state)
@@ -94,6 +97,7 @@ def decide(
     for draft in drafts.values():
         if draft.job.uid in counted and is_over(draft.job):
             draft.marks = marks.counted(draft.job)
+    tell_starts(drafts, moment.now, estimates)
     found = [change for change in (draft.change() for draft in drafts.values()) if change is not None]
     shares = GPUShares(state)
     changes = [replace(change, summary=summary_of(change, shares)) for change in found]

@@ -29,7 +29,7 @@ def queue_of(
 def _append(queue: dict[Key, QueueStatus], job: JobView, why: Finding) -> None:
     position, told = len(queue) + 1, job.status.queue
     new = QueueStatus(position=position, reason=why.reason.value, message=why.message)
-    queue[job.key] = told if told is not None and told == new else new
+    queue[job.key] = told if told is not None and told.told == new.told else new
 
 
 def _backoff(job: JobView) -> Finding:

@@ -12,9 +12,14 @@ POSITIONS_AT_ONCE: Final = 20
 """What one pass writes of new reasons for waiting, and of mere positions. Leases must be renewed by the next pass."""
 
 
-def affordable(changes: Sequence[StatusChange]) -> list[StatusChange]:
-    """All changes that runs depend on, and as many reasons and positions as are no burden, in the order given."""
-    room = {ChangeKind.QUEUE: REASONS_AT_ONCE, ChangeKind.POSITION: POSITIONS_AT_ONCE}
+def affordable(changes: Sequence[StatusChange], *, estimates: int = 0) -> list[StatusChange]:
+    """All changes that runs depend on, and as many reasons and positions as are no burden, in the order given; of those
+    that bring a new estimate and nothing else `estimates` at the most."""
+    room = {
+        ChangeKind.QUEUE: REASONS_AT_ONCE,
+        ChangeKind.POSITION: POSITIONS_AT_ONCE,
+        ChangeKind.ESTIMATE: estimates,
+    }
     chosen = []
     for change in changes:
         if change.kind in room:

@@ -2,6 +2,7 @@
 
 from prometheus_client import CollectorRegistry, Gauge
 
+from synergy_extender.metrics.forecasts import ForecastMetrics
 from synergy_extender.metrics.jobs import JobMetrics
 from synergy_extender.metrics.leases import LeaseMetrics
 from synergy_extender.metrics.planning import PlanningMetrics
@@ -20,3 +21,4 @@ class Metrics:
         self.jobs = JobMetrics(self.registry)
         self.writes = WriteMetrics(self.registry)
         self.leases = LeaseMetrics(self.registry)
+        self.forecasts = ForecastMetrics(self.registry)

@@ -15,7 +15,7 @@ from synergy_extender.cluster.cache import ClusterCache
 from synergy_extender.cluster.dimensions import bounds_of
 from synergy_extender.cluster.run_state import RunState, run_state, service_of
 from synergy_extender.cluster.views import JobView, Key
-from synergy_extender.decisions.changes import StatusChange
+from synergy_extender.decisions.changes import ChangeKind, StatusChange
 from synergy_extender.decisions.decide import decide
 from synergy_extender.decisions.plan_result import PlanResult, stance
 from synergy_extender.decisions.unstarted import Unstarted
@@ -27,6 +27,7 @@ from synergy_extender.leases.reports import repaired
 from synergy_extender.metrics import Metrics
 from synergy_extender.planner.question import Planned
 from synergy_extender.planner.worker import PlanFailed, PlanWorker
+from synergy_extender.planning.forecasting import WRITES_PER_SECOND, Forecasts, WriteBudget
 from synergy_extender.planning.policy import PolicyInForce, plan_config, policy_in_force, with_prices
 from synergy_extender.planning.publisher import Publisher
 from synergy_extender.planning.unwritten import Unwritten
@@ -76,8 +77,11 @@ class PlanningLoop:
         *,
         lead: Lead,
         clock: Callable[[], float],
+        forecasts: Forecasts | None = None,
     ) -> None:
         self._cache = cache
+        self._forecasts = forecasts or Forecasts(metrics, enabled=False)
+        self._estimate_writes = WriteBudget(WRITES_PER_SECOND)
         self._worker = worker
         self._metrics = metrics
         self._leadership = lead
@@ -109,6 +113,13 @@ class PlanningLoop:
     def rounds(self) -> Rounds:
         """The rounds in force."""
         return Rounds(policy_in_force(self._cache.policy, self._policy).spec.round_seconds)
+
+    @property
+    def policy(self) -> PolicyInForce:
+        """The policy in force."""
+        return with_prices(
+            policy_in_force(self._cache.policy, self._policy), self._policy, self._cache.state().capacities
+        )
 
     @property
     def tenants(self) -> tuple[core.Tenant, ...]:
@@ -219,6 +230,7 @@ class PlanningLoop:
             unstarted_since=self._unstarted.since,
             most_checkpoint_s=self._policy.spec.preemption.max_checkpoint_seconds,
             counted=self._policy.history.pending if self._policy.history is not None else (),
+            estimates=self._forecasts.estimates,
         )
         signature, self._fill_signature = self._fill_signature, ()
         with self._metrics.planning.write_seconds.labels(mode).time():
@@ -279,9 +291,12 @@ class PlanningLoop:
 
     def _affordable(self, changes: list[StatusChange]) -> list[StatusChange]:
         """All that runs depend on, and as many new reasons and positions as are no burden. The next pass finds the
-        rest."""
-        chosen = affordable(changes)
-        if len(chosen) < len(changes):
+        rest, soon if it is more than estimates."""
+        chosen = affordable(changes, estimates=self._estimate_writes.left)
+        estimates = sum(change.kind is ChangeKind.ESTIMATE for change in chosen)
+        self._estimate_writes.spend(estimates)
+        told = sum(change.kind is not ChangeKind.ESTIMATE for change in changes)
+        if len(chosen) - estimates < told:
             self._again_at = self._clock() + _POSITIONS_AGAIN_S
         return chosen
 
@@ -291,6 +306,7 @@ class PlanningLoop:
         unadmitted = [key for key, job in state.jobs.items() if _unadmitted(job.status.allocation)]
         self._granted_since = {key: self._granted_since.get(key, now) for key in unadmitted}
         self._unstarted.note(state.jobs.values(), state.pods, self._cache.assumed, now)
+        self._forecasts.note_starts(state, now)
         for job in list(state.jobs.values()):
             progress = repaired(job)
             if progress is not None and self._leadership.leading:

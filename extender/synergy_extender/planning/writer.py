@@ -29,6 +29,7 @@ _PATIENCE_S = 3.0
 """How long after its start a pass may still wait for a busy API server: leases must be renewed in time."""
 _PAUSE_S = 0.5
 _UNAUTHORIZED = 401
+_ONLY_TOLD = (ChangeKind.QUEUE, ChangeKind.POSITION, ChangeKind.ESTIMATE)
 
 
 class LeadLostError(Exception):
@@ -90,7 +91,7 @@ class StatusWriter:
         return dropped
 
     async def _write(self, change: StatusChange, slots: asyncio.Semaphore) -> _Outcome:
-        only_told = change.kind in (ChangeKind.QUEUE, ChangeKind.POSITION)
+        only_told = change.kind in _ONLY_TOLD
         if not self._unwritten.may_write(change.job, only_told=only_told):
             return _Outcome.REFUSED
         async with slots:
@@ -209,7 +210,7 @@ def body_of(job: JobView, change: StatusChange) -> dict[str, Any]:
 
 
 def _log(change: StatusChange) -> None:
-    if change.kind in (ChangeKind.QUEUE, ChangeKind.POSITION) or change.allocation is None:
+    if change.kind in _ONLY_TOLD or change.allocation is None:
         return
     allocation = change.allocation
     _LOG.log(

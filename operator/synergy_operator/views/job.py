@@ -1,7 +1,8 @@
 """TrainingJobs, as the operator reads them."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 from pydantic import ValidationError
@@ -14,6 +15,8 @@ MOST_OBJECT_BYTES: Final = 1 << 20
 """Limit for a TrainingJob as JSON. The API server stores about 1.5 MB, and the status needs room to grow."""
 _FOR_PEOPLE: Final = "summary"
 """Texts of the extender about its own fields. They change with the progress, and no decision follows from them."""
+_ESTIMATES: Final = ("estimatedStart", "estimatedStartBy")
+"""Of the queue. They change with each forecast, and no decision follows from them either."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +54,15 @@ def only_progress(before: JobView | None, after: JobView) -> bool:
     return replace(before, resource_version=after.resource_version, status=status) == after
 
 
+def _without_what_is_for_people(status: Mapping[str, Any]) -> dict[str, Any]:
+    kept = {key: status[key] for key in status if key != _FOR_PEOPLE}
+    if isinstance(queue := kept.get("queue"), Mapping):
+        kept["queue"] = {key: queue[key] for key in queue if key not in _ESTIMATES}
+    return kept
+
+
 def read_job(item: Object) -> JobView:
-    """The view of a TrainingJob, without the texts for people.
+    """The view of a TrainingJob, without the texts and estimates for people.
 
     Raises ValueError if the status does not parse. Only the operator and the extender write it.
     """
@@ -60,7 +70,7 @@ def read_job(item: Object) -> JobView:
     spec, problem = _read_spec(item.get("spec") or {})
     written = item.get("status") or {}
     try:
-        status = TrainingJobStatus.model_validate({key: written[key] for key in written if key != _FOR_PEOPLE})
+        status = TrainingJobStatus.model_validate(_without_what_is_for_people(written))
     except ValidationError as error:
         raise ValueError(f"status of TrainingJob {metadata['namespace']}/{metadata['name']}: {error}") from error
     return JobView(

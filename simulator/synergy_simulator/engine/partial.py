@@ -46,7 +46,9 @@ class PartialProfiles:
         """The real speed of a job that runs on a type whose matrix is not shown; None: as the planner says."""
         if run.profiling_s or allocation.gpu_type in run.job.profiles:
             return None
-        profile = run.task.profiles[allocation.gpu_type]
+        profile = run.task.profiles.get(allocation.gpu_type)
+        if profile is None:
+            return None
         known = self._speeds.get(id(profile))
         if known is None:
             known = self._speeds[id(profile)] = (profile, Speed(profile))

@@ -112,6 +112,18 @@ def what_if(
     )
 
 
+def compared(before: Snapshot, after: Snapshot) -> tuple[Future, Future]:
+    """The futures of two snapshots without arrivals, each planned as its own `config` says.
+
+    Raises FieldError naming the key of `config` that is wrong.
+    """
+    own = {job.name for job in before.jobs}
+    found = [
+        _future(one, options_of_snapshot(one), (), own, draws=1, seed=0, horizon_s=None) for one in (before, after)
+    ]
+    return found[0], found[1]
+
+
 def _future(
     snapshot: Snapshot,
     options: Options,

@@ -12,7 +12,8 @@ from synergy_view.queue import queue, waited
 from synergy_view.seen import SeenJob, read
 from synergy_view.top import gpu_hours, top
 from synergy_view.usage import usage
-from synergy_view.words import count, cpus, duration, gib, listed
+from synergy_view.why import why
+from synergy_view.words import ahead, count, cpus, duration, gib, listed
 
 
 def seen(name: str, **more: Any) -> SeenJob:
@@ -102,6 +103,7 @@ def test_gpu_hours_count_the_open_run() -> None:
 
 
 def test_words() -> None:
+    assert [ahead(s) for s in (-5, 0.5, 45, 750)] == ["now", "now", "in 45s", "in 12m"]
     told = [duration(s) for s in (0, 45, 119, 120, 125, 750, 3600, 12_000, 40_000, 187_200, 10**6)]
     assert told == ["0s", "45s", "119s", "2m", "2m5s", "12m", "1h", "3h20m", "11h", "2d4h", "11d"]
     assert (count(1, "GPU"), count(3, "GPU"), count(0, "entry", "entries")) == ("1 GPU", "3 GPUs", "0 entries")
@@ -130,3 +132,15 @@ def test_a_longer_time_is_never_told_as_a_shorter_one(one: float, other: float) 
     short, long = sorted((one, other))
     assert least(duration(short)) <= least(duration(long))
     assert least(duration(long)) <= round(long)
+
+
+def test_the_queue_and_the_reason_have_the_estimated_start() -> None:
+    times = {"estimatedStart": format_time(NOW + 60), "estimatedStartBy": format_time(NOW + 90)}
+    waiting = seen("j", status={"queue": {**waits(1)["queue"], **times}})
+    (row,) = queue([waiting], NOW)
+    answer = why(waiting, (), NOW)
+    assert (row.start_s, row.start_by_s) == (answer.start_s, answer.start_by_s) == (NOW + 60, NOW + 90)
+    (unknown,) = queue([seen("k", status=waits(1))], NOW)
+    assert (unknown.start_s, unknown.start_by_s) == (None, None)
+    running = seen("r", status={"allocation": allocation(share("n1")), "queue": {**waits(1)["queue"], **times}})
+    assert why(running, (), NOW).start_s is None

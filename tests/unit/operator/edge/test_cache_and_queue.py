@@ -218,6 +218,14 @@ def test_a_report_of_progress_alone_is_told_from_other_changes() -> None:
     assert not only_progress(before, _job(resourceVersion="8", uid="another"))
 
 
+def test_an_estimate_of_the_start_is_no_news_to_the_operator() -> None:
+    told = {"position": 1, "reason": "NoFreeGPU", "message": "waits"}
+    times = {"estimatedStart": "2026-01-31T12:00:00Z", "estimatedStartBy": "2026-01-31T13:00:00Z"}
+    before = _job(status={"queue": told})
+    assert only_progress(before, _job(resourceVersion="8", status={"queue": told | times}))
+    assert not only_progress(before, _job(resourceVersion="8", status={"queue": {**told, **times, "position": 2}}))
+
+
 def test_namespaces_take_turns_and_each_ones_jobs_come_in_their_order() -> None:
     turns = FairQueue[tuple[str, str]](lambda key: key[0])
     for index in range(100):

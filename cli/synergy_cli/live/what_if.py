@@ -1,0 +1,39 @@
+"""What would change on the cluster, with the user's own rights: a job that comes, or another policy."""
+
+import click
+
+from synergy_cli.live.access import Cluster, Object, ask, where_of
+from synergy_cli.live.future import NodesHiddenError, Present, hidden_nodes, look, new_job
+from synergy_cli.live.output import note
+from synergy_cli.live.submit import job_of_file
+from synergy_cli.planning.forecast import field_errors, what_if_text
+from synergy_core.collector import collector_paused
+from synergy_core.model.snapshot import Job, Snapshot
+from synergy_simulator.forecast.what_if import compared
+
+
+def ask_cluster(
+    filename: str | None, kubeconfig: str | None, context: str | None, namespace: str | None
+) -> tuple[Snapshot, list[Job]]:
+    """The cluster as the user may see it, and the job of the file as one that comes. Notes go to stderr."""
+    manifest = None if filename is None else job_of_file(filename)
+    present = ask(where_of(kubeconfig, context, namespace, False), _look)
+    for text in present[0].notes:
+        note(text)
+    return present[0].snapshot, [] if manifest is None else [new_job(present[0], manifest, present[1])]
+
+
+async def _look(cluster: Cluster) -> tuple[Present, str]:
+    try:
+        return await look(cluster), cluster.own_namespace
+    except NodesHiddenError:
+        raise hidden_nodes() from None
+
+
+def tell_other_policy(present: Present, written: Object) -> None:
+    """Write both futures: by the policy as it is, and by the SchedulingPolicy `written`."""
+    with field_errors(), collector_paused():
+        as_is, other = compared(present.snapshot, present.built(written).snapshot)
+    click.echo(what_if_text(as_is, other, present.now))
+    for text in present.notes:
+        note(text)

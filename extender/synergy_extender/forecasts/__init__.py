@@ -1,0 +1,1 @@
+"""When jobs will start: the simulator in a process of its own, and how right it was."""

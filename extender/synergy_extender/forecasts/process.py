@@ -1,0 +1,48 @@
+"""The process that makes one forecast: it reads a question in MessagePack from stdin and answers on stdout.
+
+It ends after that, so that what a simulation has used of the memory is free again.
+"""
+
+import os
+import resource
+import sys
+from collections.abc import Mapping
+from dataclasses import replace
+
+import msgspec
+
+from synergy_core.collector import collector_paused
+from synergy_core.colocation.predictors.model_format import SharingModel
+from synergy_extender.colocation.models import FOLDER_VARIABLE, predictors, read_models
+from synergy_extender.forecasts.question import ForecastAnswer, ForecastQuestion, StartForecast
+from synergy_simulator.forecast.forecast import Forecaster
+from synergy_simulator.forecast.options import options_of_snapshot
+
+NICENESS = 19
+"""Whatever else a core is wanted for is more urgent."""
+MOST_BYTES = 400 << 20
+"""A forecast that needs more memory fails: beyond the limit of its container the whole extender would be killed."""
+
+
+def answer(question: ForecastQuestion, models: Mapping[str, SharingModel] | None = None) -> ForecastAnswer:
+    """Simulate the futures of a snapshot. `models` are the fitted predictors of what sharing a GPU costs, by type."""
+    snapshot, config = question.snapshot, replace(question.config, explain=False)
+    if models and config.colocation != "none":
+        config = replace(config, predictors=predictors(models, config.colocation))
+    options = options_of_snapshot(snapshot, config)
+    found = Forecaster(snapshot, options).forecast(question.draws)
+    starts = tuple(
+        StartForecast(one.job, one.start.p10, one.start.p50, one.start.p90)
+        for one in found.jobs
+        if one.state == "waiting" and one.unknown is None
+    )
+    return ForecastAnswer(starts, found.draws)
+
+
+if __name__ == "__main__":
+    os.nice(NICENESS)
+    resource.setrlimit(resource.RLIMIT_DATA, (MOST_BYTES, MOST_BYTES))
+    asked = msgspec.msgpack.decode(sys.stdin.buffer.read(), type=ForecastQuestion)
+    with collector_paused():
+        made = answer(asked, read_models(os.environ.get(FOLDER_VARIABLE, "")))
+    sys.stdout.buffer.write(msgspec.msgpack.encode(made))

@@ -1,0 +1,170 @@
+"""The leader's forecasts: one at a time, in a process of its own, and seldom enough to cost a small part of a core."""
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from math import inf
+from typing import Final
+
+from synergy_extender.cluster.cache import ClusterCache
+from synergy_extender.cluster.run_state import RunState, open_run, run_state
+from synergy_extender.cluster.state import ClusterState
+from synergy_extender.cluster.views import Key
+from synergy_extender.decisions.estimates import Estimate
+from synergy_extender.forecasts.question import ForecastAnswer, ForecastQuestion
+from synergy_extender.forecasts.record import Record
+from synergy_extender.forecasts.worker import ForecastFailed, ForecastWorker
+from synergy_extender.leader import Lead
+from synergy_extender.metrics import Metrics
+from synergy_extender.planning.future import future_snapshot
+from synergy_extender.planning.policy import PolicyInForce, plan_config
+
+_LOG = logging.getLogger(__name__)
+EVERY_S: Final = 60.0
+IDLE: Final = 20.0
+"""Between two forecasts passes so many times as long as the last took: 5 % of a core at the most."""
+DRAWS: Final = 10
+WRITES_PER_SECOND: Final = 5.0
+"""Estimates that are written for their own sake."""
+_SAVED_S: Final = 5.0
+"""Unused writes are saved up for so long, the longest time between two passes."""
+TIMEOUT_S: Final = 600.0
+_LOOK_S: Final = 1.0
+
+
+class Forecasts:
+    """What the newest forecast of this leader says, and how right its forecasts were.
+
+    Another leader begins anew: until its first forecast, what jobs were told stays.
+    """
+
+    def __init__(self, metrics: Metrics, *, enabled: bool) -> None:
+        self._metrics = metrics
+        self._record = Record()
+        self.enabled = enabled
+        self.estimates: Mapping[Key, Estimate] | None = None if enabled else {}
+
+    def take(self, answer: ForecastAnswer, keys: Mapping[str, Key], made_at: float) -> None:
+        """A new forecast of the moment `made_at`."""
+        for one in answer.starts:
+            self._record.keep(made_at, one)
+        self.estimates = {
+            keys[one.job]: Estimate(one.p50, None if one.p90 == inf else one.p90)
+            for one in answer.starts
+            if one.p50 < inf and one.job in keys
+        }
+
+    def note_starts(self, state: ClusterState, now: float) -> None:
+        """Compare the jobs that hold GPUs since the last look with what was forecast of them."""
+        if not len(self._record):
+            return
+        jobs = {str(key): job for key, job in state.jobs.items()}
+        self._record.forget_all_but(jobs)
+        for name in self._record:
+            allocation = open_run(jobs[name])
+            if allocation is None or allocation.purpose != "Train" or allocation.state != "Granted":
+                continue
+            for score in self._record.started(name, now):
+                if score.error_s < inf:
+                    self._metrics.forecasts.start_error.labels(score.horizon).observe(score.error_s)
+                if score.place is not None:
+                    self._metrics.forecasts.starts.labels(score.horizon, score.place).inc()
+
+    def forget(self) -> None:
+        """This replica leads no more."""
+        self._record.clear()
+        if self.enabled:
+            self.estimates = None
+
+
+class WriteBudget:
+    """How many estimates may be written now: so many a second, saved up for a few seconds."""
+
+    def __init__(self, per_second: float, clock: Callable[[], float] = time.monotonic) -> None:
+        self._per_second = per_second
+        self._clock = clock
+        self._saved = per_second
+        self._at = clock()
+
+    @property
+    def left(self) -> int:
+        """Writes that may be made now."""
+        now = self._clock()
+        self._saved = min(self._per_second * _SAVED_S, self._saved + (now - self._at) * self._per_second)
+        self._at = now
+        return int(self._saved)
+
+    def spend(self, writes: int) -> None:
+        """So many are made."""
+        self._saved -= writes
+
+
+class ForecastLoop:
+    """Makes forecasts while this replica leads and jobs wait."""
+
+    def __init__(
+        self,
+        cache: ClusterCache,
+        worker: ForecastWorker,
+        forecasts: Forecasts,
+        metrics: Metrics,
+        *,
+        lead: Lead,
+        policy: Callable[[], PolicyInForce],
+        clock: Callable[[], float],
+        notify: Callable[[], None],
+    ) -> None:
+        """`policy` is the one that plans follow; `notify` is called after each forecast."""
+        self._cache = cache
+        self._worker = worker
+        self._forecasts = forecasts
+        self._metrics = metrics
+        self._lead = lead
+        self._policy = policy
+        self._clock = clock
+        self._notify = notify
+
+    async def run(self) -> None:
+        """Forecast until cancelled; not at all where forecasts are turned off."""
+        if not self._forecasts.enabled:
+            return
+        await self._cache.wait_synced()
+        while True:
+            if not self._lead.leading:
+                self._forecasts.forget()
+                await asyncio.sleep(_LOOK_S)
+                continue
+            await asyncio.sleep(self._pause_after(await self._forecast()))
+
+    def _pause_after(self, took_s: float) -> float:
+        return max(EVERY_S, IDLE * took_s) if took_s else _LOOK_S
+
+    async def _forecast(self) -> float:
+        """One forecast, if a job waits. Returns how long it took, seconds."""
+        state, now = self._cache.state(), self._clock()
+        if not any(run_state(job, now) is RunState.WAITING for job in state.jobs.values()):
+            return 0.0
+        begun = time.perf_counter()
+        try:
+            question = await asyncio.to_thread(question_of, state, self._policy(), now)
+            answer = await self._worker.forecast(question)
+            if self._lead.leading:
+                self._forecasts.take(answer, {str(key): key for key in state.jobs}, now)
+                self._notify()
+        except (ForecastFailed, OSError) as error:
+            self._metrics.forecasts.failures.inc()
+            _LOG.warning("forecast: %s", error)
+        except Exception:  # noqa: BLE001 - whatever it is, plans go on, and so does the next forecast
+            self._metrics.forecasts.failures.inc()
+            _LOG.exception("forecast failed")
+        took = time.perf_counter() - begun
+        self._metrics.forecasts.seconds.observe(took)
+        return took
+
+
+def question_of(state: ClusterState, policy: PolicyInForce, now: float) -> ForecastQuestion:
+    """What is asked about the cluster at `now`. Pure."""
+    config = replace(plan_config(policy, "round"), explain=False)
+    return ForecastQuestion(future_snapshot(state, policy, now).snapshot, config, DRAWS)

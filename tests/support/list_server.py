@@ -1,0 +1,101 @@
+"""An API server in a thread that lists, shows and patches objects, and refuses a user what it is told to refuse: for
+commands as a user runs them."""
+
+import json
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import parse_qs, urlsplit
+
+import yaml
+
+Object = dict[str, Any]
+_COLLECTIONS: Final = ("trainingjobs", "schedulingpolicies", "nodes", "pods", "gpupools", "events")
+
+
+class ListServer:
+    """Objects by plural. `hidden` are collections that may not be listed at all, `elsewhere` those that may be listed
+    in one namespace only. `patches` keeps what was patched for good."""
+
+    def __init__(self, **objects: list[Object]) -> None:
+        self.objects = objects
+        self.hidden: set[str] = set()
+        self.elsewhere: set[str] = set()
+        self.patches: list[Object] = []
+
+    def get(self, path: str) -> tuple[int, Object]:
+        """The answer to a GET."""
+        parts = path.strip("/").split("/")
+        namespace = parts[parts.index("namespaces") + 1] if "namespaces" in parts[:-1] else ""
+        if parts[-1] in _COLLECTIONS or parts[-2] not in _COLLECTIONS:
+            plural = parts[-1]
+            if plural in self.hidden or (plural in self.elsewhere and not namespace):
+                return 403, {"code": 403, "reason": "Forbidden", "message": f"{plural} is forbidden"}
+            items = [one for one in self.objects.get(plural, []) if not namespace or _namespace(one) == namespace]
+            return 200, {"metadata": {"resourceVersion": "10"}, "items": items}
+        found = self._find(parts[-2], namespace, parts[-1])
+        if found is None:
+            message = f'{parts[-2]}.kube-synergy.dev "{parts[-1]}" not found'
+            return 404, {"code": 404, "reason": "NotFound", "message": message}
+        return 200, found
+
+    def patch(self, path: str, body: Object, *, dry: bool) -> tuple[int, Object]:
+        """The answer to a merge patch of a cluster-wide object."""
+        plural, name = path.strip("/").split("/")[-2:]
+        found = self._find(plural, "", name) or {"metadata": {"name": name}}
+        if not dry:
+            self.patches.append(body)
+        return 200, {**found, "spec": {**found.get("spec", {}), **body.get("spec", {})}}
+
+    def _find(self, plural: str, namespace: str, name: str) -> Object | None:
+        same = [one for one in self.objects.get(plural, []) if one["metadata"]["name"] == name]
+        return next((one for one in same if _namespace(one) == namespace), None)
+
+
+def _namespace(item: Mapping[str, Any]) -> str:
+    found: str = item["metadata"].get("namespace", "")
+    return found
+
+
+@contextmanager
+def serving(server: ListServer, folder: Path) -> Iterator[Path]:
+    """Serve, and the kubeconfig of a user whose context has the namespace `team`."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self._answer(*server.get(urlsplit(self.path).path))
+
+        def do_PATCH(self) -> None:
+            asked = urlsplit(self.path)
+            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            self._answer(*server.patch(asked.path, body, dry="dryRun" in parse_qs(asked.query)))
+
+        def _answer(self, code: int, document: Object) -> None:
+            text = json.dumps(document).encode()
+            self.send_response(code)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(text)))
+            self.end_headers()
+            self.wfile.write(text)
+
+        def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name of the base class
+            pass
+
+    web = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=web.serve_forever, daemon=True).start()
+    config = {
+        "apiVersion": "v1", "kind": "Config", "current-context": "c",
+        "clusters": [{"name": "c", "cluster": {"server": f"http://127.0.0.1:{web.server_port}"}}],
+        "users": [{"name": "u", "user": {"token": "t"}}],
+        "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u", "namespace": "team"}}],
+    }  # fmt: skip
+    file = folder / "kubeconfig"
+    file.write_text(yaml.safe_dump(config))
+    try:
+        yield file
+    finally:
+        web.shutdown()
+        web.server_close()

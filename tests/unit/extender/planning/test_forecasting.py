@@ -1,0 +1,135 @@
+"""The leader's forecasts: what jobs are told of them, how right they were, and how often they are made."""
+
+import asyncio
+from math import inf
+from typing import Any
+
+import pytest
+
+from support.cluster import NOW, allocation, cluster, job, job_object, key, node_object, share
+from support.leads import Leads
+from support.waiting import eventually
+from support.watch_server import WatchServer, following
+from synergy_extender.decisions.estimates import Estimate
+from synergy_extender.forecasts.question import ForecastAnswer, ForecastQuestion, StartForecast
+from synergy_extender.forecasts.worker import ForecastFailed, ForecastWorker
+from synergy_extender.metrics import Metrics
+from synergy_extender.planning import forecasting
+from synergy_extender.planning.forecasting import ForecastLoop, Forecasts, WriteBudget
+from synergy_extender.planning.policy import PolicyInForce
+
+NAMES = {f"team/{name}": key(name) for name in ("soon", "later", "never")}
+
+
+def answer(*starts: tuple[str, float, float, float]) -> ForecastAnswer:
+    return ForecastAnswer(
+        tuple(StartForecast(f"team/{name}", NOW + a, NOW + b, NOW + c) for name, a, b, c in starts), 10
+    )
+
+
+def sample(metrics: Metrics, name: str, **labels: str) -> float:
+    return metrics.registry.get_sample_value(f"kube_synergy_forecast_{name}", labels) or 0.0
+
+
+def test_jobs_are_told_the_median_and_the_far_end() -> None:
+    forecasts = Forecasts(Metrics(), enabled=True)
+    assert forecasts.estimates is None
+    forecasts.take(answer(("soon", 1, 2, 3), ("later", 5, 6, inf), ("never", 7, inf, inf)), NAMES, NOW)
+    assert forecasts.estimates == {key("soon"): Estimate(NOW + 2, NOW + 3), key("later"): Estimate(NOW + 6, None)}
+    forecasts.forget()
+    assert forecasts.estimates is None
+
+
+def test_without_forecasts_what_was_told_is_taken_away() -> None:
+    forecasts = Forecasts(Metrics(), enabled=False)
+    assert forecasts.estimates == {}
+    forecasts.forget()
+    assert forecasts.estimates == {}
+
+
+@pytest.mark.parametrize(
+    ("status", "counts"),
+    [
+        ({"allocation": allocation(share("n1"))}, 1.0),
+        ({"allocation": allocation(share("n1"), purpose="Profile")}, 0.0),
+        ({"allocation": allocation(share("n1"), state="Released")}, 0.0),
+        ({}, 0.0),
+    ],
+)
+def test_a_start_is_measured_when_the_job_gets_gpus_to_train(status: dict[str, Any], counts: float) -> None:
+    metrics = Metrics()
+    forecasts = Forecasts(metrics, enabled=True)
+    forecasts.take(answer(("soon", 500, 600, 700)), NAMES, NOW)
+    state = cluster([node_object("n1")], [job("soon", status=status)])
+    for _ in range(2):
+        forecasts.note_starts(state, NOW + 800)
+    assert sample(metrics, "start_error_seconds_count", horizon="5m") == counts
+    assert sample(metrics, "start_error_seconds_sum", horizon="5m") == 200.0 * counts
+    assert sample(metrics, "starts_total", horizon="5m", place="late") == counts
+    assert sample(metrics, "start_error_seconds_count", horizon="1h") == 0.0
+
+
+def test_estimates_are_written_at_a_measured_pace() -> None:
+    now = 0.0
+    budget = WriteBudget(5.0, lambda: now)
+    assert budget.left == 5
+    budget.spend(5)
+    assert budget.left == 0
+    now = 0.5
+    assert budget.left == 2
+    now = 1000.0
+    assert budget.left == 25
+
+
+class Asked(ForecastWorker):
+    """A process that answers at once, or fails."""
+
+    def __init__(self, *, fails: bool = False) -> None:
+        super().__init__(1.0)
+        self.questions: list[ForecastQuestion] = []
+        self._fails = fails
+
+    async def forecast(self, question: ForecastQuestion) -> ForecastAnswer:
+        self.questions.append(question)
+        if self._fails:
+            raise ForecastFailed("no answer")
+        return answer(("j", 1, 2, 3))
+
+
+@pytest.mark.parametrize(("fails", "status"), [(False, {}), (True, {}), (False, {"phase": "Succeeded"})])
+async def test_it_asks_while_jobs_wait_and_then_rests(
+    monkeypatch: pytest.MonkeyPatch, fails: bool, status: dict[str, Any]
+) -> None:
+    monkeypatch.setattr(forecasting, "_LOOK_S", 0.01)
+    monkeypatch.setattr(forecasting, "EVERY_S", 0.2)
+    metrics, asked, told = Metrics(), Asked(fails=fails), asyncio.Event()
+    forecasts = Forecasts(metrics, enabled=True)
+    async with following(WatchServer(job_object(status=status))) as (_, cache):
+        loop = ForecastLoop(
+            cache, asked, forecasts, metrics,
+            lead=Leads(), policy=PolicyInForce, clock=lambda: NOW, notify=told.set,
+        )  # fmt: skip
+        task = asyncio.create_task(loop.run())
+        try:
+            if status:
+                await asyncio.sleep(0.1)
+                assert not asked.questions
+                return
+
+            async def twice() -> bool:
+                return len(asked.questions) == 2
+
+            begun = asyncio.get_running_loop().time()
+            await eventually(twice, seconds=10, what="a second forecast", every=0.01)
+            assert asyncio.get_running_loop().time() - begun >= 0.2
+        finally:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+    assert sample(metrics, "failures_total") == (2.0 if fails else 0.0)
+    assert told.is_set() is not fails
+    assert forecasts.estimates == (None if fails else {key("j"): Estimate(NOW + 2, NOW + 3)})
+
+
+def test_after_a_long_forecast_the_rest_is_long_as_well() -> None:
+    loop = ForecastLoop.__new__(ForecastLoop)
+    assert [loop._pause_after(took) for took in (0.0, 1.0, 30.0)] == [1.0, 60.0, 600.0]
