@@ -117,9 +117,7 @@ class PlanningLoop:
     @property
     def policy(self) -> PolicyInForce:
         """The policy in force."""
-        return with_prices(
-            policy_in_force(self._cache.policy, self._policy), self._policy, self._cache.state().capacities
-        )
+        return with_prices(policy_in_force(self._cache.policy, self._policy), self._policy, self._cache.capacities())
 
     @property
     def tenants(self) -> tuple[core.Tenant, ...]:

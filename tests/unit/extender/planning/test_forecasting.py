@@ -1,6 +1,7 @@
 """The leader's forecasts: what jobs are told of them, how right they were, and how often they are made."""
 
 import asyncio
+import sys
 from math import inf
 from typing import Any
 
@@ -15,7 +16,7 @@ from synergy_extender.forecasts.question import ForecastAnswer, ForecastQuestion
 from synergy_extender.forecasts.worker import ForecastFailed, ForecastWorker
 from synergy_extender.metrics import Metrics
 from synergy_extender.planning import forecasting
-from synergy_extender.planning.forecasting import ForecastLoop, Forecasts, WriteBudget
+from synergy_extender.planning.forecasting import ForecastLoop, Forecasts, WriteBudget, pause_after
 from synergy_extender.planning.policy import PolicyInForce
 
 NAMES = {f"team/{name}": key(name) for name in ("soon", "later", "never")}
@@ -131,5 +132,12 @@ async def test_it_asks_while_jobs_wait_and_then_rests(
 
 
 def test_after_a_long_forecast_the_rest_is_long_as_well() -> None:
-    loop = ForecastLoop.__new__(ForecastLoop)
-    assert [loop._pause_after(took) for took in (0.0, 1.0, 30.0)] == [1.0, 60.0, 600.0]
+    assert [pause_after(used) for used in (None, 0.0, 1.0, 30.0)] == [1.0, 60.0, 60.0, 600.0]
+
+
+async def test_what_a_process_has_used_is_measured() -> None:
+    before = forecasting._used_by_children_s()
+    busy = "sum(range(10**7))"
+    process = await asyncio.create_subprocess_exec(sys.executable, "-c", busy)
+    assert await process.wait() == 0
+    assert forecasting._used_by_children_s() - before > 0.05
