@@ -45,7 +45,14 @@ class Forecasts:
         self._metrics = metrics
         self._record = Record()
         self.enabled = enabled
+        self.declared = True
+        """Whether the served TrainingJobs have the fields: what is written in vain would be written again and again."""
         self.estimates: Mapping[Key, Estimate] | None = None if enabled else {}
+
+    @property
+    def told(self) -> Mapping[Key, Estimate] | None:
+        """What jobs are to be told; None: what they were told stays."""
+        return self.estimates if self.declared else None
 
     def take(self, answer: ForecastAnswer, keys: Mapping[str, Key], made_at: float) -> None:
         """A new forecast of the moment `made_at`."""

@@ -1,6 +1,7 @@
 """The leader's forecasts: what jobs are told of them, how right they were, and how often they are made."""
 
 import asyncio
+import copy
 import sys
 from math import inf
 from typing import Any
@@ -11,6 +12,7 @@ from support.cluster import NOW, allocation, cluster, job, job_object, key, node
 from support.leads import Leads
 from support.waiting import eventually
 from support.watch_server import WatchServer, following
+from synergy_extender.app import ESTIMATED_START, WRITTEN
 from synergy_extender.decisions.estimates import Estimate
 from synergy_extender.forecasts.question import ForecastAnswer, ForecastQuestion, StartForecast
 from synergy_extender.forecasts.worker import ForecastFailed, ForecastWorker
@@ -18,6 +20,8 @@ from synergy_extender.metrics import Metrics
 from synergy_extender.planning import forecasting
 from synergy_extender.planning.forecasting import ForecastLoop, Forecasts, WriteBudget, pause_after
 from synergy_extender.planning.policy import PolicyInForce
+from synergy_kube.resources import TRAINING_JOBS
+from synergy_kube.undeclared import undeclared
 
 NAMES = {f"team/{name}": key(name) for name in ("soon", "later", "never")}
 
@@ -39,6 +43,20 @@ def test_jobs_are_told_the_median_and_the_far_end() -> None:
     assert forecasts.estimates == {key("soon"): Estimate(NOW + 2, NOW + 3), key("later"): Estimate(NOW + 6, None)}
     forecasts.forget()
     assert forecasts.estimates is None
+
+
+def test_what_an_older_schema_does_not_have_is_not_told() -> None:
+    own = WRITTEN[TRAINING_JOBS]
+    older = copy.deepcopy(own)
+    for name in ("estimatedStart", "estimatedStartBy"):
+        del older["properties"]["status"]["properties"]["queue"]["properties"][name]
+    assert ESTIMATED_START in undeclared(own, older)
+    assert ESTIMATED_START not in undeclared(own, own)
+    forecasts = Forecasts(Metrics(), enabled=True)
+    forecasts.take(answer(("soon", 1, 2, 3)), NAMES, NOW)
+    assert forecasts.told == forecasts.estimates
+    forecasts.declared = False
+    assert forecasts.told is None
 
 
 def test_without_forecasts_what_was_told_is_taken_away() -> None:
