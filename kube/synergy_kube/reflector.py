@@ -23,6 +23,8 @@ _SHORT_WATCH_SECONDS = 1.0
 _STRETCH_SECONDS = 0.0005
 """For how long changes are taken without a break: others on the event loop answer requests."""
 _PAGE_GROWTH = 4
+_AHEAD_CODE = 504
+"""The answer to a version that the API server has not come to, as after its data was restored from a backup."""
 _EXPIRED_LISTS = 3
 """After how many lists that expired before their last page the collection is read in one piece."""
 
@@ -73,8 +75,25 @@ class Reflector:
         self._on_restart = on_restart or (lambda resource, cause: None)
         self._optional = optional
         self._items: dict[Key, Object] = {}
+        self._version: str | None = None
         self._rested = 0.0
         self.synced = asyncio.Event()
+
+    def begin_with(self, items: Mapping[Key, Object], version: str) -> None:
+        """Go on where another left off: `items`, trimmed, are the collection at `version`. To be called before `run`.
+
+        Only what has changed since is told. Where the API server has forgotten that version, or `version` is empty, the
+        collection is listed, and what differs from `items` is told.
+        """
+        self._items = dict(items)
+        self._version = version or None
+        if version:
+            self.synced.set()
+
+    @property
+    def version(self) -> str:
+        """The collection's version that all changes told so far make up; empty while it is listed."""
+        return self._version or ""
 
     @property
     def items(self) -> Mapping[Key, Object]:
@@ -99,34 +118,35 @@ class Reflector:
 
     async def run(self) -> None:
         """Follow the collection until cancelled; the server's absence is waited out."""
-        version: str | None = None
         backoff = _BACKOFF_FIRST_SECONDS
         while True:
             started = asyncio.get_running_loop().time()
             try:
-                if version is None:
-                    version = await self._relist()
+                if self._version is None:
+                    self._version = await self._relist()
                 self._rested = time.monotonic()
                 async for kind, item in self._client.watch(
-                    self._resource, version, self._namespace, label_selector=self._label_selector
+                    self._resource, self._version, self._namespace, label_selector=self._label_selector
                 ):
-                    version = item["metadata"]["resourceVersion"]
+                    self._version = item["metadata"]["resourceVersion"]
                     self._take(kind, item)
                     backoff = _BACKOFF_FIRST_SECONDS
                     await self._rest()
                 if asyncio.get_running_loop().time() - started < _SHORT_WATCH_SECONDS:
                     await asyncio.sleep(_BACKOFF_FIRST_SECONDS)  # a server that is going down ends watches at once
             except Gone:
-                version = None
+                self._version = None
                 self._on_restart(self._resource.plural, "expired")
                 if asyncio.get_running_loop().time() - started < _SHORT_WATCH_SECONDS:
                     await asyncio.sleep(_BACKOFF_FIRST_SECONDS)  # a list that is too old at once, again and again
             except NotFound as error:
-                version = None
+                self._version = None
                 self._missing(error)
                 await asyncio.sleep(_BACKOFF_MOST_SECONDS)
             except (ApiError, aiohttp.ClientError, TimeoutError, OSError) as error:
                 _LOG.warning("watching %s: %s", self._resource.plural, error)
+                if isinstance(error, ApiError) and error.code == _AHEAD_CODE:
+                    self._version = None
                 self._on_restart(self._resource.plural, "error")
                 await asyncio.sleep(backoff * random.uniform(0.5, 1.0))  # noqa: S311 - jitter, not a secret
                 backoff = min(backoff * 2, _BACKOFF_MOST_SECONDS)

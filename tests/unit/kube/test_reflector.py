@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from itertools import pairwise
 from typing import Any
 
@@ -316,3 +316,74 @@ async def test_a_question_that_is_not_heard_is_given_up_and_can_be_asked_again(
         await client.list(NODES)
     server.deaf = False
     assert (await client.list(NODES))["items"] == []
+
+
+async def running_until(reflector: Reflector, what: str, done: Callable[[], bool]) -> None:
+    """Run the reflector until that is so."""
+    task = asyncio.create_task(reflector.run())
+
+    async def so() -> bool:
+        return done()
+
+    try:
+        await eventually(so, seconds=10, what=what, every=0.02)
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+async def test_it_goes_on_where_another_left_off(served: tuple[Server, KubeClient]) -> None:
+    server, client = served
+    server.watches = [[{"type": "MODIFIED", "object": node("a", "21")}, {"type": "DELETED", "object": node("b", "22")}]]
+    changes: list[Change] = []
+    reflector = Reflector(client, NODES, on_change=changes.append)
+    reflector.begin_with({("", "a"): node("a", "1"), ("", "b"): node("b", "2"), ("", "c"): node("c", "3")}, "20")
+    assert reflector.synced.is_set()
+    await running_until(reflector, "both changes", lambda: len(changes) == 2)
+    assert server.lists == 0
+    assert server.watched_from[0] == "20"
+    assert changes == [
+        Change(("", "a"), node("a", "1"), node("a", "21")),
+        Change(("", "b"), node("b", "2"), None),
+    ]
+    assert reflector.version == "22"
+    assert set(reflector.items) == {("", "a"), ("", "c")}
+
+
+@pytest.mark.parametrize("version", ["", "9"])
+async def test_where_that_was_is_forgotten_it_tells_what_differs(
+    served: tuple[Server, KubeClient], version: str
+) -> None:
+    server, client = served
+    server.items = [node("a", "1"), node("b", "8"), node("d", "9")]
+    expired = {"type": "ERROR", "object": {"code": 410, "reason": "Expired", "message": "too old"}}
+    server.watches = [[expired]] if version else []
+    changes: list[Change] = []
+    versions: list[str] = []
+
+    def told(change: Change) -> None:
+        changes.append(change)
+        versions.append(reflector.version)
+
+    reflector = Reflector(client, NODES, on_change=told)
+    reflector.begin_with({("", "a"): node("a", "1"), ("", "b"): node("b", "2"), ("", "c"): node("c", "3")}, version)
+    await running_until(reflector, "the list", lambda: reflector.version == "10")
+    assert server.lists == 1
+    assert changes == [
+        Change(("", "b"), node("b", "2"), node("b", "8")),
+        Change(("", "d"), None, node("d", "9")),
+        Change(("", "c"), node("c", "3"), None),
+    ]
+    assert versions == ["", "", ""]  # who is killed now has to list again
+
+
+async def test_a_version_that_the_server_has_not_come_to_is_listed_anew(served: tuple[Server, KubeClient]) -> None:
+    """As after its data was restored from a backup."""
+    server, client = served
+    server.items = [node("a", "5")]
+    ahead = {"code": 504, "reason": "Timeout", "message": "Too large resource version: 99, current: 10"}
+    server.watches = [[{"type": "ERROR", "object": ahead}]]
+    reflector = Reflector(client, NODES)
+    reflector.begin_with({("", "a"): node("a", "70")}, "99")
+    await running_until(reflector, "the list", lambda: reflector.version == "10")
+    assert reflector.get("", "a") == node("a", "5")

@@ -1,0 +1,154 @@
+"""Follows the API server and writes what changes into the store.
+
+The recorder only reads from the cluster. It goes on from the version and the objects that the store has, so what
+changed while it was away is told by the API server, or, where that has forgotten, found by comparing.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from sqlalchemy.exc import SQLAlchemyError
+
+from synergy_dashboard.recorder.changes import facts_between
+from synergy_dashboard.recorder.trimming import trim
+from synergy_dashboard.recorder.use import USE_S, trim_node, use_at
+from synergy_dashboard.store.bundle import Facts, Key, Position
+from synergy_dashboard.store.leader import NotLeadingError
+from synergy_dashboard.store.store import Store
+from synergy_kube import Change, KubeClient, Reflector
+from synergy_kube.resources import GPU_POOLS, NODES, TRAINING_JOBS
+from synergy_view.seen import SeenJob, read
+
+_LOG = logging.getLogger(__name__)
+_BATCH_S = 0.5
+"""Changes of so long are one transaction."""
+_POSITION_S = 10.0
+"""After how long the collection's version is written although nothing else is."""
+_PRUNE_S = 3600.0
+_RETRY_S = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Told:
+    at_s: float
+    change: Change
+
+
+class Recorder:
+    """Keeps the history of TrainingJobs. `run` goes on until it is cancelled; it may be killed at any moment.
+
+    While the database is away nothing is lost: afterwards the recorder begins anew where it last wrote.
+    """
+
+    def __init__(
+        self, client: KubeClient, store: Store, *, keep_days: float = 90.0, clock: Callable[[], float] = time.time
+    ) -> None:
+        self._client = client
+        self._store = store
+        self._keep_days = keep_days
+        self._clock = clock
+        self.written_s: float | None = None
+        """When the store last took what there was to write; None before."""
+
+    async def run(self) -> None:
+        """Record. The tables must have their newest shape."""
+        while True:
+            try:
+                if await asyncio.to_thread(self._store.lead):
+                    await self._record()
+                else:
+                    _LOG.info("another recorder writes the history")
+            except* (SQLAlchemyError, NotLeadingError) as group:
+                _LOG.warning("recording: %s", "; ".join(str(error) for error in group.exceptions))
+            await asyncio.sleep(_RETRY_S)
+
+    async def _record(self) -> None:
+        session = _Session(self._client, self._store, self._clock)
+        await asyncio.to_thread(session.remember)
+        async with asyncio.TaskGroup() as tasks:
+            for one in (session.jobs, session.nodes, session.pools):
+                tasks.create_task(one.run())
+            tasks.create_task(self._write(session))
+            tasks.create_task(self._prune())
+
+    async def _write(self, session: "_Session") -> None:
+        while True:
+            await asyncio.sleep(_BATCH_S)
+            await session.write()
+            self.written_s = self._clock()
+
+    async def _prune(self) -> None:
+        while True:
+            await asyncio.to_thread(self._store.prune, self._clock(), self._keep_days)
+            await asyncio.sleep(_PRUNE_S)
+
+
+class _Session:
+    """From one reading of the store to the next."""
+
+    def __init__(self, client: KubeClient, store: Store, clock: Callable[[], float]) -> None:
+        self._store = store
+        self._clock = clock
+        self._told: list[_Told] = []
+        self._seen: dict[Key, SeenJob] = {}
+        self._version = ""
+        self._version_s = 0.0
+        self._use_s = 0.0
+        self.jobs = Reflector(client, TRAINING_JOBS, trim=trim, on_change=self._changed, optional=True)
+        self.nodes = Reflector(client, NODES, trim=trim_node)
+        self.pools = Reflector(client, GPU_POOLS, optional=True)
+
+    def remember(self) -> None:
+        """Begin where the store stands."""
+        remembered = self._store.remembered()
+        self._version = remembered.version
+        self.jobs.begin_with(remembered.objects, remembered.version)
+        for key, item in remembered.objects.items():
+            try:
+                self._seen[key] = read(item)
+            except ValueError as error:
+                _LOG.warning("a stored TrainingJob, %s/%s, cannot be read: %s", *key, error)
+
+    async def write(self) -> None:
+        """Write what has been told until now, if there is anything; one transaction."""
+        told, self._told = self._told, []
+        version, now = self.jobs.version, self._clock()
+        moved = version != self._version and now - self._version_s >= _POSITION_S
+        use = now // USE_S > self._use_s // USE_S and self._is_synced()
+        if not (told or moved or use):
+            return
+        position = Position(version=version, objects={one.change.key: one.change.new for one in told})
+        await asyncio.to_thread(self._apply, told, position, now if use else None)
+        self._version, self._version_s = version, now
+        if use:
+            self._use_s = now
+
+    def _apply(self, told: Sequence[_Told], position: Position, use_s: float | None) -> None:
+        facts = [self._facts_of(one) for one in told]
+        if use_s is not None:
+            nodes, pools = list(self.nodes.items.values()), list(self.pools.items.values())
+            facts.append(Facts(use=use_at(list(self._seen.values()), nodes, pools, use_s)))
+        self._store.apply(facts, position)
+
+    def _facts_of(self, told: _Told) -> Facts:
+        """The facts of one change; none where this version cannot read it, which must not stop the others."""
+        key = told.change.key
+        old = self._seen.pop(key, None)
+        try:
+            new = read(told.change.new) if told.change.new is not None else None
+            facts = facts_between(old, new, told.at_s)
+        except ValueError as error:
+            _LOG.warning("TrainingJob %s/%s cannot be recorded: %s", *key, error)
+            return Facts()
+        if new is not None:
+            self._seen[key] = new
+        return facts
+
+    def _is_synced(self) -> bool:
+        return all(one.synced.is_set() for one in (self.jobs, self.nodes, self.pools))
+
+    def _changed(self, change: Change) -> None:
+        self._told.append(_Told(self._clock(), change))

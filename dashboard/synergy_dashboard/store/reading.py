@@ -1,0 +1,164 @@
+"""What the history answers, from the tables."""
+
+from collections.abc import Collection, Sequence
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from synergy_dashboard.facts import JobFact, ResizeFact, RunFact, Sample, Usage, UseSample, WaitFact
+from synergy_dashboard.store.rows import job_of, plain, resize_of, run_of
+from synergy_dashboard.store.tables import JOBS, RESIZES, RUNS, SAMPLES, USE, WAITS
+
+Namespaces = Collection[str] | None
+_HOUR = 3600.0
+
+
+def newest_job(connection: Connection, namespace: str, name: str) -> JobFact | None:
+    """The job of that name that was created last."""
+    named = (JOBS.c.namespace == namespace) & (JOBS.c.name == name)
+    query = sa.select(JOBS).where(named).order_by(JOBS.c.created_s.desc(), JOBS.c.uid).limit(1)
+    row = connection.execute(query).mappings().first()
+    return None if row is None else job_of(row)
+
+
+def jobs(connection: Connection, since_s: float, until_s: float, namespaces: Namespaces) -> list[JobFact]:
+    """Jobs that existed in that time."""
+    existed = (JOBS.c.created_s < until_s) & _open_or_after(JOBS.c.deleted_s, since_s)
+    query = sa.select(JOBS).where(existed, *_within(namespaces)).order_by(JOBS.c.created_s, JOBS.c.uid)
+    return [job_of(row) for row in connection.execute(query).mappings()]
+
+
+def runs(
+    connection: Connection, since_s: float, until_s: float, namespaces: Namespaces
+) -> list[tuple[JobFact, RunFact]]:
+    """Runs that held GPUs in that time, each with its job."""
+    query = (
+        sa.select(RUNS, *(column.label(f"job_{column.name}") for column in JOBS.columns))
+        .join(JOBS, JOBS.c.uid == RUNS.c.uid)
+        .where(RUNS.c.granted_s < until_s, _open_or_after(RUNS.c.ended_s, since_s), *_within(namespaces))
+        .order_by(RUNS.c.granted_s, RUNS.c.uid, RUNS.c.run)
+    )
+    found = connection.execute(query).mappings()
+    return [(job_of({c.name: row[f"job_{c.name}"] for c in JOBS.columns}), run_of(row)) for row in found]
+
+
+def runs_of(connection: Connection, uid: str) -> list[RunFact]:
+    """By number."""
+    query = sa.select(RUNS).where(RUNS.c.uid == uid).order_by(RUNS.c.run)
+    return [run_of(row) for row in connection.execute(query).mappings()]
+
+
+def resizes_of(connection: Connection, uid: str) -> list[ResizeFact]:
+    """By time."""
+    query = sa.select(RESIZES).where(RESIZES.c.uid == uid).order_by(RESIZES.c.at_s, RESIZES.c.run)
+    return [resize_of(row) for row in connection.execute(query).mappings()]
+
+
+def waits_of(connection: Connection, uid: str) -> list[WaitFact]:
+    """By time."""
+    query = sa.select(WAITS).where(WAITS.c.uid == uid).order_by(WAITS.c.since_s)
+    return [plain(WaitFact, row) for row in connection.execute(query).mappings()]
+
+
+def samples_of(connection: Connection, uid: str, most: int) -> list[Sample]:
+    """At most `most`, every n-th, the newest among them."""
+    own = SAMPLES.c.uid == uid
+    there = connection.execute(sa.select(sa.func.count()).select_from(SAMPLES).where(own)).scalar_one()
+    back = sa.func.row_number().over(order_by=SAMPLES.c.at_s.desc()).label("back")
+    numbered = sa.select(SAMPLES, back).where(own).subquery()
+    query = sa.select(numbered).where(_nth(numbered.c.back, there, most)).order_by(numbered.c.at_s)
+    return [plain(Sample, row) for row in connection.execute(query).mappings()]
+
+
+def use(connection: Connection, since_s: float, until_s: float, most: int) -> list[UseSample]:
+    """At most `most` moments, every n-th, the newest among them."""
+    inside = (USE.c.at_s >= since_s) & (USE.c.at_s < until_s)
+    there = connection.execute(sa.select(sa.func.count(USE.c.at_s.distinct())).where(inside)).scalar_one()
+    back = sa.func.dense_rank().over(order_by=USE.c.at_s.desc()).label("back")
+    numbered = sa.select(USE, back).where(inside).subquery()
+    query = sa.select(numbered).where(_nth(numbered.c.back, there, most)).order_by(numbered.c.at_s, numbered.c.gpu_type)
+    return [plain(UseSample, row) for row in connection.execute(query).mappings()]
+
+
+def usage(connection: Connection, since_s: float, until_s: float, namespaces: Namespaces) -> list[Usage]:
+    """By tenant and namespace. A job's GPUs count from the grant to the end of each run, as they are taken from others
+    meanwhile."""
+    held = RUNS.c.gpus * _overlap(RUNS.c.granted_s, RUNS.c.ended_s, since_s, until_s)
+    known = (RUNS.c.steps_per_s > 0) & (RUNS.c.proportional_steps_per_s > 0) & (RUNS.c.purpose == "Train")
+    gain = sa.case((known, RUNS.c.steps_per_s / sa.func.nullif(RUNS.c.proportional_steps_per_s, 0) - 1), else_=0.0)
+    preempted = (RUNS.c.revoked_s >= since_s) & (RUNS.c.revoked_s < until_s)
+    of_runs = _by_tenant(
+        RUNS,
+        [
+            sa.func.sum(held),
+            sa.func.sum(held * gain),
+            sa.func.count(),
+            sa.func.sum(sa.case((preempted, 1), else_=0)),
+        ],
+        (RUNS.c.granted_s < until_s) & _open_or_after(RUNS.c.ended_s, since_s),
+        namespaces,
+    )
+    of_waits = _by_tenant(
+        WAITS,
+        [sa.func.sum(_overlap(WAITS.c.since_s, WAITS.c.until_s, since_s, until_s))],
+        (WAITS.c.since_s < until_s) & _open_or_after(WAITS.c.until_s, since_s),
+        namespaces,
+    )
+    found: dict[tuple[str, str], Any] = {(row[0], row[1]): tuple(row[2:]) for row in connection.execute(of_runs)}
+    waited: dict[tuple[str, str], float] = {(row[0], row[1]): float(row[2]) for row in connection.execute(of_waits)}
+    rows = []
+    for key in sorted(found.keys() | waited.keys()):
+        gpu_seconds, gained, runs_there, preemptions = found.get(key, (0.0, 0.0, 0, 0))
+        rows.append(
+            Usage(
+                tenant=key[0],
+                namespace=key[1],
+                gpu_hours=float(gpu_seconds) / _HOUR,
+                waiting_hours=waited.get(key, 0.0) / _HOUR,
+                gained_gpu_hours=float(gained) / _HOUR,
+                runs=int(runs_there),
+                preemptions=int(preemptions),
+            )
+        )
+    return rows
+
+
+def first_s(connection: Connection) -> float | None:
+    """The earliest time that a run, a wait or a moment of use tells of."""
+    earliest = (RUNS.c.granted_s, WAITS.c.since_s, USE.c.at_s)
+    found = [connection.execute(sa.select(sa.func.min(column))).scalar() for column in earliest]
+    return min((one for one in found if one is not None), default=None)
+
+
+def _by_tenant(
+    table: sa.Table, sums: Sequence[sa.ColumnElement[Any]], where: sa.ColumnElement[bool], namespaces: Namespaces
+) -> sa.Select[Any]:
+    return (
+        sa.select(JOBS.c.tenant, JOBS.c.namespace, *sums)
+        .select_from(table.join(JOBS, JOBS.c.uid == table.c.uid))
+        .where(where, *_within(namespaces))
+        .group_by(JOBS.c.tenant, JOBS.c.namespace)
+    )
+
+
+def _overlap(
+    begin: sa.ColumnElement[float], end: sa.ColumnElement[float | None], since_s: float, until_s: float
+) -> sa.ColumnElement[float]:
+    """Seconds of [`begin`, `end`) within [`since_s`, `until_s`)."""
+    first = sa.case((begin < since_s, since_s), else_=begin)
+    last = sa.case((end.is_(None) | (end > until_s), until_s), else_=end)
+    return sa.case((last > first, last - first), else_=0.0)
+
+
+def _open_or_after(end: sa.ColumnElement[float | None], since_s: float) -> sa.ColumnElement[bool]:
+    return end.is_(None) | (end >= since_s)
+
+
+def _within(namespaces: Namespaces) -> list[sa.ColumnElement[bool]]:
+    return [] if namespaces is None else [JOBS.c.namespace.in_(sorted(namespaces))]
+
+
+def _nth(back: sa.ColumnElement[int], there: int, most: int) -> sa.ColumnElement[bool]:
+    step = max(1, -(-there // max(1, most)))
+    return (back - 1) % step == 0
