@@ -69,6 +69,15 @@ def warn_of_free_preemption(policies: Iterable[str], options: Options) -> None:
         )
 
 
+def check_draws(workloads: Sequence[Workload]) -> None:
+    """Raise BadInputError where the workloads of several seeds are the same, since nothing of them is drawn."""
+    if len(workloads) > 1 and all(one.tasks == workloads[0].tasks for one in workloads[1:]):
+        raise BadInputError(
+            "--seeds: nothing of this trace is drawn, so every seed gives the same figures; leave it out, or give "
+            "--profiles and a trace without models"
+        )
+
+
 def check_placements(workload: Workload, options: Options) -> None:
     """Raise BadInputError where policies need to know what spreading costs and no input says it."""
     knows_link = options.plan.link_bytes_per_s is not None
