@@ -5,6 +5,7 @@ import time
 import click
 
 from synergy_api.cluster.pools import node_capacities, read_pools
+from synergy_cli.choice import Choice
 from synergy_cli.live.access import Cluster, Where, ask
 from synergy_cli.live.options import cluster_options, output_option, watch_option
 from synergy_cli.live.output import heading, note, write_data, write_table
@@ -19,7 +20,7 @@ _OWN_TAINTS = "node.kubernetes.io/"
 
 
 @click.command("top")
-@click.argument("part", type=click.Choice(_PARTS), required=False)
+@click.argument("part", type=Choice(_PARTS), required=False)
 @cluster_options()
 @output_option(wide=False)
 @watch_option

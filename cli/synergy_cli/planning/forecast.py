@@ -11,8 +11,9 @@ from typing import Any
 import click
 from pydantic import TypeAdapter, ValidationError
 
+from synergy_cli.choice import Choice
 from synergy_cli.errors import BadInputError
-from synergy_cli.files import read_input
+from synergy_cli.files import in_file, read_input
 from synergy_cli.numbers import Seconds
 from synergy_cli.text_table import text_table
 from synergy_core.collector import collector_paused
@@ -73,8 +74,8 @@ def forecast_command(
 )
 @click.option("--remove-node", "remove_nodes", multiple=True, metavar="NAME", help="The node goes, its jobs wait.")
 @click.option("--drain-node", "drain_nodes", multiple=True, metavar="NAME", help="Nothing new comes to the node.")
-@click.option("--policy", type=click.Choice(sorted(POLICIES)), help="Another policy.")
-@click.option("--mechanism", type=click.Choice(sorted(MECHANISMS)), help="Another mechanism.")
+@click.option("--policy", type=Choice(sorted(POLICIES)), help="Another policy.")
+@click.option("--mechanism", type=Choice(sorted(MECHANISMS)), help="Another mechanism.")
 @click.option(
     "--set", "settings", multiple=True, metavar="KEY=VALUE",
     help="Another option: round_s, or a key of a snapshot's config such as colocation or queues.promote_knob.",
@@ -104,7 +105,7 @@ def read_snapshot(source: str) -> Snapshot:
     try:
         return parse_snapshot(read_input(source, "SNAPSHOT.json"))
     except SnapshotError as error:
-        raise BadInputError(str(error)) from error
+        raise BadInputError(in_file(source, error)) from error
 
 
 @contextmanager

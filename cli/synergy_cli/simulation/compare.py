@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from synergy_cli.options.policy import policy_options
+from synergy_cli.options.sharing import MODES
 from synergy_cli.simulation.checks import (
     check_bandwidths,
     check_costs,
@@ -20,6 +21,8 @@ from synergy_cli.simulation.options import options_of, run_options
 from synergy_cli.simulation.output import check_writable, progress_bar, write_whole
 from synergy_cli.simulation.seeds import seeds_of, seeds_option
 from synergy_cli.text_table import text_table
+from synergy_core.mechanisms import MECHANISMS
+from synergy_core.policies import POLICIES
 from synergy_simulator import compare
 from synergy_simulator.report.figures import figures_of
 from synergy_simulator.report.intervals import intervals_of
@@ -36,11 +39,32 @@ def as_names(_context: click.Context, _option: click.Parameter, text: str) -> tu
 
 @click.command("compare")
 @input_options
-@click.option("--policies", default="fifo,srtf,las", show_default=True, callback=as_names, help="With commas.")
-@click.option("--mechanisms", default="proportional,tune", show_default=True, callback=as_names, help="With commas.")
+@click.option(
+    "--policies",
+    default="fifo,srtf,las",
+    show_default=True,
+    callback=as_names,
+    metavar="NAME,NAME,..",
+    help=f"Some of {', '.join(sorted(POLICIES))}; or functions of your own, module:function.",
+)
+@click.option(
+    "--mechanisms",
+    default="proportional,tune",
+    show_default=True,
+    callback=as_names,
+    metavar="NAME,NAME,..",
+    help=f"Some of {', '.join(sorted(MECHANISMS))}.",
+)
 @policy_options("simulate", without=("policy", "mechanism", "colocation"))
 @run_options
-@click.option("--colocation", default="none", show_default=True, callback=as_names, help="With commas.")
+@click.option(
+    "--colocation",
+    default="none",
+    show_default=True,
+    callback=as_names,
+    metavar="NAME,NAME,..",
+    help=f"Which jobs share a GPU: some of {', '.join(MODES)}.",
+)
 @seeds_option
 @click.option("--processes", type=click.IntRange(1), help="Simulations at a time (default: one per core).")
 @click.option("--report", metavar="OUT.html", help="Write figures and charts as one HTML file.")

@@ -14,6 +14,7 @@ from synergy_cli.simulation.kept import Kept
 from synergy_cli.simulation.output import check_writable, progress_bar, write_whole
 from synergy_cli.simulation.seeds import seeds_of, seeds_option
 from synergy_cli.text_table import text_table
+from synergy_core.model.names import not_there
 from synergy_simulator.grid import Case, run_all, run_one
 from synergy_simulator.report.summary import Summary
 from synergy_simulator.reproductions.common import Findings, Inputs, interval_rows, over_draws
@@ -59,7 +60,7 @@ def reproduce_command(
 ) -> None:
     """Make a table or figure of a paper anew."""
     if name not in REPRODUCTIONS:
-        raise BadInputError(f"NAME: {name!r} is not there; choose one of {', '.join(REPRODUCTIONS)}")
+        raise BadInputError(f"NAME: {not_there(name, REPRODUCTIONS)}")
     if data is not None and not Path(data).is_dir():
         raise BadInputError(f"--data: there is no folder {data}")
     out = report or f"{name}.html"

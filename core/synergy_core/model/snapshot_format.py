@@ -2,12 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import MISSING, Field, fields, is_dataclass
-from typing import Any
+from typing import Any, Final
 
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 
 from synergy_core.model.answer import Plan
+from synergy_core.model.names import unknown_field
 from synergy_core.model.snapshot import (
     Allocation,
     FieldError,
@@ -22,6 +23,9 @@ from synergy_core.model.snapshot import (
 
 _SNAPSHOT = TypeAdapter(Snapshot)
 
+_KINDS: Final = (Allocation, Job, Node, NodeShare, Profile, QuotaDraw, QuotaLimit, Snapshot)
+_FIELDS: Final = sorted({one.name for kind in _KINDS for one in fields(kind)})
+"""Names of fields, from which a misspelt one is corrected."""
 _ONLY_WHEN_SET = frozenset(
     {
         (Node, "further"),
@@ -141,7 +145,7 @@ def one_line(details: ErrorDetails, *, whole: str = "snapshot") -> str:
         between = "." if path and not cause.path.startswith("[") else ""
         return f"{path}{between}{cause.path}: {cause.problem}"
     if kind == "unexpected_keyword_argument":
-        return f"{path}: unknown field; remove it or correct its name"
+        return f"{path}: {unknown_field(str(details['loc'][-1]), _FIELDS)}"
     if kind == "missing":
         return f"{path}: missing; add it"
     if kind == "json_invalid":

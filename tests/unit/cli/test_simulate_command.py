@@ -10,8 +10,8 @@ from click.testing import CliRunner, Result
 
 from support.simulation import CLUSTER, PROFILES
 from synergy_cli.main import main
+from synergy_simulator.report.figures import figures
 from synergy_simulator.report.metrics import Metrics
-from synergy_simulator.report.page import figures
 
 KEYS = (
     "jobs measured avg_jct_s median_jct_s p95_jct_s p99_jct_s makespan_s avg_queue_s avg_ftf p95_ftf worst_ftf "

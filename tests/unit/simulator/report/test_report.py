@@ -8,6 +8,7 @@ import re
 from dataclasses import replace
 from html.parser import HTMLParser
 from importlib import resources
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -172,7 +173,7 @@ def test_no_lane_of_the_gantt_has_two_jobs_at_once(summary: Summary) -> None:
     assert set(lanes) <= set(range(4))
     for spans in lanes.values():
         spans.sort()
-        assert all(one[1] <= following[0] + 1e-6 for one, following in zip(spans, spans[1:], strict=False))
+        assert all(one[1] <= following[0] + 1e-6 for one, following in pairwise(spans))
 
 
 def test_a_job_on_gpus_apart_has_a_box_for_each(summary: Summary) -> None:
