@@ -71,7 +71,7 @@ def set_(*, changes: tuple[str, ...], dry_run: str, where: Where) -> None:
         path, equals, value = change.partition("=")
         if not equals or not path:
             raise BadInputError(f"FIELD=VALUE: {change!r} has no =; write for example policy=las")
-        _check_spelling(path.removeprefix("spec.").split("."), value)
+        check_spelling(path.removeprefix("spec.").split("."), value)
         _put(patch, path, _parsed(value))
 
     async def question(cluster: Cluster) -> None:
@@ -86,7 +86,7 @@ def set_(*, changes: tuple[str, ...], dry_run: str, where: Where) -> None:
     )
 
 
-def _check_spelling(path: Sequence[str], value: str) -> None:
+def check_spelling(path: Sequence[str], value: str) -> None:
     """Raise BadInputError for a field or a name that is like a known one; the API server judges all others."""
     kind: Any = SchedulingPolicySpec
     for name in path:
