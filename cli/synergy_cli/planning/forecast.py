@@ -4,6 +4,7 @@ import json
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import fields
 from math import inf
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,7 @@ from synergy_simulator.inputs.errors import InputError
 from synergy_simulator.inputs.traces import TraceJob, read_trace
 
 _JOB = TypeAdapter(Job)
+_JOB_FIELDS = [one.name for one in fields(Job)]
 
 
 def _draw_options(command: Any) -> Any:
@@ -166,7 +168,9 @@ def _job(name: str) -> Job:
     try:
         return _JOB.validate_json(read_input(name, "--add-job"))
     except ValidationError as error:
-        raise BadInputError(f"--add-job: {name}: {one_line(error.errors()[0], whole='job')}") from None
+        raise BadInputError(
+            f"--add-job: {name}: {one_line(error.errors()[0], whole='job', known=_JOB_FIELDS)}"
+        ) from None
 
 
 def _forecast_text(found: Forecast, seconds: float) -> str:

@@ -73,8 +73,8 @@ def check_draws(workloads: Sequence[Workload]) -> None:
     """Raise BadInputError where the workloads of several seeds are the same, since nothing of them is drawn."""
     if len(workloads) > 1 and all(one.tasks == workloads[0].tasks for one in workloads[1:]):
         raise BadInputError(
-            "--seeds: nothing of this trace is drawn, so every seed gives the same figures; leave it out, or give "
-            "--profiles and a trace without models"
+            "--seeds: nothing of this trace is drawn, so every seed gives the same figures; leave it out, or draw a "
+            "trace for each seed and write {seed} into the name of --trace"
         )
 
 

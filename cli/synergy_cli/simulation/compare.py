@@ -92,7 +92,7 @@ def compare_command(
     check_writable("--report", report)
     workloads = [
         workload_of(
-            trace=trace,
+            trace=trace.replace("{seed}", str(drawn)) if seeds else trace,
             profiles=profiles,
             unconsolidated=unconsolidated,
             cluster=cluster,
@@ -106,7 +106,7 @@ def compare_command(
     ]
     check_draws(workloads)
     workload = workloads[0]
-    jobs = len(workload.tasks)
+    jobs = min(len(one.tasks) for one in workloads)
     grid = [
         options_of(
             {**how, "policy": policy, "mechanism": mechanism, "colocation": mode}, jobs=jobs, record=True, many=True

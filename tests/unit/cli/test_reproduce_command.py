@@ -46,6 +46,25 @@ def test_a_figure_over_load_for_reading(tmp_path: Path, monkeypatch: pytest.Monk
     assert any(line.startswith("* Matrices: the built-in models") for line in lines)
 
 
+def test_several_seeds_give_intervals(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sweeps, "QUICK", sweeps.Scale(1, 60, (20, 40)))
+    gains = [
+        json.loads(_reproduce(tmp_path, "synergy-fig9", "--quick", "--seed", seed, "--json").stdout)["figures"]
+        for seed in "01"
+    ]
+    result = _reproduce(tmp_path, "synergy-fig9", "--quick", "--seeds", "0:2", "--json")
+    assert result.exit_code == 0, result.output
+    report = json.loads(result.stdout)
+    assert report["seeds"] == [0, 1]
+    assert report["figures"]["gain_at_9"] == pytest.approx((gains[0]["gain_at_9"] + gains[1]["gain_at_9"]) / 2)
+    assert report["ci95"]["gain_at_9"] > 0
+    page = (tmp_path / "report.html").read_text()
+    assert "Figures over seeds" in page
+    assert '"band":[[' in page
+    lines = _reproduce(tmp_path, "synergy-fig9", "--quick", "--seeds", "0:2").stdout
+    assert "The table is of seed 0. Charts and the figures over seeds are means of 2 seeds (0 to 1)" in lines
+
+
 def test_every_reproduction_of_the_paper_is_there() -> None:
     figures = [f"synergy-fig{number}" for number in (5, 6, 7, 8, 9, 11, 12, 13)]
     others = ("synergy-ftf", "synergy-motivation", "synergy-opt-gap", "synergy-table5")
