@@ -28,7 +28,7 @@ def _run(folder: Path, command: str, tenants: list[str], *more: str) -> Result:
 @pytest.mark.parametrize(
     ("tenants", "more", "line"),
     [
-        (["red", "", "blue"], (), "choose one of blue, red"),
+        (["red", "", "blue"], (), "did you mean 'red'? choose one of blue, red"),
         (["", ""], (), "none of the jobs names a tenant"),
         (["red", "rde"], ("--jobs", "0:1"), "choose one of red"),
         (

@@ -31,7 +31,7 @@
   };
 
   const axis = (now, more) => ({
-    axisLine: { lineStyle: { color: now.soft } }, axisLabel: { color: now.text, hideOverlap: true, ...SMALL },
+    axisLine: { onZero: false, lineStyle: { color: now.soft } }, axisLabel: { color: now.text, hideOverlap: true, ...SMALL },
     splitLine: { lineStyle: { color: now.line, width: 0.6 } }, nameTextStyle: { color: now.soft, ...SMALL }, ...more,
   });
   const frame = (now, more) => ({
