@@ -9,6 +9,7 @@ import logging
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import ParamSpec
 
 from sqlalchemy.exc import SQLAlchemyError
 
@@ -22,6 +23,7 @@ from synergy_kube import Change, KubeClient, Reflector
 from synergy_kube.resources import GPU_POOLS, NODES, TRAINING_JOBS
 from synergy_view.seen import SeenJob, read
 
+P = ParamSpec("P")
 _LOG = logging.getLogger(__name__)
 _BATCH_S = 0.5
 """Changes of so long are one transaction."""
@@ -82,7 +84,7 @@ class Recorder:
 
     async def _prune(self) -> None:
         while True:
-            await asyncio.to_thread(self._store.prune, self._clock(), self._keep_days)
+            await _to_its_end(self._store.prune, self._clock(), self._keep_days)
             await asyncio.sleep(_PRUNE_S)
 
 
@@ -121,7 +123,7 @@ class _Session:
         if not (told or moved or use):
             return
         position = Position(version=version, objects={one.change.key: one.change.new for one in told})
-        await asyncio.to_thread(self._apply, told, position, now if use else None)
+        await _to_its_end(self._apply, told, position, now if use else None)
         self._version, self._version_s = version, now
         if use:
             self._use_s = now
@@ -152,3 +154,14 @@ class _Session:
 
     def _changed(self, change: Change) -> None:
         self._told.append(_Told(self._clock(), change))
+
+
+async def _to_its_end(write: Callable[P, None], *args: P.args, **keywords: P.kwargs) -> None:
+    """Write in a thread. Who is cancelled meanwhile waits for it: no write of one session comes after the next has read
+    where the store stands."""
+    writing = asyncio.ensure_future(asyncio.to_thread(write, *args, **keywords))
+    try:
+        await asyncio.shield(writing)
+    except asyncio.CancelledError:
+        await asyncio.wait([writing])
+        raise

@@ -8,6 +8,8 @@ from sqlalchemy import event
 from sqlalchemy.engine import Connection, Engine, make_url
 
 _BUSY_SECONDS = 30
+_NOT_FOR_EVER = {"connect_timeout": 10, "keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 3}
+"""A PostgreSQL that says nothing any more counts as gone after a minute."""
 WRITES = "synergy_writes"
 """Execution option of a connection that is going to write."""
 
@@ -24,7 +26,8 @@ def engine_of(url: str) -> Engine:
             "the database's URL must be like sqlite:////data/history.db or postgresql://host/name"
         ) from None
     if parsed.get_backend_name() == "postgresql":
-        return sa.create_engine(parsed.set(drivername="postgresql+psycopg"), pool_pre_ping=True, pool_size=4)
+        usable = parsed.set(drivername="postgresql+psycopg")
+        return sa.create_engine(usable, pool_pre_ping=True, pool_size=4, connect_args=_NOT_FOR_EVER)
     if parsed.get_backend_name() != "sqlite" or parsed.database in (None, "", ":memory:"):
         raise ValueError(f"the database must be sqlite with a file, or postgresql, not {parsed.get_backend_name()}")
     engine = sa.create_engine(parsed, connect_args={"timeout": _BUSY_SECONDS})

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 from sqlalchemy.engine import Connection
 
-from synergy_dashboard.facts import JobFact, ResizeFact, RunFact, Sample, Usage, UseSample, WaitFact
+from synergy_dashboard.facts import History, JobFact, ResizeFact, RunFact, Sample, Usage, UseSample, WaitFact
 from synergy_dashboard.store import pruning, reading, writing
 from synergy_dashboard.store.bundle import Facts, Position, Remembered
 from synergy_dashboard.store.engine import engine_of
@@ -13,7 +13,7 @@ from synergy_dashboard.store.leader import Leader
 from synergy_dashboard.store.migrate import migrate
 
 
-class Store:
+class Store(History):
     """The history, as `History` asks for it, and the recorder's way to write it.
 
     Every method may block and may be called from any thread: from asyncio by `asyncio.to_thread`. Each raises

@@ -24,13 +24,14 @@ def write_facts(connection: Connection, bundles: Sequence[Facts]) -> None:
     """Merge the facts, in the order in which they were told, into what is kept."""
     _write_jobs(connection, [one for bundle in bundles for one in bundle.jobs])
     runs = [one for bundle in bundles for one in bundle.runs]
-    kept = _kept_runs(connection, {one.uid for one in runs} | {one.uid for b in bundles for one in b.resizes})
+    resizes = [one for bundle in bundles for one in bundle.resizes]
+    kept = _kept_runs(connection, {(a.uid, a.run) for a in runs} | {(b.uid, b.run) for b in resizes})
     changed: dict[tuple[str, int], RunFact] = {}
     for one in runs:
         key = one.uid, one.run
         kept[key] = changed[key] = merged_run(kept.get(key), one)
     _upsert(connection, RUNS, [row_of(one) for one in changed.values()])
-    _write_resizes(connection, [one for bundle in bundles for one in bundle.resizes], kept)
+    _write_resizes(connection, resizes, kept)
     _write_waits(connection, bundles)
     _upsert(connection, SAMPLES, [row_of(one) for bundle in bundles for one in bundle.samples])
     _upsert(connection, USE, [row_of(one) for bundle in bundles for one in bundle.use])
@@ -70,19 +71,21 @@ def objects(connection: Connection) -> dict[tuple[str, str], dict[str, Any]]:
 
 def _write_jobs(connection: Connection, told: Sequence[JobFact]) -> None:
     uids = {one.uid for one in told}
-    kept = {row["uid"]: job_of(row) for row in _rows_of(connection, JOBS, uids)}
+    kept = {row["uid"]: job_of(row) for row in _rows_of(connection, [JOBS.c.uid], uids)}
     for one in told:
         kept[one.uid] = merged_job(kept.get(one.uid), one)
     _upsert(connection, JOBS, [row_of(one) for one in kept.values()])
 
 
-def _kept_runs(connection: Connection, uids: Iterable[str]) -> dict[tuple[str, int], RunFact]:
-    return {(row["uid"], row["run"]): run_of(row) for row in _rows_of(connection, RUNS, uids)}
+def _kept_runs(connection: Connection, keys: Iterable[tuple[str, int]]) -> dict[tuple[str, int], RunFact]:
+    found = _rows_of(connection, [RUNS.c.uid, RUNS.c.run], keys)
+    return {(row["uid"], row["run"]): run_of(row) for row in found}
 
 
 def _write_resizes(connection: Connection, told: Sequence[ResizeFact], runs: Mapping[tuple[str, int], RunFact]) -> None:
     latest: dict[tuple[str, int], tuple[Share, ...]] = {key: run.shares for key, run in runs.items()}
-    found = (resize_of(row) for row in _rows_of(connection, RESIZES, {one.uid for one in told}))
+    keys = {(one.uid, one.run) for one in told}
+    found = (resize_of(row) for row in _rows_of(connection, [RESIZES.c.uid, RESIZES.c.run], keys))
     for one in sorted(found, key=lambda one: one.at_s):
         latest[one.uid, one.run] = one.shares
     news = []
@@ -95,7 +98,7 @@ def _write_resizes(connection: Connection, told: Sequence[ResizeFact], runs: Map
 
 def _write_waits(connection: Connection, bundles: Sequence[Facts]) -> None:
     told = [one for bundle in bundles for one in bundle.waits]
-    found = _rows_of(connection, WAITS, {one.uid for one in told}, WAITS.c.until_s.is_(None))
+    found = _rows_of(connection, [WAITS.c.uid], {one.uid for one in told}, WAITS.c.until_s.is_(None))
     opened = {row["uid"]: plain(WaitFact, row) for row in found}
     changed: dict[tuple[str, float], WaitFact] = {}
     for one in told:
@@ -109,11 +112,14 @@ def _write_waits(connection: Connection, bundles: Sequence[Facts]) -> None:
 
 
 def _rows_of(
-    connection: Connection, table: sa.Table, uids: Iterable[str], *more: sa.ColumnElement[bool]
+    connection: Connection, columns: Sequence[sa.Column[Any]], keys: Iterable[Any], *more: sa.ColumnElement[bool]
 ) -> Iterable[RowMapping]:
-    ordered = sorted(uids)
+    """The rows of a table in whose columns one of these keys is."""
+    table = columns[0].table
+    key = columns[0] if len(columns) == 1 else sa.tuple_(*columns)
+    ordered = sorted(keys)
     for first in range(0, len(ordered), _AT_ONCE):
-        chosen = table.c.uid.in_(ordered[first : first + _AT_ONCE])
+        chosen = key.in_(ordered[first : first + _AT_ONCE])
         yield from connection.execute(sa.select(table).where(chosen, *more)).mappings()
 
 
