@@ -58,6 +58,12 @@ def test_pages_fit_a_narrow_window(still: Served, visit: Visit, name: str) -> No
     assert page.evaluate("document.documentElement.scrollWidth") <= 420
 
 
+def test_the_queue_says_why_in_a_narrow_window(still: Served, visit: Visit) -> None:
+    page = opened(still, visit, "queue", width=420)
+    reason = page.get_by_role("row").first.locator("[data-label='Waits because']")
+    expect(reason).to_be_in_viewport(ratio=1)
+
+
 def test_a_row_and_the_skip_link_work_with_the_keyboard(still: Served, visit: Visit) -> None:
     page = visit(still, "#/queue")
     page.get_by_role("table").wait_for()

@@ -32,6 +32,14 @@ def test_figures_follow_the_changes(served: Served, visit: Visit) -> None:
     expect(waiting).to_have_text(re.compile(rf"^\s*{before - 2}\s*$"))
 
 
+def test_a_job_that_starts_tells_so_on_its_page(served: Served, visit: Visit) -> None:
+    first = made.queue(served.demo.world).rows[0]
+    page = visit(served, f"#/job/{first.namespace}/{first.job}")
+    phase = page.locator(".head .chip")
+    expect(phase).to_have_text(re.compile("Queued|Running"))
+    expect(phase).to_have_text("Running", timeout=15_000)
+
+
 def test_a_lost_stream_is_told_and_taken_up_again(served: Served, visit: Visit) -> None:
     served.allowed = {"503"}
     page = visit(served)

@@ -7,7 +7,7 @@ import { card, choice } from "./parts.js";
 import { read, setFilters } from "./router.js";
 
 const nearest = (points, value) => points.reduce((best, one, at) => (Math.abs(one - value) < Math.abs(points[best] - value) ? at : best), 0);
-const MARKS = [["demand", "Demand", "diamond"], ["given", "Given", "circle"], ["proportional", "GPU-proportional share", "rect"]];
+const MARKS = [["demand", "Demand", "diamond", "#e69f00"], ["given", "Given", "circle", "#009e73"], ["proportional", "GPU-proportional share", "rect", "#cc79a7"]];
 const HEAT = ["#f1f5f9", "#c3dcef", "#7fb8de", "#3c8cc4", "#0a5c9c", "#053a66"];
 const HEAT_DARK = ["#1d2833", "#1d4262", "#1f6595", "#2f8ac4", "#6cb4e4", "#c4e2f7"];
 const LINES = ["#56b4e9", "#e69f00", "#009e73", "#cc79a7", "#0072b2", "#d55e00"];
@@ -65,16 +65,16 @@ export class SurfaceCard {
   #points() {
     const { now } = this;
     const found = { demand: now.demand, given: now.given, proportional: this.proportional(now) };
-    return MARKS.filter(([key]) => found[key]).map(([key, name, symbol]) => ({ name, symbol, point: found[key] }));
+    return MARKS.filter(([key]) => found[key]).map(([key, name, symbol, color]) => ({ name, symbol, color, point: found[key] }));
   }
 
   #heatOption(style) {
     const { now } = this;
     const data = now.steps_per_s.flatMap((row, c) => row.map((value, m) => [c, m, value]));
     const dark = document.documentElement.dataset.theme === "dark";
-    const marks = this.#points().map(({ name, symbol, point: [cpu, memory] }, place) => ({
+    const marks = this.#points().map(({ name, symbol, color, point: [cpu, memory] }, place) => ({
       name, type: "scatter", symbol, symbolSize: 15, symbolOffset: [13 * (place - 1), 0], data: [[nearest(now.cpu_millis, cpu), nearest(now.memory_bytes, memory)]],
-      itemStyle: { color: LINES[[1, 2, 3][place]], borderColor: css("surface"), borderWidth: 2 }, tooltip: { formatter: () => tip(name, `${cpus(cpu)}, ${gib(memory)}`) }, z: 5,
+      itemStyle: { color, borderColor: css("surface"), borderWidth: 2 }, tooltip: { formatter: () => tip(name, `${cpus(cpu)}, ${gib(memory)}`) }, z: 5,
     }));
     return {
       grid: { left: 8, right: 76, top: 34, bottom: 24, containLabel: true },

@@ -12,15 +12,17 @@ export class Table {
   constructor({ name = "", caption, columns, keyOf, link, size = 50, empty = "Nothing to show.", sorted = "" }) {
     Object.assign(this, { name, columns, keyOf, link, size, empty, sorted, rows: [] });
     this.heads = columns.map((column) =>
-      h("th", { scope: "col", class: column.num ? "num" : null },
+      h("th", { scope: "col", role: "columnheader", class: column.num ? "num" : null },
         column.sort ? h("button", { type: "button", onclick: () => this.#sortBy(column) }, column.label) : column.label));
-    this.body = h("tbody");
+    this.body = h("tbody", { role: "rowgroup" });
     this.told = h("p", { class: "state" }, empty);
     this.where = h("span");
     this.back = h("button", { type: "button", onclick: () => this.#go(-1) }, "Previous");
     this.on = h("button", { type: "button", onclick: () => this.#go(1) }, "Next");
     this.pager = h("nav", { class: "pager", "aria-label": `Pages: ${caption}` }, this.back, this.on, this.where);
-    const table = h("table", {}, h("caption", { class: "unseen" }, caption), h("thead", {}, h("tr", {}, this.heads)), this.body);
+    const head = h("thead", { role: "rowgroup" }, h("tr", { role: "row" }, this.heads));
+    // the roles stay where a narrow window shows rows as blocks
+    const table = h("table", { class: "rows", role: "table" }, h("caption", { class: "unseen" }, caption), head, this.body);
     this.scroll = h("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": caption }, table);
     this.element = h("div", {}, this.scroll, this.told, this.pager);
   }
@@ -80,8 +82,8 @@ export class Table {
 
   #make() {
     const cells = this.columns.map((column) =>
-      h(column.head ? "th" : "td", { scope: column.head ? "row" : null, class: [column.num ? "num" : "", column.cls ?? ""].join(" ").trim() }));
-    const row = h("tr", {}, cells);
+      h(column.head ? "th" : "td", { scope: column.head ? "row" : null, role: column.head ? "rowheader" : "cell", dataset: { label: column.label }, class: [column.num ? "num" : "", column.cls ?? ""].join(" ").trim() }));
+    const row = h("tr", { role: "row" }, cells);
     row.cells_ = cells;
     row.texts_ = [];
     row.addEventListener("click", (event) => {

@@ -38,7 +38,7 @@ export default class ClusterPage {
         { id: "cpu", label: "CPU given", num: true, text: (row) => `${cpus(row.cpu_millis_given)} of ${cpus(row.cpu_millis)}`, sort: (row) => row.cpu_millis_given },
         { id: "memory", label: "Memory given", num: true, text: (row) => `${gib(row.memory_bytes_given)} of ${gib(row.memory_bytes)}`, sort: (row) => row.memory_bytes_given },
         { id: "open", label: "New work", text: (row) => (row.open_to_new ? "open" : "not open"), sort: (row) => Number(row.open_to_new) },
-        { id: "jobs", label: "Jobs", text: (row) => [...new Set(row.jobs)].join(" "), node: (row) => h("span", { class: "inline-list" }, [...new Set(row.jobs)].map((name) => jobName(name))) },
+        { id: "jobs", label: "Jobs", cls: "wide", text: (row) => [...new Set(row.jobs)].join(" "), node: (row) => h("span", { class: "inline-list" }, [...new Set(row.jobs)].map((name) => jobName(name))) },
       ],
     });
     const fold = h("details", { class: "alt" }, h("summary", {}, "Show nodes as a table"), this.table.element);

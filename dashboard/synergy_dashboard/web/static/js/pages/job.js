@@ -63,19 +63,20 @@ export default class JobPage {
     if (this.data?.surfaces.length) this.surface.update(this.data.surfaces);
   }
 
-  /** A change of the job itself is loaded at once, the rest each half minute. */
   update() {
-    const row = store.jobs.get(this.full) ?? store.waiting.get(this.full);
-    if (this.data && row !== this.row && !this.busy) this.#load();
-    this.row = row;
+    this.tick();
   }
 
+  /** Load again what is older than half a minute, or than five seconds if the job's row has changed since. */
   tick() {
-    if (this.data && !this.busy && store.now() - this.data.now > 30) this.#load();
+    if (!this.data || this.busy) return;
+    const row = store.jobs.get(this.full) ?? store.waiting.get(this.full);
+    if (performance.now() - this.asked > (row === this.row ? 30000 : 5000)) this.#load();
   }
 
   async #load() {
     this.busy = true;
+    this.asked = performance.now();
     try {
       this.row = store.jobs.get(this.full) ?? store.waiting.get(this.full);
       const data = await get(this.path);

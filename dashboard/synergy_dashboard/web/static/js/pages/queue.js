@@ -23,7 +23,7 @@ export default class QueuePage {
         { id: "job", label: "Job", head: true, text: name, node: (row) => jobName(name(row)), sort: name },
         { id: "gpus", label: "GPUs", num: true, text: (row) => number(row.gpus), sort: (row) => row.gpus },
         { id: "types", label: "GPU types", text: (row) => types(row.gpu_types) },
-        { id: "reason", label: "Waits because", text: (row) => `${row.reason}: ${row.message}`, sort: (row) => row.reason,
+        { id: "reason", label: "Waits because", cls: "wide", text: (row) => `${row.reason}: ${row.message}`, sort: (row) => row.reason,
           node: (row) => [h("div", { class: "once" }, words(row.reason)), h("div", { class: "told-small" }, row.message)] },
         { id: "waited", label: "Waited", num: true, text: (row) => duration(store.waited(row)), sort: (row) => store.waited(row) },
         { id: "steps", label: "Steps", num: true, text: (row) => (row.steps ? `${number(row.steps_done)} of ${number(row.steps)}` : "–"), sort: (row) => (row.steps ? row.steps_done / row.steps : 0),
