@@ -12,7 +12,7 @@ APART := PYTHONPATH=tests $(PY) -m support.apart
 # before pytest, which gives each test 300 s: on a slow disk images take minutes
 IMAGES := $(BIN)/kube-synergy devcluster images
 # real processes, but no cluster
-PROCESS_SUITES := $(addprefix tests/integration/,chaos/ chart/ cli/ docs/ examples/ job/ monitoring/ profiler/ release/ simulator/)
+PROCESS_SUITES := $(addprefix tests/integration/,chaos/ chart/ cli/ dashboard_page/ docs/ examples/ job/ monitoring/ profiler/ release/ simulator/)
 PRODUCT_SUITES := $(filter-out $(DEVCLUSTER_SUITE) $(PROCESS_SUITES),$(wildcard tests/integration/*/))
 
 SEED ?= 1
@@ -34,10 +34,13 @@ setup: .venv/.installed ## make .venv with everything locked in requirements/dev
 .venv/.installed: requirements/dev.txt pyproject.toml
 	@python3 -c 'import ensurepip, sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || \
 	  { echo 'python3 has to be 3.11 or newer and have venv (Debian: apt-get install python3-venv)' >&2; exit 1; }
-	python3 -m venv .venv
-	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.txt
-	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
-	touch $@
+	@echo 'setup 1/3: Python environment in .venv'
+	@python3 -m venv .venv
+	@echo "setup 2/3: $$(grep -c '^[a-z].*==' requirements/dev.txt) packages of requirements/dev.txt, in about two minutes"
+	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.txt
+	@echo 'setup 3/3: the packages of this project'
+	@$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
 
 lock: ## resolve requirements/*.txt anew from pyproject.toml (needs uv)
 	for extra in dev operator extender dashboard; do \
@@ -64,7 +67,7 @@ types: setup ## mypy, strict
 	MYPYPATH=examples:job $(BIN)/mypy examples/*.py
 	$(BIN)/mypy docs/site/plots.py
 	MYPYPATH=helm $(BIN)/mypy helm/monitoring
-	MYPYPATH=tests:core:api:kube:operator:extender:profiler-job:job:cli:devcluster:simulator $(BIN)/mypy tests/support tests/chaos tests/fidelity
+	MYPYPATH=tests:core:api:kube:operator:extender:profiler-job:job:view:dashboard:cli:devcluster:simulator $(BIN)/mypy tests/support tests/chaos tests/fidelity
 
 imports: setup ## which room may import which
 	$(BIN)/lint-imports

@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from synergy_core.model.names import nearest
 from synergy_core.model.snapshot import FieldError
 
 
@@ -31,8 +32,19 @@ class OneLineGroup(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         """See click.Command.invoke."""
-        with _usage_errors_as_one_line():
+        with _usage_errors_as_one_line(), _file_errors_as_one_line():
             return super().invoke(ctx)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """See click.Group.resolve_command; a misspelt command gets a suggestion."""
+        name = args[0]
+        if not name.startswith("-") and not ctx.resilient_parsing and self.get_command(ctx, name) is None:
+            meant = nearest(name, self.list_commands(ctx))
+            suggestion = "" if meant is None else f" Did you mean {meant!r}?"
+            ctx.fail(f"No such command {name!r}.{suggestion}")
+        return super().resolve_command(ctx, args)
 
 
 @contextmanager
@@ -43,6 +55,17 @@ def bad_options() -> Iterator[None]:
     except FieldError as error:
         option = "" if error.path.startswith("nodes") else "--"  # what the snapshot lacks for the policy asked for
         raise BadInputError(f"{option}{error.path}: {error.problem}") from error
+
+
+@contextmanager
+def _file_errors_as_one_line() -> Iterator[None]:
+    """Name the file that could not be read or written."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is None:
+            raise
+        raise click.ClickException(f"{error.filename}: {error.strerror}") from error
 
 
 @contextmanager

@@ -14,3 +14,8 @@ def read_input(source: str, name: str) -> bytes:
         return Path(source).read_bytes()
     except OSError as error:
         raise BadInputError(f"{name}: cannot read {source}: {error.strerror}; give the path of a file") from error
+
+
+def in_file(source: str, problem: object) -> str:
+    """What is wrong in a file, with its name in front; of standard input without one."""
+    return str(problem) if source == "-" else f"{source}: {problem}"

@@ -6,6 +6,7 @@ from typing import get_args
 
 from synergy_core.mechanisms import MECHANISMS
 from synergy_core.model.config import EstimateMode, PlanConfig
+from synergy_core.model.names import not_there
 from synergy_core.model.snapshot import FieldError
 from synergy_core.policies import POLICIES
 from synergy_core.policies.rounds.time_shares import NAMES, WITH_PAIRS
@@ -21,7 +22,7 @@ def check(config: PlanConfig) -> None:
     )
     for name, value, choices in known:
         if value not in choices:
-            raise FieldError(name, f"{value!r} is not there; choose one of {', '.join(sorted(choices))}")
+            raise FieldError(name, not_there(value, sorted(choices)))
     if config.colocation == "gavel" and config.policy not in WITH_PAIRS:
         problem = f"gavel shares by an allocation matrix, and {config.policy} has none with pairs; choose another mode"
         raise FieldError("colocation", f"{problem}, or a policy of {', '.join(sorted(WITH_PAIRS))}")

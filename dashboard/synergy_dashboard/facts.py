@@ -157,6 +157,10 @@ class History(Protocol):
         """By time."""
         ...
 
+    def resizes(self, since_s: float, until_s: float) -> Sequence[ResizeFact]:
+        """Of all jobs, by time."""
+        ...
+
     def waits_of(self, uid: str) -> Sequence[WaitFact]:
         """By time."""
         ...

@@ -8,6 +8,7 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, Final, Self
 
+from synergy_core.model.names import not_there
 from synergy_core.model.snapshot import FieldError
 from synergy_core.policies import POLICIES, Policy, register
 from synergy_core.policies.queue import Queue, Ranking
@@ -55,7 +56,7 @@ def _found(name: str) -> Any:
         except (ImportError, AttributeError) as error:
             raise PolicyError(f"{name!r} is an entry point that cannot be loaded: {error}") from error
     names = sorted({*POLICIES, *entry_points(group=GROUP).names})
-    raise PolicyError(f"{name!r} is not there; choose one of {', '.join(names)}")
+    raise PolicyError(not_there(name, names))
 
 
 def _imported(name: str, module: str, function: str) -> Any:

@@ -229,8 +229,9 @@ async def test_a_script_is_submitted_and_waited_for(
 
 async def test_the_policy_is_for_admins_and_checked(user: Path, admin: Path) -> None:
     assert "changed (dry run)" in (await say(admin, "policy", "set", "policy=las", "--dry-run", "server")).stdout
-    assert "unknown field" in (await say(admin, "policy", "set", "polisy=las", code=1)).stderr
-    assert "Unsupported value" in (await say(admin, "policy", "set", "policy=lass", code=1)).stderr
+    assert "did you mean 'policy'?" in (await say(admin, "policy", "set", "polisy=las", code=2)).stderr
+    assert "unknown field" in (await say(admin, "policy", "set", "zzzz=las", code=1)).stderr
+    assert "Unsupported value" in (await say(admin, "policy", "set", "policy=qqqq", code=1)).stderr
     assert "cannot patch" in (await say(user, "policy", "set", "policy=las", code=1)).stderr
     changed = await say(admin, "policy", "set", "policy=las", "roundSeconds=30")
     assert changed.stdout.splitlines()[-1].endswith("changed")

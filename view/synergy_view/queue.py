@@ -34,17 +34,23 @@ class QueueRow:
 def queue(jobs: Iterable[SeenJob], now: float) -> list[QueueRow]:
     """The jobs that hold no GPUs and are not finished: first those in the queue by position, then those that are not
     planned, the oldest first."""
-    waiting = [job for job in jobs if not job.finished and not job.gpus_held and not job.deleting]
-    rows = [(_order(job), _row(job, now)) for job in waiting]
+    rows = [(queue_order(job), queue_row(job, now)) for job in jobs if waits(job)]
     return [row for _, row in sorted(rows, key=lambda pair: pair[0])]
 
 
-def _order(job: SeenJob) -> tuple[bool, int, float, str]:
+def waits(job: SeenJob) -> bool:
+    """Whether the job stands in the queue."""
+    return not job.finished and not job.gpus_held and not job.deleting
+
+
+def queue_order(job: SeenJob) -> tuple[bool, int, float, str]:
+    """What the queue is sorted by."""
     entry = job.status.queue
     return entry is None, entry.position if entry is not None else 0, job.created_s, job.full_name
 
 
-def _row(job: SeenJob, now: float) -> QueueRow:
+def queue_row(job: SeenJob, now: float) -> QueueRow:
+    """A job that waits."""
     answer = why(job, (), now)
     entry, progress = job.status.queue, job.status.progress
     return QueueRow(

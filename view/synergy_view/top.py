@@ -1,8 +1,8 @@
 """How the cluster is used: by node, by GPU type, by job and by tenant."""
 
-from collections import defaultdict
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 from synergy_api.cluster.pools import NodeCapacity
 from synergy_api.timestamps import parse_time
@@ -75,25 +75,27 @@ class Top:
     tenants: tuple[TenantRow, ...]
 
 
-@dataclass
-class _Given:
-    gpus: int = 0
-    cpu_millis: int = 0
-    memory_bytes: int = 0
-    jobs: list[str] = field(default_factory=list)
-
-
 def top(jobs: Sequence[SeenJob], capacities: Sequence[NodeCapacity], now: float) -> Top:
     """Who has what. `capacities` may be empty, `now` is in seconds since the epoch.
 
     Jobs on one shared GPU each count that GPU, so a type can have more GPUs given than it has.
     """
     living = [job for job in jobs if not job.finished]
+    by_node: dict[str, list[SeenJob]] = defaultdict(list)
+    by_tenant: dict[str, list[SeenJob]] = defaultdict(list)
+    given, wanted = Counter[str](), Counter[tuple[str, ...]]()
+    for job in living:
+        for node in nodes_held(job):
+            by_node[node].append(job)
+        given.update(gpus_given(job))
+        wanted.update(gpus_wanted(job))
+    for job in jobs:
+        by_tenant[job.tenant].append(job)
     return Top(
-        types=tuple(_types(living, capacities)),
-        nodes=tuple(_nodes(living, capacities)),
-        jobs=tuple(sorted((_job(job) for job in living if job.gpus_held), key=lambda row: (-row.gpus, row.job))),
-        tenants=tuple(_tenants(jobs, now)),
+        types=tuple(type_rows(type_sizes(capacities), given, wanted)),
+        nodes=tuple(node_row(one, by_node[one.name]) for one in capacities),
+        jobs=tuple(sorted((job_row(job) for job in living if job.gpus_held), key=lambda row: (-row.gpus, row.job))),
+        tenants=tuple(tenant_row(name, by_tenant[name], now) for name in sorted(by_tenant)),
     )
 
 
@@ -106,52 +108,80 @@ def gpu_hours(job: SeenJob, now: float) -> float:
     return (service.attained_gpu_seconds + running * job.spec.gpus) / 3600
 
 
-def _types(jobs: Sequence[SeenJob], capacities: Sequence[NodeCapacity]) -> Iterable[TypeRow]:
-    given: dict[str, int] = defaultdict(int)
-    for job in jobs:
-        given[job.gpu_type] += job.gpus_held
-    there = {one.gpu_type for one in capacities if one.gpu_type} | {name for name in given if name}
-    waiting = [job for job in jobs if not job.gpus_held]
-    for name in sorted(there):
-        nodes = [one for one in capacities if one.gpu_type == name]
-        yield TypeRow(
-            gpu_type=name,
-            nodes=len(nodes),
-            gpus=sum(one.gpus for one in nodes),
-            gpus_given=given[name],
-            gpus_wanted=sum(job.spec.gpus for job in waiting if not job.spec.gpu_types or name in job.spec.gpu_types),
-        )
+def nodes_held(job: SeenJob) -> set[str]:
+    """The nodes that an unfinished job holds something of."""
+    allocation = job.status.allocation
+    return {share.node for share in allocation.workers} if allocation is not None and _holds(job) else set()
 
 
-def _nodes(jobs: Sequence[SeenJob], capacities: Sequence[NodeCapacity]) -> Iterable[NodeRow]:
-    given: dict[str, _Given] = defaultdict(_Given)
-    for job in jobs:
-        allocation = job.status.allocation
-        if allocation is None or not job.gpus_held:
-            continue
-        for share in allocation.workers:
-            node = given[share.node]
-            node.gpus += share.gpus
-            node.cpu_millis += share.cpu_millis
-            node.memory_bytes += share.memory_bytes
-            node.jobs.append(job.full_name)
+def gpus_given(job: SeenJob) -> dict[str, int]:
+    """GPUs that an unfinished job holds, by their type."""
+    return {job.gpu_type: job.gpus_held} if _holds(job) and job.gpu_type else {}
+
+
+def gpus_wanted(job: SeenJob) -> dict[tuple[str, ...], int]:
+    """GPUs that a waiting job wants, by the types that it may use; no type stands for any."""
+    return {} if job.finished or job.gpus_held else {tuple(job.spec.gpu_types): job.spec.gpus}
+
+
+def _holds(job: SeenJob) -> bool:
+    return not job.finished and job.gpus_held > 0
+
+
+def type_sizes(capacities: Iterable[NodeCapacity]) -> dict[str, tuple[int, int]]:
+    """How many nodes and GPUs each type has."""
+    sizes: dict[str, tuple[int, int]] = {}
     for one in capacities:
-        node = given[one.name]
-        yield NodeRow(
-            node=one.name,
-            gpu_type=one.gpu_type,
-            gpus=one.gpus,
-            gpus_given=node.gpus,
-            cpu_millis=one.amounts.cpu_millis,
-            cpu_millis_given=node.cpu_millis,
-            memory_bytes=one.amounts.memory_bytes,
-            memory_bytes_given=node.memory_bytes,
-            open_to_new=one.schedulable,
-            jobs=tuple(sorted(node.jobs)),
+        if one.gpu_type:
+            nodes, gpus = sizes.get(one.gpu_type, (0, 0))
+            sizes[one.gpu_type] = nodes + 1, gpus + one.gpus
+    return sizes
+
+
+def type_rows(
+    sizes: Mapping[str, tuple[int, int]], given: Mapping[str, int], wanted: Mapping[tuple[str, ...], int]
+) -> list[TypeRow]:
+    """The GPU types by name, from what all jobs together hold and want."""
+    there = sizes.keys() | {name for name, gpus in given.items() if gpus}
+    return [
+        TypeRow(
+            gpu_type=name,
+            nodes=sizes.get(name, (0, 0))[0],
+            gpus=sizes.get(name, (0, 0))[1],
+            gpus_given=given.get(name, 0),
+            gpus_wanted=sum(gpus for types, gpus in wanted.items() if not types or name in types),
         )
+        for name in sorted(there)
+    ]
 
 
-def _job(job: SeenJob) -> JobRow:
+def node_row(capacity: NodeCapacity, jobs: Iterable[SeenJob]) -> NodeRow:
+    """A node, and what these jobs hold there."""
+    gpus = cpu_millis = memory_bytes = 0
+    names: list[str] = []
+    for job in jobs:
+        for share in job.status.allocation.workers if job.status.allocation is not None else ():
+            if share.node == capacity.name:
+                gpus += share.gpus
+                cpu_millis += share.cpu_millis
+                memory_bytes += share.memory_bytes
+                names.append(job.full_name)
+    return NodeRow(
+        node=capacity.name,
+        gpu_type=capacity.gpu_type,
+        gpus=capacity.gpus,
+        gpus_given=gpus,
+        cpu_millis=capacity.amounts.cpu_millis,
+        cpu_millis_given=cpu_millis,
+        memory_bytes=capacity.amounts.memory_bytes,
+        memory_bytes_given=memory_bytes,
+        open_to_new=capacity.schedulable,
+        jobs=tuple(sorted(names)),
+    )
+
+
+def job_row(job: SeenJob) -> JobRow:
+    """A job that holds GPUs."""
     allocation, progress = job.status.allocation, job.status.progress
     gain, shared = None, None
     if allocation is not None:
@@ -172,15 +202,19 @@ def _job(job: SeenJob) -> JobRow:
     )
 
 
-def _tenants(jobs: Sequence[SeenJob], now: float) -> Iterable[TenantRow]:
-    for name in sorted({job.tenant for job in jobs}):
-        own = [job for job in jobs if job.tenant == name]
-        waiting = [job for job in own if not job.finished and not job.gpus_held]
-        yield TenantRow(
-            tenant=name,
-            running=sum(bool(job.gpus_held) for job in own if not job.finished),
-            waiting=len(waiting),
-            gpus_given=sum(job.gpus_held for job in own if not job.finished),
-            gpus_wanted=sum(job.spec.gpus for job in waiting),
-            gpu_hours=sum(gpu_hours(job, now) for job in own),
-        )
+def tenant_row(tenant: str, jobs: Iterable[SeenJob], now: float) -> TenantRow:
+    """A tenant, from its jobs."""
+    running = waiting = gpus = wanted = 0
+    hours = 0.0
+    for job in jobs:
+        hours += gpu_hours(job, now)
+        if job.finished:
+            continue
+        held = job.gpus_held
+        gpus += held
+        running += held > 0
+        waiting += held == 0
+        wanted += 0 if held else job.spec.gpus
+    return TenantRow(
+        tenant=tenant, running=running, waiting=waiting, gpus_given=gpus, gpus_wanted=wanted, gpu_hours=hours
+    )

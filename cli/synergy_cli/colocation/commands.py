@@ -9,6 +9,7 @@ from pathlib import Path
 
 import click
 
+from synergy_cli.choice import Choice
 from synergy_cli.colocation.evaluate import evaluation_text, evaluations
 from synergy_cli.colocation.report import report_page
 from synergy_cli.colocation.tables import Pair, measurements_of, read_pairs, read_singles
@@ -79,7 +80,7 @@ def fit_command(*, single: str, pairs: str, out: str, gpu_type: str, mps: bool, 
 @click.option("--out", required=True, metavar="OUT.csv", help="A line for each pair, in the same order.")
 @click.option(
     "--predictor",
-    type=click.Choice(["effects", "sums"]),
+    type=Choice(["effects", "sums"]),
     default="effects",
     show_default=True,
     help="Ours (by a model that was fitted with --estimator, that), or the thesis', linear in the sums.",

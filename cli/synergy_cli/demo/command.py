@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.markup import escape
 
 import synergy_devcluster
+from synergy_cli.choice import Choice
 from synergy_cli.demo import story
 from synergy_cli.demo.asking import ask, dashboard
 from synergy_cli.demo.checks import shortcomings
@@ -36,7 +37,7 @@ _COLOURS = ("cyan", "green", "magenta", "yellow", "blue", "red")
 @click.option(
     "--on",
     "where",
-    type=click.Choice(["devcluster", "kind"]),
+    type=Choice(["devcluster", "kind"]),
     default="devcluster",
     show_default=True,
     help="A cluster without Docker, or one of kind, which needs Docker, kind and Helm.",

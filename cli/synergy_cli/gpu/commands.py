@@ -21,6 +21,7 @@ from synergy_cli.gpu.pairs import tables as as_tables
 from synergy_cli.gpu.training import MODELS
 from synergy_cli.numbers import Within
 from synergy_cli.simulation.output import check_writable, write_whole
+from synergy_core.model.names import not_there
 
 FOLDER = "docs/measurements"
 TABLES = ("single.csv", "pairs.csv")
@@ -95,7 +96,7 @@ def _settings(models: str, batches: str) -> tuple[Setting, ...]:
     names = [name.strip() for name in models.split(",")]
     for name in names:
         if name not in MODELS:
-            raise BadInputError(f"--models: {name!r} is not there; choose of {', '.join(MODELS)}")
+            raise BadInputError(f"--models: {not_there(name, MODELS)}")
     try:
         sizes = [int(size) for size in batches.split(",")]
     except ValueError:

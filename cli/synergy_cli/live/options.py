@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 
 import click
 
+from synergy_cli.choice import Choice
 from synergy_cli.live.access import where_of
 from synergy_cli.live.completion import complete_contexts, complete_jobs, complete_namespaces
 
@@ -50,7 +51,7 @@ def cluster_options(*, everywhere: bool = False) -> Callable[[F], F]:
 def output_option(*, wide: bool = True) -> Callable[[F], F]:
     """`-o`. JSON and YAML have all that is known, times in seconds since the epoch."""
     outputs = OUTPUTS if wide else tuple(name for name in OUTPUTS if name != "wide")
-    return click.option("-o", "--output", type=click.Choice(outputs), default="table", help="How to write the answer.")
+    return click.option("-o", "--output", type=Choice(outputs), default="table", help="How to write the answer.")
 
 
 def watch_option(function: F) -> F:

@@ -1,19 +1,21 @@
 """`kubectl synergy policy`: what plans follow, and another policy."""
 
 import sys
-from collections.abc import Callable, Coroutine
-from typing import Any
+from collections.abc import Callable, Coroutine, Iterable, Sequence
+from typing import Any, Literal, get_args, get_origin
 
 import click
 import yaml
 
 from synergy_api.resources.scheduling_policy import DEFAULT_POLICY_NAME, SchedulingPolicySpec
+from synergy_cli.choice import Choice
 from synergy_cli.errors import BadInputError, OneLineGroup
 from synergy_cli.live.access import Cluster, Object, Where, ask
 from synergy_cli.live.future import NodesHiddenError, Present, hidden_nodes, look
 from synergy_cli.live.options import cluster_options, output_option
 from synergy_cli.live.output import note, write_data
 from synergy_cli.live.what_if import tell_other_policy
+from synergy_core.model.names import nearest, not_there
 from synergy_kube.resources import SCHEDULING_POLICIES
 
 
@@ -61,7 +63,7 @@ _DEFAULTS = SchedulingPolicySpec().to_wire()
 @policy_command.command("set")
 @click.argument("changes", metavar="FIELD=VALUE...", nargs=-1, required=True)
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
-@click.option("--dry-run", type=click.Choice(["none", "server"]), default="none", help="server: check, change nothing.")
+@click.option("--dry-run", type=Choice(["none", "server"]), default="none", help="server: check, change nothing.")
 @cluster_options()
 def set_(*, changes: tuple[str, ...], yes: bool, dry_run: str, where: Where) -> None:
     """Change fields of the SchedulingPolicy `default`, such as policy=las or queues.promoteKnob=4.
@@ -74,6 +76,7 @@ def set_(*, changes: tuple[str, ...], yes: bool, dry_run: str, where: Where) -> 
         path, equals, value = change.partition("=")
         if not equals or not path:
             raise BadInputError(f"FIELD=VALUE: {change!r} has no =; write for example policy=las")
+        check_spelling(path.removeprefix("spec.").split("."), value)
         _put(patch, path, _parsed(value))
 
     def patched(*, dry: bool) -> Callable[[Cluster], Coroutine[Any, Any, Object]]:
@@ -114,6 +117,28 @@ def _preview(where: Where, changed: Object) -> None:
             tell_other_policy(present, changed)
     except click.ClickException as error:
         note(f"what the change would do is not known: {error.message}")
+
+
+def check_spelling(path: Sequence[str], value: str) -> None:
+    """Raise BadInputError for a field or a name that is like a known one; the API server judges all others."""
+    kind: Any = SchedulingPolicySpec
+    for name in path:
+        known = {field.alias or key: field.annotation for key, field in kind.model_fields.items()}
+        if name not in known:
+            _refuse(".".join(path), name, known)
+            return
+        kind = known[name]
+        if not hasattr(kind, "model_fields"):
+            break
+    names = get_args(kind) if get_origin(kind) is Literal else ()
+    if names and value not in names:
+        _refuse(".".join(path), value, names)
+
+
+def _refuse(field: str, name: str, known: Iterable[str]) -> None:
+    names = sorted(known)
+    if nearest(name, names) is not None:
+        raise BadInputError(f"{field}: {not_there(name, names)}")
 
 
 def _put(patch: dict[str, Any], path: str, value: Any) -> None:

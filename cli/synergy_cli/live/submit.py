@@ -11,6 +11,7 @@ import click
 import yaml
 
 from synergy_api.names import MAX_JOB_NAME
+from synergy_cli.choice import Choice
 from synergy_cli.errors import BadInputError
 from synergy_cli.files import read_input
 from synergy_cli.live.access import Cluster, Object, Where, ask
@@ -37,7 +38,7 @@ _FOLDER = "/kube-synergy/script"
 @click.option("--gpu-type", "gpu_types", multiple=True, help="GPU type that it may use; may be repeated.")
 @click.option("--tenant", help="Tenant that it counts for.")
 @click.option("--skip-profile", is_flag=True, help="Schedule it at the GPU-proportional share, without profile runs.")
-@click.option("--dry-run", type=click.Choice(["none", "server"]), default="none", help="server: check, create nothing.")
+@click.option("--dry-run", type=Choice(["none", "server"]), default="none", help="server: check, create nothing.")
 @click.option("--wait", is_flag=True, help="Wait until the job has ended; exit with 1 if it failed.")
 @cluster_options()
 def submit_command(

@@ -4,6 +4,7 @@ import time
 
 import click
 
+from synergy_cli.choice import Choice
 from synergy_cli.live.access import Cluster, Where, ask
 from synergy_cli.live.nodes import gpu_nodes
 from synergy_cli.live.options import cluster_options, output_option, watch_option
@@ -18,7 +19,7 @@ _PARTS = ("types", "nodes", "jobs", "tenants")
 
 
 @click.command("top")
-@click.argument("part", type=click.Choice(_PARTS), required=False)
+@click.argument("part", type=Choice(_PARTS), required=False)
 @cluster_options()
 @output_option(wide=False)
 @watch_option

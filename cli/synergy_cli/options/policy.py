@@ -6,6 +6,7 @@ from typing import Any, Final, Literal, get_args, get_origin
 import click
 from click.core import ParameterSource
 
+from synergy_cli.choice import Choice
 from synergy_cli.errors import BadInputError
 from synergy_cli.numbers import Seconds, Within
 from synergy_cli.options.queues import services_of, thresholds_of, thresholds_text
@@ -69,7 +70,7 @@ def _kind(one: Described, flag: Flag) -> dict[str, Any]:
         return {"is_flag": True}
     kind: dict[str, Any] = {} if one.default is None else {"default": one.default, "show_default": True}
     if get_origin(one.type) is Literal:
-        return {**kind, "type": click.Choice(get_args(one.type))}
+        return {**kind, "type": Choice(get_args(one.type))}
     if one.type is str:
         return kind
     if flag.seconds:

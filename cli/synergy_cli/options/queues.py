@@ -31,7 +31,7 @@ def services_of(name: str | None) -> tuple[float, ...]:
     try:
         lines = Path(name).read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        raise BadInputError(f"--service-distribution: cannot read {name}: {error}") from error
+        raise BadInputError(f"--service-distribution: cannot read {name}: {_why(error)}") from error
     services = []
     for number, line in enumerate(lines, start=1):
         if not line.strip():
@@ -46,3 +46,7 @@ def services_of(name: str | None) -> tuple[float, ...]:
     if not services:
         raise BadInputError(f"--service-distribution: {name} holds no number; give one a line")
     return tuple(services)
+
+
+def _why(error: OSError | UnicodeDecodeError) -> str:
+    return "it is not UTF-8 text" if isinstance(error, UnicodeDecodeError) else str(error.strerror)

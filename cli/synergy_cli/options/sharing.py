@@ -8,6 +8,7 @@ from synergy_cli.files import read_input
 from synergy_core.colocation.predictors.model_format import parse_model
 from synergy_core.model.config import THESIS_MODES, ColocationMode
 from synergy_core.model.measurement import Predictor
+from synergy_core.model.names import not_there
 from synergy_core.model.snapshot_format import SnapshotError
 
 MODES: tuple[str, ...] = get_args(ColocationMode)
@@ -16,7 +17,7 @@ MODES: tuple[str, ...] = get_args(ColocationMode)
 def mode_of(name: str) -> ColocationMode:
     """Check the mode; raises BadInputError that names the option."""
     if name not in MODES:
-        raise BadInputError(f"--colocation: {name!r} is not there; choose one of {', '.join(MODES)}")
+        raise BadInputError(f"--colocation: {not_there(name, MODES)}")
     return cast(ColocationMode, name)
 
 

@@ -4,7 +4,7 @@ import json
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import fields, replace
 from math import inf
 from pathlib import Path
 from typing import Any
@@ -12,8 +12,9 @@ from typing import Any
 import click
 from pydantic import TypeAdapter, ValidationError
 
+from synergy_cli.choice import Choice
 from synergy_cli.errors import BadInputError
-from synergy_cli.files import read_input
+from synergy_cli.files import in_file, read_input
 from synergy_cli.numbers import Seconds
 from synergy_cli.text_table import text_table
 from synergy_core.collector import collector_paused
@@ -29,6 +30,7 @@ from synergy_simulator.inputs.errors import InputError
 from synergy_simulator.inputs.traces import TraceJob, read_trace
 
 _JOB = TypeAdapter(Job)
+_JOB_FIELDS = [one.name for one in fields(Job)]
 
 
 def draw_options(command: Any) -> Any:
@@ -79,8 +81,8 @@ def forecast_command(
 )
 @click.option("--remove-node", "remove_nodes", multiple=True, metavar="NAME", help="The node goes, its jobs wait.")
 @click.option("--drain-node", "drain_nodes", multiple=True, metavar="NAME", help="Nothing new comes to the node.")
-@click.option("--policy", type=click.Choice(sorted(POLICIES)), help="Another policy.")
-@click.option("--mechanism", type=click.Choice(sorted(MECHANISMS)), help="Another mechanism.")
+@click.option("--policy", type=Choice(sorted(POLICIES)), help="Another policy.")
+@click.option("--mechanism", type=Choice(sorted(MECHANISMS)), help="Another mechanism.")
 @click.option(
     "--set", "settings", multiple=True, metavar="KEY=VALUE",
     help="Another option: round_s, or a key of a snapshot's config such as colocation or queues.promote_knob.",
@@ -135,7 +137,7 @@ def read_snapshot(source: str) -> Snapshot:
     try:
         return parse_snapshot(read_input(source, "SNAPSHOT.json"))
     except SnapshotError as error:
-        raise BadInputError(str(error)) from error
+        raise BadInputError(in_file(source, error)) from error
 
 
 @contextmanager
@@ -198,7 +200,9 @@ def _job(name: str) -> Job:
     try:
         return _JOB.validate_json(read_input(name, "--add-job"))
     except ValidationError as error:
-        raise BadInputError(f"--add-job: {name}: {one_line(error.errors()[0], whole='job')}") from None
+        raise BadInputError(
+            f"--add-job: {name}: {one_line(error.errors()[0], whole='job', known=_JOB_FIELDS)}"
+        ) from None
 
 
 def _forecast_text(found: Forecast, seconds: float) -> str:

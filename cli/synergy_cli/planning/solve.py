@@ -6,9 +6,10 @@ import time
 import click
 
 from synergy_cli.errors import BadInputError, bad_options
-from synergy_cli.files import read_input
+from synergy_cli.files import in_file, read_input
 from synergy_cli.numbers import Seconds
 from synergy_cli.text_table import text_table
+from synergy_core.model.names import not_there
 from synergy_core.model.snapshot import FieldError
 from synergy_core.model.snapshot_format import SnapshotError
 from synergy_core.policies.allocation import ALLOCATION_POLICIES, solve
@@ -35,12 +36,10 @@ def solve_command(
     try:
         what = parse_problem(read_input(problem, "PROBLEM.json"), seed=seed)
     except SnapshotError as error:
-        raise BadInputError(str(error)) from error
+        raise BadInputError(in_file(problem, error)) from error
     if policy not in ALLOCATION_POLICIES:
         with bad_options():
-            raise FieldError(
-                "policy", f"{policy!r} is not there; choose one of {', '.join(sorted(ALLOCATION_POLICIES))}"
-            )
+            raise FieldError("policy", not_there(policy, sorted(ALLOCATION_POLICIES)))
     started = time.perf_counter()
     budget = None if time_limit is None else Budget(lambda: time_limit - (time.perf_counter() - started))
     try:

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 import click
 
 from synergy_cli.errors import BadInputError
+from synergy_core.model.names import nearest
 from synergy_core.model.snapshot import Tenant
 from synergy_core.policies.rounds.time_shares import BY_COST
 from synergy_simulator.engine.options import Options
@@ -26,8 +27,10 @@ def check_tenants(tenants: Sequence[Tenant], workload: Workload) -> None:
     there = {task.tenant for task in workload.tasks if task.tenant}
     for tenant in tenants:
         if tenant.name not in there:
+            meant = nearest(tenant.name, there)
+            suggestion = "" if meant is None else f"did you mean {meant!r}? "
             choice = f"choose one of {_some(sorted(there))}" if there else "none of the jobs names a tenant"
-            raise BadInputError(f"--tenant: no job that is simulated is of {tenant.name!r}; {choice}")
+            raise BadInputError(f"--tenant: no job that is simulated is of {tenant.name!r}; {suggestion}{choice}")
 
 
 def _some(names: Sequence[str]) -> str:
@@ -66,6 +69,15 @@ def warn_of_free_preemption(policies: Iterable[str], options: Options) -> None:
             "warning: this simulation assumes that a preemption costs nothing; give --preemption-overhead the measured "
             "seconds of a save and a start, or --storage-bandwidth",
             err=True,
+        )
+
+
+def check_draws(workloads: Sequence[Workload]) -> None:
+    """Raise BadInputError where the workloads of several seeds are the same, since nothing of them is drawn."""
+    if len(workloads) > 1 and all(one.tasks == workloads[0].tasks for one in workloads[1:]):
+        raise BadInputError(
+            "--seeds: nothing of this trace is drawn, so every seed gives the same figures; leave it out, or draw a "
+            "trace for each seed and write {seed} into the name of --trace"
         )
 
 

@@ -7,13 +7,25 @@ from typing import Any
 import click
 
 from synergy_cli.options.policy import policy_options
-from synergy_cli.simulation.checks import check_bandwidths, check_costs, check_placements, check_sharing, check_tenants
+from synergy_cli.options.sharing import MODES
+from synergy_cli.simulation.checks import (
+    check_bandwidths,
+    check_costs,
+    check_draws,
+    check_placements,
+    check_sharing,
+    check_tenants,
+)
 from synergy_cli.simulation.inputs import bad_input, input_options, workload_of
 from synergy_cli.simulation.options import options_of, run_options
 from synergy_cli.simulation.output import check_writable, progress_bar, write_whole
+from synergy_cli.simulation.seeds import seeds_of, seeds_option
 from synergy_cli.text_table import text_table
+from synergy_core.mechanisms import MECHANISMS
+from synergy_core.policies import POLICIES
 from synergy_simulator import compare
-from synergy_simulator.report.page import figures
+from synergy_simulator.report.figures import figures_of
+from synergy_simulator.report.intervals import intervals_of
 from synergy_simulator.report.summary import Summary
 
 
@@ -27,13 +39,35 @@ def as_names(_context: click.Context, _option: click.Parameter, text: str) -> tu
 
 @click.command("compare")
 @input_options
-@click.option("--policies", default="fifo,srtf,las", show_default=True, callback=as_names, help="With commas.")
-@click.option("--mechanisms", default="proportional,tune", show_default=True, callback=as_names, help="With commas.")
+@click.option(
+    "--policies",
+    default="fifo,srtf,las",
+    show_default=True,
+    callback=as_names,
+    metavar="NAME,NAME,..",
+    help=f"Some of {', '.join(sorted(POLICIES))}; or functions of your own, module:function.",
+)
+@click.option(
+    "--mechanisms",
+    default="proportional,tune",
+    show_default=True,
+    callback=as_names,
+    metavar="NAME,NAME,..",
+    help=f"Some of {', '.join(sorted(MECHANISMS))}.",
+)
 @policy_options("simulate", without=("policy", "mechanism", "colocation"))
 @run_options
-@click.option("--colocation", default="none", show_default=True, callback=as_names, help="With commas.")
+@click.option(
+    "--colocation",
+    default="none",
+    show_default=True,
+    callback=as_names,
+    metavar="NAME,NAME,..",
+    help=f"Which jobs share a GPU: some of {', '.join(MODES)}.",
+)
+@seeds_option
 @click.option("--processes", type=click.IntRange(1), help="Simulations at a time (default: one per core).")
-@click.option("--report", metavar="OUT.html", help="Write figures and plots as one HTML file.")
+@click.option("--report", metavar="OUT.html", help="Write figures and charts as one HTML file.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout and nothing else there.")
 def compare_command(
     *,
@@ -48,6 +82,7 @@ def compare_command(
     policies: tuple[str, ...],
     mechanisms: tuple[str, ...],
     colocation: tuple[str, ...],
+    seeds: tuple[int, ...],
     processes: int | None,
     report: str | None,
     as_json: bool,
@@ -55,18 +90,23 @@ def compare_command(
 ) -> None:
     """Simulate a trace under each policy on each mechanism, on all cores."""
     check_writable("--report", report)
-    workload = workload_of(
-        trace=trace,
-        profiles=profiles,
-        unconsolidated=unconsolidated,
-        cluster=cluster,
-        usage=usage,
-        seed=seed,
-        split=split,
-        part=part,
-        sharing=how["sharing"],
-    )
-    jobs = len(workload.tasks)
+    workloads = [
+        workload_of(
+            trace=trace.replace("{seed}", str(drawn)) if seeds else trace,
+            profiles=profiles,
+            unconsolidated=unconsolidated,
+            cluster=cluster,
+            usage=usage,
+            seed=drawn,
+            split=split,
+            part=part,
+            sharing=how["sharing"],
+        )
+        for drawn in seeds_of(seeds, seed)
+    ]
+    check_draws(workloads)
+    workload = workloads[0]
+    jobs = min(len(one.tasks) for one in workloads)
     grid = [
         options_of(
             {**how, "policy": policy, "mechanism": mechanism, "colocation": mode}, jobs=jobs, record=True, many=True
@@ -80,8 +120,8 @@ def compare_command(
     check_bandwidths(workload, grid[0], profiles=profiles)
     check_placements(workload, grid[0])
     check_sharing(colocation, workload, sharing=how["sharing"])
-    with progress_bar("simulations", len(grid)) as bar, bad_input():
-        found = compare(workload, options=grid, processes=processes, progress=bar)
+    with progress_bar("simulations", len(grid) * len(workloads)) as bar, bad_input():
+        found = compare(workload, draws=workloads[1:], options=grid, processes=processes, progress=bar)
     if report is not None:
         write_whole(report, found.report(f"{trace} on {workload.cluster.gpus} GPUs"))
     if as_json:
@@ -90,16 +130,27 @@ def compare_command(
                 "policy": options.plan.policy,
                 "mechanism": options.plan.mechanism,
                 "colocation": options.plan.colocation,
-                **summary.metrics.document(),
+                **_document(of_seeds),
             }
-            for options, summary in zip(grid, found.summaries, strict=True)
+            for options, *of_seeds in zip(grid, *found.draws, strict=True)
         ]
-        click.echo(json.dumps({"trace": trace, "gpus": workload.cluster.gpus, "runs": runs}))
+        told = {"seeds": list(seeds)} if seeds else {}
+        click.echo(json.dumps({"trace": trace, "gpus": workload.cluster.gpus, **told, "runs": runs}))
     else:
-        click.echo(side_by_side(found.summaries))
+        click.echo(side_by_side(found.draws))
 
 
-def side_by_side(summaries: Sequence[Summary]) -> str:
+def _document(draws: Sequence[Summary]) -> dict[str, Any]:
+    """The figures of a run; of several seeds the means, and in `ci95` half the widths of their intervals."""
+    documents = [one.metrics.document() for one in draws]
+    if len(documents) == 1:
+        return documents[0]
+    found = intervals_of(documents)
+    means = {name: one.mean for name, one in found.items()}
+    return {**means, "ci95": {name: one.half for name, one in found.items()}}
+
+
+def side_by_side(draws: Sequence[Sequence[Summary]]) -> str:
     """A column for each run."""
-    rows = [(name, *values) for name, values in figures([summary.metrics for summary in summaries])]
-    return text_table(("", *(summary.label for summary in summaries)), rows)
+    rows = [(name, *values) for name, values in figures_of(draws)]
+    return text_table(("", *(summary.label for summary in draws[0])), rows)

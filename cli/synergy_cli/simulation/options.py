@@ -13,6 +13,7 @@ from synergy_cli.simulation.checks import check_window
 from synergy_cli.simulation.values import as_tenants, as_window
 from synergy_core.mechanisms import MECHANISMS
 from synergy_core.model.config import PlanConfig
+from synergy_core.model.names import not_there
 from synergy_core.policies.rounds.time_shares import WITH_PAIRS
 from synergy_simulator.engine.options import Options
 from synergy_simulator.engine.selection import SHARES_TIME
@@ -101,8 +102,7 @@ def options_of(how: Mapping[str, Any], *, jobs: int, record: bool = False, many:
     policies, mechanisms = ("--policies", "--mechanisms") if many else ("--policy", "--mechanism")
     own_policy(policies, how["policy"])
     if how["mechanism"] not in MECHANISMS:
-        known = ", ".join(sorted(MECHANISMS))
-        raise BadInputError(f"{mechanisms}: {how['mechanism']!r} is not there; choose one of {known}")
+        raise BadInputError(f"{mechanisms}: {not_there(how['mechanism'], sorted(MECHANISMS))}")
     mode = mode_of(how["colocation"])
     if how["sharing"] and mode != "none":
         raise BadInputError(f"--sharing: means --colocation gavel, and --colocation is {mode}; give one of them")

@@ -46,9 +46,11 @@ def write_whole(path: str, text: str) -> None:
             file.write(text)
         Path(name).chmod(0o666 & ~_umask())
         Path(name).replace(target)
-    except BaseException:
+    except BaseException as error:
         with suppress(FileNotFoundError):
             Path(name).unlink()
+        if isinstance(error, OSError):
+            raise OSError(error.errno, error.strerror, path) from error  # not the temporary file's name
         raise
 
 

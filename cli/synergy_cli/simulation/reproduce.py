@@ -12,10 +12,12 @@ from synergy_cli.errors import BadInputError
 from synergy_cli.simulation.inputs import bad_input
 from synergy_cli.simulation.kept import Kept
 from synergy_cli.simulation.output import check_writable, progress_bar, write_whole
+from synergy_cli.simulation.seeds import seeds_of, seeds_option
 from synergy_cli.text_table import text_table
+from synergy_core.model.names import not_there
 from synergy_simulator.grid import Case, run_all, run_one
 from synergy_simulator.report.summary import Summary
-from synergy_simulator.reproductions.common import Findings, Inputs
+from synergy_simulator.reproductions.common import Findings, Inputs, interval_rows, over_draws
 from synergy_simulator.reproductions.document import findings_page
 from synergy_simulator.reproductions.registry import REPRODUCTIONS
 
@@ -29,7 +31,14 @@ from synergy_simulator.reproductions.registry import REPRODUCTIONS
     help="The papers' public tables: folders synergy, philly, gavel.",
 )
 @click.option("--seed", default=0, show_default=True, help="Seed of the traces that are drawn.")
-@click.option("--plot", metavar="OUT.html", help="Where the plots go (default: NAME.html).")
+@seeds_option
+@click.option(
+    "--report",
+    "--plot",
+    "report",
+    metavar="OUT.html",
+    help="Where the report with the charts goes (default: NAME.html).",
+)
 @click.option("--processes", type=click.IntRange(1), help="Simulations at a time (default: one per core).")
 @click.option(
     "--keep",
@@ -43,18 +52,19 @@ def reproduce_command(
     quick: bool,
     data: str | None,
     seed: int,
-    plot: str | None,
+    seeds: tuple[int, ...],
+    report: str | None,
     processes: int | None,
     keep: str | None,
     as_json: bool,
 ) -> None:
     """Make a table or figure of a paper anew."""
     if name not in REPRODUCTIONS:
-        raise BadInputError(f"NAME: {name!r} is not there; choose one of {', '.join(REPRODUCTIONS)}")
+        raise BadInputError(f"NAME: {not_there(name, REPRODUCTIONS)}")
     if data is not None and not Path(data).is_dir():
         raise BadInputError(f"--data: there is no folder {data}")
-    out = plot or f"{name}.html"
-    check_writable("--plot", out)
+    out = report or f"{name}.html"
+    check_writable("--report", out)
     kept = None if keep is None else Kept.of(keep)
     taken = Taken()
 
@@ -70,14 +80,18 @@ def reproduce_command(
 
     started = time.perf_counter()
     with bad_input():
-        inputs = Inputs.of(None if data is None else Path(data), quick=quick, seed=seed, run=run)
-        findings = REPRODUCTIONS[name](inputs)
+        folder = None if data is None else Path(data)
+        draws = [
+            REPRODUCTIONS[name](Inputs.of(folder, quick=quick, seed=one, run=run)) for one in seeds_of(seeds, seed)
+        ]
+        findings = over_draws(draws, seeds)
     if kept is not None:
         click.echo(taken.told(name, kept), err=True)
         findings = taken.noted(findings)
     write_whole(out, findings_page(name, findings))
     if as_json:
-        used = {"quick": quick, "seed": seed, "data": data is not None}
+        by = {"seeds": list(seeds)} if seeds else {"seed": seed}
+        used = {"quick": quick, **by, "data": data is not None}
         click.echo(json.dumps(_document(name, findings, time.perf_counter() - started, used)))
     else:
         click.echo(_text(findings, out))
@@ -107,7 +121,9 @@ class Taken:
 def _text(findings: Findings, out: str) -> str:
     notes = [f"* {note}" for note in findings.differs]
     table = text_table(findings.header, findings.rows)
-    return "\n".join([findings.title, "", table, "", "What differs from the paper:", *notes, "", f"plots: {out}"])
+    if findings.intervals:
+        table += "\n\n" + text_table(("figure", "mean", "95 % interval"), interval_rows(findings))
+    return "\n".join([findings.title, "", table, "", "What differs from the paper:", *notes, "", f"report: {out}"])
 
 
 def _document(name: str, findings: Findings, seconds: float, used: Mapping[str, object]) -> dict[str, object]:
@@ -117,6 +133,7 @@ def _document(name: str, findings: Findings, seconds: float, used: Mapping[str, 
         **used,
         "title": findings.title,
         "figures": dict(findings.figures),
+        **({"ci95": {key: one.half for key, one in findings.intervals.items()}} if findings.intervals else {}),
         "header": list(findings.header),
         "rows": [list(row) for row in findings.rows],
         "differs": list(findings.differs),

@@ -22,7 +22,7 @@ from synergy_cli.simulation.options import options_of, run_options
 from synergy_cli.simulation.output import check_writable, per_job_csv, progress_bar, write_whole
 from synergy_cli.text_table import text_table
 from synergy_simulator import simulate
-from synergy_simulator.report.page import figures
+from synergy_simulator.report.figures import figures
 
 
 @click.command("simulate")
@@ -30,7 +30,7 @@ from synergy_simulator.report.page import figures
 @policy_options("simulate")
 @run_options
 @click.option("--per-job", metavar="OUT.csv", help="Write a line per job.")
-@click.option("--report", metavar="OUT.html", help="Write figures and plots as one HTML file.")
+@click.option("--report", metavar="OUT.html", help="Write figures and charts as one HTML file.")
 @click.option("--snapshots", metavar="DIR", help="Write DIR/S.json, a snapshot of the cluster at each second S.")
 @click.option("--snapshot-at", metavar="S,S,..", callback=as_moments, help="The seconds of --snapshots.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout and nothing else there.")

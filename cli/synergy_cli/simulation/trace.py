@@ -7,6 +7,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
+from synergy_cli.choice import Choice
 from synergy_cli.errors import BadInputError
 from synergy_cli.simulation.inputs import bad_input
 from synergy_cli.simulation.output import check_writable, write_whole
@@ -25,7 +26,7 @@ TESTBED_JOBS = sum(GPUS.values())
 @click.option("--load", type=JobsPerHour(), help="Jobs per hour; without, all arrive at 0.")
 @click.option(
     "--mix",
-    type=click.Choice(["synergy", "tiresias-testbed", "tiresias-production"]),
+    type=Choice(["synergy", "tiresias-testbed", "tiresias-production"]),
     default="synergy",
     show_default=True,
     help="Whose evaluation the jobs are drawn for; those of Tiresias need --load.",
@@ -33,7 +34,7 @@ TESTBED_JOBS = sum(GPUS.values())
 @click.option("--split", callback=as_split, default="20,70,10", show_default=True, metavar="I,L,S", help="In percent.")
 @click.option(
     "--gpus",
-    type=click.Choice(["single", "philly"]),
+    type=Choice(["single", "philly"]),
     default="single",
     show_default=True,
     help="One GPU each, or up to 16 as on Microsoft's Philly cluster.",

@@ -10,6 +10,7 @@ from typing import Any, Final
 from pydantic import TypeAdapter, ValidationError
 
 from synergy_core.model.config import OPTIONS, PlanConfig
+from synergy_core.model.names import not_there
 from synergy_core.model.policy_option import Described, with_values
 from synergy_core.model.snapshot import FieldError
 
@@ -42,7 +43,7 @@ def config_of_document(document: Mapping[str, Any], base: PlanConfig) -> PlanCon
     """
     unknown = sorted(document.keys() - _TOLD.keys())
     if unknown:
-        raise FieldError(f"config.{unknown[0]}", f"unknown option; choose among {', '.join(sorted(_TOLD))}")
+        raise FieldError(f"config.{unknown[0]}", not_there(unknown[0], sorted(_TOLD)))
     return with_values(base, {path: _checked(_TOLD[path], value) for path, value in document.items()})
 
 

@@ -1,13 +1,14 @@
 """Snapshots and plans as JSON text. Unknown fields and bad values are refused with one line that names the field."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, Field, fields, is_dataclass
-from typing import Any
+from typing import Any, Final
 
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 
 from synergy_core.model.answer import Plan
+from synergy_core.model.names import unknown_field
 from synergy_core.model.snapshot import (
     Allocation,
     FieldError,
@@ -22,6 +23,9 @@ from synergy_core.model.snapshot import (
 
 _SNAPSHOT = TypeAdapter(Snapshot)
 
+_KINDS: Final = (Allocation, Job, Node, NodeShare, Profile, QuotaDraw, QuotaLimit, Snapshot)
+_FIELDS: Final = sorted({one.name for kind in _KINDS for one in fields(kind)})
+"""Names of fields, from which a misspelt one is corrected."""
 _ONLY_WHEN_SET = frozenset(
     {
         (Node, "further"),
@@ -99,7 +103,7 @@ def parse_snapshot(text: str | bytes) -> Snapshot:
     try:
         return _SNAPSHOT.validate_json(text)
     except ValidationError as error:
-        raise SnapshotError(one_line(error.errors()[0])) from None
+        raise SnapshotError(one_line(error.errors()[0], known=_FIELDS)) from None
 
 
 def snapshot_document(snapshot: Snapshot) -> dict[str, Any]:
@@ -132,8 +136,11 @@ def _default(item: "Field[Any]") -> Any:
     return item.default if item.default_factory is MISSING else item.default_factory()
 
 
-def one_line(details: ErrorDetails, *, whole: str = "snapshot") -> str:
-    """What pydantic says, as one line that names the field; `whole` names the document."""
+def one_line(details: ErrorDetails, *, whole: str = "snapshot", known: Iterable[str] = ()) -> str:
+    """What pydantic says, as one line that names the field.
+
+    `whole` names the document. A misspelt field is corrected from the names in `known`.
+    """
     path = _path(details["loc"])
     kind, given = details["type"], details["input"]
     cause = details.get("ctx", {}).get("error")
@@ -141,7 +148,7 @@ def one_line(details: ErrorDetails, *, whole: str = "snapshot") -> str:
         between = "." if path and not cause.path.startswith("[") else ""
         return f"{path}{between}{cause.path}: {cause.problem}"
     if kind == "unexpected_keyword_argument":
-        return f"{path}: unknown field; remove it or correct its name"
+        return f"{path}: {unknown_field(str(details['loc'][-1]), known)}"
     if kind == "missing":
         return f"{path}: missing; add it"
     if kind == "json_invalid":

@@ -55,6 +55,16 @@ def resizes_of(connection: Connection, uid: str) -> list[ResizeFact]:
     return [resize_of(row) for row in connection.execute(query).mappings()]
 
 
+def resizes(connection: Connection, since_s: float, until_s: float) -> list[ResizeFact]:
+    """Of all jobs in that time, by time."""
+    query = (
+        sa.select(RESIZES)
+        .where(RESIZES.c.at_s >= since_s, RESIZES.c.at_s < until_s)
+        .order_by(RESIZES.c.at_s, RESIZES.c.uid, RESIZES.c.run)
+    )
+    return [resize_of(row) for row in connection.execute(query).mappings()]
+
+
 def waits_of(connection: Connection, uid: str) -> list[WaitFact]:
     """By time."""
     query = sa.select(WAITS).where(WAITS.c.uid == uid).order_by(WAITS.c.since_s)

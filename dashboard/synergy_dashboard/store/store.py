@@ -91,6 +91,11 @@ class Store:
         with self._reading() as connection:
             return reading.resizes_of(connection, uid)
 
+    def resizes(self, since_s: float, until_s: float) -> Sequence[ResizeFact]:
+        """Of all jobs, by time."""
+        with self._reading() as connection:
+            return reading.resizes(connection, since_s, until_s)
+
     def waits_of(self, uid: str) -> Sequence[WaitFact]:
         """By time."""
         with self._reading() as connection:

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any, Final, Self
 
 from synergy_core.model.config import PlanConfig
+from synergy_core.model.names import nearest
 from synergy_core.model.snapshot import Tenant
 from synergy_simulator.engine.sharing import Truth
 
@@ -56,8 +57,11 @@ class Options:
         own = {one.name for one in fields(cls)} - {"plan"}
         unknown = sorted(settings.keys() - own - _OF_THE_PLANNER)
         if unknown:
-            known = ", ".join(sorted(own | _OF_THE_PLANNER))
-            raise ValueError(f"{unknown[0]}: is not a setting of a simulation; choose among {known}")
+            known = sorted(own | _OF_THE_PLANNER)
+            meant = nearest(unknown[0], known)
+            suggestion = "" if meant is None else f"did you mean {meant!r}? "
+            problem = f"is not a setting of a simulation; {suggestion}choose among {', '.join(known)}"
+            raise ValueError(f"{unknown[0]}: {problem}")
         planned = {name: value for name, value in settings.items() if name not in own}
         simulated = {name: value for name, value in settings.items() if name in own}
         return cls(plan=replace(plan, **planned), **simulated)

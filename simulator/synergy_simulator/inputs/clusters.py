@@ -8,6 +8,7 @@ from typing import Any
 
 import yaml
 
+from synergy_core.model.names import unknown_field
 from synergy_core.model.snapshot import Node
 from synergy_simulator.inputs.errors import InputError, InputLocation
 from synergy_simulator.inputs.profiles import GIB
@@ -190,7 +191,7 @@ class _Reader:
         for name, value in _entries(node):
             path = f"{field}.{name}".lstrip(".")
             if name not in known:
-                raise self._bad(value, path, "unknown field; remove it or correct its name")
+                raise self._bad(value, path, unknown_field(name, known))
             if name in seen:
                 raise self._bad(value, path, "stands there twice; give it once")
             seen.add(name)

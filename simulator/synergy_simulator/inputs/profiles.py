@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from synergy_core.colocation.predictors.pair_table import PairTable
+from synergy_core.model.names import unknown_field
 from synergy_core.model.snapshot import FieldError, Profile, check_speed
 from synergy_core.policies.allocation.problem import UNCONSOLIDATED
 from synergy_simulator.inputs.errors import InputError, InputLocation
@@ -190,7 +191,7 @@ class _Reader:
     def _only(self, entry: Mapping[str, Any], known: set[str], field: str) -> None:
         for name in entry:
             if name not in known:
-                raise self.bad(f"{field}.{name}".lstrip("."), "unknown field; remove it or correct its name")
+                raise self.bad(f"{field}.{name}".lstrip("."), unknown_field(name, known))
 
     def _numbers(self, value: Any, field: str, *, least: float) -> list[float]:
         if not isinstance(value, list) or not value:

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from synergy_core.model.names import nearest
 from synergy_simulator.inputs.errors import InputError, InputLocation
 
 MOST = 1e15
@@ -95,10 +96,10 @@ class Table:
                 raise InputError(InputLocation(self._file, 1, name), "column is missing; add it")
         for name in self.columns:
             if name not in allowed:
-                known = ", ".join(allowed)
-                raise InputError(
-                    InputLocation(self._file, 1, name), f"unknown column; remove it, or use one of {known}"
-                )
+                meant = nearest(name, allowed)
+                suggestion = "" if meant is None else f"did you mean {meant!r}? "
+                problem = f"unknown column; {suggestion}remove it, or use one of {', '.join(allowed)}"
+                raise InputError(InputLocation(self._file, 1, name), problem)
 
     def rows(self) -> Iterator[Row]:
         """The lines that are not empty."""

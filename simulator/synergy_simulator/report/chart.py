@@ -1,13 +1,17 @@
-"""Line charts as SVG."""
+"""Charts as data: what a page draws and what its CSV has."""
 
-import math
-from collections.abc import Sequence
-from dataclasses import dataclass
-from html import escape
+from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
+from math import isfinite
+from typing import Any, Final
 
-COLOURS = ("#2563eb", "#dc2626", "#059669", "#d97706", "#7c3aed", "#0891b2", "#be185d", "#4d7c0f")
-_WIDTH, _HEIGHT = 720, 320
-_LEFT, _RIGHT, _TOP, _BOTTOM = 64, 16, 16, 48
+from synergy_simulator.report.csv_text import csv_text
+from synergy_simulator.report.styles import Style
+
+Place = tuple[float, float]
+_LEAST_LOG: Final = 1e-3
+_MOST_NAMES: Final = 4
+"""Series that a title names; of more it says how many there are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,86 +19,95 @@ class Line:
     """A named line through points (x, y)."""
 
     label: str
-    points: Sequence[tuple[float, float]]
+    points: Sequence[Place]
+    group: str = ""
+    """Lines of one group have one colour and differ in dashes and markers, for example a policy's."""
+    band: Sequence[Place] = ()
+    """Lower and upper end of the confidence interval of each point; empty: there is none."""
 
 
-def colour(index: int) -> str:
-    """The colour of the index-th line."""
-    return COLOURS[index % len(COLOURS)]
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """Lines over a common x axis; with `categories`, bars: the x of a point is then the index of its category."""
+
+    lines: Sequence[Line]
+    _: KW_ONLY
+    title: str
+    x: str
+    y: str
+    log_x: bool = False
+    top: float = 0.0
+    """The least that the y axis reaches; where no value is above it, the largest that there can be."""
+    categories: Sequence[str] = ()
+    compares: str = ""
+    """What is compared, where that is shorter than the names of all lines."""
+
+    @property
+    def drawn(self) -> list[Line]:
+        """The lines that have points."""
+        return [line for line in self.lines if line.points]
+
+    @property
+    def heading(self) -> str:
+        """The title with what is compared."""
+        names = [line.label for line in self.drawn]
+        if not names:
+            return self.title
+        told = self.compares or (listed(names) if len(names) <= _MOST_NAMES else f"{len(names)} series")
+        return f"{self.title} ({told})" if ":" in self.title else f"{self.title}: {told}"
+
+    @property
+    def labels(self) -> list[tuple[str, str]]:
+        """Group and label of each line that is drawn."""
+        return [(line.group or line.label, line.label) for line in self.drawn]
+
+    def document(self, styles: Mapping[str, Style]) -> dict[str, Any]:
+        """What the page's script draws."""
+        return {
+            "kind": "bars" if self.categories else "lines",
+            "x": self.x,
+            "y": self.y,
+            "log": self.log_x,
+            "top": self.top,
+            "categories": list(self.categories),
+            "series": [self._series(line, styles[line.label]) for line in self.drawn],
+        }
+
+    def _series(self, line: Line, style: Style) -> dict[str, Any]:
+        rows = self._rows(line)
+        return {
+            "label": line.label,
+            "colour": style.colour,
+            "variant": style.variant,
+            "points": [row[:2] for row in rows],
+            "band": [row[2:] for row in rows] if line.band else [],
+        }
+
+    def csv(self) -> str:
+        """What is plotted, a row for each point. Columns of intervals are there if a line has them."""
+        bands = any(line.band for line in self.drawn)
+        header = ["series", self.x, self.y, *(("low", "high") if bands else ())]
+        rows = []
+        for line in self.drawn:
+            for x, *values in self._rows(line):
+                at = self.categories[int(x)] if self.categories else x
+                rows.append([line.label, at, *values, *([""] * (len(header) - 2 - len(values)))])
+        return csv_text(header, rows)
+
+    def _rows(self, line: Line) -> list[list[float]]:
+        """x, y, and where there is an interval its ends, of all points that can be drawn."""
+        least = _LEAST_LOG if self.log_x else float("-inf")
+        rows = [[max(least, x), y] for x, y in line.points]
+        if line.band:
+            rows = [[*row, *ends] for row, ends in zip(rows, line.band, strict=True)]
+        return [[shortened(value) for value in row] for row in rows if all(map(isfinite, row))]
 
 
-def line_chart(lines: Sequence[Line], *, title: str, x: str, y: str, log_x: bool = False, top: float = 0.0) -> str:
-    """An SVG of the lines with axes. `top` is the least that the y axis reaches."""
-    drawn = [line for line in lines if line.points]
-    if not drawn:
-        return f"<p>{escape(title)}: nothing to show</p>"
-    axis = _Axis([at for line in drawn for at, _ in line.points], log=log_x)
-    most = max(top, *(value for line in drawn for _, value in line.points)) or 1.0
-    parts = [f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="{escape(title)}">']
-    parts += [f'<text class="title" x="{_LEFT}" y="12">{escape(title)}</text>']
-    parts += _grid(axis, most, x, y)
-    for index, line in enumerate(lines):
-        path = " ".join(f"{axis.place(at):.1f},{_height(value, most):.1f}" for at, value in line.points)
-        parts.append(
-            f'<polyline points="{path}" fill="none" stroke="{colour(index)}" stroke-width="1.5">'
-            f"<title>{escape(line.label)}</title></polyline>"
-        )
-    return "".join([*parts, "</svg>"])
+def listed(names: Sequence[str]) -> str:
+    """Names in a sentence."""
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
-class _Axis:
-    """Where values lie on the x axis."""
-
-    def __init__(self, values: Sequence[float], *, log: bool) -> None:
-        self._log = log
-        low, high = min(values), max(values)
-        if log:
-            low = max(low, 1e-3)
-            high = max(high, low * 10)
-            low, high = 10 ** math.floor(math.log10(low)), 10 ** math.ceil(math.log10(high))
-        elif high <= low:
-            high = low + 1
-        self._low, self._high = low, high
-
-    def place(self, value: float) -> float:
-        low, high = self._low, self._high
-        if self._log:
-            low, high, value = math.log10(low), math.log10(high), math.log10(max(value, self._low))
-        return _LEFT + (value - low) / (high - low) * (_WIDTH - _LEFT - _RIGHT)
-
-    def ticks(self) -> list[float]:
-        if self._log:
-            first, last = round(math.log10(self._low)), round(math.log10(self._high))
-            return [10.0**power for power in range(first, last + 1)]
-        return ticks(self._low, self._high)
-
-
-def ticks(low: float, high: float) -> list[float]:
-    """Round numbers between two values, about six."""
-    step = 10 ** math.floor(math.log10((high - low) / 5))
-    for factor in (1, 2, 5, 10):
-        if (high - low) / (step * factor) <= 7:
-            step *= factor
-            break
-    first = math.ceil(low / step - 1e-9)
-    return [index * step for index in range(first, math.floor(high / step + 1e-9) + 1)]
-
-
-def _height(value: float, most: float) -> float:
-    return _HEIGHT - _BOTTOM - value / most * (_HEIGHT - _TOP - _BOTTOM)
-
-
-def _grid(axis: _Axis, most: float, x: str, y: str) -> list[str]:
-    parts = []
-    for value in ticks(0.0, most):
-        at = _height(value, most)
-        parts.append(f'<line class="grid" x1="{_LEFT}" y1="{at:.1f}" x2="{_WIDTH - _RIGHT}" y2="{at:.1f}"/>')
-        parts.append(f'<text x="{_LEFT - 6}" y="{at + 4:.1f}" text-anchor="end">{value:g}</text>')
-    for value in axis.ticks():
-        at, base = axis.place(value), _HEIGHT - _BOTTOM
-        parts.append(f'<line class="grid" x1="{at:.1f}" y1="{_TOP}" x2="{at:.1f}" y2="{base}"/>')
-        parts.append(f'<text x="{at:.1f}" y="{base + 16}" text-anchor="middle">{value:g}</text>')
-    parts.append(f'<text x="{_WIDTH / 2}" y="{_HEIGHT - 8}" text-anchor="middle">{escape(x)}</text>')
-    middle = (_HEIGHT - _BOTTOM) / 2
-    parts.append(f'<text transform="translate(14 {middle}) rotate(-90)" text-anchor="middle">{escape(y)}</text>')
-    return parts
+def shortened(value: float) -> float:
+    """A number of at most seven digits: a page is read, not computed with."""
+    return float(f"{value:.7g}")

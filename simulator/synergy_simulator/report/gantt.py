@@ -1,69 +1,123 @@
-"""Who was on which GPU, round by round, as SVG."""
+"""Which job was on which GPU, round by round, as data."""
 
 import math
 import zlib
-from html import escape
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
 
 from synergy_simulator.engine.outcome import Segment
+from synergy_simulator.report.chart import shortened
+from synergy_simulator.report.csv_text import csv_text
+from synergy_simulator.report.styles import COLOURS, Style
 from synergy_simulator.report.summary import Summary
 
-_WIDTH, _LEFT, _LANE, _BOTTOM = 720, 90, 5, 34
-_MOST_LANES = 256
+_MOST_LANES: Final = 256
+_HOUR: Final = 3600.0
 
 
-def gantt(summary: Summary) -> str:
+@dataclass(frozen=True, slots=True)
+class Box:
+    """A stretch of time of a job on neighbouring lanes of a node."""
+
+    segment: Segment
+    lane: int
+    """The first one, counted from the node's first."""
+    lanes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Gantt:
     """A lane per GPU, nodes one below the other; a vertical line where a round begins."""
-    first, last = summary.window
-    if last <= first:
-        return ""
-    shown = [(name, gpus) for name, gpus in summary.nodes]
-    while sum(gpus for _, gpus in shown) > _MOST_LANES and len(shown) > 1:
-        shown.pop()
-    tops, lanes = {}, 0
-    for name, gpus in shown:
-        tops[name] = lanes
-        lanes += gpus
-    scale = (_WIDTH - _LEFT) / (last - first)
-    height = lanes * _LANE
-    parts = [
-        f'<svg viewBox="0 0 {_WIDTH} {height + _BOTTOM}" role="img" aria-label="Gantt of {escape(summary.label)}">'
-    ]
-    for name, gpus in shown:
-        at = tops[name] * _LANE
-        parts.append(f'<line class="grid" x1="0" y1="{at}" x2="{_WIDTH}" y2="{at}"/>')
-        parts.append(f'<text x="{_LEFT - 6}" y="{at + gpus * _LANE / 2 + 4}" text-anchor="end">{escape(name)}</text>')
-    for segment, lane in _lanes([one for one in summary.segments if one.node in tops]):
-        x, y = _LEFT + (segment.start - first) * scale, (tops[segment.node] + lane) * _LANE
-        width, tall = (segment.end - segment.start) * scale, segment.gpus * _LANE
-        parts.append(
-            f'<rect x="{x:.1f}" y="{y}" width="{width:.2f}" height="{tall}" fill="{_colour(segment.job)}">'
-            f"<title>{escape(segment.job)} on {escape(segment.node)}, {segment.gpus} GPUs</title></rect>"
-        )
-    for index in range(math.floor((last - first) / summary.round_s) + 1):
-        x = _LEFT + index * summary.round_s * scale
-        parts.append(f'<line class="round" x1="{x:.1f}" y1="0" x2="{x:.1f}" y2="{height}"/>')
-    hours = f"hours {first / 3600:.1f} to {last / 3600:.1f}, a line at each round's beginning"
-    parts.append(f'<text x="{_WIDTH / 2}" y="{height + 20}" text-anchor="middle">{hours}</text></svg>')
-    left_out = len(summary.nodes) - len(shown)
-    note = f"<p>{left_out} more nodes are left out.</p>" if left_out else ""
-    return "".join(parts) + note
+
+    summary: Summary
+
+    @property
+    def heading(self) -> str:
+        """The time and the simulation that it is about."""
+        first, last = self.summary.window
+        hours = f"hours {first / _HOUR:.1f} to {last / _HOUR:.1f}"
+        return f"Which job ran where, around the longest queue ({hours}): {self.summary.label}"
+
+    @property
+    def labels(self) -> list[tuple[str, str]]:
+        """No series: a job has its colour by its name."""
+        return []
+
+    @property
+    def shown(self) -> list[tuple[str, int]]:
+        """Names and GPUs of the first nodes, at most 256 GPUs, at least one node."""
+        nodes = list(self.summary.nodes)
+        while sum(gpus for _, gpus in nodes) > _MOST_LANES and len(nodes) > 1:
+            nodes.pop()
+        return nodes
+
+    @property
+    def note(self) -> str:
+        """What is not drawn."""
+        left_out = len(self.summary.nodes) - len(self.shown)
+        return f"{left_out} more nodes are left out." if left_out else ""
+
+    def boxes(self) -> dict[str, list[Box]]:
+        """What is drawn, by node."""
+        found: dict[str, list[Box]] = {name: [] for name, _ in self.shown}
+        for box in _boxes([one for one in self.summary.segments if one.node in found]):
+            found[box.segment.node].append(box)
+        return found
+
+    def document(self, _styles: Mapping[str, Style]) -> dict[str, Any]:
+        """What the page's script draws; a job has its colour by its name, in every report."""
+        jobs = sorted({one.job for one in self.summary.segments})
+        number = {job: index for index, job in enumerate(jobs)}
+        first, last = self.summary.window
+        rounds = math.floor((last - first) / self.summary.round_s) + 1
+        nodes, drawn, top = [], [], 0
+        for (name, gpus), boxes in zip(self.shown, self.boxes().values(), strict=True):
+            lanes = max([gpus, *(box.lane + box.lanes for box in boxes)])  # more where jobs share a GPU
+            nodes.append([name, lanes])
+            drawn += [
+                [number[box.segment.job], top + box.lane, box.lanes, _hours(box.segment.start), _hours(box.segment.end)]
+                for box in boxes
+            ]
+            top += lanes
+        return {
+            "kind": "gantt",
+            "x": "hours",
+            "window": [_hours(first), _hours(last)],
+            "rounds": [_hours(first + index * self.summary.round_s) for index in range(rounds)],
+            "nodes": nodes,
+            "jobs": jobs,
+            "colours": [zlib.crc32(job.encode()) % COLOURS for job in jobs],
+            "boxes": drawn,
+        }
+
+    def csv(self) -> str:
+        """A row for each box."""
+        boxes = [box for of_node in self.boxes().values() for box in of_node]
+        rows = [
+            (box.segment.job, box.segment.node, box.lane, box.lanes, box.segment.start, box.segment.end)
+            for box in boxes
+        ]
+        return csv_text(("job", "node", "lane", "lanes", "start_s", "end_s"), rows)
 
 
-def _lanes(segments: list[Segment]) -> list[tuple[Segment, int]]:
-    """Each segment with the first lane of its node that is free for all its GPUs."""
+def _hours(seconds: float) -> float:
+    return shortened(seconds / _HOUR)
+
+
+def _boxes(segments: Sequence[Segment]) -> list[Box]:
+    """Each segment on the first free lanes of its node, a box for each that are neighbours."""
     free_from: dict[str, list[float]] = {}
-    placed = []
+    found = []
     for segment in sorted(segments, key=lambda one: (one.start, one.node, one.job)):
         lanes = free_from.setdefault(segment.node, [])
-        lane = 0
-        while any(until > segment.start + 1e-9 for until in lanes[lane : lane + segment.gpus]):
-            lane += 1
-        lanes.extend([0.0] * (lane + segment.gpus - len(lanes)))
-        lanes[lane : lane + segment.gpus] = [segment.end] * segment.gpus
-        placed.append((segment, lane))
-    return placed
-
-
-def _colour(job: str) -> str:
-    """A colour that stays with the job in every report."""
-    return f"hsl({zlib.crc32(job.encode()) % 360} 60% 60%)"
+        free = [lane for lane, until in enumerate(lanes) if until <= segment.start + 1e-9][: segment.gpus]
+        free += range(len(lanes), len(lanes) + segment.gpus - len(free))
+        lanes.extend([0.0] * (free[-1] + 1 - len(lanes)))
+        first = free[0]
+        for lane, following in zip(free, [*free[1:], -1], strict=True):
+            lanes[lane] = segment.end
+            if following != lane + 1:
+                found.append(Box(segment, first, lane + 1 - first))
+                first = following
+    return found

@@ -47,11 +47,13 @@ class Metrics:
     """Times that a job ran by an estimated speed until the real one was known."""
     estimate_error: float | None = None
     """How far these were off, relative to the real speed, in the mean; None where there was none."""
+    slo_jobs: int = 0
+    """Measured jobs that have an SLO."""
 
     def document(self) -> dict[str, Any]:
         """As JSON; without the estimates' error where there was none."""
         found = asdict(self)
-        del found["estimates"]
+        del found["estimates"], found["slo_jobs"]
         if self.estimate_error is None:
             del found["estimate_error"]
         return found
@@ -120,6 +122,7 @@ def metrics_of(outcome: Outcome) -> Metrics:
         plan_mean_ms=float(plan_ms.mean()),
         plan_p99_ms=float(np.percentile(plan_ms, 99)),
         wall_s=outcome.wall_s,
+        slo_jobs=sum(run.task.slo_s is not None for run in runs),
         estimates=len(outcome.estimate_errors),
         estimate_error=_mean(outcome.estimate_errors) if outcome.estimate_errors else None,
     )

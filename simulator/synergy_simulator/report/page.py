@@ -1,120 +1,118 @@
-"""The page: figures side by side, then the plots."""
+"""The page: figures side by side, then the charts."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from html import escape
 
-from synergy_simulator.report.chart import Line, colour, line_chart
-from synergy_simulator.report.gantt import gantt
-from synergy_simulator.report.metrics import Metrics
+from synergy_simulator.report.chart import Chart, Line, listed
+from synergy_simulator.report.document import Figure, html_document, page_styles
+from synergy_simulator.report.figures import figures_of, unit_of
+from synergy_simulator.report.gantt import Gantt
+from synergy_simulator.report.html_table import html_table
+from synergy_simulator.report.intervals import over_seeds
+from synergy_simulator.report.styles import Style
 from synergy_simulator.report.summary import Point, Summary
 
-STYLE = """
-:root { color-scheme: light dark; --line: #8884; }
-body { font: 15px/1.5 system-ui, sans-serif; max-width: 1500px; margin: 2rem auto; padding: 0 1rem; }
-table { border-collapse: collapse; margin: 1rem 0; }
-th, td { padding: .25rem .75rem; border-bottom: 1px solid var(--line); text-align: right; }
-th:first-child, td:first-child { text-align: left; }
-.plots { display: grid; grid-template-columns: repeat(auto-fit, minmax(480px, 1fr)); gap: 1.5rem; }
-svg { width: 100%; height: auto; }
-svg text { font: 11px system-ui, sans-serif; fill: currentColor; }
-svg text.title { font-size: 13px; font-weight: 600; }
-.grid { stroke: var(--line); stroke-width: .6; }
-.round { stroke: var(--line); stroke-width: .4; }
-.key { display: inline-block; width: 1.2em; height: .25em; vertical-align: middle; margin-right: .4em; }
-"""
 _HOUR = 3600.0
 
 
-def page(title: str, summaries: Sequence[Summary], note: str = "") -> str:
-    """One HTML document that needs nothing else."""
-    return "".join(
-        [
-            '<!doctype html><html lang="en"><head><meta charset="utf-8">',
-            '<meta name="viewport" content="width=device-width, initial-scale=1">',
-            f"<title>{escape(title)}</title><style>{STYLE}</style></head><body><h1>{escape(title)}</h1>",
-            f"<p>{escape(note)}</p>" if note else "",
-            figures_table(summaries),
-            '<div class="plots">',
-            *plots(summaries),
-            "</div><h2>Who was where</h2>",
-            '<div class="plots">',
-            *(f"<section><h3>{escape(one.label)}</h3>{gantt(one)}</section>" for one in summaries),
-            "</div></body></html>\n",
-        ]
+def page(title: str, draws: Sequence[Sequence[Summary]], note: str = "") -> str:
+    """One HTML document that needs nothing else.
+
+    Args:
+        title: what the simulations have in common, for example the trace and the cluster.
+        draws: the simulations; of several seeds the same simulations for each.
+        note: a sentence above the figures.
+    """
+    first = draws[0]
+    drawn: list[Figure] = [*charts(draws), *(Gantt(one) for one in first)]
+    above = [f"<p>{escape(text)}</p>" for text in (note, seeds_note(len(draws))) if text]
+    return html_document(f"{compared(first)}: {title}", [*above, figures_table(draws, page_styles(drawn))], drawn)
+
+
+def embedded(draws: Sequence[Sequence[Summary]]) -> str:
+    """The figures and the charts inside another page, such as a notebook's: in a frame of their own."""
+    drawn = charts(draws)
+    title = compared(draws[0])
+    document = html_document(title, [figures_table(draws, page_styles(drawn))], drawn)
+    style = "width:100%;height:600px;border:0"
+    return f'<iframe title="{escape(title)}" style="{style}" srcdoc="{escape(document)}"></iframe>'
+
+
+def seeds_note(count: int) -> str:
+    """What several seeds mean for the figures; empty for one."""
+    if count < 2:
+        return ""
+    return (
+        f"Figures and lines are means of {count} seeds. Behind ± and in bands: the 95 % confidence interval of the "
+        "mean. Which job ran where is of the first seed."
     )
 
 
-def figures_table(summaries: Sequence[Summary]) -> str:
+def compared(summaries: Sequence[Summary]) -> str:
+    """What is compared, in words: policies and mechanisms."""
+    if len(summaries) == 1:
+        return summaries[0].label
+    policies = list(dict.fromkeys(one.policy for one in summaries))
+    mechanisms = list(dict.fromkeys(one.mechanism for one in summaries))
+    if len(policies) * len(mechanisms) == len(summaries):
+        return f"{listed(policies)} on {listed(mechanisms)}"
+    return listed([one.label for one in summaries])
+
+
+def figures_table(draws: Sequence[Sequence[Summary]], styles: Mapping[str, Style]) -> str:
     """The figures side by side, as HTML."""
-    head = "".join(
-        f'<th><span class="key" style="background:{colour(index)}"></span>{escape(one.label)}</th>'
-        for index, one in enumerate(summaries)
-    )
-    body = "".join(
-        f"<tr><td>{escape(name)}</td>{''.join(f'<td>{escape(value)}</td>' for value in values)}</tr>"
-        for name, values in figures([summary.metrics for summary in summaries])
-    )
-    return f"<table><thead><tr><th></th>{head}</tr></thead><tbody>{body}</tbody></table>"
+    header = ["", *(one.label for one in draws[0])]
+    keys = [None, *(styles[one.label].colour if one.label in styles else None for one in draws[0])]
+    rows = [(name, *values) for name, values in figures_of(draws)]
+    return html_table(header, rows, keys=keys)
 
 
-def figures(runs: Sequence[Metrics]) -> list[tuple[str, list[str]]]:
-    """The figures of some runs with their units, for reading: by name, one of each run."""
-    unit, seconds = _unit(max(metrics.makespan_s for metrics in runs))
+def charts(draws: Sequence[Sequence[Summary]]) -> list[Chart]:
+    """The charts of some simulations; of several seeds their means with bands around them."""
+    found = [_charts(one) for one in draws]
+    return found[0] if len(found) == 1 else over_seeds(found)
+
+
+def _charts(summaries: Sequence[Summary]) -> list[Chart]:
+    what = compared(summaries)
+
+    def over_time(title: str, y: str, value: Callable[[Point], float], top: float = 1.0) -> Chart:
+        lines = [_line(one, [(p.at_s / _HOUR, value(p)) for p in one.points]) for one in summaries]
+        return Chart(lines, title=title, x="hours", y=y, top=top, compares=what)
+
     return [
-        ("jobs (measured)", [f"{m.jobs} ({m.measured})" for m in runs]),
-        (f"average JCT, {unit}", [f"{m.avg_jct_s / seconds:.2f}" for m in runs]),
-        (f"median JCT, {unit}", [f"{m.median_jct_s / seconds:.2f}" for m in runs]),
-        (f"95th percentile JCT, {unit}", [f"{m.p95_jct_s / seconds:.2f}" for m in runs]),
-        (f"99th percentile JCT, {unit}", [f"{m.p99_jct_s / seconds:.2f}" for m in runs]),
-        (f"makespan, {unit}", [f"{m.makespan_s / seconds:.2f}" for m in runs]),
-        (f"average time waiting, {unit}", [f"{m.avg_queue_s / seconds:.2f}" for m in runs]),
-        ("average finish-time fairness", [f"{m.avg_ftf:.2f}" for m in runs]),
-        ("worst finish-time fairness", [f"{m.worst_ftf:.2f}" for m in runs]),
-        (
-            "GPUs, CPUs, memory in use",
-            [f"{m.gpu_utilization:.0%} / {m.cpu_utilization:.0%} / {m.memory_utilization:.0%}" for m in runs],
-        ),
-        ("preemptions", [f"{m.preemptions}" for m in runs]),
-        ("cost", [f"{m.cost:.2f}" for m in runs]),
-        ("missed SLOs", [f"{m.slo_violations}" for m in runs]),
-        ("rounds", [f"{m.rounds}" for m in runs]),
-        ("a plan, ms (99th percentile)", [f"{m.plan_mean_ms:.2f} ({m.plan_p99_ms:.2f})" for m in runs]),
-        ("simulated in, s", [f"{m.wall_s:.2f}" for m in runs]),
-        *([("estimates off by", [_off_by(m) for m in runs])] if any(m.estimates for m in runs) else []),
+        _jcts(summaries, what),
+        _distribution(summaries, what),
+        over_time("Jobs that wait", "jobs", lambda point: point.waiting, top=0.0),
+        over_time("GPUs in use", "part of the cluster", lambda point: point.gpus),
+        over_time("CPUs in use", "part of the cluster", lambda point: point.cpus),
+        over_time("Memory in use", "part of the cluster", lambda point: point.memory),
     ]
 
 
-def _off_by(metrics: Metrics) -> str:
-    error = metrics.estimate_error
-    return "" if error is None else f"{error:.0%} in the mean of {metrics.estimates}"
+def _jcts(summaries: Sequence[Summary], what: str) -> Chart:
+    """The JCTs that the figures tell, as bars."""
+    unit, seconds = unit_of(max(one.metrics.makespan_s for one in summaries))
+    names = ("average", "median", "95th pct", "99th pct")
+    lines = []
+    for one in summaries:
+        of = one.metrics
+        values = (of.avg_jct_s, of.median_jct_s, of.p95_jct_s, of.p99_jct_s)
+        lines.append(_line(one, [(float(at), value / seconds) for at, value in enumerate(values)]))
+    y = f"JCT, {unit}"
+    return Chart(lines, title="Job completion times", x="figure", y=y, categories=names, compares=what)
 
 
-def _unit(longest_s: float) -> tuple[str, float]:
-    """A unit in which two digits behind the point tell short traces apart too, and its seconds."""
-    return ("h", _HOUR) if longest_s >= 10 * _HOUR else ("min", 60.0) if longest_s >= 600.0 else ("s", 1.0)
-
-
-def plots(summaries: Sequence[Summary]) -> list[str]:
-    def over_time(title: str, y: str, *, top: float, of: str) -> str:
-        lines = [Line(one.label, [(p.at_s / _HOUR, _value(p, of)) for p in one.points]) for one in summaries]
-        return line_chart(lines, title=title, x="hours", y=y, top=top)
-
-    cdf = [
-        Line(
-            one.label,
-            [(max(jct, 1.0) / _HOUR, (rank + 1) / len(one.jcts)) for rank, jct in enumerate(one.jcts)],
-        )
+def _distribution(summaries: Sequence[Summary], what: str) -> Chart:
+    """The part of jobs that took so long at most."""
+    lines = [
+        _line(one, [(max(jct, 1.0) / _HOUR, (rank + 1) / len(one.jcts)) for rank, jct in enumerate(one.jcts)])
         for one in summaries
     ]
-    return [
-        line_chart(cdf, title="Job completion times", x="hours, logarithmic", y="part of jobs", log_x=True, top=1.0),
-        over_time("Jobs that wait", "jobs", top=1.0, of="waiting"),
-        over_time("GPUs in use", "part", top=1.0, of="gpus"),
-        over_time("CPUs in use", "part", top=1.0, of="cpus"),
-        over_time("Memory in use", "part", top=1.0, of="memory"),
-    ]
+    title = "Distribution of job completion times"
+    return Chart(lines, title=title, x="hours, logarithmic", y="part of jobs", log_x=True, top=1.0, compares=what)
 
 
-def _value(point: Point, of: str) -> float:
-    value: float = getattr(point, of)
-    return value
+def _line(summary: Summary, points: Sequence[tuple[float, float]]) -> Line:
+    """Of a simulation: its policy has one colour on all mechanisms."""
+    return Line(summary.label, points, summary.policy)

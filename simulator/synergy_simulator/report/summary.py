@@ -52,6 +52,8 @@ class Summary:
     round_s: float
     nodes: tuple[tuple[str, int], ...]
     """Names and GPUs."""
+    policy: str
+    mechanism: str
 
 
 def summarize(label: str, outcome: Outcome) -> Summary:
@@ -73,6 +75,8 @@ def summarize(label: str, outcome: Outcome) -> Summary:
         window,
         outcome.options.round_s,
         tuple((node.name, node.gpus) for node in outcome.workload.cluster.nodes()),
+        outcome.options.plan.policy,
+        outcome.options.plan.mechanism,
     )
 
 

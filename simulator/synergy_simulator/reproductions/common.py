@@ -9,6 +9,8 @@ from synergy_simulator.grid import Case
 from synergy_simulator.inputs.clusters import Cluster
 from synergy_simulator.inputs.profiles import ProfileTable, read_profiles
 from synergy_simulator.inputs.traces import TraceJob, read_trace
+from synergy_simulator.report.chart import Chart
+from synergy_simulator.report.intervals import Interval, intervals_of, over_seeds
 from synergy_simulator.report.summary import Summary
 from synergy_simulator.workloads.generator import Split, generate
 from synergy_simulator.workloads.models import built_in_profiles
@@ -80,10 +82,35 @@ class Findings:
     rows: Sequence[Sequence[str]]
     differs: Sequence[str]
     """What is not as in the paper."""
-    charts: Sequence[str] = ()
-    """SVG."""
+    charts: Sequence[Chart] = ()
     figures: Mapping[str, float] = field(default_factory=dict)
     """Our figures by name, for programs."""
+    intervals: Mapping[str, Interval] = field(default_factory=dict)
+    """Means and confidence intervals of the figures; empty for one seed."""
+
+
+def over_draws(draws: Sequence[Findings], seeds: Sequence[int]) -> Findings:
+    """Findings of several seeds as one: the first one's table, the means of figures and charts with their intervals."""
+    first = draws[0]
+    if len(draws) == 1:
+        return first
+    found = intervals_of([one.figures for one in draws])
+    note = (
+        f"The table is of seed {seeds[0]}. Charts and the figures over seeds are means of {len(seeds)} seeds "
+        f"({seeds[0]} to {seeds[-1]}); behind ± and in bands is the 95 % confidence interval of the mean."
+    )
+    return replace(
+        first,
+        differs=[*first.differs, note],
+        charts=over_seeds([one.charts for one in draws]),
+        figures={**first.figures, **{name: one.mean for name, one in found.items()}},
+        intervals=found,
+    )
+
+
+def interval_rows(findings: Findings) -> list[tuple[str, str, str]]:
+    """Name, mean and half of the interval's width of each figure."""
+    return [(name, f"{one.mean:.4g}", f"± {one.half:.2g}") for name, one in findings.intervals.items()]
 
 
 def philly_trace(inputs: Inputs, count: int, first: int) -> list[TraceJob] | None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from synergy_simulator.grid import Case
 from synergy_simulator.inputs.clusters import homogeneous
 from synergy_simulator.inputs.traces import TraceJob, read_trace
-from synergy_simulator.report.chart import Line, line_chart
+from synergy_simulator.report.chart import Chart, Line
 from synergy_simulator.report.summary import Summary
 from synergy_simulator.reproductions.common import Inputs, avg_h, steady
 from synergy_simulator.workloads.generator import SINGLE, Split
@@ -107,16 +107,16 @@ class Sweep:
         }
 
 
-def jct_chart(title: str, found: Mapping[float, Mapping[str, Summary]], mechanisms: Sequence[str]) -> str:
+def jct_chart(title: str, found: Mapping[float, Mapping[str, Summary]], mechanisms: Sequence[str]) -> Chart:
     """Average JCT over load, a line per mechanism."""
     lines = [Line(name, [(load, avg_h(found[load][name])) for load in found]) for name in mechanisms]
-    return line_chart(lines, title=title, x="jobs per hour", y="average JCT, hours")
+    return Chart(lines, title=title, x="jobs per hour", y="average JCT, hours")
 
 
-def cdf_chart(title: str, jcts: Mapping[str, Sequence[float]]) -> str:
+def cdf_chart(title: str, jcts: Mapping[str, Sequence[float]]) -> Chart:
     """Distribution of JCTs in hours, a line per mechanism."""
     lines = [
         Line(name, [(jct / 3600, (rank + 1) / len(values)) for rank, jct in enumerate(values)])
         for name, values in jcts.items()
     ]
-    return line_chart(lines, title=title, x="hours, logarithmic", y="part of jobs", log_x=True, top=1.0)
+    return Chart(lines, title=title, x="hours, logarithmic", y="part of jobs", log_x=True, top=1.0)

@@ -1,8 +1,7 @@
-"""What comes of simulations: figures, data frames, plots."""
+"""What comes of simulations: figures, data frames, charts."""
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from html import escape
 from itertools import pairwise
 from math import floor
 from typing import Any
@@ -13,7 +12,7 @@ from synergy_simulator.grid import label_of
 from synergy_simulator.inputs.errors import SettingError
 from synergy_simulator.inputs.profiles import GIB
 from synergy_simulator.report.metrics import JobRow, Metrics, job_rows, metrics_of
-from synergy_simulator.report.page import STYLE, figures_table, page, plots
+from synergy_simulator.report.page import embedded, page
 from synergy_simulator.report.summary import Summary, summarize
 
 
@@ -77,30 +76,35 @@ class Result:
         return summarize(self.label, self.outcome)
 
     def report(self, title: str) -> str:
-        """An HTML document with figures and plots."""
-        return page(title, [self.summary])
+        """An HTML document with figures and charts."""
+        return page(title, [[self.summary]])
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Several simulations, side by side. A notebook shows it as a table and plots."""
+    """Several simulations, side by side. A notebook shows it as a table and charts."""
 
     summaries: tuple[Summary, ...]
+    more: tuple[tuple[Summary, ...], ...] = ()
+    """The same simulations of further draws of the workload."""
+
+    @property
+    def draws(self) -> list[tuple[Summary, ...]]:
+        """The simulations of each draw."""
+        return [self.summaries, *self.more]
 
     @property
     def frame(self) -> Any:
-        """A DataFrame with a row for each simulation, by its label, and the figures as columns."""
+        """A DataFrame with a row for each simulation of the first draw, by its label, and the figures as columns."""
         rows = [{"label": one.label, **one.metrics.document()} for one in self.summaries]
         return frame(rows).set_index("label")
 
     def report(self, title: str) -> str:
-        """An HTML document with figures and plots."""
-        return page(title, self.summaries)
+        """An HTML document with figures and charts."""
+        return page(title, self.draws)
 
     def _repr_html_(self) -> str:
-        names = escape(", ".join(one.label for one in self.summaries))
-        drawn = "".join(plots(self.summaries))
-        return f'<style>{STYLE}</style><div title="{names}">{figures_table(self.summaries)}{drawn}</div>'
+        return embedded(self.draws)
 
 
 def _rounds(outcome: Outcome) -> Iterator[tuple[int, float, float, float, float, float]]:

@@ -69,6 +69,7 @@ def compare(
     mechanisms: Sequence[str] = ("tune",),
     *,
     options: Sequence[Options] = (),
+    draws: Sequence[Workload] = (),
     processes: int | None = None,
     progress: Progress = _ignore,
     **settings: Any,
@@ -82,6 +83,7 @@ def compare(
         policies: as the policy of `simulate`. Where one is a function, all run in this process.
         mechanisms: how CPU and memory are packed.
         options: all of how to simulate, in place of policies, mechanisms and settings.
+        draws: the workload with other seeds (`load`), for confidence intervals of the report's figures.
         processes: simulations at a time; None: one for each core.
         progress: called with the number of simulations that are done.
         settings: see `simulate`.
@@ -93,8 +95,10 @@ def compare(
         for mechanism in mechanisms
     ]
     here = any(not isinstance(policy, str) for policy in policies)
-    cases = [Case(label_of(one), workload, one) for one in grid]
-    return Comparison(tuple(run_all(cases, processes=1 if here else processes, progress=progress)))
+    cases = [Case(label_of(one), drawn, one) for drawn in (workload, *draws) for one in grid]
+    found = tuple(run_all(cases, processes=1 if here else processes, progress=progress))
+    first, *more = (found[at : at + len(grid)] for at in range(0, len(found), len(grid)))
+    return Comparison(first, tuple(more))
 
 
 def _workload(

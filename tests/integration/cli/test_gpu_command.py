@@ -303,7 +303,7 @@ def test_without_pytorch_too(environ: dict[str, str], monkeypatch: pytest.Monkey
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["measure-pairs", "--models", "mlp,magic"], "--models: 'magic' is not there; choose of mlp, cnn"),
+        (["measure-pairs", "--models", "mlp,magic"], "--models: 'magic' is not there; choose one of mlp, cnn"),
         (["measure-pairs", "--batches", "16,many"], "--batches: '16,many' must be whole numbers"),
         (["measure-pairs", "--batches", "0"], "--batches: 0 must be at least 1"),
         (["measure-cpus", "--most", "4096"], "--most: 4096 is more than the"),

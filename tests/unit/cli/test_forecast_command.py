@@ -151,7 +151,7 @@ def test_a_moment_after_the_end_is_told(inputs: list[str], tmp_path: Path) -> No
         (["what-if", "SNAPSHOT", "--add-nodes", "v=0"], "needs a count"),
         (["what-if", "SNAPSHOT", "--add-nodes", "x=1"], "no node is like 'x'"),
         (["what-if", "SNAPSHOT", "--remove-node", "x"], "there is no node 'x'"),
-        (["what-if", "SNAPSHOT", "--set", "speed=1"], "config.speed: unknown option"),
+        (["what-if", "SNAPSHOT", "--set", "speed=1"], "config.speed: 'speed' is not there; choose one of aware"),
         (["what-if", "SNAPSHOT", "--add-job", "SNAPSHOT"], "--add-job: "),
     ],
 )

@@ -101,7 +101,7 @@ def test_fill_leaves_running_jobs_alone() -> None:
         (
             ["-", "--policy", "lifo"],
             '{"nodes": [], "jobs": []}',
-            f"error: --policy: 'lifo' is not there; choose one of {', '.join(sorted(POLICIES))}",
+            f"error: --policy: 'lifo' is not there; did you mean 'fifo'? choose one of {', '.join(sorted(POLICIES))}",
         ),
         (
             ["-", "--mechanism", "magic"],
@@ -157,7 +157,10 @@ def test_fill_leaves_running_jobs_alone() -> None:
                     "tenants": [{"name": "vision"}],
                 }
             ),
-            "error: jobs[1].tenant: 'visoin' is not in tenants; add it there or leave it out here",
+            (
+                "error: jobs[1].tenant: 'visoin' is not in tenants; did you mean 'vision'? add it there or leave it "
+                "out here"
+            ),
         ),
         ([], None, "error: Missing argument 'SNAPSHOT.json'."),
         (["-", "--speed"], None, "error: No such option '--speed'."),

@@ -132,7 +132,7 @@ def test_an_error_of_the_planner_names_the_flag() -> None:
 
 
 def test_compare_takes_the_options_of_simulate() -> None:
-    own = {"policies", "mechanisms", "processes", "policy", "mechanism", "per_job", "snapshots", "snapshot_at"}
+    own = {"policies", "mechanisms", "processes", "seeds", "policy", "mechanism", "per_job", "snapshots", "snapshot_at"}
     names = [{one.name for one in command.params} - own for command in (simulate_command, compare_command)]
     assert names[0] == names[1]
 
@@ -140,5 +140,5 @@ def test_compare_takes_the_options_of_simulate() -> None:
 def test_settings_of_a_simulation_are_the_simulator_s_or_the_planner_s() -> None:
     made = Options.of(policy="las", pack_limit=0.3, round_s=60.0)
     assert (made.plan.policy, made.plan.pack_limit, made.round_s) == ("las", 0.3, 60.0)
-    with pytest.raises(ValueError, match="rounds: is not a setting of a simulation; choose among aware, colocation, "):
+    with pytest.raises(ValueError, match="rounds: is not a setting of a simulation; did you mean 'round_s'"):
         Options.of(rounds=60.0)

@@ -1,4 +1,4 @@
-"""`kube-synergy reproduce` and `bench simulator`: ours beside theirs, one file of plots, one line for bad input."""
+"""`kube-synergy reproduce` and `bench simulator`: ours beside theirs, one report, one line for bad input."""
 
 import json
 from pathlib import Path
@@ -13,8 +13,8 @@ from synergy_simulator.reproductions.registry import REPRODUCTIONS
 
 
 def _reproduce(folder: Path, *arguments: str) -> Result:
-    plot = folder / "plot.html"
-    return CliRunner().invoke(main, ["reproduce", *arguments, "--processes", "1", "--plot", str(plot)])
+    plot = folder / "report.html"
+    return CliRunner().invoke(main, ["reproduce", *arguments, "--processes", "1", "--report", str(plot)])
 
 
 def test_the_motivation_is_a_gain_for_the_sensitive_at_nobodys_cost(tmp_path: Path) -> None:
@@ -25,7 +25,7 @@ def test_the_motivation_is_a_gain_for_the_sensitive_at_nobodys_cost(tmp_path: Pa
     epochs = [float(row[3]) for row in report["rows"] if row[0].startswith("table")]
     assert epochs[:4] == [1, 1, 1, 1]
     assert max(epochs[4:]) <= 1
-    assert "What differs from the paper" in (tmp_path / "plot.html").read_text()
+    assert "What differs from the paper" in (tmp_path / "report.html").read_text()
 
 
 def test_optimistic_profiling_is_near_what_runs_say(tmp_path: Path) -> None:
@@ -33,7 +33,7 @@ def test_optimistic_profiling_is_near_what_runs_say(tmp_path: Path) -> None:
     assert figures["memory_error"] < 0.03
     assert figures["cpu_error"] < 0.03
     assert figures["points"] <= 8
-    assert (tmp_path / "plot.html").read_text().count("<svg") == 2
+    assert (tmp_path / "report.html").read_text().count('class="plot"') == 2
 
 
 def test_a_figure_over_load_for_reading(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -44,6 +44,25 @@ def test_a_figure_over_load_for_reading(tmp_path: Path, monkeypatch: pytest.Monk
     assert lines[0] == "Figure 9: FIFO, single-GPU"
     assert "81 h proportional, 22 h tune" in result.stdout
     assert any(line.startswith("* Matrices: the built-in models") for line in lines)
+
+
+def test_several_seeds_give_intervals(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sweeps, "QUICK", sweeps.Scale(1, 60, (20, 40)))
+    gains = [
+        json.loads(_reproduce(tmp_path, "synergy-fig9", "--quick", "--seed", seed, "--json").stdout)["figures"]
+        for seed in "01"
+    ]
+    result = _reproduce(tmp_path, "synergy-fig9", "--quick", "--seeds", "0:2", "--json")
+    assert result.exit_code == 0, result.output
+    report = json.loads(result.stdout)
+    assert report["seeds"] == [0, 1]
+    assert report["figures"]["gain_at_9"] == pytest.approx((gains[0]["gain_at_9"] + gains[1]["gain_at_9"]) / 2)
+    assert report["ci95"]["gain_at_9"] > 0
+    page = (tmp_path / "report.html").read_text()
+    assert "Figures over seeds" in page
+    assert '"band":[[' in page
+    lines = _reproduce(tmp_path, "synergy-fig9", "--quick", "--seeds", "0:2").stdout
+    assert "The table is of seed 0. Charts and the figures over seeds are means of 2 seeds (0 to 1)" in lines
 
 
 def test_every_reproduction_of_the_paper_is_there() -> None:
@@ -77,7 +96,7 @@ def test_bad_arguments_are_one_line(tmp_path: Path, arguments: tuple[str, ...], 
     result = _reproduce(tmp_path, *arguments)
     assert result.exit_code == 2
     assert result.stderr.startswith(f"error: {line}")
-    assert not (tmp_path / "plot.html").exists()
+    assert not (tmp_path / "report.html").exists()
 
 
 def test_bench_has_each_run_beside_the_authors(monkeypatch: pytest.MonkeyPatch) -> None:

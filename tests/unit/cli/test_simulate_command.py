@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 from dataclasses import fields
 from pathlib import Path
 
@@ -10,8 +11,9 @@ from click.testing import CliRunner, Result
 
 from support.simulation import CLUSTER, PROFILES
 from synergy_cli.main import main
+from synergy_simulator.report.figures import figures
+from synergy_simulator.report.intervals import Interval
 from synergy_simulator.report.metrics import Metrics
-from synergy_simulator.report.page import figures
 
 KEYS = (
     "jobs measured avg_jct_s median_jct_s p95_jct_s p99_jct_s makespan_s avg_queue_s avg_ftf p95_ftf worst_ftf "
@@ -210,6 +212,44 @@ def test_compare_has_a_run_for_each_policy_and_mechanism(inputs: Path) -> None:
     assert out.read_text().count("las on tune") >= 2
 
 
+def test_several_seeds_give_means_and_intervals(inputs: Path) -> None:
+    out = inputs / "report.html"
+    few = ("--policies", "fifo", "--mechanisms", "tune")
+    text, jcts = (inputs / "t.csv").read_text(), []
+    for seed in range(3):
+        (inputs / "t.csv").write_text(text.replace(",500", f",{500 + 200 * seed}"))
+        (inputs / f"t-{seed}.csv").write_text((inputs / "t.csv").read_text())
+        jcts.append(json.loads(_compare(inputs, *few, "--json").stdout)["runs"][0]["avg_jct_s"])
+    several = (*few, "--trace", str(inputs / "t-{seed}.csv"), "--seeds", "0:3")
+    result = _compare(inputs, *several, "--report", str(out), "--json")
+    assert result.exit_code == 0, result.output
+    report = json.loads(result.stdout)
+    (run,) = report["runs"]
+    assert report["seeds"] == [0, 1, 2]
+    assert run["avg_jct_s"] == pytest.approx(sum(jcts) / 3)
+    assert run["ci95"]["avg_jct_s"] == pytest.approx(Interval.of(jcts).half)
+    assert run["ci95"]["jobs"] == 0
+    assert "Figures and lines are means of 3 seeds." in out.read_text()
+    assert re.search(r"average JCT, min +\d+\.\d\d ± \d+\.\d\d", _compare(inputs, *several).stdout)
+
+
+def test_seeds_of_a_trace_of_which_nothing_is_drawn_are_refused(inputs: Path) -> None:
+    result = _compare(inputs, "--seeds", "0:3")
+    assert result.exit_code == 2
+    assert result.stderr.startswith("error: --seeds: nothing of this trace is drawn, so every seed gives the same")
+
+
+def test_what_no_input_sets_has_no_line(inputs: Path) -> None:
+    text = _run(inputs).stdout
+    assert "SLO" not in text
+    assert "cost" in text
+    (inputs / "c.yaml").write_text(re.sub(r",? *cost_per_hour: *[\d.]+", "", CLUSTER))
+    assert "cost" not in _run(inputs).stdout
+    rows = ["job_id,arrival_s,gpus,model,steps,slo_s", "a,0,1,frugal,500,1", "b,0,1,frugal,500,"]
+    (inputs / "t.csv").write_text("\n".join(rows))
+    assert re.search("missed SLOs +1 of 1", _run(inputs).stdout)
+
+
 def test_compare_is_a_table_for_reading(inputs: Path) -> None:
     lines = _compare(inputs, "--policies", "fifo", "--mechanisms", "tune").stdout.splitlines()
     assert lines[0].split() == ["fifo", "on", "tune"]
@@ -224,6 +264,10 @@ def test_compare_is_a_table_for_reading(inputs: Path) -> None:
         (("--policies", ","), "Invalid value for '--policies': must be names with commas"),
         (("--policies", "fifo,fifo"), "Invalid value for '--policies': must be names with commas"),
         (("--report", "/no/folder/x.html"), "--report: there is no folder /no/folder"),
+        (("--policies", "fifo,srft"), "--policies: 'srft' is not there; did you mean 'srtf'? choose one of 2d-gittins"),
+        (("--seeds", "0:1"), "Invalid value for '--seeds': needs at least two seeds for an interval, is '0:1'"),
+        (("--seeds", "3"), "Invalid value for '--seeds': must be two counts A:B"),
+        (("--seeds", "0:2", "--seed", "1"), "--seeds: takes the place of --seed; give one of them"),
     ],
 )
 def test_bad_options_of_compare_are_one_line(inputs: Path, arguments: tuple[str, ...], line: str) -> None:

@@ -28,9 +28,9 @@ def _run(folder: Path, command: str, tenants: list[str], *more: str) -> Result:
 @pytest.mark.parametrize(
     ("tenants", "more", "line"),
     [
-        (["red", "", "blue"], (), "choose one of blue, red"),
+        (["red", "", "blue"], (), "did you mean 'red'? choose one of blue, red"),
         (["", ""], (), "none of the jobs names a tenant"),
-        (["red", "rde"], ("--jobs", "0:1"), "choose one of red"),
+        (["red", "rde"], ("--jobs", "0:1"), "did you mean 'red'? choose one of red"),
         (
             [f"t{index}" for index in range(10, 23)],
             (),

@@ -13,6 +13,7 @@ from dataclasses import replace
 import numpy as np
 
 from synergy_core.model.arrays import Floats
+from synergy_core.model.names import not_there
 from synergy_core.model.snapshot import FieldError
 from synergy_core.policies.allocation.agnostic import agnostic, evened, spread
 from synergy_core.policies.allocation.budget import Budget, OutOfTimeError
@@ -92,7 +93,7 @@ def solve_in_time(
 ) -> AllocationMatrix:
     """As `solve`, but raises OutOfTimeError where the budget ended before there was any allocation."""
     if policy not in ALLOCATION_POLICIES:
-        raise FieldError("policy", f"{policy!r} is not there; choose one of {', '.join(sorted(ALLOCATION_POLICIES))}")
+        raise FieldError("policy", not_there(policy, sorted(ALLOCATION_POLICIES)))
     check(problem)
     kind = ALLOCATION_POLICIES[policy]
     seen = problem if sharing and kind.shares else _without_pairs(problem)

@@ -8,7 +8,7 @@ from synergy_simulator.grid import Case
 from synergy_simulator.inputs.clusters import shared
 from synergy_simulator.inputs.errors import InputLocation
 from synergy_simulator.inputs.traces import TraceJob
-from synergy_simulator.report.chart import Line, line_chart
+from synergy_simulator.report.chart import Chart, Line
 from synergy_simulator.report.summary import Summary
 from synergy_simulator.reproductions.common import HOUR, Findings, Inputs, avg_h
 from synergy_simulator.reproductions.gavel.common import (
@@ -66,7 +66,7 @@ def makespan(inputs: Inputs) -> Findings:
         f"{gpus} GPUs of each type, jobs of up to 8 GPUs; the paper does not tell how many jobs.",
         "Nor what its FIFO does with a job on a slow type: leave it there, or move it in rounds to all types.",
     ]
-    chart = line_chart(lines, title=title, x="jobs", y="makespan, hours")
+    chart = Chart(lines, title=title, x="jobs", y="makespan, hours")
     figures = {f"makespan_gain_at_{count}": rounds / ours for count, (_, rounds, ours) in found.items()}
     figures |= {f"makespan_gain_over_no_moves_at_{count}": stays / ours for count, (stays, _, ours) in found.items()}
     header = ("jobs", *(f"{one.label}, h" for one in schedulers), "gains", "the paper")
@@ -139,12 +139,12 @@ def _with_slos(gavel: GavelInputs, count: int, per_hour: float) -> list[TraceJob
     return jobs
 
 
-def _cdf(schedulers: Sequence[Scheduler], answers: Sequence[Summary]) -> str:
+def _cdf(schedulers: Sequence[Scheduler], answers: Sequence[Summary]) -> Chart:
     lines = [
         Line(one.label, [(jct / HOUR, (rank + 1) / len(answer.jcts)) for rank, jct in enumerate(answer.jcts)])
         for one, answer in zip(schedulers, answers, strict=True)
     ]
-    return line_chart(lines, title="JCTs", x="hours, logarithmic", y="part of jobs", log_x=True, top=1.0)
+    return Chart(lines, title="Job completion times", x="hours, logarithmic", y="part of jobs", log_x=True, top=1.0)
 
 
 def table3(inputs: Inputs) -> Findings:
@@ -200,6 +200,6 @@ def table3(inputs: Inputs) -> Findings:
         differs.append(
             "Traces: drawn, a quarter as long as in section 7.1; the continuous one has a job each 8 minutes."
         )
-    chart = line_chart(lines, title="JCTs", x="hours", y="part of jobs", top=1.0)
+    chart = Chart(lines, title="Job completion times", x="hours", y="part of jobs", top=1.0)
     header = ("trace", "system", "objective", "ours, simulated, h", "the paper: physical / simulated")
     return Findings("Gavel, table 3: the physical cluster's traces", header, rows, differs, [chart], figures)

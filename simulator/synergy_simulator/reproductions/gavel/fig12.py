@@ -11,7 +11,7 @@ from synergy_core.policies.allocation import solve
 from synergy_core.policies.allocation.problem import Problem, effective_throughput
 from synergy_core.policies.allocation.shares import equal_share_throughput
 from synergy_simulator.engine.fluid import allocation_problem
-from synergy_simulator.report.chart import Line, line_chart
+from synergy_simulator.report.chart import Chart, Line
 from synergy_simulator.reproductions.common import Findings, Inputs
 from synergy_simulator.reproductions.gavel.common import GavelInputs, cluster
 from synergy_simulator.workloads.workload import Task
@@ -71,7 +71,7 @@ def _partition(problem: Problem) -> Floats:
     return np.asarray(shares / np.maximum(shares.sum(axis=1, keepdims=True), 1.0))
 
 
-def _charts(ours: Sequence[Floats], split: Sequence[float]) -> list[str]:
+def _charts(ours: Sequence[Floats], split: Sequence[float]) -> list[Chart]:
     """Each job's part of all throughput over time, and the total."""
     jobs = len(ours[-1])
     lines = [
@@ -86,6 +86,6 @@ def _charts(ours: Sequence[Floats], split: Sequence[float]) -> list[str]:
         Line("static partition", [(float(EVERY * step), total) for step, total in enumerate(split)]),
     ]
     return [
-        line_chart(lines, title="Part of all throughput", x="time", y="part"),
-        line_chart(totals, title="Total throughput", x="time", y="relative to an equal share"),
+        Chart(lines, title="Part of all throughput", x="time", y="part"),
+        Chart(totals, title="Total throughput", x="time", y="relative to an equal share"),
     ]

@@ -16,7 +16,7 @@ from synergy_core.policies.allocation import solve
 from synergy_core.policies.allocation.problem import Problem, effective_throughput
 from synergy_core.policies.allocation.shares import equal_share_throughput
 from synergy_simulator.inputs.traces import TraceJob
-from synergy_simulator.report.chart import Line, line_chart
+from synergy_simulator.report.chart import Chart, Line
 from synergy_simulator.reproductions.common import Findings, Inputs
 from synergy_simulator.reproductions.gavel.common import GavelInputs
 from synergy_simulator.workloads.gavel_mix import TYPES
@@ -110,7 +110,7 @@ def _problem(gavel: GavelInputs, jobs: Sequence[TraceJob]) -> Problem:
     )
 
 
-def _chart(title: str, moments: Sequence[_Moment]) -> str:
+def _chart(title: str, moments: Sequence[_Moment]) -> Chart:
     """A line for each job, the parts of those before it below: the bands of the figure."""
     lines = []
     for job in range(len(moments)):
@@ -120,4 +120,4 @@ def _chart(title: str, moments: Sequence[_Moment]) -> str:
             if job <= count
         ]
         lines.append(Line(f"job {job}", points))
-    return line_chart(lines, title=title, x="time step", y="part of the throughput, stacked")
+    return Chart(lines, title=title, x="time step", y="part of the throughput, stacked")

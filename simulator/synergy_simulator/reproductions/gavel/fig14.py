@@ -6,7 +6,7 @@ from dataclasses import replace
 from synergy_core.model.snapshot import Tenant
 from synergy_core.policies.allocation import solve
 from synergy_simulator.engine.fluid import allocation_problem
-from synergy_simulator.report.chart import Line, line_chart
+from synergy_simulator.report.chart import Chart, Line
 from synergy_simulator.reproductions.common import Findings, Inputs
 from synergy_simulator.reproductions.gavel.common import GavelInputs, cluster
 
@@ -43,7 +43,7 @@ def fig14(inputs: Inputs) -> Findings:
         "Jobs of one GPU, a quarter as many GPUs of each type as jobs; five entities.",
         "With pairs, and other policies: kube-synergy bench solver.",
     ]
-    chart = line_chart(lines, title=title, x="jobs", y="seconds", log_x=True)
+    chart = Chart(lines, title=title, x="jobs", y="seconds", log_x=True)
     header = ("jobs", *(f"{label}, s" for label in POLICIES), "the paper, hierarchical")
     figures = {f"{POLICIES[label]}_{jobs}_s": seconds for (label, jobs), seconds in found.items()}
     return Findings(title, header, rows, differs, [chart], figures)

@@ -2,7 +2,7 @@
 
 from synergy_simulator.engine.fluid import fluid_jcts
 from synergy_simulator.grid import Case
-from synergy_simulator.report.chart import Line, line_chart
+from synergy_simulator.report.chart import Chart, Line
 from synergy_simulator.reproductions.common import HOUR, Findings, Inputs, avg_h, mean
 from synergy_simulator.reproductions.gavel.common import GAVEL_LAS, TRACE_NOTE, GavelInputs, cluster, options
 from synergy_simulator.workloads.gavel_mix import SINGLE
@@ -46,7 +46,7 @@ def fig15(inputs: Inputs) -> Findings:
     moving = Line(f"{MOVE_S:g} s for each move", [(length / 60, avg_h(paid[length])) for length in lengths])
     flat = Line("ideal", [(length / 60, ideal) for length in lengths])
     title = "Gavel, figure 15: length of a round, and the ideal"
-    chart = line_chart([line, moving, flat], title=title, x="minutes", y="average JCT, hours")
+    chart = Chart([line, moving, flat], title=title, x="minutes", y="average JCT, hours")
     header = ("rounds", "average JCT, h", f"with {MOVE_S:g} s for each move", "beside the ideal")
     figures = {f"over_ideal_at_{length:g}s": avg_h(free[length]) / ideal for length in lengths}
     return Findings(title, header, rows, differs, [chart], figures)

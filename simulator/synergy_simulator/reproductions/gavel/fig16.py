@@ -3,7 +3,7 @@
 from synergy_simulator.engine.profiling import Error, error_of, profiled
 from synergy_simulator.grid import Case
 from synergy_simulator.inputs.clusters import shared
-from synergy_simulator.report.chart import Line, line_chart
+from synergy_simulator.report.chart import Chart, Line
 from synergy_simulator.reproductions.common import Findings, Inputs, avg_h
 from synergy_simulator.reproductions.gavel.common import GAVEL_LAS, ROUND_S, TRACE_NOTE, GavelInputs, cluster, options
 
@@ -68,7 +68,7 @@ def fig16(inputs: Inputs) -> Findings:
     ]
     lines = [Line(label, [(load, avg_h(by[label])) for load, by in found.items()]) for label in _LABELS]
     title = "Gavel, figure 16: space sharing by estimated throughputs, 12 GPUs"
-    charts = [line_chart(lines, title=title, x="jobs per hour", y="average JCT, hours")]
+    charts = [Chart(lines, title=title, x="jobs per hour", y="average JCT, hours")]
     figures = {f"{label}_jct_h_at_{load:g}": avg_h(by[label]) for load, by in found.items() for label in _LABELS}
     figures |= {"error": error.mean, "error_of_the_mean": error.of_the_mean, "right": error.right}
     return Findings(title, header, rows, differs, charts, figures)

@@ -6,7 +6,7 @@ from typing import Any
 
 from synergy_simulator.grid import Case
 from synergy_simulator.inputs.traces import TraceJob
-from synergy_simulator.report.chart import Line, line_chart
+from synergy_simulator.report.chart import Chart, Line
 from synergy_simulator.report.summary import Summary
 from synergy_simulator.reproductions.common import HOUR, Findings, Inputs, avg_h, mean
 from synergy_simulator.reproductions.gavel.common import (
@@ -148,14 +148,16 @@ def figures(sweep: LoadSweep, found: Mapping[float, Mapping[str, Summary]]) -> d
     }
 
 
-def charts(title: str, sweep: LoadSweep, found: Mapping[float, Mapping[str, Summary]]) -> list[str]:
+def charts(title: str, sweep: LoadSweep, found: Mapping[float, Mapping[str, Summary]]) -> list[Chart]:
     """Average JCT over load, and the distribution of JCTs at the highest."""
     highest = max(found)
     labels = [one.label for one in sweep.schedulers]
     lines = [Line(label, [(load, avg_h(by[label])) for load, by in found.items()]) for label in labels]
     return [
-        line_chart(lines, title=title, x="jobs per hour", y="average JCT, hours"),
-        cdf_chart(f"JCTs at {highest:g} jobs/h", {label: found[highest][label].jcts for label in labels}),
+        Chart(lines, title=title, x="jobs per hour", y="average JCT, hours"),
+        cdf_chart(
+            f"Job completion times at {highest:g} jobs/h", {label: found[highest][label].jcts for label in labels}
+        ),
     ]
 
 
@@ -189,7 +191,7 @@ def fig11(inputs: Inputs) -> Findings:
         Line(one.label, [(value, (rank + 1) / len(values)) for rank, value in enumerate(sorted(values))])
         for one, values in zip(sweep.schedulers, both, strict=True)
     ]
-    more = line_chart(drawn, title="FTF at the highest load", x="FTF", y="part of jobs", log_x=True, top=1.0)
+    more = Chart(drawn, title="FTF at the highest load", x="FTF", y="part of jobs", log_x=True, top=1.0)
     header = ("jobs/h", f"{usual.label}, h", "Gavel, h", "gain", "the paper", "FTF", "Gavel's FTF", "gain", "the paper")
     said = [
         *notes(inputs),

@@ -7,7 +7,7 @@ from typing import Any, Final
 from synergy_simulator.grid import Case
 from synergy_simulator.inputs.errors import InputError, InputLocation
 from synergy_simulator.inputs.traces import TraceJob
-from synergy_simulator.report.chart import Line, line_chart
+from synergy_simulator.report.chart import Chart, Line
 from synergy_simulator.report.summary import Summary
 from synergy_simulator.reproductions.common import HOUR, Findings, Inputs, avg_h, mean
 from synergy_simulator.reproductions.gavel.common import (
@@ -105,9 +105,9 @@ def _settings(gavel: GavelInputs) -> list[_Setting]:
     ]
 
 
-def _cdf(title: str, by: Mapping[str, Sequence[Summary]]) -> str:
+def _cdf(title: str, by: Mapping[str, Sequence[Summary]]) -> Chart:
     lines = []
     for label, those in by.items():
         jcts = sorted(jct for each in those for jct in each.jcts)
         lines.append(Line(label, [(jct / HOUR, (rank + 1) / len(jcts)) for rank, jct in enumerate(jcts)]))
-    return line_chart(lines, title=title, x="JCT in hours, logarithmic", y="part of jobs", log_x=True, top=1.0)
+    return Chart(lines, title=title, x="JCT in hours, logarithmic", y="part of jobs", log_x=True, top=1.0)

@@ -1,6 +1,6 @@
 """Figure 12: FIFO on servers with 3, 4, 5 and 6 CPUs for each GPU."""
 
-from synergy_simulator.report.chart import Line, line_chart
+from synergy_simulator.report.chart import Chart, Line
 from synergy_simulator.reproductions.common import Findings, Inputs, avg_h
 from synergy_simulator.reproductions.sweeps import W1, Sweep, scale_notes, scale_of, trace_note
 from synergy_simulator.workloads.generator import SINGLE
@@ -42,7 +42,7 @@ def fig12(inputs: Inputs) -> Findings:
         Line("ours", [(float(ratio), gain) for ratio, gain in gains.items()]),
         Line("the paper", [(float(ratio), gain) for ratio, gain in PAPER.items()]),
     ]
-    chart = line_chart(lines, title="Gain of tune at 9 jobs/h", x="CPUs per GPU", y="times")
+    chart = Chart(lines, title="Gain of tune at 9 jobs/h", x="CPUs per GPU", y="times")
     header = ("CPUs per GPU", "proportional, h", "tune, h", "gain", "the paper")
     figures = {f"gain_at_ratio_{ratio}": gain for ratio, gain in gains.items()}
     return Findings("Figure 12: CPUs for each GPU", header, rows, differs, [chart], figures)

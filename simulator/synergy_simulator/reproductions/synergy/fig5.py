@@ -9,7 +9,7 @@ import random
 
 from synergy_core.profiling.adaptive_cpu_search import complete_curve, next_cpu_point
 from synergy_core.profiling.memory_model import MemoryModel, steps_per_s
-from synergy_simulator.report.chart import Line, line_chart
+from synergy_simulator.report.chart import Chart, Line
 from synergy_simulator.reproductions.common import Findings, Inputs
 
 ITEMS, BATCH = 60_000, 256
@@ -42,21 +42,21 @@ def fig5(inputs: Inputs) -> Findings:
         ("(b) mean error", f"{sum(errors) / len(errors):.1%}", "-", f"at most {max(errors):.1%}", "very closely"),
     ]
     charts = [
-        line_chart(
+        Chart(
             [
                 Line("model", [(gib, model) for gib, (model, _) in memory.items()]),
                 Line("run", [(gib, ran) for gib, (_, ran) in memory.items()]),
             ],
-            title="(a) memory",
+            title="(a) speed over memory",
             x="GiB",
             y="steps/s",
         ),
-        line_chart(
+        Chart(
             [
                 Line("from 8 points", [(c / 1000, s) for c, s in zip(grid, curve, strict=True)]),
                 Line("all 24 points", [(c / 1000, s) for c, s in swept.items()]),
             ],
-            title="(b) CPUs",
+            title="(b) speed over CPUs",
             x="CPUs",
             y="steps/s",
         ),

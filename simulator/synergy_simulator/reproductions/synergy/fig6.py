@@ -57,7 +57,9 @@ def fig6(inputs: Inputs) -> Findings:
     jcts = {"proportional": found["srtf"][0].jcts, "tune": found["srtf"][1].jcts}
     figures = {f"gain_{policy}": avg_h(usual) / avg_h(tuned) for policy, (usual, tuned) in found.items()}
     header = ("policy, jobs", "proportional, h", "tune, h", "gain", "paper's proportional", "paper's Synergy", "gain")
-    return Findings("Figure 6: Philly", header, rows, differs, [cdf_chart("SRTF", jcts)], figures)
+    return Findings(
+        "Figure 6: Philly", header, rows, differs, [cdf_chart("Job completion times under SRTF", jcts)], figures
+    )
 
 
 def _row(policy: str, usual: Summary, tuned: Summary) -> tuple[str, ...]:

@@ -59,7 +59,7 @@ def _figure(inputs: Inputs, paper: _Paper) -> Findings:
     for name, part in (("short", _short), ("long", _long)):
         jcts = {mechanism: part(at[mechanism].jcts) for mechanism in mechanisms}
         if all(jcts.values()):
-            charts.append(cdf_chart(f"{name} jobs at {highest:g} jobs/h", jcts))
+            charts.append(cdf_chart(f"Completion times of {name} jobs at {highest:g} jobs/h", jcts))
     tail = _tail(at["proportional"]) / max(1e-9, _tail(at["tune"]))
     differs = [
         inputs.profiles_note,

@@ -45,7 +45,7 @@ def test_what_is_missing_is_as_in_the_base() -> None:
 @pytest.mark.parametrize(
     ("document", "words"),
     [
-        ({"polisy": "las"}, "config.polisy: unknown option; choose among aware, "),
+        ({"polisy": "las"}, "config.polisy: 'polisy' is not there; did you mean 'policy'\\? choose one of aware, "),
         ({"aware": "yes, please"}, "config.aware: "),
         ({"colocation": "all"}, "config.colocation: "),
         ({"queues.thresholds_gpu_s": [5.0, 1.0]}, r"thresholds_gpu_s\[1\]: 1 is not above 5"),

@@ -94,8 +94,8 @@ def _profile(document: dict[str, Any]) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("change", "line"),
     [
-        (lambda d: _job(d).update(gpu=3), "jobs[0].gpu: unknown field; remove it or correct its name"),
-        (lambda d: d.update(jbos=[]), "jbos: unknown field; remove it or correct its name"),
+        (lambda d: _job(d).update(gpu=3), "jobs[0].gpu: unknown field; did you mean 'gpus'?"),
+        (lambda d: d.update(jbos=[]), "jbos: unknown field; did you mean 'jobs'?"),
         (lambda d: _job(d).pop("gpus"), "jobs[0].gpus: missing; add it"),
         (lambda d: _job(d).update(gpus="4"), "jobs[0].gpus: input should be a valid integer, is '4'"),
         (lambda d: _job(d).update(gpus=4.5), "jobs[0].gpus: input should be a valid integer, is 4.5"),

@@ -87,7 +87,7 @@ class TestFinishTimeFairness:
 @pytest.mark.parametrize(
     ("field", "value", "problem"),
     [
-        ("policy", "lifo", f"'lifo' is not there; choose one of {', '.join(sorted(POLICIES))}"),
+        ("policy", "lifo", f"'lifo' is not there; did you mean 'fifo'? choose one of {', '.join(sorted(POLICIES))}"),
         ("mechanism", "magic", f"'magic' is not there; choose one of {', '.join(sorted(MECHANISMS))}"),
         ("mode", "later", "'later' is not there; choose one of fill, round"),
         ("profile_gpu_percent", 101, "must be from 0 to 100, is 101"),

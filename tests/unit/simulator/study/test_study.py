@@ -66,7 +66,7 @@ def test_a_comparison_is_a_frame_and_a_page() -> None:
     found = compare(ROWS, None, homogeneous(1), policies=["fifo", backwards], processes=1)
     name = f"{__name__}:backwards"
     assert list(found.frame.index) == ["fifo on tune", f"{name} on tune"]
-    assert "<svg" in found._repr_html_()
+    assert "<iframe" in found._repr_html_()
     assert "<html" in found.report("two")
 
 
@@ -166,7 +166,7 @@ def test_the_notebook_runs() -> None:
         "import nbformat, sys\nfrom nbclient import NotebookClient\n"
         "book = nbformat.read('own_policy.ipynb', 4)\nNotebookClient(book, timeout=120).execute()\n"
         "texts = [out['data'] for cell in book.cells for out in cell.get('outputs', []) if 'data' in out]\n"
-        "assert any('<svg' in text.get('text/html', '') for text in texts), 'no figure'\n"
+        "assert any('<iframe' in text.get('text/html', '') for text in texts), 'no figure'\n"
         "print(sum('text/html' in text for text in texts))\n"
     )
     ran = subprocess.run(

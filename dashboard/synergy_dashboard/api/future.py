@@ -1,0 +1,149 @@
+"""`python3 -m synergy_dashboard.api.future`: reads the cluster, and answers one question about its future.
+
+The question is JSON on standard input, the answer JSON on standard output.
+"""
+
+import asyncio
+import json
+import os
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+from synergy_api.cluster.nodes import Object
+from synergy_api.timestamps import format_time
+from synergy_core.collector import collector_paused
+from synergy_core.model.snapshot import FieldError, Job
+from synergy_extender.cluster.cache import ClusterCache
+from synergy_extender.cluster.state import ClusterState
+from synergy_extender.cluster.views import JobView, read_job
+from synergy_extender.planning.future import future_snapshot
+from synergy_extender.planning.policy import PolicyInForce, policy_in_force, with_prices
+from synergy_extender.snapshot.snapshot import BuiltSnapshot
+from synergy_kube import KubeClient
+from synergy_kube.nesting import admit_deep_objects
+from synergy_simulator.forecast.what_if import Change, document, what_if
+
+_READ_SECONDS: Final = 30.0
+_PRIORITY_CLASS: Final = "kube-synergy-worker"
+"""The chart's, of workers whose template names none."""
+_NEEDED: Final = frozenset({"nodes", "trainingjobs"})
+"""Without the others plans are coarser: what pods of others hold counts as free."""
+_ANY_NAMESPACE: Final = "default"
+_NICE: Final = 10
+"""The dashboard itself goes first."""
+
+
+async def cluster_now(kubeconfig: str | None) -> tuple[ClusterState, Object | None]:
+    """The cluster and its policy as the extender sees them. Raises PermissionError where that cannot be read."""
+    async with await KubeClient.connect(kubeconfig) as client:
+        cache = ClusterCache(client, lambda: None, _PRIORITY_CLASS)
+        async with asyncio.timeout(_READ_SECONDS):
+            hidden = await cache.read_once(_ANY_NAMESPACE)
+        missing = sorted(_NEEDED & (hidden.at_all | hidden.elsewhere))
+        if missing:
+            raise PermissionError(f"the dashboard may not list all {' and '.join(missing)}")
+        return cache.state(), cache.policy
+
+
+def built(state: ClusterState, written: Object | None, now: float) -> BuiltSnapshot:
+    """The cluster as the planner would see it in the next round, with the policy in force."""
+    policy = with_prices(policy_in_force(written, PolicyInForce()), PolicyInForce(), state.capacities)
+    return future_snapshot(state, policy, now)
+
+
+def answer(request: Mapping[str, Any], state: ClusterState, written: Object | None, now: float) -> dict[str, Any]:
+    """The two futures, or `error` with its `code`."""
+    started = time.perf_counter()
+    try:
+        before = built(state, written, now).snapshot
+        change = _change(request, state, written, now)
+        with collector_paused():
+            as_is, other = what_if(before, change)
+    except FieldError as error:
+        return {"code": 422, "error": f"{error.path.lstrip('-').replace('-', '_')}: {error.problem}"}
+    return document(as_is, other, seconds=time.perf_counter() - started)
+
+
+def _change(request: Mapping[str, Any], state: ClusterState, written: Object | None, now: float) -> Change:
+    config: dict[str, Any] = {key: _value(text) for key, text in (request.get("options") or {}).items()}
+    config |= {name: request[name] for name in ("policy", "mechanism", "round_s") if request.get(name)}
+    pools = {one.pool: one.name for one in reversed(state.capacities) if one.pool}
+    nodes: dict[str, int] = {}
+    for name, count in (request.get("add_nodes") or {}).items():
+        if not 0 < count <= 100_000:
+            raise FieldError("add_nodes", f"{name!r} needs a count from 1 to 100000, is {count}")
+        nodes[pools.get(name, name)] = count
+    manifest = request.get("add_job")
+    return Change(
+        add_jobs=() if manifest is None else (_added(manifest, state, written, now),),
+        add_nodes=nodes,
+        remove_nodes=request.get("remove_nodes") or (),
+        drain_nodes=request.get("drain_nodes") or (),
+        config=config,
+    )
+
+
+def _added(manifest: Mapping[str, Any], state: ClusterState, written: Object | None, now: float) -> Job:
+    """The job as the planner would see it once it is queued. One without matrices gets those of a job of the same
+    program, as it would after its profile runs. Raises FieldError."""
+    view = job_view(manifest, now)
+    if view.key in state.jobs:
+        raise FieldError("add_job", f"there is a job {view.key} already; give it another name")
+    after = built(replace(state, jobs={**state.jobs, view.key: view}), written, now)
+    job = next((one for one in after.snapshot.jobs if one.name == str(view.key)), None)
+    if job is None:
+        found = after.refused.get(view.key)
+        raise FieldError("add_job", f"the job would not be planned: {found.message if found else 'it wants nothing'}")
+    measured = after.snapshot.model_profiles.get(view.model, {}).get(str(job.gpus), {})
+    return job if job.profiles else replace(job, profiles=measured)
+
+
+def job_view(manifest: Mapping[str, Any], now: float) -> JobView:
+    """A job as if it had just been taken into the queue. Raises FieldError."""
+    metadata, spec = manifest.get("metadata") or {}, manifest.get("spec")
+    if not isinstance(spec, dict):
+        raise FieldError("add_job", "spec is missing; add it")
+    made = {
+        "metadata": {
+            "namespace": metadata.get("namespace") or "default",
+            "name": metadata["name"],
+            "uid": "what-if",
+            "resourceVersion": "1",
+            "creationTimestamp": format_time(now),
+        },
+        "spec": spec,
+        "status": {"phase": "Queued"},
+    }
+    try:
+        return read_job(made)
+    except (ValueError, TypeError, AttributeError) as error:
+        raise FieldError("add_job", str(error)) from None
+
+
+def _value(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+def main() -> int:
+    """Exit code 0 with an answer, also where that is an error."""
+    os.nice(_NICE)
+    admit_deep_objects()
+    question = json.load(sys.stdin)
+    try:
+        state, written = asyncio.run(cluster_now(question["kubeconfig"]))
+    except PermissionError as error:
+        told: dict[str, Any] = {"code": 503, "error": str(error)}
+    else:
+        told = answer(question["request"], state, written, time.time())
+    sys.stdout.write(json.dumps(told))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,131 @@
+"""All about one job: what the cluster says now, and what the history has of it."""
+
+import asyncio
+from dataclasses import replace
+
+from synergy_dashboard.api.answers import JobPage
+from synergy_dashboard.api.live_pages import forecast_of
+from synergy_dashboard.api.problems import CALL_FAILED, Refusal, explain
+from synergy_dashboard.facts import History, JobFact, ResizeFact, RunFact, Sample, WaitFact
+from synergy_dashboard.live.cluster import LiveCluster
+from synergy_dashboard.live.scope import Scope
+from synergy_kube import KubeClient, NotFound
+from synergy_kube.resources import EVENTS, TRAINING_JOBS
+from synergy_view.history import Happening, history
+from synergy_view.seen import SeenJob, read
+from synergy_view.surface import surfaces
+from synergy_view.why import why
+
+_Recorded = tuple[JobFact, list[RunFact], list[WaitFact], list[ResizeFact], list[Sample]]
+
+
+async def job_page(
+    live: LiveCluster, store: History, client: KubeClient, scope: Scope, *, namespace: str, name: str
+) -> JobPage:
+    """The page of a job that exists, or did. Raises Refusal 404 or 503."""
+    job = await _read(client, namespace, name) if live.job(namespace, name) is not None else None
+    recorded = await asyncio.to_thread(_recorded, store, namespace, name)
+    if recorded is not None and job is not None and recorded[0].uid != job.uid:
+        recorded = None  # the one that was recorded had the name before
+    if job is None:
+        if recorded is None:
+            raise Refusal(404, f"there is no TrainingJob {namespace}/{name}, nor was there one since the records began")
+        return _gone(live.clock(), recorded)
+    happenings = await _events(client, job)
+    others = [one for one in live.rows.jobs.values() if scope.sees(one.namespace)]
+    runs, waits, resizes, samples = recorded[1:] if recorded is not None else ([], [], [], [])
+    progress, service, now = job.status.progress, job.status.service, live.clock()
+    return JobPage(
+        now=now,
+        namespace=namespace,
+        job=name,
+        tenant=job.tenant,
+        phase=job.phase,
+        gpus=job.spec.gpus,
+        gpu_types=list(job.spec.gpu_types),
+        steps=job.spec.steps,
+        steps_done=progress.steps if progress is not None else 0,
+        steps_per_s=progress.steps_per_second if progress is not None and job.gpus_held else 0.0,
+        created_s=job.created_s,
+        finished_s=recorded[0].finished_s if recorded is not None else None,
+        preemptions=service.preemptions if service is not None else 0,
+        failures=service.failures if service is not None else 0,
+        why=why(job, others, now),
+        forecast=forecast_of(job),
+        surfaces=surfaces(job),
+        runs=[_visible(run, scope) for run in runs],
+        waits=waits,
+        resizes=resizes,
+        samples=samples,
+        events=happenings,
+    )
+
+
+def _gone(now: float, recorded: _Recorded) -> JobPage:
+    fact, runs, waits, resizes, samples = recorded
+    return JobPage(
+        now=now,
+        namespace=fact.namespace,
+        job=fact.name,
+        tenant=fact.tenant,
+        phase=fact.phase,
+        gpus=fact.gpus,
+        gpu_types=list(fact.gpu_types),
+        steps=fact.steps,
+        steps_done=fact.steps_done,
+        steps_per_s=0.0,
+        created_s=fact.created_s,
+        finished_s=fact.finished_s,
+        preemptions=fact.preemptions,
+        failures=sum(run.outcome == "Failed" for run in runs),
+        why=None,
+        forecast=None,
+        surfaces=[],
+        runs=runs,
+        waits=waits,
+        resizes=resizes,
+        samples=samples,
+        events=[],
+    )
+
+
+def _recorded(store: History, namespace: str, name: str) -> _Recorded | None:
+    fact = store.job(namespace, name)
+    if fact is None:
+        return None
+    uid = fact.uid
+    return (
+        fact,
+        list(store.runs_of(uid)),
+        list(store.waits_of(uid)),
+        list(store.resizes_of(uid)),
+        list(store.samples_of(uid)),
+    )
+
+
+async def _read(client: KubeClient, namespace: str, name: str) -> SeenJob | None:
+    """The whole job: what is kept in memory has no matrices."""
+    try:
+        return read(await client.get(TRAINING_JOBS, name, namespace))
+    except NotFound:
+        return None
+    except CALL_FAILED as error:
+        raise Refusal(503, f"the API server does not give the job: {explain(error)}") from None
+    except ValueError as error:
+        raise Refusal(503, f"TrainingJob {namespace}/{name} is of another version: {error}") from None
+
+
+async def _events(client: KubeClient, job: SeenJob) -> list[Happening]:
+    """The job's events, oldest first; without those of Kubernetes where they cannot be had."""
+    try:
+        found = await client.list(EVENTS, job.namespace, field_selector=f"involvedObject.uid={job.uid}")
+    except CALL_FAILED:
+        found = {}
+    return list(history(job, found.get("items") or ()).happenings)
+
+
+def _visible(run: RunFact, scope: Scope) -> RunFact:
+    if scope.everything or not run.partners:
+        return run
+
+    return replace(run, partners=scope.named(run.partners))

@@ -1,0 +1,112 @@
+"""Who asks: a bearer token, or the user that a trusted proxy names."""
+
+import hmac
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from fastapi import Request
+
+from synergy_dashboard.api.problems import CALL_FAILED, Refusal, explain
+from synergy_dashboard.api.reviews import Identity, Reviewer, scope_of
+from synergy_dashboard.api.turns import BusyError
+from synergy_dashboard.live.scope import Scope
+
+SECRET_HEADER: Final = "x-synergy-proxy-secret"  # noqa: S105 - its name
+_USER_HEADERS: Final = ("x-forwarded-user", "x-auth-request-user")
+_GROUP_HEADERS: Final = ("x-forwarded-groups", "x-auth-request-groups")
+_RESERVED: Final = "system:"
+_AUTHENTICATED: Final = "system:authenticated"
+_ASK_FOR_TOKEN: Final = {"WWW-Authenticate": "Bearer"}
+
+
+@dataclass(frozen=True, slots=True)
+class Asker:
+    """Who asks, and what they may see."""
+
+    user: Identity
+    scope: Scope
+
+
+class People:
+    """Finds out who asks. `namespaces` are those that have jobs; `proxy_secret` is the file of the secret that a
+    trusted proxy shows, None where no proxy is trusted."""
+
+    def __init__(
+        self, reviewer: Reviewer, namespaces: Callable[[], set[str]], proxy_secret: Path | None = None
+    ) -> None:
+        self._reviewer = reviewer
+        self._namespaces = namespaces
+        self._proxy_secret = proxy_secret
+
+    async def identify(self, request: Request) -> Identity:
+        """The user. Raises Refusal 401, or 503 where nobody can say."""
+        named = self._named_by_proxy(request.headers)
+        if named is not None:
+            return named
+        token = token_of(request.headers.get("authorization", ""))
+        peer = request.client.host if request.client is not None else ""
+        try:
+            found = await self._reviewer.identify(token, peer)
+        except (BusyError, *CALL_FAILED) as error:
+            raise Refusal(503, f"the token cannot be reviewed now: {explain(error)}") from None
+        if found is None:
+            raise Refusal(401, "the API server refuses the token", _ASK_FOR_TOKEN)
+        return found
+
+    async def scope(self, user: Identity) -> Scope:
+        """What the user may see, possibly nothing. Raises Refusal 503 where nobody can say."""
+        try:
+            return await scope_of(self._reviewer, user, self._namespaces())
+        except (BusyError, *CALL_FAILED) as error:
+            raise Refusal(503, f"your rights cannot be reviewed now: {explain(error)}") from None
+
+    async def asker(self, request: Request) -> Asker:
+        """The user and what they may see. Raises Refusal 403 where that is nothing."""
+        user = await self.identify(request)
+        scope = await self.scope(user)
+        if not scope.everything and not scope.namespaces:
+            raise Refusal(403, f"{user.name} may not get trainingjobs.kube-synergy.dev in any namespace that has some")
+        return Asker(user, scope)
+
+    async def asker_of(self, request: Request, namespace: str) -> Asker:
+        """The same for one namespace, which may have no jobs any more. Raises Refusal 403."""
+        user = await self.identify(request)
+        scope = await self.scope(user)
+        try:
+            allowed = scope.sees(namespace) or await self._reviewer.may_see(user, namespace)
+        except (BusyError, *CALL_FAILED) as error:
+            raise Refusal(503, f"your rights cannot be reviewed now: {explain(error)}") from None
+        if not allowed:
+            raise Refusal(403, f"{user.name} may not get trainingjobs.kube-synergy.dev in namespace {namespace}")
+        return Asker(user, scope)
+
+    def _named_by_proxy(self, headers: Mapping[str, str]) -> Identity | None:
+        """The user that the proxy names, where the request shows its secret. Raises Refusal 401 for a wrong secret or
+        a user whom a proxy cannot name."""
+        shown = headers.get(SECRET_HEADER)
+        if self._proxy_secret is None or shown is None:
+            return None
+        try:
+            secret = self._proxy_secret.read_bytes().strip()
+        except OSError:
+            secret = b""
+        if not secret or not hmac.compare_digest(shown.encode(), secret):
+            raise Refusal(401, f"the header {SECRET_HEADER} has not the proxy's secret")
+        user = next((headers[name] for name in _USER_HEADERS if headers.get(name)), "")
+        if not user or user.startswith(_RESERVED):
+            raise Refusal(401, "the proxy names no user" if not user else f"a proxy cannot name the user {user}")
+        listed = next((headers[name] for name in _GROUP_HEADERS if headers.get(name)), "")
+        groups = [one.strip() for one in listed.split(",")]
+        # Kubernetes' own groups are not a proxy's to give
+        own = tuple(one for one in groups if one and not one.startswith(_RESERVED))
+        return Identity(user, groups=(*own, _AUTHENTICATED))
+
+
+def token_of(authorization: str) -> str:
+    """The token of the header. Raises Refusal 401."""
+    scheme, _, token = authorization.partition(" ")
+    if scheme.lower() != "bearer" or not token.strip():
+        raise Refusal(401, "send the header Authorization: Bearer TOKEN", _ASK_FOR_TOKEN)
+    return token.strip()

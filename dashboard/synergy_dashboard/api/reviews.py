@@ -1,0 +1,148 @@
+"""Who is behind a bearer token, and what they may see: TokenReview and SubjectAccessReview, remembered for a while."""
+
+import asyncio
+import hashlib
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field
+from typing import Any, Final, Generic, Protocol, TypeVar
+from weakref import WeakValueDictionary
+
+from synergy_api.names import GROUP
+from synergy_dashboard.api.turns import Turns
+from synergy_dashboard.live.scope import EVERYTHING, Scope
+from synergy_kube import KubeClient
+from synergy_kube.resources import ACCESS_REVIEWS, TOKEN_REVIEWS
+
+T = TypeVar("T")
+CACHE_SECONDS: Final = 60.0
+REFUSAL_SECONDS: Final = 5.0
+"""A refused token is not reviewed again for so long."""
+_CACHE_MOST: Final = 20_000
+
+
+@dataclass(frozen=True)
+class Identity:
+    """A user as the API server knows them."""
+
+    name: str
+    uid: str = ""
+    groups: tuple[str, ...] = ()
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Reviewer(Protocol):
+    """What the API asks about its users. Raises BusyError when too many ask, and like KubeClient."""
+
+    async def identify(self, token: str, peer: str) -> Identity | None:
+        """Whose token it is; None if it is refused."""
+        ...
+
+    async def may_see(self, user: Identity, namespace: str | None) -> bool:
+        """Whether the user may get TrainingJobs of a namespace (None: of all)."""
+        ...
+
+
+class ClusterReviewer:
+    """Asks the API server. `clock` gives seconds that never go back."""
+
+    def __init__(self, client: KubeClient, clock: Callable[[], float]) -> None:
+        self._client = client
+        self._turns = Turns(clock)
+        self._identities: _Answers[Identity] = _Answers(clock, REFUSAL_SECONDS)
+        self._rights: _Answers[bool] = _Answers(clock, CACHE_SECONDS)
+
+    async def identify(self, token: str, peer: str) -> Identity | None:
+        """Whose token it is; None if it is refused. Tokens are kept as hashes only."""
+
+        async def ask() -> Identity | None:
+            answer = await self._client.create(TOKEN_REVIEWS, {"spec": {"token": token}})
+            return identity_of(answer.get("status") or {})
+
+        key = hashlib.sha256(token.encode()).digest()
+        return await self._identities.answer(key, ask, self._turns.known, lambda: self._turns.new(peer))
+
+    async def may_see(self, user: Identity, namespace: str | None) -> bool:
+        """Whether the user may get TrainingJobs of a namespace (None: of all)."""
+
+        async def ask() -> bool | None:
+            attributes = {"group": GROUP, "resource": "trainingjobs", "verb": "get"}
+            spec = {
+                "user": user.name,
+                "uid": user.uid,
+                "groups": list(user.groups),
+                "extra": user.extra,
+                "resourceAttributes": {**attributes, **({} if namespace is None else {"namespace": namespace})},
+            }
+            answer = await self._client.create(ACCESS_REVIEWS, {"spec": spec})
+            return True if (answer.get("status") or {}).get("allowed") else None
+
+        about = repr((user.name, user.uid, user.groups, sorted(user.extra.items()), namespace))
+        key = hashlib.sha256(about.encode()).digest()
+        return bool(await self._rights.answer(key, ask, self._turns.known, self._turns.known))
+
+
+async def scope_of(reviewer: Reviewer, user: Identity, namespaces: Collection[str]) -> Scope:
+    """What the user may see of these namespaces."""
+    if await reviewer.may_see(user, None):
+        return EVERYTHING
+    listed = sorted(namespaces)
+    allowed = await asyncio.gather(*(reviewer.may_see(user, one) for one in listed))
+    return Scope(frozenset(name for name, may in zip(listed, allowed, strict=True) if may))
+
+
+def identity_of(status: Mapping[str, Any]) -> Identity | None:
+    """The identity in a TokenReview's status; None where the token was refused."""
+    user = status.get("user") or {}
+    if not status.get("authenticated") or not user.get("username"):
+        return None
+    return Identity(
+        str(user["username"]), str(user.get("uid") or ""), tuple(user.get("groups") or ()), user.get("extra") or {}
+    )
+
+
+_Turn = Callable[[], AbstractAsyncContextManager[None]]
+
+
+class _Answers(Generic[T]):
+    """Answers by a question's hash: a yes for a minute, a no for `refusal_s`. Of each there are so many at the most,
+    and the oldest goes first: made-up tokens displace no accepted one."""
+
+    def __init__(self, clock: Callable[[], float], refusal_s: float) -> None:
+        self._clock = clock
+        self._refusal_s = refusal_s
+        self._yes: dict[bytes, tuple[T, float]] = {}
+        self._no: dict[bytes, float] = {}
+        self._asking: WeakValueDictionary[bytes, asyncio.Lock] = WeakValueDictionary()
+
+    async def answer(self, key: bytes, ask: Callable[[], Awaitable[T | None]], again: _Turn, first: _Turn) -> T | None:
+        """What is remembered, else what is said now. Of those who ask the same at once, one asks for all: in a turn of
+        `again` if the newest answer was a yes, else of `first`."""
+        kept, value = self._kept(key)
+        if kept:
+            return value
+        lock = self._asking.setdefault(key, asyncio.Lock())
+        async with lock:
+            kept, value = self._kept(key)
+            if kept:
+                return value
+            async with again() if key in self._yes else first():
+                asked_at = self._clock()
+                value = await ask()
+            self._keep(key, value, asked_at)
+        return value
+
+    def _kept(self, key: bytes) -> tuple[bool, T | None]:
+        now = self._clock()
+        if self._no.get(key, 0.0) > now:
+            return True, None
+        found = self._yes.get(key)
+        return (True, found[0]) if found is not None and found[1] > now else (False, None)
+
+    def _keep(self, key: bytes, value: T | None, asked_at: float) -> None:
+        self._yes.pop(key, None)
+        self._no.pop(key, None)
+        kept: dict[bytes, Any] = self._no if value is None else self._yes
+        while len(kept) >= _CACHE_MOST:
+            del kept[next(iter(kept))]
+        kept[key] = asked_at + self._refusal_s if value is None else (value, asked_at + CACHE_SECONDS)

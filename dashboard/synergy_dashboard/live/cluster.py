@@ -1,0 +1,148 @@
+"""The cluster as it is now, followed by watches, and the subscribers that hear of its changes."""
+
+import asyncio
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, Final
+
+from synergy_api.cluster.pools import node_capacities, read_pools
+from synergy_api.resources.scheduling_policy import DEFAULT_POLICY_NAME
+from synergy_dashboard.live.changes import Subscriber
+from synergy_dashboard.live.rows import Rows
+from synergy_dashboard.live.trims import job_of, said_by_node, trim_job, trim_node, trim_plain
+from synergy_kube import Change, KubeClient, Reflector
+from synergy_kube.resources import GPU_POOLS, NODES, SCHEDULING_POLICIES, TENANTS, TRAINING_JOBS
+from synergy_view.seen import SeenJob
+
+TELL_EVERY_S: Final = 0.1
+"""Subscribers hear of changes ten times a second at most."""
+WHOLE_EVERY_S: Final = 0.2
+"""Types, tenants and reasons, which are about all jobs, five times a second at most."""
+_RENEW_EVERY_S: Final = 30.0
+"""GPU-hours of open runs grow without any change."""
+_OWN_TAINTS: Final = "node.kubernetes.io/"
+
+
+class LiveCluster:
+    """Jobs, nodes, pools, the policy and tenants in memory. `clock` gives Unix time."""
+
+    def __init__(self, client: KubeClient, clock: Callable[[], float] = time.time) -> None:
+        self.clock = clock
+        self.rows = Rows()
+        self.past_namespaces: set[str] = set()
+        """Those that have had jobs since this process began, the present ones included."""
+        self._dirty = asyncio.Event()
+        self._nodes_changed = False
+        self._subscribers: set[Subscriber] = set()
+        self._reflectors = {
+            "jobs": Reflector(client, TRAINING_JOBS, trim=trim_job, on_change=self._job_changed),
+            "nodes": Reflector(client, NODES, trim=trim_node, on_change=self._node_changed),
+            "pools": Reflector(client, GPU_POOLS, trim=trim_plain, on_change=self._pool_changed),
+            "policies": Reflector(client, SCHEDULING_POLICIES, trim=trim_plain, on_change=self._policy_changed),
+            "tenants": Reflector(client, TENANTS, trim=trim_plain, optional=True),
+        }
+
+    async def run(self) -> None:
+        """Follow the cluster and tell subscribers, until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            for name, reflector in self._reflectors.items():
+                group.create_task(reflector.run(), name=f"watch {name}")
+            group.create_task(self._tell(), name="changes")
+
+    @property
+    def synced(self) -> bool:
+        """Whether every collection has been read once."""
+        return all(one.synced.is_set() for one in self._reflectors.values())
+
+    async def wait_synced(self) -> None:
+        """Wait until every collection has been read once."""
+        await asyncio.gather(*(one.synced.wait() for one in self._reflectors.values()))
+
+    @property
+    def policy(self) -> Mapping[str, Any] | None:
+        """The SchedulingPolicy in force, as it was written."""
+        return self._reflectors["policies"].get("", DEFAULT_POLICY_NAME)
+
+    @property
+    def tenants(self) -> Iterator[Mapping[str, Any]]:
+        """The Tenants as they were written."""
+        return iter(self._reflectors["tenants"])
+
+    def job(self, namespace: str, name: str) -> SeenJob | None:
+        """One job."""
+        return self.rows.jobs.get(f"{namespace}/{name}")
+
+    def refresh(self) -> None:
+        """Take in changes of nodes before rows are read."""
+        if self._nodes_changed:
+            self._nodes_changed = False
+            nodes = list(self._reflectors["nodes"])
+            chosen = {taint["key"] for node in nodes for taint in node["spec"].get("taints") or []}
+            tolerations = [{"key": key, "operator": "Exists"} for key in chosen if not key.startswith(_OWN_TAINTS)]
+            pools, _ = read_pools(self._reflectors["pools"])
+            self.rows.set_nodes(node_capacities(nodes, pools, tolerations))
+
+    @contextmanager
+    def subscribed(self) -> Iterator[Subscriber]:
+        """A subscriber, which hears of all changes from now on."""
+        one = Subscriber()
+        self._subscribers.add(one)
+        try:
+            yield one
+        finally:
+            self._subscribers.discard(one)
+
+    @property
+    def subscribers(self) -> int:
+        """How many there are."""
+        return len(self._subscribers)
+
+    async def _tell(self) -> None:
+        whole_at = renewed_at = 0.0
+        while True:
+            await self._wait(_RENEW_EVERY_S)
+            self.refresh()
+            now = time.monotonic()
+            if self._subscribers and now >= renewed_at + _RENEW_EVERY_S:
+                renewed_at = now
+                self.rows.renew_tenants(self.clock())
+            whole = now >= whole_at + WHOLE_EVERY_S
+            whole_at = now if whole else whole_at
+            changes = self.rows.take(self.clock(), whole=whole)
+            if changes:
+                for one in self._subscribers:
+                    one.tell(changes)
+            await asyncio.sleep(TELL_EVERY_S)
+            if self.rows.stale:
+                self._dirty.set()
+
+    async def _wait(self, seconds: float) -> None:
+        """Until something changed, or for so long."""
+        try:
+            async with asyncio.timeout(seconds):
+                await self._dirty.wait()
+        except TimeoutError:
+            pass
+        self._dirty.clear()
+
+    def _job_changed(self, change: Change) -> None:
+        job = job_of(change.new)
+        if job is not None:
+            self.past_namespaces.add(job.namespace)
+            self.rows.put(job, self.clock())
+        else:
+            self.rows.drop("/".join(change.key))
+        self._dirty.set()
+
+    def _node_changed(self, change: Change) -> None:
+        if said_by_node(change.old) != said_by_node(change.new):
+            self._nodes_changed = True
+            self._dirty.set()
+
+    def _pool_changed(self, change: Change) -> None:
+        self._nodes_changed = True
+        self._dirty.set()
+
+    def _policy_changed(self, change: Change) -> None:
+        self._dirty.set()

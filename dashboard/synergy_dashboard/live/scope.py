@@ -1,0 +1,51 @@
+"""Which namespaces a user may see."""
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, replace
+from typing import Final
+
+from synergy_view.top import JobRow, NodeRow
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """`namespaces` is None where the user may see all of them."""
+
+    namespaces: frozenset[str] | None = None
+
+    @property
+    def everything(self) -> bool:
+        """Whether no namespace is hidden."""
+        return self.namespaces is None
+
+    def sees(self, namespace: str) -> bool:
+        """Whether the user may see the jobs of a namespace."""
+        return self.namespaces is None or namespace in self.namespaces
+
+    def names(self, job: str) -> bool:
+        """Whether a job may be named, as NAMESPACE/NAME."""
+        return self.sees(namespace_of(job))
+
+    def of_history(self) -> Collection[str] | None:
+        """As the history takes it."""
+        return self.namespaces
+
+    def named(self, jobs: Iterable[str]) -> tuple[str, ...]:
+        """The jobs that may be named."""
+        return tuple(job for job in jobs if self.names(job))
+
+    def job(self, row: JobRow) -> JobRow:
+        """A row of a visible job, without hidden partners."""
+        return row if self.everything or not row.partners else replace(row, partners=self.named(row.partners))
+
+    def node(self, row: NodeRow) -> NodeRow:
+        """A node, without the names of hidden jobs."""
+        return row if self.everything else replace(row, jobs=self.named(row.jobs))
+
+
+EVERYTHING: Final = Scope()
+
+
+def namespace_of(job: str) -> str:
+    """The namespace of NAMESPACE/NAME."""
+    return job.partition("/")[0]

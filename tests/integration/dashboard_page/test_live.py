@@ -1,0 +1,50 @@
+"""What changes on the cluster changes on the page, without building it anew."""
+
+import re
+from collections.abc import Callable
+
+from playwright.sync_api import Page, expect
+
+from integration.dashboard_page.conftest import Served
+from support import dashboard_answers as made
+from support.dashboard_demo import realistic
+
+Visit = Callable[..., Page]
+
+
+def test_a_job_that_starts_leaves_the_queue(served: Served, visit: Visit) -> None:
+    first = made.queue(served.demo.world).rows[0]
+    name = f"{first.namespace}/{first.job}"
+    page = visit(served, "#/queue")
+    rows = page.get_by_role("table").get_by_role("row")
+    expect(page.get_by_role("table")).to_be_visible()
+    # a row that stays is the same element afterwards
+    page.evaluate("document.querySelector('tbody tr:nth-child(12)').kept = true")
+    expect(rows.filter(has_text=name)).to_have_count(0)
+    assert page.evaluate("[...document.querySelectorAll('tbody tr')].filter((row) => row.kept).length") == 1
+
+
+def test_figures_follow_the_changes(served: Served, visit: Visit) -> None:
+    page = visit(served)
+    waiting = page.locator(".figure").filter(has_text="Jobs that wait").locator(".value")
+    expect(waiting).to_have_text(re.compile(r"^\d+"))
+    before = int(waiting.inner_text())
+    expect(waiting).to_have_text(re.compile(rf"^\s*{before - 2}\s*$"))
+
+
+def test_a_lost_stream_is_told_and_taken_up_again(served: Served, visit: Visit) -> None:
+    served.allowed = {"503"}
+    page = visit(served)
+    state = page.locator("#live")
+    expect(state).to_have_text("Live")
+    served.demo.broken = True
+    expect(state).to_have_text("Not live")
+    expect(page.locator("#announce")).to_contain_text("not live")
+    served.demo.broken = False
+    served.demo.world = realistic()
+    expect(state).to_have_text("Live")
+    # what was missed meanwhile is loaded
+    names = {name.split("/")[1] for name in served.demo.world.queue}
+    page.goto(f"{served.url}#/queue")
+    shown = set(page.locator("tbody th a").all_inner_texts())
+    assert {name.split("/")[1] for name in shown} <= names
