@@ -24,7 +24,7 @@ TIMES ?= 10
 PACKAGE ?= .
 DRAW ?=
 
-.PHONY: help setup lock format lint types imports prose check crds images images-docker sbom release unit properties coverage mutants prerequisites prometheus dashboards integration integration-processes integration-product integration-devcluster test-e2e faketime chaos chaos-outage chaos-short pairings fidelity storm plots docs test test-long side-by-side demo demo-kind
+.PHONY: help setup lock format lint types imports prose check crds images images-docker sbom release unit properties coverage mutants prerequisites prometheus postgres dashboards integration integration-processes integration-product integration-devcluster test-e2e faketime chaos chaos-outage chaos-short pairings fidelity storm plots docs test test-long side-by-side demo demo-kind
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "%-14s %s\n", $$1, $$2}'
@@ -117,7 +117,7 @@ integration: integration-processes integration-product integration-devcluster ##
 integration-processes: setup prometheus
 	$(BIN)/pytest $(PROCESS_SUITES) -n auto
 
-integration-product: setup prerequisites
+integration-product: setup prerequisites postgres
 	$(ON_DEVCLUSTER) sh -c 'set -e; $(IMAGES); bad=0; for suite in $(PRODUCT_SUITES); do $(BIN)/pytest $$suite || bad=1; done; exit $$bad'
 
 # in a network namespace of its own, beside whatever else runs
@@ -134,6 +134,12 @@ pairings: setup prerequisites ## jobs come to the planned shared GPUs on a real 
 prometheus: setup
 	@test -x .venv/.prometheus/usr/bin/promtool || { set -e; apt-get update -qq; mkdir -p .venv/.prometheus; \
 	  cd .venv/.prometheus; apt-get -o APT::Sandbox::User=root download -qq prometheus; dpkg-deb -x prometheus_*.deb .; }
+
+# Debian's package without a server of its own, for tests of the dashboard's history
+postgres:
+	@compgen -G '/usr/lib/postgresql/*/bin/initdb' >/dev/null || { set -e; mkdir -p /etc/postgresql-common; \
+	  echo 'create_main_cluster = false' >/etc/postgresql-common/createcluster.conf; \
+	  apt-get update -qq; apt-get install -y -qq --no-install-recommends postgresql; }
 
 # sets the wall clocks of processes under test
 faketime:
@@ -167,7 +173,7 @@ docs: setup .venv/.docs-installed ## the documentation site in site/, with every
 	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements/docs.txt
 	touch $@
 
-test: check docs prerequisites prometheus ## everything; from nothing on a new machine
+test: check docs prerequisites prometheus postgres ## everything; from nothing on a new machine
 	$(ON_DEVCLUSTER) $(MAKE) side-by-side test-e2e
 
 # a storm of one tenant's requests, which measures what others feel of it

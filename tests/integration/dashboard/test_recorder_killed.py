@@ -7,8 +7,9 @@ import signal
 import sys
 import time
 from collections import defaultdict
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,7 @@ pytestmark = [pytest.mark.integration, pytest.mark.timeout(900)]
 JOBS = int(os.environ.get("RECORDED_JOBS", "200"))
 WRITES = 15
 WRITERS = 4
+Starting = Callable[[], Awaitable[asyncio.subprocess.Process]]
 
 
 class Watcher:
@@ -91,12 +93,22 @@ async def start(url: str, kubeconfig: Path, log: Path) -> asyncio.subprocess.Pro
         )
 
 
-async def killed_again_and_again(url: str, kubeconfig: Path, log: Path, work: "asyncio.Task[Any]") -> int:
-    """Kill the recorder at random moments until the work is done. Returns how often."""
+async def killed_again_and_again(start_one: Starting, store: Store, work: "asyncio.Future[Any]") -> int:
+    """Kill the recorder at random moments until the work is done: in turn soon after its start, at whatever it is, and
+    soon after it has written. Returns how often."""
     rng, kills = random.Random(7), 0
     while not work.done():
-        process = await start(url, kubeconfig, log)
-        await asyncio.wait([work], timeout=rng.uniform(0.5, 8.0))
+        before = await asyncio.to_thread(store.remembered)
+        process = await start_one()
+
+        async def has_written(version: str = before.version) -> bool:
+            return work.done() or (await asyncio.to_thread(store.remembered)).version != version
+
+        if kills % 2:
+            await asyncio.wait([work], timeout=rng.uniform(0.5, 4.0))
+        else:
+            await eventually(has_written, seconds=60, what="the recorder to write")
+            await asyncio.wait([work], timeout=rng.uniform(0.0, 1.5))
         process.send_signal(signal.SIGKILL)
         await process.wait()
         kills += 1
@@ -119,7 +131,7 @@ async def check(kube: KubeClient, kubeconfig: Path, namespace: str, url: str, fo
         await first.wait()
         shares = [list(range(JOBS))[writer::WRITERS] for writer in range(WRITERS)]
         work = asyncio.ensure_future(asyncio.gather(*(live(kube, namespace, share) for share in shares)))
-        kills = await killed_again_and_again(url, kubeconfig, log, work)  # type: ignore[arg-type]
+        kills = await killed_again_and_again(partial(start, url, kubeconfig, log), store, work)
         await work
         last = await start(url, kubeconfig, log)
 
