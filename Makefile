@@ -79,7 +79,7 @@ images: setup ## build the images without Docker and load them into the running 
 	$(IMAGES)
 
 images-docker: ## the project's images with Docker: REGISTRY=registry.example.com/team/ TAG=0.2.0
-	for room in operator extender profiler-job examples; do \
+	for room in operator extender dashboard profiler-job examples; do \
 	  docker build --file $$room/Dockerfile --tag $(REGISTRY)kube-synergy-$${room%-job}:$(TAG) .; done
 
 sbom: setup prerequisites ## what is in the images and under which licences: sbom/*.cdx.json, sbom/licences.csv

@@ -20,6 +20,7 @@ class _Commands(LazyGroup):
         "gpu": LazyCommand("synergy_cli.gpu.commands", "gpu", "sim"),
         "reproduce": LazyCommand("synergy_cli.simulation.reproduce", "reproduce_command", "sim"),
         "simulate": LazyCommand("synergy_cli.simulation.simulate", "simulate_command", "sim"),
+        "dashboard": LazyCommand("synergy_cli.live.dashboard", "dashboard_command", "cli"),
         "doctor": LazyCommand("synergy_cli.live.doctor", "doctor_command", "cli"),
         "export": LazyCommand("synergy_cli.live.export", "export_command", "cli"),
         "history": LazyCommand("synergy_cli.live.job", "history_command", "cli"),

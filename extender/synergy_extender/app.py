@@ -38,6 +38,7 @@ _LOG = logging.getLogger(__name__)
 LEASE_NAME = "kube-synergy-extender"
 WRITTEN = {item: schema_of(item.kind, "status") for item in (TRAINING_JOBS, GPU_POOLS, SCHEDULING_POLICIES, TENANTS)}
 """What the extender writes of custom resources."""
+ESTIMATED_START = ("status", "queue", "estimatedStart")
 _LEAVING_SECONDS = 2.0
 """Between being not ready and closing: until then the Service may still send requests here."""
 
@@ -53,7 +54,7 @@ class Extender:
         identity = f"{settings.pod_name}_{os.urandom(4).hex()}"
         place = (settings.pod_namespace, LEASE_NAME)
         self.election = LeaderElection(client, place, identity, settings.leader, on_change=self._lead_changed)
-        forecasts = Forecasts(self.metrics, enabled=settings.forecasts)
+        self._forecasts = Forecasts(self.metrics, enabled=settings.forecasts)
         self.loop = PlanningLoop(
             client,
             self.cache,
@@ -61,12 +62,12 @@ class Extender:
             self.metrics,
             lead=self.election,
             clock=clock,
-            forecasts=forecasts,
+            forecasts=self._forecasts,
         )
         self._forecasting = ForecastLoop(
             self.cache,
             ForecastWorker(TIMEOUT_S),
-            forecasts,
+            self._forecasts,
             self.metrics,
             lead=self.election,
             policy=lambda: self.loop.policy,
@@ -159,6 +160,7 @@ class Extender:
         for resource in WRITTEN:
             name = f"{resource.plural}.{resource.group}"
             self.metrics.writes.undeclared_fields.labels(name).set(len(served.get(resource, ())))
+        self._forecasts.declared = ESTIMATED_START not in served.get(TRAINING_JOBS, ())
         self.loop.notify()
 
     def _lead_changed(self, leading: bool) -> None:

@@ -41,6 +41,15 @@ def _contexts(kubeconfig: str | None) -> tuple[list[dict[str, Any]], dict[str, A
     return known, current
 
 
+async def bearer_token(kubeconfig: str | None = None, context: str | None = None) -> str:
+    """The token with which a context authenticates, also one that an exec plugin gives; empty where it has none.
+
+    Raises NoClusterError as `load`.
+    """
+    configuration = await load(kubeconfig, context)
+    return str(configuration.api_key.get("BearerToken", "")).removeprefix("Bearer ")
+
+
 async def load(kubeconfig: str | None = None, context: str | None = None) -> Any:
     """Configuration of the kubernetes package for `kubeconfig`, or for the pod this runs in, or for the user's default.
 

@@ -6,9 +6,11 @@ from pathlib import Path
 
 import click
 from rich.console import Console
+from rich.markup import escape
 
 import synergy_devcluster
 from synergy_cli.demo import story
+from synergy_cli.demo.asking import ask, dashboard
 from synergy_cli.demo.checks import shortcomings
 from synergy_cli.demo.kind import KindCluster
 from synergy_cli.demo.place import DemoCluster, Devcluster
@@ -58,7 +60,8 @@ def demo(manifests: Path, minutes: int, keep: bool, where: str) -> None:
         console.print(f"what was started is still there: {place.how_to_end} ends it")
         raise click.ClickException(str(error)) from error
     try:
-        told = asyncio.run(_tell(place, documents, minutes * 60, console))
+        with dashboard(place.kubeconfig, place.kubectl, console):
+            told = asyncio.run(_tell(place, documents, minutes * 60, console))
     except story.DemoError as error:
         console.print(_still_there(place))
         raise click.ClickException(str(error)) from error
@@ -90,5 +93,12 @@ async def _tell(place: DemoCluster, documents: list[story.Document], seconds: fl
         colour = colours.setdefault(name, _COLOURS[len(colours) % len(_COLOURS)]) if name else "bold"
         console.print(f"{time.monotonic() - begun:6.1f} s  [{colour}]{name or 'cluster':<12}[/] {text}", soft_wrap=True)
 
+    async def explain(name: str) -> None:
+        for command in ("why", "when"):
+            for line in await ask(place.kubeconfig, command, name, story.NAMESPACE):
+                tell(name, escape(line))
+
     async with await KubeClient.connect(kubeconfig=str(place.kubeconfig)) as kube:
-        return await story.run(kube, documents, seconds=seconds, tell=tell, cpu_millis=place.cpu_millis)
+        return await story.run(
+            kube, documents, seconds=seconds, tell=tell, explain=explain, cpu_millis=place.cpu_millis
+        )

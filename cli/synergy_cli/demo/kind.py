@@ -72,6 +72,11 @@ class KindCluster:
         return self._kubeconfig
 
     @property
+    def kubectl(self) -> Path:
+        """See Place. Only the dashboard's address needs it."""
+        return Path(shutil.which("kubectl") or "kubectl")
+
+    @property
     def mine(self) -> bool:
         """See Place."""
         return self._mine

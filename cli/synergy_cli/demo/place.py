@@ -29,6 +29,10 @@ class DemoCluster(Protocol):
         """The administrator's kubeconfig, once it is started."""
 
     @property
+    def kubectl(self) -> Path:
+        """The program, once it is started."""
+
+    @property
     def mine(self) -> bool:
         """Whether `start` found no cluster and made one."""
 
@@ -57,13 +61,19 @@ class Devcluster:
         """See DemoCluster."""
         self._mine = not _is_running()
         self._cluster = synergy_devcluster.up(synergy_devcluster.Options(gpus=2), report=report)
-        install(self._cluster, report=report)
+        install(self._cluster, {"dashboard.enabled": "true"}, report=report)
 
     @property
     def kubeconfig(self) -> Path:
         """See DemoCluster."""
         assert self._cluster is not None
         return self._cluster.kubeconfig
+
+    @property
+    def kubectl(self) -> Path:
+        """See DemoCluster."""
+        assert self._cluster is not None
+        return Path(self._cluster.program("kubectl"))
 
     @property
     def mine(self) -> bool:

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -47,6 +47,8 @@ Document = dict[str, Any]
 """One manifest."""
 Tell = Callable[[str, str], None]
 """Called with a job's name (empty for the whole cluster) and what happened."""
+Explain = Callable[[str], Awaitable[None]]
+"""Called once, with the name of a job that waits for GPUs."""
 
 
 class DemoError(Exception):
@@ -69,6 +71,13 @@ class Story:
         return bool(self.observations) and all(
             _done(seen) for name, seen in self.observations.items() if name != IMPOSSIBLE
         )
+
+    def waiting(self) -> str | None:
+        """A job that waits for GPUs which others hold."""
+        for name, seen in self.observations.items():
+            if name != IMPOSSIBLE and seen.phases and seen.phases[-1] == "Queued" and seen.last["status"].get("queue"):
+                return name
+        return None
 
     def settled(self) -> bool:
         """Whether the progress of every job that succeeded has caught up with its end, which is written first."""
@@ -112,7 +121,13 @@ def documents(folder: Path) -> list[Document]:
 
 
 async def run(
-    kube: KubeClient, wanted: list[Document], *, seconds: float, tell: Tell, cpu_millis: int = CPU_MILLIS
+    kube: KubeClient,
+    wanted: list[Document],
+    *,
+    seconds: float,
+    tell: Tell,
+    explain: Explain,
+    cpu_millis: int = CPU_MILLIS,
 ) -> Story:
     """Apply the manifests, change the mechanism and wake the paused job on the way, follow all to the end.
 
@@ -140,7 +155,7 @@ async def run(
         for document in wanted:
             if _is_job(document):
                 await _apply(kube, document)
-        await asyncio.wait_for(_direct(kube, story, changed, tell), seconds)
+        await asyncio.wait_for(_direct(kube, story, changed, tell, explain), seconds)
     except TimeoutError:
         unfinished = ", ".join(
             name for name, seen in story.observations.items() if not _done(seen) and name != IMPOSSIBLE
@@ -152,8 +167,8 @@ async def run(
     return story
 
 
-async def _direct(kube: KubeClient, story: Story, changed: asyncio.Event, tell: Tell) -> None:
-    tuned = woken = False
+async def _direct(kube: KubeClient, story: Story, changed: asyncio.Event, tell: Tell, explain: Explain) -> None:
+    tuned = woken = explained = False
     while not story.finished():
         await changed.wait()
         changed.clear()
@@ -163,6 +178,10 @@ async def _direct(kube: KubeClient, story: Story, changed: asyncio.Event, tell: 
             tell("", "mechanism: proportional is replaced by tune; from the next round CPU goes where it helps")
             policy = {"apiVersion": API_VERSION, "spec": {"mechanism": "tune"}}
             await kube.merge_patch(SCHEDULING_POLICIES, "default", policy)
+        waiting = story.waiting()
+        if tuned and not explained and waiting is not None:
+            explained = True
+            await explain(waiting)
         if not woken and any(_done(seen) for seen in story.observations.values()):
             woken = True
             tell(PAUSED, "is taken out of suspension")

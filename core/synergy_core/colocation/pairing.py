@@ -49,7 +49,7 @@ class Pairing:
         left = []
         for job in behind:
             partners = [places[name] for name in self._units.get(job.name, ()) if name in places]
-            if not (partners and self._join(partners[0], job, worth=0.0)):
+            if not (partners and self._join(partners[0], job)):
                 left.append(job)
         if self._by_thesis:
             self._algorithm_2(hosts, left)
@@ -88,7 +88,7 @@ class Pairing:
     def _stays_with(self, job: Job, hosts: Iterable[Candidate]) -> bool:
         unit = set(self._units.get(job.name, ()))
         mine = next((group for group in hosts if unit & {other.name for other in group.jobs}), None)
-        return mine is not None and self._join(mine, job, worth=0.0)
+        return mine is not None and self._join(mine, job)
 
     def _given(self, job: Job, types: Mapping[str, tuple[str, ...]], free: Mapping[str, int]) -> str | None:
         """The GPU type on which the head of the queue has GPUs for it: its present one, the policy's, the freest."""
@@ -134,13 +134,12 @@ class Pairing:
             if best is not None:
                 best[1].take(best[2])
 
-    def _join(self, group: Candidate, job: Job, *, worth: float) -> bool:
+    def _join(self, group: Candidate, job: Job) -> bool:
+        """Let a job go on with its partners. In mode `auto` only while they gain by it and each keeps enough."""
         grown = self._grown(group, job)
         if grown is None:
             return False
-        if self._config.colocation == "auto" and not (
-            self._grouping.bearable(grown) and grown.kept - group.kept > worth
-        ):
+        if self._config.colocation == "auto" and not (self._grouping.bearable(grown) and grown.kept > group.kept):
             return False
         group.take(grown)
         return True

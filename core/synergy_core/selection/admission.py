@@ -127,7 +127,7 @@ class AdmissionWalk(ABC):
                 continue
             # a profile run may need less than a share: try it even where no share is left
             if self.is_over() and not entry.is_profile_run:
-                break
+                break  # only running jobs keep their places below
             self.admit(entry)
         self.confirm_the_rest()
 

@@ -135,7 +135,7 @@ def colocation_groups(
     units = _units(jobs)
     nodes = {node.name for pool in pools for node in pool.nodes}
     if config.mode == "fill":
-        there = [unit for unit in units if all(_is_on(jobs[name], nodes) for name in unit)]
+        there = [unit for unit in units if _is_on(jobs[unit[0]], nodes)]  # a unit is on one node
         return _groups([running_group([jobs[name] for name in unit]) for unit in there])
     if not units and not candidates:
         return NO_GROUPS

@@ -37,6 +37,7 @@ SCHEDULER: Final = ProjectImage("scheduler", Path("images/scheduler/Dockerfile")
 PROJECT_IMAGES: Final = (
     ProjectImage("operator", Path("operator/Dockerfile")),
     ProjectImage("extender", Path("extender/Dockerfile")),
+    ProjectImage("dashboard", Path("dashboard/Dockerfile")),
     ProjectImage("profiler", Path("profiler-job/Dockerfile")),
     SCHEDULER,
     ProjectImage("examples", Path("examples/Dockerfile")),

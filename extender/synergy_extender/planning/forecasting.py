@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import resource
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -24,7 +25,7 @@ from synergy_extender.planning.policy import PolicyInForce, plan_config
 _LOG = logging.getLogger(__name__)
 EVERY_S: Final = 60.0
 IDLE: Final = 20.0
-"""Between two forecasts passes so many times as long as the last took: 5 % of a core at the most."""
+"""Between two forecasts pass so many times the CPU seconds of the last one: 5 % of a core at the most."""
 DRAWS: Final = 10
 WRITES_PER_SECOND: Final = 5.0
 """Estimates that are written for their own sake."""
@@ -44,7 +45,14 @@ class Forecasts:
         self._metrics = metrics
         self._record = Record()
         self.enabled = enabled
+        self.declared = True
+        """Whether the served TrainingJobs have the fields: what is written in vain would be written again and again."""
         self.estimates: Mapping[Key, Estimate] | None = None if enabled else {}
+
+    @property
+    def told(self) -> Mapping[Key, Estimate] | None:
+        """What jobs are to be told; None: what they were told stays."""
+        return self.estimates if self.declared else None
 
     def take(self, answer: ForecastAnswer, keys: Mapping[str, Key], made_at: float) -> None:
         """A new forecast of the moment `made_at`."""
@@ -136,17 +144,14 @@ class ForecastLoop:
                 self._forecasts.forget()
                 await asyncio.sleep(_LOOK_S)
                 continue
-            await asyncio.sleep(self._pause_after(await self._forecast()))
+            await asyncio.sleep(pause_after(await self._forecast()))
 
-    def _pause_after(self, took_s: float) -> float:
-        return max(EVERY_S, IDLE * took_s) if took_s else _LOOK_S
-
-    async def _forecast(self) -> float:
-        """One forecast, if a job waits. Returns how long it took, seconds."""
+    async def _forecast(self) -> float | None:
+        """One forecast, if a job waits. Returns the CPU seconds that it took, None without a forecast."""
         state, now = self._cache.state(), self._clock()
         if not any(run_state(job, now) is RunState.WAITING for job in state.jobs.values()):
-            return 0.0
-        begun = time.perf_counter()
+            return None
+        begun, used_before = time.perf_counter(), _used_by_children_s()
         try:
             question = await asyncio.to_thread(question_of, state, self._policy(), now)
             answer = await self._worker.forecast(question)
@@ -159,9 +164,19 @@ class ForecastLoop:
         except Exception:  # noqa: BLE001 - whatever it is, plans go on, and so does the next forecast
             self._metrics.forecasts.failures.inc()
             _LOG.exception("forecast failed")
-        took = time.perf_counter() - begun
-        self._metrics.forecasts.seconds.observe(took)
-        return took
+        self._metrics.forecasts.seconds.observe(time.perf_counter() - begun)
+        return _used_by_children_s() - used_before
+
+
+def pause_after(used_s: float | None) -> float:
+    """Seconds until the next forecast, after one that took so many CPU seconds, or none."""
+    return _LOOK_S if used_s is None else max(EVERY_S, IDLE * used_s)
+
+
+def _used_by_children_s() -> float:
+    """CPU seconds of the child processes that have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def question_of(state: ClusterState, policy: PolicyInForce, now: float) -> ForecastQuestion:

@@ -117,9 +117,7 @@ class PlanningLoop:
     @property
     def policy(self) -> PolicyInForce:
         """The policy in force."""
-        return with_prices(
-            policy_in_force(self._cache.policy, self._policy), self._policy, self._cache.state().capacities
-        )
+        return with_prices(policy_in_force(self._cache.policy, self._policy), self._policy, self._cache.capacities())
 
     @property
     def tenants(self) -> tuple[core.Tenant, ...]:
@@ -230,7 +228,7 @@ class PlanningLoop:
             unstarted_since=self._unstarted.since,
             most_checkpoint_s=self._policy.spec.preemption.max_checkpoint_seconds,
             counted=self._policy.history.pending if self._policy.history is not None else (),
-            estimates=self._forecasts.estimates,
+            estimates=self._forecasts.told,
         )
         signature, self._fill_signature = self._fill_signature, ()
         with self._metrics.planning.write_seconds.labels(mode).time():

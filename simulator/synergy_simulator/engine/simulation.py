@@ -9,7 +9,6 @@ event; a round in which nothing can have changed is passed over:
   run now.
 """
 
-import heapq
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -18,10 +17,11 @@ from math import inf
 from synergy_core.cache import Memory
 from synergy_core.model.answer import Plan
 from synergy_core.model.config import Mode, PlanConfig
-from synergy_core.model.snapshot import Allocation, Snapshot
+from synergy_core.model.snapshot import Snapshot
 from synergy_core.plan import plan
+from synergy_simulator.engine.holding import Holding
 from synergy_simulator.engine.options import Options
-from synergy_simulator.engine.outcome import Outcome, Segment
+from synergy_simulator.engine.outcome import Outcome
 from synergy_simulator.engine.partial import PartialProfiles
 from synergy_simulator.engine.passing_over import PassingOver
 from synergy_simulator.engine.present import Present
@@ -104,17 +104,16 @@ class _Simulation:
         self._now = 0.0
         self._coming = 0
         self._active: dict[str, Run] = {}
-        self._running: dict[str, Run] = {}
         self._profiling = 0
-        self._ends: list[tuple[float, str]] = []
         self._settled = False
         self._queue_changed = False
         self._planned_at = -inf
         self._fill_at = inf
         self._usage = Usage(workload.cluster)
+        self._holding = Holding(self._usage, options)
+        self._running = self._holding.running
         self._runs: list[Run] = []
         self._contention: dict[str, tuple[float, float]] = {}
-        self._segments: list[Segment] = []
         self._plan_s: list[float] = []
         self._done = 0
         self._gpus = {task.name: task.gpus for task in workload.tasks}
@@ -155,16 +154,14 @@ class _Simulation:
                     self._fill()
             if self._options.record:
                 self._usage.note(self._now, len(self._active) - len(self._running))
-        for run in self._running.values():
-            run.advance(self._now)
-            self._close_segment(run)
+        self._holding.stop_at(self._now)
         return Outcome(
             self._workload,
             self._options,
             self._runs,
             self._contention,
             self._usage,
-            self._segments,
+            self._holding.segments,
             self._plan_s,
             time.perf_counter() - started,
             first,
@@ -176,20 +173,13 @@ class _Simulation:
     def _next_event(self) -> float:
         tasks = self._workload.tasks
         arrival = tasks[self._coming].arrival_s if self._coming < len(tasks) else inf
-        while self._ends and self._is_outdated(*self._ends[0]):
-            heapq.heappop(self._ends)
-        end = self._ends[0][0] if self._ends else inf
-        moment = min(arrival, end, self._fill_at, self._next_round())
+        moment = min(arrival, self._holding.next_end_s(), self._fill_at, self._next_round())
         if moment == inf and self._until_s < inf:
             return inf
         if moment == inf:
             stuck = sorted(set(self._active) - set(self._running))
             raise RuntimeError(f"the planner leaves {len(stuck)} jobs waiting on an idle cluster, {stuck[0]} first")
         return moment
-
-    def _is_outdated(self, end: float, name: str) -> bool:
-        run = self._running.get(name)
-        return run is None or run.ends_at != end
 
     def _next_round(self) -> float:
         """When the next round begins that must be looked at."""
@@ -245,11 +235,8 @@ class _Simulation:
             self._usage.wanted_gpus += run.task.gpus
             self._contention[name] = (0.0, inf)
             if allocation is not None:
-                self._running[name] = run
-                run.segment_from = run.held_from = present.now
-                self._usage.add(allocation, 1)
-                run.resume(self._together.steps_per_s(allocation, members))
-                heapq.heappush(self._ends, (run.ends_at, name))
+                speed = self._together.steps_per_s(allocation, members)
+                self._holding.take_over(run, allocation, speed, present.now)
         self._queue_changed = True
         self._to_be_done = len(present.awaited)
         self._measured = set(present.awaited)
@@ -263,16 +250,13 @@ class _Simulation:
 
     def _end_due(self) -> bool:
         ended = False
-        while self._ends and self._ends[0][0] <= self._now:
-            end, name = heapq.heappop(self._ends)
-            run = self._running.get(name)
-            if run is not None and run.ends_at == end:
-                self._end(run)
-                ended = True
+        for run in self._holding.ended(self._now):
+            self._end(run)
+            ended = True
         return ended
 
     def _end(self, run: Run) -> None:
-        self._stop(run)
+        self._holding.leave(run, self._now)
         self._settled = False
         if run.profiling_s:
             self._profiling -= 1
@@ -371,47 +355,14 @@ class _Simulation:
         for entry in answer.isolated:
             self._active[entry.job].job.enter_isolated(entry.seconds, entry.steps)
         for name in answer.preempted:
-            run = self._active[name]
-            self._stop(run)
-            if run.held_from == self._now:
-                run.held_from = None
-            run.preemptions += 1
-            run.steps_from = inf
+            self._holding.preempt(self._active[name], self._now)
         given = {allocation.job: allocation for allocation in answer.allocations}
         members = {name: self._active[name].job for name, allocation in given.items() if allocation.partners}
         for name, allocation in given.items():
             run = self._active[name]
             if run.job.running != allocation:
                 real = self._partial.steps_per_s(run, allocation)
-                self._give(run, allocation, self._together.steps_per_s(allocation, members) if real is None else real)
+                speed = self._together.steps_per_s(allocation, members) if real is None else real
+                self._holding.give(run, allocation, speed, self._now)
                 changed = True
         return changed
-
-    def _give(self, run: Run, allocation: Allocation, steps_per_s: float) -> None:
-        if run.job.running is not None:
-            self._usage.add(run.job.running, -1)
-        else:
-            self._running[run.task.name] = run
-            run.segment_from = self._now
-            if run.steps_from == inf:
-                run.steps_from = self._now + run.job.preemption_cost_s
-            elif run.start_s is None and not run.profiling_s:
-                run.steps_from = self._now + self._options.start_overhead_s
-        if run.held_from is None:
-            run.held_from = self._now
-        self._usage.add(allocation, 1)
-        run.hold(allocation, self._now, steps_per_s)
-        heapq.heappush(self._ends, (run.ends_at, run.task.name))
-
-    def _stop(self, run: Run) -> None:
-        self._close_segment(run)
-        if run.job.running is not None:
-            self._usage.add(run.job.running, -1)
-        run.leave(self._now)
-        del self._running[run.task.name]
-
-    def _close_segment(self, run: Run) -> None:
-        if self._options.record and run.job.running is not None:
-            for worker in run.job.running.workers:
-                segment = Segment(run.task.name, worker.node, worker.gpus, run.segment_from, self._now)
-                self._segments.append(segment)

@@ -21,7 +21,7 @@ Render = Callable[..., Rendered]
 
 pytestmark = pytest.mark.timeout(1800)
 
-COMPONENTS = ("operator", "extender", "scheduler")
+COMPONENTS = ("operator", "extender", "scheduler", "dashboard")
 NAMESPACE = "somewhere"
 
 
@@ -154,7 +154,12 @@ def test_every_pod_keeps_to_the_restricted_security_standard(objects: Rendered, 
     assert security["readOnlyRootFilesystem"] is True
     assert security["allowPrivilegeEscalation"] is False
     assert security["capabilities"] == {"drop": ["ALL"]}
-    assert {kind for volume in pod["volumes"] for kind in volume if kind != "name"} <= {"secret", "configMap"}
+    assert {kind for volume in pod["volumes"] for kind in volume if kind != "name"} <= {
+        "secret",
+        "configMap",
+        "emptyDir",
+        "persistentVolumeClaim",
+    }
 
 
 @pytest.mark.parametrize("component", COMPONENTS)
@@ -376,9 +381,13 @@ def test_alerts_are_made_on_request_with_links_to_their_runbooks(render: Render,
 
 
 def test_dashboards_are_made_on_request_as_grafana_loads_them(render: Render, objects: Rendered) -> None:
-    assert not [name for _, name in objects if name.startswith("kube-synergy-dashboard-")]
+    assert not [name for kind, name in objects if kind == "ConfigMap" and name.startswith("kube-synergy-dashboard-")]
     rendered = render("metrics.dashboards.enabled=true", "metrics.dashboards.labels.team=ml")
-    made = {name: one for (kind, name), one in rendered.items() if name.startswith("kube-synergy-dashboard-")}
+    made = {
+        name: one
+        for (kind, name), one in rendered.items()
+        if kind == "ConfigMap" and name.startswith("kube-synergy-dashboard-")
+    }
     assert made.keys() == {f"kube-synergy-dashboard-{path.stem}" for path in DASHBOARDS.glob("*.json")}
     for config_map in made.values():
         assert config_map["metadata"]["labels"].items() >= {"grafana_dashboard": "1", "team": "ml"}.items()

@@ -61,7 +61,10 @@ def test_a_mirror_is_honoured_for_every_image(render: Render) -> None:
     images = set(_images(list(rendered.values())))
     assert {image.rpartition("/")[0] for image in images} == {mirror}
     names = {image.rpartition("/")[2].rpartition(":")[0] for image in images}
-    assert names == {"kube-scheduler", *(f"kube-synergy-{name}" for name in ("operator", "extender", "profiler"))}
+    assert names == {
+        "kube-scheduler",
+        *(f"kube-synergy-{name}" for name in ("operator", "extender", "dashboard", "profiler")),
+    }
     hooks = [item for item in rendered.values() if "helm.sh/hook" in item["metadata"].get("annotations", {})]
     assert set(_images(hooks)) == {f"{mirror}/kube-synergy-operator:{PRODUCT_VERSION}"}
 

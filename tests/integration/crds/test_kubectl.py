@@ -64,6 +64,7 @@ async def test_the_wide_columns_show_what_it_was_given_and_how_it_goes(
     await _job_with_status(kube, namespace)
     cells = _cells(await run(devcluster, "kubectl", "-n", namespace, "get", "tj", "small", "-o", "wide"))
     assert dict(list(cells.items())[7:]) == {
+        "START": "",
         "CPU": "12/6",
         "MEMORY": "48/24Gi",
         "SPEED": "3.2 steps/s",
@@ -80,12 +81,14 @@ async def test_a_waiting_job_that_never_ran_shows_all_its_steps_and_its_position
     await kube.create(TRAINING_JOBS, samples.SMALL_JOB, namespace)
     status = {
         "phase": "Queued",
-        "queue": {"position": 3, "reason": "NoFreeGPU"},
+        "queue": {"position": 3, "reason": "NoFreeGPU", "estimatedStart": "2026-01-31T12:00:00Z"},
         "summary": {"start": "0/10", "gpus": "1"},
     }
     await kube.apply(TRAINING_JOBS, "small", {"status": status}, namespace, manager="test", subresource="status")
     cells = _cells(await run(devcluster, "kubectl", "-n", namespace, "get", "tj", "small"))
     assert (cells["PROGRESS"], cells["GPUS"], cells["REASON"], cells["QUEUE"]) == ("0/10", "1", "NoFreeGPU", "3")
+    wide = _cells(await run(devcluster, "kubectl", "-n", namespace, "get", "tj", "small", "-o", "wide"))
+    assert wide["START"] == "2026-01-31T12:00:00Z"
 
 
 @pytest.mark.parametrize("part", ["queue", "problem"])

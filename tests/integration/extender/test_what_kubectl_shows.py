@@ -92,10 +92,10 @@ async def test_a_job_that_runs_is_shown_in_full_and_stored_as_short_as_it_was_wr
     row = found["resnet"]
     assert list(row) == [
         "NAME", "PHASE", "PROGRESS", "GPUS", "REASON", "QUEUE", "AGE",
-        "CPU", "MEMORY", "SPEED", "PREEMPTIONS", "PARTNERS", "RUN", "NODES",
+        "START", "CPU", "MEMORY", "SPEED", "PREEMPTIONS", "PARTNERS", "RUN", "NODES",
     ]  # fmt: skip
     assert (row["PHASE"], row["PROGRESS"], row["GPUS"]) == ("Running", "409/2000", "1 V100")
-    assert (row["REASON"], row["QUEUE"], row["PARTNERS"]) == ("", "", "")
+    assert (row["REASON"], row["QUEUE"], row["START"], row["PARTNERS"]) == ("", "", "", "")
     assert (row["SPEED"], row["PREEMPTIONS"], row["RUN"], row["NODES"]) == ("3.2 steps/s", "0", "1", "1")
     given, share = row["CPU"].split("/")
     assert given == share, "without a profile a job has its proportional share"

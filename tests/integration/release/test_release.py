@@ -160,4 +160,4 @@ def test_the_command_says_what_to_change_on_one_line(capsys: pytest.CaptureFixtu
 
 
 def test_every_image_of_the_project_but_the_scheduler_s_is_released() -> None:
-    assert set(make.IMAGES) == {"operator", "extender", "profiler", "examples", "gpu-plugin"}
+    assert set(make.IMAGES) == {"operator", "extender", "dashboard", "profiler", "examples", "gpu-plugin"}

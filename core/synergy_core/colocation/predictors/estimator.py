@@ -26,7 +26,7 @@ _MEASURED = 8.0
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Estimator:
-    """On one GPU type; a predictor (`colocation.measurement.Predictor`) of pairs. Models are told by `Usage.model`."""
+    """On one GPU type; a predictor (`model.measurement.Predictor`) of pairs. Models are told by `Usage.model`."""
 
     references: References
     measured: Mapping[tuple[str, str], tuple[float, int]] = field(default_factory=dict)

@@ -103,8 +103,10 @@ def test_two_jobs_that_gain_share(policy: str) -> None:
     assert sum(one.workers[0].cpu_millis for one in result.allocations) <= 8000
 
 
-def test_two_that_gain_nothing_take_turns() -> None:
-    had = _rounds([_job("a"), _job("b")], [_node()], replace(CONFIG, predictors=_table(ab=(0.5, 0.5))), 20)
+@pytest.mark.parametrize("kept", [0.5, 0.52])
+def test_two_that_gain_nothing_take_turns(kept: float) -> None:
+    """Nor do two that gain less than predictions may be wrong by."""
+    had = _rounds([_job("a"), _job("b")], [_node()], replace(CONFIG, predictors=_table(ab=(kept, kept))), 20)
     assert had.keys() == {("a",), ("b",)}
     assert had["a",] == pytest.approx(10, abs=1)
 
@@ -169,6 +171,15 @@ def test_what_was_measured_of_two_jobs_stands_in_place_of_what_is_predicted() ->
     assert _units(again) == {("a", "b")}
 
 
+@pytest.mark.parametrize("sharing", [True, False])
+def test_two_that_were_measured_to_gain_share_though_it_was_not_predicted(sharing: bool) -> None:
+    """But not where one of them does not share any more."""
+    seen = Shared(gpu_type="V100", partners=("b",), fraction=0.9, at_s=0.0)
+    jobs = [_job("a", shared=(seen,)), _job("b", shared=(replace(seen, partners=("a",)),), sharing=sharing)]
+    result = _planned(jobs, config=replace(CONFIG, predictors=_table(ab=(0.4, 0.4))))
+    assert (_units(result) == {("a", "b")}) is sharing
+
+
 def test_rows_are_those_of_each_pair_worked_out_by_itself() -> None:
     names = ("a", "b", "c")
     table = _table(aa=(0.6, 0.6), ab=(0.9, 0.7), ac=(0.2, 0.2), bb=(0.8, 0.8), bc=(0.95, 0.6), cc=(0.7, 0.7))
@@ -203,6 +214,23 @@ def test_without_time_the_last_pairs_serve() -> None:
     fresh.solutions.budget = Budget(lambda: 0.0)
     first = plan(snapshot, config, fresh)
     assert (len(_units(first)), first.shares_from) == (1, "isolated")
+
+
+def test_pairs_are_found_again_where_predictions_have_changed() -> None:
+    memory, snapshot = Memory(), Snapshot(nodes=(_node(),), jobs=(_job("a"), _job("b")), round_s=ROUND_S)
+    assert _units(plan(snapshot, replace(CONFIG, predictors=_table(ab=(0.9, 0.9))), memory)) == {("a", "b")}
+    worse = plan(snapshot, replace(CONFIG, predictors=_table(ab=(0.4, 0.4))), memory)
+    assert len(_units(worse)) == 1
+    assert not any(one.partners for one in worse.allocations)
+
+
+def test_two_that_keep_less_than_one_alone_do_not_share() -> None:
+    """A client has half of the threads: alone a keeps all of its speed and b half. Together they keep 0.9 in all."""
+    nodes, light, heavy = [_node(client_thread_percent=50)], _job("a"), _job("b")
+    heavy = replace(heavy, usage={"V100": replace(heavy.usage["V100"], compute=1.0)})
+    for first, shares in ((0.6, False), (0.8, True)):
+        result = _planned([light, heavy], nodes, replace(CONFIG, predictors=_table(ab=(first, 0.3))))
+        assert (_units(result) == {("a", "b")}) is shares
 
 
 def test_by_cost_two_share_only_where_the_steps_of_both_are_cheapest() -> None:

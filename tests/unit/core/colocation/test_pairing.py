@@ -70,6 +70,20 @@ def test_with_a_gpu_for_each_nobody_shares() -> None:
     assert {one.job: one.workers[0].node for one in again.allocations} == {"a": "n1", "b": "n2"}
 
 
+def test_in_the_thesis_with_a_gpu_for_each_nobody_begins_to_share() -> None:
+    assert partners(planned([job("a"), job("b")], [node("n1"), node("n2")], THESIS)) == {"a": (), "b": ()}
+
+
+def test_in_the_thesis_jobs_stay_with_their_own_partners_where_gpus_are_free() -> None:
+    jobs = [job("a"), job("b", 0.31), job("c", 0.29), job("d")]
+    first = Snapshot(nodes=(node("n1"), node("n2")), jobs=tuple(jobs))
+    running = later(first, plan(first, THESIS))
+    together = {one.name: one.running.partners for one in running.jobs if one.running}
+    assert together == {"a": ("c",), "c": ("a",), "b": ("d",), "d": ("b",)}
+    again = plan(replace(running, nodes=tuple(node(f"n{index}") for index in range(1, 5))), THESIS)
+    assert (partners(again), again.preempted) == (together, ())
+
+
 def test_heavy_jobs_wait_instead() -> None:
     result = planned([job("a", 0.95), job("b", 0.95, min_throughput_fraction=0.85), job("c", 0.95)])
     assert partners(result)["a"] in ((), ("c",))
@@ -116,6 +130,19 @@ def test_delta_of_the_thesis_goes_by_iteration_times() -> None:
     assert partners(planned(alike, config=config)) == {"a": ("b",), "b": ("a",)}
 
 
+@pytest.mark.parametrize(
+    ("fraction", "least", "stays"),
+    [(0.6, 0.6, True), (0.52, 0.5, True), (0.6, 0.7, False), (0.45, 0.0, False), (0.5, 0.5, False)],
+)
+def test_a_pair_stays_while_it_gains_and_both_keep_enough(fraction: float, least: float, stays: bool) -> None:
+    """Both conditions hold by themselves: enough is kept and something is gained; at twice 0.5 nothing is."""
+    jobs = (job("a", min_throughput_fraction=least), job("b", min_throughput_fraction=least))
+    first = Snapshot(nodes=(node(),), jobs=jobs)
+    running = later(first, plan(first, replace(AUTO, predictors={"V100": _Keeps(0.9)})))
+    result = plan(running, replace(AUTO, predictors={"V100": _Keeps(fraction)}))
+    assert partners(result) == ({"a": ("b",), "b": ("a",)} if stays else {"a": ()})
+
+
 def test_without_iteration_times_the_fractions_stand_in_and_the_plan_says_so() -> None:
     known, unknown = _with_iterations_of(0.020, "a"), replace(_with_iterations_of(0.060, "b"), profiles={})
     config = replace(THESIS, predictors={"V100": _Keeps(0.6)})
@@ -123,10 +150,21 @@ def test_without_iteration_times_the_fractions_stand_in_and_the_plan_says_so() -
     assert partners(result) == {"a": ("b",), "b": ("a",)}
     assert {one.job: one.delta_by_fractions for one in result.allocations} == {"a": True, "b": True}
     snapshot = later(Snapshot(nodes=(node(),), jobs=(known, unknown)), result)
+    alone = replace(snapshot.jobs[0], running=planned([known], config=config).allocations[0])
+    joined = planned([alone, unknown], config=config)  # as it is for one that ran alone until now
+    assert {one.job: one.delta_by_fractions for one in joined.allocations} == {"a": True, "b": True}
     again = plan(snapshot, config)  # the pair stays, and nothing about it changes
     assert again.allocations == result.allocations
     asked_for = planned([known, unknown], config=replace(config, colocation="thesis-fractions"))
     assert not any(one.delta_by_fractions for one in asked_for.allocations)
+
+
+def test_a_job_that_a_partner_joins_has_the_speed_that_it_keeps() -> None:
+    first = Snapshot(nodes=(node(),), jobs=(job("a"),))
+    config = replace(AUTO, predictors={"V100": _Keeps(0.8)})
+    running = later(first, plan(first, config)).jobs
+    speeds = {one.job: one.steps_per_s for one in planned([*running, job("b")], config=config).allocations}
+    assert speeds == pytest.approx({"a": 8.0, "b": 8.0})
 
 
 def test_three_share_where_replicas_allow() -> None:
@@ -225,6 +263,16 @@ def test_the_last_of_a_pair_goes_on_alone_where_it_is() -> None:
         result = plan(left, replace(AUTO, mode=mode))  # type: ignore[arg-type]
         assert partners(result) == {"b": ()}
         assert result.preempted == ()
+
+
+def test_a_pair_gets_cpu_beyond_its_share_that_makes_it_faster() -> None:
+    """Of two GPUs with 4 CPUs each; the job on the other GPU needs one CPU."""
+    alone, *pair = job("alone", sharing=False), job("a", cpu=3000), job("b", cpu=3000)
+    pair = [replace(one, arrival_s=1.0, min_throughput_fraction=0.5) for one in pair]
+    result = planned([alone, *pair], [node(gpus=2)], replace(AUTO, mechanism="tune"))
+    assert partners(result) == {"alone": (), "a": ("b",), "b": ("a",)}
+    cpu = {one.job: one.workers[0].cpu_millis for one in result.allocations}
+    assert (cpu["a"], cpu["b"]) == (3000, 3000)
 
 
 def test_nobody_gets_more_than_its_own_bounds_and_a_bound_job_is_measured_by_them() -> None:

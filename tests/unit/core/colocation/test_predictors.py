@@ -7,7 +7,7 @@ from itertools import combinations_with_replacement
 import numpy as np
 import pytest
 
-from synergy_core.colocation.predictors.effects import fit_effects
+from synergy_core.colocation.predictors.effects import Effects, fit_effects
 from synergy_core.colocation.predictors.evaluation import (
     calibration,
     family,
@@ -64,6 +64,15 @@ def test_effects_tell_models_apart_that_use_the_gpu_alike() -> None:
     for a, b in ((job("Bert2", 2), job("Eff4", 4)), (job("Cnn3", 1), job("Dcgan", 4))):
         assert model.fractions((a, b)) == pytest.approx((fraction(a, b), fraction(b, a)), abs=0.02)
     assert model.fractions((job("Bert2", 1),)) == (1.0,)
+
+
+def test_what_two_models_do_to_each_other_counts_once_for_each_partner() -> None:
+    one = Effects(
+        names=(("pair", "A beside B"),), mean=np.array([-0.1]), covariance=np.eye(1), variances={"pair": 0.01}
+    )
+    a, b = (Usage(compute=0.0, bandwidth=0.0, model=name) for name in "AB")
+    assert one.fractions((a, b)) == pytest.approx((0.9, 1.0))
+    assert one.fractions((a, b, b)) == pytest.approx((0.8, 1.0, 1.0))
 
 
 def test_more_partners_cost_more() -> None:

@@ -111,3 +111,11 @@ def test_a_pair_that_has_just_begun_is_not_displaced(now: float, runs: set[str],
     first = _job("first", sharing=False, arrival_s=-1.0)
     made = plan(replace(before, jobs=(*running, first), now=now), config)
     assert {one.job for one in made.allocations} == runs
+
+
+def test_a_third_joins_a_pair_that_has_just_begun_where_there_is_no_other_gpu() -> None:
+    config = replace(AUTO, minimum_run_s=100.0)
+    first = Snapshot(nodes=(_node(replicas=3),), jobs=(_job("a", 0.1), _job("b", 0.1)))
+    pair = [replace(one, run_started_s=0.0) for one in later(first, plan(first, config)).jobs]
+    made = plan(replace(first, jobs=(*pair, _job("c", 0.1)), now=50.0), config)
+    assert _pairs(made) == {"a": ("b", "c"), "b": ("a", "c"), "c": ("a", "b")}

@@ -71,3 +71,22 @@ def test_a_node_that_gives_more_than_it_has_keeps_nobody_off_another() -> None:
     ]
     made = planned(nodes, jobs, mode="fill")
     assert places(made) == {"there": {"n2": 1}, "spread": {"n1": 1, "n2": 1}, "newcomer": {"n1": 1}}
+
+
+def test_where_no_job_is_enough_the_one_that_brings_it_nearest_is_cut_down_first() -> None:
+    """Nearest by parts of a node: of a node's CPUs, 9 of 10 that lack are far more than 1.5 of 2 GiB of its memory."""
+    pool = Pool("V100", [node("n1", cpus=24, gib=500)])
+    packing = Packing(PoolSelection(Reservations(pool)))
+    for name, (cpus, gib), (least_cpus, least_gib) in (
+        ("cpu", (10, 101), (1, 100)),
+        ("memory", (4, 101.5), (4, 100)),
+        ("both", (5, 102), (4, 101)),
+        ("rest", (5, 195.5), (5, 195.5)),
+    ):
+        has, least = (cpus * 1000, int(gib * _UNIT)), (least_cpus * 1000, int(least_gib * _UNIT))
+        entry = QueueEntry(JobInfo(job(name), [pool], 0.05))
+        packing.assign(entry, shares_of(((0, 1),), has), shares_of(((0, 1),), least))
+    assert packing.free.tolist() == [[0, 0]]
+    assert demote(packing, ((0, 1),), (10_000, 2 * _UNIT))
+    cut_down = {entry.name for entry, one in packing.assigned.items() if one.shares == one.least}
+    assert cut_down == {"cpu", "both", "rest"}

@@ -59,6 +59,8 @@ class TestTetris:
         new = [job(f"cpu{i}", 4, wants=(4, 20), arrival_s=i) for i in (1, 3, 4)]
         new.append(job("memory", 4, wants=(2, 400), arrival_s=2))
         assert _names(_tetris([node("n1")], [old, *new])) == {"old", "memory"}
+        smaller = node("n2", 2)  # jobs of four fit on one machine all the same
+        assert _names(_tetris([node("n1"), smaller], [old, *new])) == {"old", "memory"}
 
     def test_the_place_in_line_counts_as_much(self) -> None:
         jobs = [job("small", 4, wants=(13, 20)), job("large", 4, wants=(14, 20), arrival_s=1)]
@@ -80,6 +82,12 @@ class TestTetris:
         held = [job(f"r{i}", 6, wants=(6, 60), running=holding(f"r{i}", (f"n{i}", 6, 6, 60))) for i in (1, 2)]
         late = _tetris([node("n1"), node("n2")], [*held, job("new", 4, wants=(4, 60), arrival_s=1)])
         assert places(late)["new"] == {"n1": 2, "n2": 2}
+
+    def test_a_job_larger_than_any_machine_keeps_its_place_in_line(self) -> None:
+        small = [job(f"small{i}", 4, wants=(4, 60), arrival_s=1 + i) for i in range(2)]
+        result = _tetris([node("n1"), node("n2")], [job("huge", 12, wants=(12, 300)), *small])
+        assert len(_names(result)) == 2
+        assert "huge" in _names(result)
 
     def test_a_job_larger_than_any_machine_waits_for_its_turn(self) -> None:
         jobs = [job(f"small{i}", 4, wants=(4, 60), arrival_s=i) for i in range(3)]

@@ -102,6 +102,11 @@ class TestFragments:
         found = parts(pieces, np.array([2, 1]), np.array([[10, 10], [10, 10]]))
         assert found == [{0: 1.0}, {1: 1.0}]
 
+    def test_what_lacks_counts_as_a_part_of_what_nodes_have(self) -> None:
+        """The first node has no CPU left for the job, the second no memory: a hundredth of what a node has."""
+        piece = Piece(1, (10_000, GIB), np.array([True, True]))
+        assert parts([piece], np.array([1, 1]), np.array([[0, 100 * GIB], [10_000, 0]])) == [{1: 1.0}]
+
     def test_nobody_and_too_few_gpus(self) -> None:
         assert parts([], np.array([1]), np.array([[1]])) == []
         assert parts([Piece(2, (1,), np.array([True]))], np.array([1]), np.array([[1]])) is None
@@ -233,6 +238,20 @@ class TestMachineTypes:
         machine_types.give_better_types(selection, pools, fair=lambda entry, _: owed[entry.name])
         assert [c.name for c in selection.pools["V100"].floating] == ["keen"]
         assert [c.name for c in selection.pools["K80"].floating] == ["first"]
+
+    @pytest.mark.parametrize(("least", "gpu_type"), [(6000, "K80"), (4000, "V100")])
+    def test_no_job_gets_less_than_its_share_of_the_other_type(self, least: int, gpu_type: str) -> None:
+        """With 1 CPU beside each V100, half of a share, `keen` would be twice as fast as on its K80s. `greedy` takes
+        `least` of the 8 CPUs."""
+        linear = Profile(cpu_millis=(2000, 4000), memory_bytes=(GIB,), steps_per_s=((2.0,), (4.0,)))
+        flat = Profile(cpu_millis=(1000,), memory_bytes=(GIB,), steps_per_s=((1.0,),))
+        pools = [Pool("K80", [self.K80]), Pool("V100", [node("v", 4, cpus=8)])]
+        keen = QueueEntry(JobInfo(job("keen", 2, profiles={"K80": flat, "V100": linear}), pools, 0.05))
+        greedy = job("greedy", 2, profiles={"V100": flat}, gpu_types=("V100",), cpu_millis_min=least)
+        selection = Selection({pool.gpu_type: PoolSelection(Reservations(pool)) for pool in pools})
+        selection.pools["K80"].floating.append(keen)
+        selection.pools["V100"].floating.append(QueueEntry(JobInfo(greedy, pools, 0.05)))
+        assert machine_types.best_types(selection, pools, {keen: 1.0})[keen].gpu_type == gpu_type
 
     def test_gpus_that_an_exchange_leaves_unassigned_go_to_the_next_in_line(self) -> None:
         """The first moves to the idle older type, where it is as fast; a job that only has the newer type enters."""

@@ -1,10 +1,12 @@
 """Synergy-Tune, step by step (section 4.2)."""
 
-from support.planning import GIB, holding, job, node, places, planned, shares
+import pytest
+
+from support.planning import GIB, holding, job, node, places, planned, reasons, shares
 from synergy_core.mechanisms.demotion import demote
 from synergy_core.mechanisms.statement import Packing
 from synergy_core.model.pool import Pool, Reservations, shares_of
-from synergy_core.model.snapshot import Profile
+from synergy_core.model.snapshot import Job, Profile
 from synergy_core.selection.job_info import JobInfo
 from synergy_core.selection.pool_selection import PoolSelection
 from synergy_core.selection.queue_entry import QueueEntry
@@ -61,6 +63,19 @@ def test_what_is_left_over_goes_to_the_job_that_gains_most_from_it() -> None:
     assert shares(result, "steep")["n1"][1] == 24 - 6 - 3
 
 
+def test_gains_count_relative_to_the_speed_of_a_job() -> None:
+    """From 3 to 24 CPUs the first gains 10 of its 90 steps a second, the second 9 times its single one."""
+
+    def profile(slowest: float, fastest: float) -> Profile:
+        return Profile(cpu_millis=(3000, 24000), memory_bytes=(20 * GIB,), steps_per_s=((slowest,), (fastest,)))
+
+    jobs = [job(f"f{i}", 1, wants=(1, 20)) for i in range(6)]
+    jobs.append(job("fast", 1, profiles={"V100": profile(90.0, 100.0)}))
+    jobs.append(job("slow", 1, profiles={"V100": profile(1.0, 10.0)}))
+    result = planned([node("n1")], jobs)
+    assert (shares(result, "fast")["n1"][1], shares(result, "slow")["n1"][1]) == (3, 24 - 6 - 3)
+
+
 def test_a_job_larger_than_a_server_takes_the_fewest_servers_in_even_shares() -> None:
     result = planned([node("n1", 4), node("n2", 8), node("n3", 8)], [job("a", 12, wants=(36, 700))])
     given = shares(result, "a")
@@ -76,6 +91,48 @@ def test_a_job_is_not_split_for_more_cpu() -> None:
         job("new", 4, wants=(8, 60), arrival_s=2),
     ]
     assert places(planned([node("n1"), node("n2")], jobs))["new"] == {"n1": 4}
+
+
+def test_a_job_larger_than_a_server_goes_where_its_whole_demand_fits() -> None:
+    jobs = [
+        job("hungry", 4, wants=(20, 60), running=holding("hungry", ("n1", 4, 12, 60))),
+        *(job(f"r{i}", 4, wants=(4, 60), running=holding(f"r{i}", (f"n{i}", 4, 4, 60))) for i in (2, 3)),
+        job("wide", 8, wants=(20, 100), arrival_s=1),
+    ]
+    result = planned([node("n1"), node("n2"), node("n3")], jobs)
+    assert places(result)["wide"] == {"n2": 4, "n3": 4}
+    assert (shares(result, "hungry")["n1"][1], shares(result, "wide")["n2"][1]) == (20, 10)
+
+
+def _nearly_full() -> list[Job]:
+    """Of 8 GPUs and 24 CPUs each, n1 has 4 GPUs and 2 CPUs left, n2 has 5 GPUs and 21 CPUs."""
+    return [
+        job("hungry", 4, wants=(22, 60), running=holding("hungry", ("n1", 4, 12, 60))),
+        job("modest", 3, wants=(3, 60), running=holding("modest", ("n2", 3, 3, 60))),
+    ]
+
+
+@pytest.mark.parametrize("someone_waits", [True, False])
+def test_a_job_that_needs_one_node_goes_where_its_demand_fits(someone_waits: bool) -> None:
+    """One that waits finds no room either way."""
+    one = job("one", 2, wants=(10, 60), placement="consolidate", arrival_s=1)
+    waits = job("waits", 7, placement="consolidate", arrival_s=2)
+    result = planned([node("n1"), node("n2")], [*_nearly_full(), one, *([waits] if someone_waits else [])])
+    assert places(result)["one"] == {"n2": 2}
+    assert shares(result, "hungry")["n1"][1] == 22
+    assert reasons(result) == ({"waits": "NoFreeNode"} if someone_waits else {})
+
+
+def test_but_not_where_the_room_that_it_leaves_would_do_for_one_that_waits() -> None:
+    """On n2 both demands fit, but then n1 would have the four GPUs that the last one waits for."""
+    both = [
+        job("two", 2, wants=(10, 60), placement="consolidate", arrival_s=1),
+        job("three", 3, wants=(9, 60), placement="consolidate", arrival_s=2),
+    ]
+    waits = job("waits", 4, placement="consolidate", arrival_s=3)
+    result = planned([node("n1"), node("n2")], [*_nearly_full(), *both, waits])
+    assert (places(result)["two"], places(result)["three"]) == ({"n1": 2}, {"n2": 3})
+    assert reasons(result) == {"waits": "NoFreeNode"}
 
 
 def test_spread_takes_what_is_left_over_on_many_nodes() -> None:

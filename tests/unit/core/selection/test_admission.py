@@ -3,7 +3,12 @@
 import pytest
 
 from support.planning import holding, job, node, places, planned, reasons, shares
+from synergy_core.cache import Memory
 from synergy_core.mechanisms import MECHANISMS
+from synergy_core.model.snapshot import Job
+from synergy_core.policies.queue import Ranking
+from synergy_core.selection.round import Round
+from synergy_core.selection.scheduling_queue import JobIndex
 
 
 def test_the_first_in_line_run_and_those_that_do_not_fit_are_skipped() -> None:
@@ -145,6 +150,35 @@ def test_fill_gives_free_gpus_to_those_who_wait_and_displaces_nobody() -> None:
     result = planned([node("n1")], jobs, mode="fill")
     assert places(result) == {"old": {"n1": 4}, "small": {"n1": 4}}
     assert result.preempted == ()
+
+
+def test_fill_lets_no_one_in_on_the_share_of_a_job_that_needs_less() -> None:
+    """`old` would be as fast with 4 of its 12 CPUs; the rest of its share is its own until the next round."""
+    old = job("old", 4, wants=(4, 60), running=holding("old", ("n1", 4, 12, 250)))
+    for least, enters in ((12_000, True), (13_000, False)):
+        result = planned([node("n1")], [old, job("new", cpu_millis_min=least)], mode="fill")
+        assert ("new" in places(result)) is enters
+
+
+def _wait(*jobs: Job, explain: bool) -> list[str]:
+    """Who is noted as waiting on one node, of these jobs in line."""
+    memory = Memory()
+    memory.begin((node("n1"),), 0.05)
+    queue = JobIndex(jobs, memory).queue(Ranking(tuple(one.name for one in jobs)), without=())
+    outcome = MECHANISMS["proportional"](Round(queue, memory.pools, "round", 0, explain))
+    return [entry.name for entry, _ in outcome.waiting]
+
+
+def test_where_no_one_asks_why_jobs_wait_the_walk_ends_with_the_last_gpu() -> None:
+    """What a running job has counts no more as what others could displace once it stays, or is displaced."""
+    old, new = job("old", 8, running=holding("old", ("n1", 8, 24, 500))), job("new", 8)
+    assert (_wait(old, new, explain=True), _wait(old, new, explain=False)) == (["new"], [])
+    assert (_wait(new, old, explain=True), _wait(new, old, explain=False)) == (["old"], [])
+
+
+def test_but_not_while_the_smallest_job_could_have_a_gpu() -> None:
+    jobs = [job("most", 7), job("large", 4, arrival_s=1), job("small", arrival_s=2)]
+    assert places(planned([node("n1")], jobs, explain=False)).keys() == {"most", "small"}
 
 
 def test_a_job_takes_the_gpu_type_on_which_it_is_fastest_where_there_is_room() -> None:

@@ -76,6 +76,23 @@ def test_the_node_is_kept_whose_run_lets_go_first_not_the_one_whose_run_is_oldes
     assert reasons(made) == {"wide": "NoFreeNode", "newer": "KeptForAPromotedJob"}
 
 
+def test_of_two_promoted_jobs_the_second_has_a_node_of_another_type_reserved() -> None:
+    """The K80s are reserved for the first, which may use no others. The second may use both types."""
+    nodes = [node("v", 4), node("k", 4, gpu_type="K80")]
+    runs = [
+        job(name, running=holding(name, (name[0], 1, 3, 60), gpu_type=gpu_type), preemptible=False, started_s=0.0)
+        for name, gpu_type in (("v-runs", "V100"), ("k-runs", "K80"))
+    ]
+    wide = [
+        job(name, 4, placement="consolidate", gpu_types=types, arrival_s=at, waiting_s=500.0)
+        for name, types, at in (("first", ("K80",), -6.0), ("second", ("K80", "V100"), -5.0))
+    ]
+    stays = job("stays", gpu_types=("V100",), preemptible=False)
+    made = planned(nodes, [*runs, *wide, stays], **_config())
+    assert made.promoted == ("first", "second")
+    assert reasons(made)["stays"] == "KeptForAPromotedJob"
+
+
 def test_where_a_run_goes_on_to_its_own_end_young_ones_may_begin_meanwhile() -> None:
     nodes, jobs = _held_off(preemptible=False)
     new = [job("new", 3, arrival_s=1.0), job("newer", 3, arrival_s=1.0)]

@@ -14,11 +14,14 @@ from support.quotas import PODS, SERVICES, draw_on, gpu_quota, keeps_quotas, wit
 from support.snapshots import configs, snapshots
 from synergy_core.model.answer import Plan
 from synergy_core.model.config import PlanConfig
+from synergy_core.model.pool import Pool
 from synergy_core.model.snapshot import Job, Quota, QuotaDraw, QuotaLimit, Snapshot
 from synergy_core.model.snapshot_format import SnapshotError, parse_snapshot, snapshot_document
 from synergy_core.plan import plan
 from synergy_core.policies.rounds.time_shares import NAMES as SHARE_TIME
-from synergy_core.selection.quotas import Quotas, fewest_pods
+from synergy_core.selection.job_info import JobInfo
+from synergy_core.selection.queue_entry import QueueEntry
+from synergy_core.selection.quotas import QuotaLedger, Quotas, fewest_pods
 
 often = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
 LAS = PlanConfig(policy="las", mechanism="tune")
@@ -194,6 +197,32 @@ def test_cpu_beyond_the_share_is_given_as_far_as_the_quota_goes(mechanism: str) 
         assert len(cpu) == 2
 
 
+@pytest.mark.parametrize(
+    ("hard", "has", "wants", "enough"),
+    [
+        (8000, None, 8000, True),
+        (8000, None, 8001, False),
+        (8000, 6000, 8000, True),
+        (8000, 6000, 8001, False),
+        (7000, 8000, 8000, True),
+        (7000, 8000, 8001, False),
+    ],
+)
+def test_a_job_may_have_all_that_its_quota_leaves_or_what_it_has(
+    hard: int, has: int | None, wants: int, enough: bool
+) -> None:
+    """It counts with 3 CPUs at the least, before it is placed and after. In the last two the quota was lowered."""
+    one = Job(name="red/j", gpus=1, quotas=(draw_on("red/cpu"),))
+    limit = QuotaLimit(resource="requests.cpu", counts="cpu_millis", hard=hard)
+    pool = Pool("V100", [planning.node("n0")])
+    entry = QueueEntry(JobInfo(one, [pool], 0.05))
+    ledger = QuotaLedger(Quotas([Quota(name="red/cpu", limits=(limit,))], [one]))
+    ledger.take(entry, ((0, 3000),))
+    if has is not None:
+        ledger.assign(entry, pool, ((0, 1, (has, 1)),))
+    assert ledger.affords(entry, pool, ((0, 1, (wants, 1)),)) is enough
+
+
 def test_pods_are_counted_as_they_come_to_lie() -> None:
     """Eight GPUs on two nodes are two pods, of two GPUs each four."""
     nodes = tuple(planning.node(f"n{n}", 4, cpus=12, gib=240) for n in (0, 1))
@@ -217,6 +246,22 @@ def test_the_number_of_pods_matters_where_a_limit_could_run_out(counts: Any, roo
     limit = QuotaLimit(resource=PODS, counts=counts, hard=room + 5, used=5)
     quotas = Quotas([Quota(name="q", limits=(limit,))], jobs)
     assert [quotas.pods_matter(job) for job in jobs] == [matter, matter]
+
+
+def test_of_several_limits_one_that_counts_pods_is_enough() -> None:
+    job = Job(name="j", gpus=2, quotas=(QuotaDraw(quota="q", per_pod={PODS: 1}),))
+    pods = QuotaLimit(resource=PODS, counts="objects", hard=1)
+    cpu = QuotaLimit(resource="requests.cpu", counts="cpu_millis", hard=8000)
+    assert Quotas([Quota(name="q", limits=(cpu, pods))], [job]).pods_matter(job)
+    assert not Quotas([Quota(name="q", limits=(cpu,))], [job]).pods_matter(job)
+
+
+@pytest.mark.parametrize("mechanism", ["tune", "greedy", "drf", "tetris", "opt"])
+def test_a_job_whose_quota_has_room_waits_for_gpus(mechanism: str) -> None:
+    first = Job(name="blue/j", gpus=8)
+    waiting = Job(name="red/j", gpus=2, arrival_s=1.0, quotas=(draw_on("red/gpus"),))
+    snapshot = one_node(first, waiting, quotas=(gpu_quota("red/gpus", 2),))
+    assert waits(plan(snapshot, PlanConfig(policy="srtf", mechanism=mechanism))) == {"red/j": "NoFreeGPU"}
 
 
 def test_the_number_of_pods_never_matters_where_it_is_fixed_or_not_counted() -> None:

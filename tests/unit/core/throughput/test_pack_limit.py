@@ -115,6 +115,11 @@ class TestAppendixD:
         assert (best.load_bytes, sum(best.workers)) == (pytest.approx(min(every)), 3)
         assert load_of(best.workers, best.hosts, servers, load) == best.load_bytes
 
+    def test_servers_that_host_nothing_load_no_link(self) -> None:
+        best = least_load(2, (0,), (1, 2), (5, 3))
+        assert best is not None
+        assert (best.load_bytes, sum(best.workers)) == (5.0, 2)
+
     def test_without_room_there_is_no_placement(self) -> None:
         assert least_load(3, (1, 1), (1, 1), (0, 0)) is None
 

@@ -1,6 +1,8 @@
 """The leader's forecasts: what jobs are told of them, how right they were, and how often they are made."""
 
 import asyncio
+import copy
+import sys
 from math import inf
 from typing import Any
 
@@ -10,13 +12,16 @@ from support.cluster import NOW, allocation, cluster, job, job_object, key, node
 from support.leads import Leads
 from support.waiting import eventually
 from support.watch_server import WatchServer, following
+from synergy_extender.app import ESTIMATED_START, WRITTEN
 from synergy_extender.decisions.estimates import Estimate
 from synergy_extender.forecasts.question import ForecastAnswer, ForecastQuestion, StartForecast
 from synergy_extender.forecasts.worker import ForecastFailed, ForecastWorker
 from synergy_extender.metrics import Metrics
 from synergy_extender.planning import forecasting
-from synergy_extender.planning.forecasting import ForecastLoop, Forecasts, WriteBudget
+from synergy_extender.planning.forecasting import ForecastLoop, Forecasts, WriteBudget, pause_after
 from synergy_extender.planning.policy import PolicyInForce
+from synergy_kube.resources import TRAINING_JOBS
+from synergy_kube.undeclared import undeclared
 
 NAMES = {f"team/{name}": key(name) for name in ("soon", "later", "never")}
 
@@ -38,6 +43,20 @@ def test_jobs_are_told_the_median_and_the_far_end() -> None:
     assert forecasts.estimates == {key("soon"): Estimate(NOW + 2, NOW + 3), key("later"): Estimate(NOW + 6, None)}
     forecasts.forget()
     assert forecasts.estimates is None
+
+
+def test_what_an_older_schema_does_not_have_is_not_told() -> None:
+    own = WRITTEN[TRAINING_JOBS]
+    older = copy.deepcopy(own)
+    for name in ("estimatedStart", "estimatedStartBy"):
+        del older["properties"]["status"]["properties"]["queue"]["properties"][name]
+    assert ESTIMATED_START in undeclared(own, older)
+    assert ESTIMATED_START not in undeclared(own, own)
+    forecasts = Forecasts(Metrics(), enabled=True)
+    forecasts.take(answer(("soon", 1, 2, 3)), NAMES, NOW)
+    assert forecasts.told == forecasts.estimates
+    forecasts.declared = False
+    assert forecasts.told is None
 
 
 def test_without_forecasts_what_was_told_is_taken_away() -> None:
@@ -131,5 +150,12 @@ async def test_it_asks_while_jobs_wait_and_then_rests(
 
 
 def test_after_a_long_forecast_the_rest_is_long_as_well() -> None:
-    loop = ForecastLoop.__new__(ForecastLoop)
-    assert [loop._pause_after(took) for took in (0.0, 1.0, 30.0)] == [1.0, 60.0, 600.0]
+    assert [pause_after(used) for used in (None, 0.0, 1.0, 30.0)] == [1.0, 60.0, 60.0, 600.0]
+
+
+async def test_what_a_process_has_used_is_measured() -> None:
+    before = forecasting._used_by_children_s()
+    busy = "sum(range(10**7))"
+    process = await asyncio.create_subprocess_exec(sys.executable, "-c", busy)
+    assert await process.wait() == 0
+    assert forecasting._used_by_children_s() - before > 0.05

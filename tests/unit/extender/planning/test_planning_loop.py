@@ -8,17 +8,19 @@ from typing import Any
 
 import pytest
 
-from support.cluster import allocation, job_object, share
+from support.cluster import allocation, job_object, key, share
 from support.leads import Leads
 from support.waiting import eventually
 from support.watch_server import WatchServer, following
 from synergy_api.timestamps import parse_time
 from synergy_core.model import snapshot as core
 from synergy_core.model.config import PlanConfig
+from synergy_extender.decisions.estimates import Estimate
 from synergy_extender.metrics import Metrics
 from synergy_extender.planner.question import Planned
 from synergy_extender.planner.worker import PlanFailed, PlanWorker
 from synergy_extender.planning import loop as loop_module
+from synergy_extender.planning.forecasting import WRITES_PER_SECOND, Forecasts
 from synergy_extender.planning.loop import PlanningLoop
 
 
@@ -35,15 +37,33 @@ class FailingWorker(PlanWorker):
 
 
 @asynccontextmanager
-async def leading(server: WatchServer, worker: PlanWorker) -> AsyncIterator[None]:
+async def leading(server: WatchServer, worker: PlanWorker, forecasts: Forecasts | None = None) -> AsyncIterator[None]:
     async with following(server) as (client, cache):
-        loop = PlanningLoop(client, cache, worker, Metrics(), lead=Leads(), clock=time.time)
+        loop = PlanningLoop(client, cache, worker, Metrics(), lead=Leads(), clock=time.time, forecasts=forecasts)
         task = asyncio.create_task(loop.run())
         try:
             yield
         finally:
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
+
+
+async def test_estimates_are_written_without_a_plan_and_only_so_many() -> None:
+    queue = {"position": 1, "reason": "NoFreeGPU", "message": "waits"}
+    jobs = [job_object(f"j{number}", status={"queue": queue}) for number in range(40)]
+    server, forecasts = WatchServer(*jobs), Forecasts(Metrics(), enabled=True)
+    forecasts.estimates = {key(f"j{number}"): Estimate(time.time() + 600, None) for number in range(40)}
+
+    async def written() -> bool:
+        return bool(server.patches)
+
+    begun = time.monotonic()
+    async with leading(server, FailingWorker(), forecasts):
+        await eventually(written, seconds=10, what="a write", every=0.02)
+        await asyncio.sleep(1)
+    told = [patch["status"]["queue"] for patch in server.patches]
+    assert len(told) <= WRITES_PER_SECOND * (2 + time.monotonic() - begun)
+    assert {tuple(sorted(one)) for one in told} == {("estimatedStart", "message", "position", "reason")}
 
 
 async def test_without_a_planner_leases_are_renewed_all_the_same() -> None:

@@ -93,6 +93,7 @@ def test_a_model_of_which_nothing_is_known_is_told_as_the_average() -> None:
     one = _estimator()
     assert one.kept("never", "a") == pytest.approx(0.95)
     assert one.kept("never", "seen") == pytest.approx(0.8)
+    assert (one.kept("a", "never"), one.kept("z", "never")) == pytest.approx((0.9, 0.7))
 
 
 def test_references_that_were_never_measured_are_refused() -> None:
