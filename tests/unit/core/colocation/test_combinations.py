@@ -111,6 +111,12 @@ def test_two_that_gain_nothing_take_turns(kept: float) -> None:
     assert had["a",] == pytest.approx(10, abs=1)
 
 
+def test_nor_do_two_share_that_need_more_cpu_than_there_is_beside_a_gpu() -> None:
+    jobs = [_job(name, cpu_millis_min=5000) for name in "ab"]
+    result = _planned(jobs, config=replace(CONFIG, predictors=_table(ab=(0.9, 0.9))))
+    assert [one.partners for one in result.allocations] == [()]
+
+
 def test_rounds_give_the_throughputs_that_x_says() -> None:
     # on one GPU: a with b or c 10/19 of the time, b or c alone in the rest; 9/19 of a GPU's speed for each
     kept = {("a", "b"): (0.9, 0.9), ("a", "c"): (0.9, 0.9), ("b", "c"): (0.4, 0.4)}

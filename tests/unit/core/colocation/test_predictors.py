@@ -103,6 +103,14 @@ def test_an_observed_pair_tells_most_of_the_same_models_beside_each_other() -> N
     assert again > elsewhere + 0.02
 
 
+def test_an_observed_pair_tells_little_of_jobs_of_other_models() -> None:
+    """The load's part was fitted to hundreds of pairs."""
+    own, partner = job("Cnn3", 1), job("Dcgan", 1)
+    after = EFFECTS.corrected([Observation(own, (partner,), EFFECTS.fractions((own, partner))[0] - 0.2)])
+    others = job("Bert2", 2), job("Eff4", 4)
+    assert after.fractions(others)[0] == pytest.approx(EFFECTS.fractions(others)[0], abs=0.02)
+
+
 def test_one_observation_tells_much_of_a_model_that_was_never_seen() -> None:
     known = [one for one in measured() if all(usage.model != "Bert2" for usage in one.usages)]
     model = fit_effects(known)

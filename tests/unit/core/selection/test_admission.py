@@ -308,14 +308,3 @@ def test_the_waiting_stand_in_the_order_of_the_line_with_profile_runs_ahead() ->
         job("running", 8, arrival_s=0, preemptible=False, running=holding("running", ("n1", 8, 24, 500))),
     ]
     assert [entry.job for entry in planned([node("n1")], jobs).waiting] == ["p", "early", "late"]
-
-
-@pytest.mark.parametrize("mechanism", ["tune", "proportional", "opt", "tetris-tune", "drf-tune"])
-def test_on_a_node_that_has_lost_gpus_those_who_keep_theirs_are_left_with_what_they_hold(mechanism: str) -> None:
-    """Together they hold more than the node has by now: there is no promise that both have room for."""
-    first = job("a", 1, preemptible=False, running=holding("a", ("n1", 1, 3, 60)))
-    second = job("b", 3, preemptible=False, running=holding("b", ("n1", 3, 9, 180)), arrival_s=1.0)
-    result = planned([node("n1", 2, cpus=16, gib=220)], [first, second], mechanism=mechanism)
-    assert shares(result, "a") == {"n1": (1, 3, 60)}
-    assert shares(result, "b") == {"n1": (3, 9, 180)}
-    assert result.preempted == ()
