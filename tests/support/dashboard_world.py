@@ -184,6 +184,8 @@ def _wait(world: World, draw: random.Random, name: str, gpus: int, gpu_type: str
         steps_done=draw.choice((0, 0, 12_000, 45_000)),
         steps=draw.choice((0, 60_000, 120_000, 250_000)),
         waiting_s=round(draw.expovariate(1 / 5400), 1),
+        start_s=None,
+        start_by_s=None,
     )
 
 
