@@ -29,6 +29,12 @@ class TestDrf:
         assert _names(_drf([node("n1")], jobs)) == {"a0", "b0", "b1", "b2", "b3", "b4", "b5"}
         assert _names(planned([node("n1")], jobs, mechanism="greedy")) == {"a0", "a1"}
 
+    def test_shares_are_parts_of_what_the_cluster_has(self) -> None:
+        """A job of a takes a quarter of the CPUs, one of b an eighth of the GPUs and a little less of the memory."""
+        jobs = [job(f"a{i}", 1, wants=(6, 20), tenant="a", arrival_s=i) for i in range(4)]
+        jobs += [job(f"b{i}", 1, wants=(2, 60), tenant="b", arrival_s=9 + i) for i in range(6)]
+        assert _names(_drf([node("n1")], jobs)) == {"a0", "a1", "b0", "b1", "b2", "b3", "b4", "b5"}
+
     def test_the_weight_of_a_tenants_jobs_divides_their_share(self) -> None:
         def jobs(weight: float) -> list[Job]:
             heavy = [job(f"a{i}", 1, wants=(6, 20), tenant="a", arrival_s=i, weight=weight) for i in range(4)]
@@ -113,6 +119,11 @@ class TestBoth:
         assert len(result.allocations) == 8
         assert result.preempted == ()
         assert sorted(shares(result, f"j{i}")["n1"][1] for i in range(8)) == [3] * 8
+
+    def test_a_job_that_holds_more_beside_one_gpu_than_beside_another_gets_its_demand(self, mechanism: str) -> None:
+        held = holding("old", ("n1", 1, 3, 60), ("n2", 1, 6, 60))
+        result = planned([node("n1"), node("n2")], [job("old", 2, wants=(6, 120), running=held)], mechanism=mechanism)
+        assert shares(result, "old") == {"n1": (1, 3, 60), "n2": (1, 3, 60)}
 
     def test_hungry_jobs_leave_gpus_idle_which_tuning_fills(self, mechanism: str) -> None:
         jobs = [job(f"j{i}", 1, wants=(12, 60), arrival_s=i) for i in range(8)]
