@@ -6,12 +6,13 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
+from alembic.util.exc import CommandError
 from sqlalchemy.exc import SQLAlchemyError
 
 from support.postgres import Postgres
 from synergy_dashboard.facts import JobFact, ResizeFact, RunFact, Sample, Share, Usage, UseSample
 from synergy_dashboard.store.bundle import Facts, Position, WaitNow
-from synergy_dashboard.store.engine import engine_of
+from synergy_dashboard.store.engine import WRITES, engine_of
 from synergy_dashboard.store.leader import NotLeadingError
 from synergy_dashboard.store.store import Store
 from synergy_dashboard.store.tables import METADATA
@@ -173,6 +174,17 @@ def test_migrations_make_the_tables_that_the_store_uses(store: Store, url: str) 
         names = {index["name"]: index["column_names"] for index in inspector.get_indexes(table.name)}
         assert names == {str(index.name): [c.name for c in index.columns] for index in table.indexes}
     engine.dispose()
+
+
+def test_a_newer_shape_is_left_alone(store: Store, url: str) -> None:
+    store.apply([Facts(jobs=(job(),))])
+    engine = engine_of(url)
+    with engine.connect().execution_options(**{WRITES: True}) as connection, connection.begin():
+        connection.execute(sa.text("UPDATE alembic_version SET version_num = '9999'"))
+    engine.dispose()
+    with pytest.raises(CommandError, match="9999"):
+        store.migrate()
+    assert store.job("team", "job-u1") == job()
 
 
 def test_old_samples_are_thinned_and_older_ones_go(store: Store) -> None:
