@@ -7,7 +7,7 @@ from playwright.sync_api import Page, expect
 
 from integration.dashboard_page.conftest import Served
 from support import dashboard_answers as made
-from support.dashboard_demo import realistic
+from support.dashboard_demo import Demo, realistic
 
 Visit = Callable[..., Page]
 
@@ -32,12 +32,24 @@ def test_figures_follow_the_changes(served: Served, visit: Visit) -> None:
     expect(waiting).to_have_text(re.compile(rf"^\s*{before - 2}\s*$"))
 
 
-def test_a_job_that_starts_tells_so_on_its_page(served: Served, visit: Visit) -> None:
+def test_a_job_that_starts_tells_so_on_its_page(serve: Callable[[Demo], Served], visit: Visit) -> None:
+    served = serve(Demo(realistic(), every_s=4))
     first = made.queue(served.demo.world).rows[0]
     page = visit(served, f"#/job/{first.namespace}/{first.job}")
     phase = page.locator(".head .chip")
-    expect(phase).to_have_text(re.compile("Queued|Running"))
+    expect(phase).to_have_text("Queued")
     expect(phase).to_have_text("Running", timeout=15_000)
+
+
+def test_a_job_that_cannot_be_loaded_again_stays_with_a_notice(serve: Callable[[Demo], Served], visit: Visit) -> None:
+    served = serve(Demo(realistic(), every_s=4))
+    served.allowed = {"403"}
+    first = made.queue(served.demo.world).rows[0]
+    page = visit(served, f"#/job/{first.namespace}/{first.job}")
+    expect(page.locator(".head .chip")).to_have_text("Queued")
+    served.demo.forbidden = {"jobs"}
+    expect(page.get_by_text("It could not be loaded again: user 'ann' may not")).to_be_visible(timeout=15_000)
+    expect(page.locator(".head .chip")).to_have_text("Queued")
 
 
 def test_a_lost_stream_is_told_and_taken_up_again(served: Served, visit: Visit) -> None:

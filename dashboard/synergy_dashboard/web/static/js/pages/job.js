@@ -89,7 +89,8 @@ export default class JobPage {
     } catch (error) {
       if (this.gone) return;
       this.wait.hidden = true;
-      if (!this.data) this.problem.replaceChildren(failure(error, () => this.#load()));
+      const old = this.data && h("p", { class: "notice" }, `This is as of ${moment(this.data.now, store.now())}. It could not be loaded again: ${error.message}.`);
+      this.problem.replaceChildren(old ?? failure(error, () => this.#load()));
     } finally {
       this.busy = false;
     }
