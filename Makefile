@@ -24,7 +24,7 @@ TIMES ?= 10
 PACKAGE ?= .
 DRAW ?=
 
-.PHONY: help setup lock format lint types imports prose check crds images images-docker sbom release unit properties coverage mutants prerequisites prometheus postgres dashboards integration integration-processes integration-product integration-devcluster test-e2e faketime chaos chaos-outage chaos-short pairings fidelity storm plots docs test test-long side-by-side demo demo-kind
+.PHONY: help setup lock format lint types imports prose check crds images images-docker sbom release unit properties coverage mutants prerequisites prometheus postgres chromium dashboards integration integration-processes integration-product integration-devcluster test-e2e faketime chaos chaos-outage chaos-short pairings fidelity storm recorder plots docs test test-long side-by-side demo demo-kind
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "%-14s %s\n", $$1, $$2}'
@@ -117,7 +117,7 @@ check: lint types imports prose ## format, lint, types, import rules, the docume
 
 integration: integration-processes integration-product integration-devcluster ## real processes; real API server and kube-scheduler, kwok nodes
 
-integration-processes: setup prometheus
+integration-processes: setup prometheus chromium
 	$(BIN)/pytest $(PROCESS_SUITES) -n auto
 
 integration-product: setup prerequisites postgres
@@ -143,6 +143,10 @@ postgres:
 	@compgen -G '/usr/lib/postgresql/*/bin/initdb' >/dev/null || { set -e; mkdir -p /etc/postgresql-common; \
 	  echo 'create_main_cluster = false' >/etc/postgresql-common/createcluster.conf; \
 	  apt-get update -qq; apt-get install -y -qq --no-install-recommends postgresql; }
+
+# the browser for tests of the dashboard's page
+chromium: setup
+	@test -x /usr/bin/chromium || { apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium; }
 
 # sets the wall clocks of processes under test
 faketime:
@@ -176,14 +180,18 @@ docs: setup .venv/.docs-installed ## the documentation site in site/, with every
 	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements/docs.txt
 	touch $@
 
-test: check docs prerequisites prometheus postgres ## everything; from nothing on a new machine
+test: check docs prerequisites prometheus postgres chromium ## everything; from nothing on a new machine
 	$(ON_DEVCLUSTER) $(MAKE) side-by-side test-e2e
 
 # a storm of one tenant's requests, which measures what others feel of it
 storm: setup prerequisites
 	$(ON_DEVCLUSTER) $(BIN)/pytest tests/integration/hostile -m long
 
-test-long: properties storm chaos chaos-outage fidelity ## what takes too long for each change: SEED=1 FAULTS=200 JOBS=100 MINUTES=5
+# the dashboard's recorder is killed again and again while 200 jobs live
+recorder: setup prerequisites postgres
+	$(ON_DEVCLUSTER) env RECORDED_JOBS=200 $(BIN)/pytest tests/integration/dashboard/test_recorder_killed.py
+
+test-long: properties storm recorder chaos chaos-outage fidelity ## what takes too long for each change: SEED=1 FAULTS=200 JOBS=100 MINUTES=5
 
 # what waits for a cluster leaves the other core to what computes; output comes suite by suite. The end-to-end tests,
 # which measure jobs, have the machine to themselves

@@ -26,7 +26,7 @@ from synergy_kube.resources import TRAINING_JOBS
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(900)]
 
-JOBS = {"sqlite": 200, "postgresql": 60}
+JOBS = {"sqlite": 40, "postgresql": 20}
 WRITES = 15
 WRITERS = 4
 Starting = Callable[[], Awaitable[asyncio.subprocess.Process]]
