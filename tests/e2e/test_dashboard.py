@@ -12,6 +12,7 @@ from typing import Any
 import aiohttp
 import pytest
 import pytest_asyncio
+from playwright.async_api import async_playwright, expect
 
 import synergy_devcluster
 from support.jobs import matrix, reaches, restricted_template, submit
@@ -22,6 +23,7 @@ from synergy_kube.resources import PODS
 
 pytestmark = pytest.mark.e2e
 
+CHROMIUM = Path("/usr/bin/chromium")
 PLUGIN = Path(sys.executable).parent / "kubectl-synergy"
 ACCOUNTS = Resource("", "v1", "serviceaccounts", "ServiceAccount", namespaced=True)
 BINDINGS = Resource("rbac.authorization.k8s.io", "v1", "rolebindings", "RoleBinding", namespaced=True)
@@ -32,7 +34,7 @@ for step in synergy_job.iterate(range(10**6)):
 """
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def dashboard(devcluster: synergy_devcluster.Cluster, product: None) -> Iterator[None]:
     """The chart with its dashboard, which other end-to-end tests do without."""
     install(devcluster, {"dashboard.enabled": "true"}, report=print)
@@ -118,6 +120,37 @@ async def test_the_dashboard_shows_what_runs_to_those_who_may_see_it(
             assert (await get("cluster", "made-up"))[0] == 401
             await kube.delete(BINDINGS, f"bob-{namespace}", "default")
             await kube.delete(ACCOUNTS, f"bob-{namespace}", "default")
+
+
+@pytest.mark.skipif(not CHROMIUM.exists(), reason=f"needs {CHROMIUM}: make chromium")
+async def test_the_page_in_a_browser_follows_the_cluster(
+    kube: KubeClient, namespace: str, training: None, devcluster: synergy_devcluster.Cluster
+) -> None:
+    full_name = f"{namespace}/trains"
+    wrong: list[str] = []
+    with opened(devcluster, devcluster.kubeconfig) as (address, admin):
+        async with async_playwright() as playwright:
+            browser = await playwright.chromium.launch(executable_path=str(CHROMIUM), args=["--no-sandbox"])
+            page = await browser.new_page()
+            page.on("console", lambda told: wrong.append(told.text) if told.type == "error" else None)
+            page.on("request", lambda one: None if one.url.startswith((address, "data:")) else wrong.append(one.url))
+            await page.goto(f"{address}/#token={admin}")
+            await expect(page.get_by_text("1 of 2 given", exact=True).first).to_be_visible(timeout=30_000)
+            assert admin not in page.url
+            await submit(
+                kube, namespace, "waits", gpus=2, gpuTypes=["A100"], steps=100, profile={"mode": "Skip"},
+                template=restricted_template(["python3", "-c", TRAIN]), resources={"max": {"memory": "256Mi"}},
+            )  # fmt: skip
+            await page.get_by_role("link", name="Queue").click()
+            await expect(page.get_by_role("link", name=f"{namespace}/waits").first).to_be_visible(timeout=60_000)
+            await page.goto(f"{address}/#/job/{full_name}")
+            await expect(page.get_by_role("heading", level=1)).to_have_text(full_name, timeout=30_000)
+            await expect(page.get_by_text("Sensitivity: speed by CPU and memory")).to_be_visible(timeout=30_000)
+            for name in ("Rounds", "Tenants", "What-if", "Policy"):
+                await page.get_by_role("link", name=name, exact=True).click()
+                await expect(page.get_by_role("heading", level=1)).to_be_visible(timeout=30_000)
+            await browser.close()
+    assert wrong == []
 
 
 async def test_the_history_goes_on_after_the_dashboard_was_killed(
