@@ -127,7 +127,7 @@ integration-product: setup prerequisites postgres
 integration-devcluster: setup prerequisites
 	$(BIN)/pytest $(DEVCLUSTER_SUITE)
 
-test-e2e: setup prerequisites prometheus ## real kubelet and containers, the chart installed
+test-e2e: setup prerequisites prometheus chromium ## real kubelet and containers, the chart installed
 	$(ON_DEVCLUSTER) sh -c '$(IMAGES) && $(BIN)/pytest tests/e2e'
 
 pairings: setup prerequisites ## jobs come to the planned shared GPUs on a real kubelet, again and again: TIMES=10

@@ -11,7 +11,6 @@ from typing import Any, Final, Protocol
 
 from synergy_simulator.report import assets
 from synergy_simulator.report.styles import Style, styles_of
-from synergy_view import assets as library
 
 _POLICY: Final = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:"
 """What the browser lets the page do: it loads nothing, from nowhere."""
@@ -96,4 +95,5 @@ def _asset(name: str) -> str:
 
 @cache
 def _library() -> str:
-    return resources.files(library).joinpath(library.ECHARTS).read_text(encoding="utf-8")
+    # by name: images that simulate and write no reports do without it
+    return resources.files("synergy_view.assets").joinpath("echarts.min.js").read_text(encoding="utf-8")
