@@ -4,12 +4,12 @@ from datetime import UTC, datetime
 
 
 def parse_time(text: str) -> float:
-    """Seconds of Unix time of an RFC 3339 time; one without a zone is taken as UTC.
+    """Seconds of Unix time of an RFC 3339 time; its T and Z may be small letters, and without a zone it is UTC.
 
     Raises ValueError naming the text if it is none.
     """
     try:
-        moment = datetime.fromisoformat(text)
+        moment = datetime.fromisoformat(text.upper())
     except ValueError:
         raise ValueError(f"{text!r} is not an RFC 3339 time such as 2026-01-31T12:00:00Z") from None
     return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()

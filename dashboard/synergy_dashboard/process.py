@@ -40,7 +40,7 @@ class Dashboard:
             settings.host,
             [
                 Endpoint(api_app(parts), settings.port, self._tls),
-                Endpoint(ops_app(registry_of(self.live), self._missing), settings.ops_port),
+                Endpoint(ops_app(registry_of(self.live, self._recorder), self._missing), settings.ops_port),
             ],
         )
 
@@ -83,6 +83,8 @@ async def serve(settings: Settings) -> None:
     try:
         async with await KubeClient.connect(settings.kubeconfig) as client:
             dashboard = Dashboard(settings, client, store)
+            # rights are asked for by namespace: of deleted jobs too
+            dashboard.live.past_namespaces |= await asyncio.to_thread(store.namespaces)
             loop = asyncio.get_running_loop()
             for number in (signal.SIGTERM, signal.SIGINT):
                 loop.add_signal_handler(number, dashboard.stop)

@@ -145,7 +145,9 @@ async def test_the_page_in_a_browser_follows_the_cluster(
             await expect(page.get_by_role("link", name=f"{namespace}/waits").first).to_be_visible(timeout=60_000)
             await page.goto(f"{address}/#/job/{full_name}")
             await expect(page.get_by_role("heading", level=1)).to_have_text(full_name, timeout=30_000)
-            await expect(page.get_by_text("Sensitivity: speed by CPU and memory")).to_be_visible(timeout=30_000)
+            await expect(page.get_by_role("heading", name="Sensitivity: speed by CPU and memory")).to_be_visible(
+                timeout=30_000
+            )
             for name in ("Rounds", "Tenants", "What-if", "Policy"):
                 await page.get_by_role("link", name=name, exact=True).click()
                 await expect(page.get_by_role("heading", level=1)).to_be_visible(timeout=30_000)

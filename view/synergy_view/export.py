@@ -106,7 +106,7 @@ def _speeds(job: SeenJob) -> dict[str, float]:
 def _row(job: SeenJob, name: str, first: float) -> dict[str, Any]:
     spec, progress = job.spec, job.status.progress
     tensors = (progress.largest_tensor_bytes, progress.model_bytes) if progress is not None else (None, None)
-    deadline = None if spec.slo is None else parse_time(spec.slo.deadline) - job.created_s
+    deadline = _deadline_after_s(job)
     cells: dict[str, Any] = {
         "job_id": job.full_name,
         "arrival_s": round(job.created_s - first),
@@ -121,6 +121,14 @@ def _row(job: SeenJob, name: str, first: float) -> dict[str, Any]:
         "model_bytes": tensors[1] or None,
     }
     return cells
+
+
+def _deadline_after_s(job: SeenJob) -> float | None:
+    """Seconds from the job's creation to its deadline; None without one that can be read."""
+    try:
+        return None if job.spec.slo is None else parse_time(job.spec.slo.deadline) - job.created_s
+    except ValueError:
+        return None
 
 
 def _pools(capacities: Sequence[NodeCapacity]) -> list[dict[str, Any]]:

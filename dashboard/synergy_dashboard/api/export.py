@@ -107,8 +107,9 @@ async def _measured(client: KubeClient, fingerprints: set[str]) -> dict[str, Seq
     try:
         async for page in client.pages(THROUGHPUT_PROFILES):
             for item in page:
-                if item["spec"]["fingerprint"] in fingerprints:
-                    found[item["spec"]["fingerprint"]] = item["spec"]["matrices"]
+                fingerprint = item["spec"].get("fingerprint")
+                if fingerprint in fingerprints:
+                    found[fingerprint] = item["spec"].get("matrices") or []
     except ApiError as error:
         if error.code not in (403, 404):
             raise

@@ -6,6 +6,7 @@ The question is JSON on standard input, the answer JSON on standard output.
 import asyncio
 import json
 import os
+import resource
 import sys
 import time
 from collections.abc import Mapping
@@ -34,6 +35,10 @@ _NEEDED: Final = frozenset({"nodes", "trainingjobs"})
 _ANY_NAMESPACE: Final = "default"
 _NICE: Final = 10
 """The dashboard itself goes first."""
+_MOST_BYTES: Final = 600 << 20
+"""A question that needs more memory fails: beyond the container's limit the recorder would be killed with it."""
+_MOST_NODES: Final = 20_000
+"""Nodes that may be added, all together."""
 
 
 async def cluster_now(kubeconfig: str | None) -> tuple[ClusterState, Object | None]:
@@ -76,6 +81,8 @@ def _change(request: Mapping[str, Any], state: ClusterState, written: Object | N
         if not 0 < count <= 100_000:
             raise FieldError("add_nodes", f"{name!r} needs a count from 1 to 100000, is {count}")
         nodes[pools.get(name, name)] = count
+    if sum(nodes.values()) > _MOST_NODES:
+        raise FieldError("add_nodes", f"{sum(nodes.values())} nodes are more than {_MOST_NODES}; add fewer")
     manifest = request.get("add_job")
     return Change(
         add_jobs=() if manifest is None else (_added(manifest, state, written, now),),
@@ -133,6 +140,7 @@ def _value(text: str) -> Any:
 def main() -> int:
     """Exit code 0 with an answer, also where that is an error."""
     os.nice(_NICE)
+    resource.setrlimit(resource.RLIMIT_DATA, (_MOST_BYTES, _MOST_BYTES))
     admit_deep_objects()
     question = json.load(sys.stdin)
     try:

@@ -30,7 +30,7 @@ async def job_page(
     if job is None:
         if recorded is None:
             raise Refusal(404, f"there is no TrainingJob {namespace}/{name}, nor was there one since the records began")
-        return _gone(live.clock(), recorded)
+        return _gone(live.clock(), recorded, scope)
     happenings = await _events(client, job)
     others = [one for one in live.rows.jobs.values() if scope.sees(one.namespace)]
     runs, waits, resizes, samples = recorded[1:] if recorded is not None else ([], [], [], [])
@@ -61,7 +61,7 @@ async def job_page(
     )
 
 
-def _gone(now: float, recorded: _Recorded) -> JobPage:
+def _gone(now: float, recorded: _Recorded, scope: Scope) -> JobPage:
     fact, runs, waits, resizes, samples = recorded
     return JobPage(
         now=now,
@@ -81,7 +81,7 @@ def _gone(now: float, recorded: _Recorded) -> JobPage:
         why=None,
         forecast=None,
         surfaces=[],
-        runs=runs,
+        runs=[_visible(run, scope) for run in runs],
         waits=waits,
         resizes=resizes,
         samples=samples,

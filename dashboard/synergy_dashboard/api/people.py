@@ -1,12 +1,13 @@
 """Who asks: a bearer token, or the user that a trusted proxy names."""
 
 import hmac
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from fastapi import Request
+from starlette.datastructures import Headers
 
 from synergy_dashboard.api.problems import CALL_FAILED, Refusal, explain
 from synergy_dashboard.api.reviews import Identity, Reviewer, scope_of
@@ -14,8 +15,8 @@ from synergy_dashboard.api.turns import BusyError
 from synergy_dashboard.live.scope import Scope
 
 SECRET_HEADER: Final = "x-synergy-proxy-secret"  # noqa: S105 - its name
-_USER_HEADERS: Final = ("x-forwarded-user", "x-auth-request-user")
-_GROUP_HEADERS: Final = ("x-forwarded-groups", "x-auth-request-groups")
+_USER_HEADER: Final = "x-forwarded-user"
+_GROUPS_HEADER: Final = "x-forwarded-groups"
 _RESERVED: Final = "system:"
 _AUTHENTICATED: Final = "system:authenticated"
 _ASK_FOR_TOKEN: Final = {"WWW-Authenticate": "Bearer"}
@@ -82,7 +83,7 @@ class People:
             raise Refusal(403, f"{user.name} may not get trainingjobs.kube-synergy.dev in namespace {namespace}")
         return Asker(user, scope)
 
-    def _named_by_proxy(self, headers: Mapping[str, str]) -> Identity | None:
+    def _named_by_proxy(self, headers: Headers) -> Identity | None:
         """The user that the proxy names, where the request shows its secret. Raises Refusal 401 for a wrong secret or
         a user whom a proxy cannot name."""
         shown = headers.get(SECRET_HEADER)
@@ -94,11 +95,14 @@ class People:
             secret = b""
         if not secret or not hmac.compare_digest(shown.encode(), secret):
             raise Refusal(401, f"the header {SECRET_HEADER} has not the proxy's secret")
-        user = next((headers[name] for name in _USER_HEADERS if headers.get(name)), "")
+        if any(len(headers.getlist(name)) > 1 for name in (SECRET_HEADER, _USER_HEADER, _GROUPS_HEADER)):
+            raise Refusal(
+                401, f"{_USER_HEADER} and {_GROUPS_HEADER} must each come once: the proxy has to replace them"
+            )
+        user = headers.get(_USER_HEADER, "")
         if not user or user.startswith(_RESERVED):
             raise Refusal(401, "the proxy names no user" if not user else f"a proxy cannot name the user {user}")
-        listed = next((headers[name] for name in _GROUP_HEADERS if headers.get(name)), "")
-        groups = [one.strip() for one in listed.split(",")]
+        groups = [one.strip() for one in headers.get(_GROUPS_HEADER, "").split(",")]
         # Kubernetes' own groups are not a proxy's to give
         own = tuple(one for one in groups if one and not one.startswith(_RESERVED))
         return Identity(user, groups=(*own, _AUTHENTICATED))

@@ -1,6 +1,7 @@
 """The cluster as it is now, followed by watches, and the subscribers that hear of its changes."""
 
 import asyncio
+import logging
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -14,6 +15,9 @@ from synergy_dashboard.live.trims import job_of, said_by_node, trim_job, trim_no
 from synergy_kube import Change, KubeClient, Reflector
 from synergy_kube.resources import GPU_POOLS, NODES, SCHEDULING_POLICIES, TENANTS, TRAINING_JOBS
 from synergy_view.seen import SeenJob
+from synergy_view.top import gpu_hours
+
+_LOG = logging.getLogger(__name__)
 
 TELL_EVERY_S: Final = 0.1
 """Subscribers hear of changes ten times a second at most."""
@@ -31,7 +35,7 @@ class LiveCluster:
         self.clock = clock
         self.rows = Rows()
         self.past_namespaces: set[str] = set()
-        """Those that have had jobs since this process began, the present ones included."""
+        """Those that have had jobs, the present ones included."""
         self._dirty = asyncio.Event()
         self._nodes_changed = False
         self._subscribers: set[Subscriber] = set()
@@ -130,10 +134,19 @@ class LiveCluster:
         job = job_of(change.new)
         if job is not None:
             self.past_namespaces.add(job.namespace)
-            self.rows.put(job, self.clock())
+            self._put(job)
         else:
             self.rows.drop("/".join(change.key))
         self._dirty.set()
+
+    def _put(self, job: SeenJob) -> None:
+        """One job whose times cannot be read must not end the page for all."""
+        try:
+            gpu_hours(job, self.clock())  # rows of tenants ask it of all jobs together
+            self.rows.put(job, self.clock())
+        except ValueError as error:
+            _LOG.warning("TrainingJob %s is left out: %s", job.full_name, error)
+            self.rows.drop(job.full_name)
 
     def _node_changed(self, change: Change) -> None:
         if said_by_node(change.old) != said_by_node(change.new):

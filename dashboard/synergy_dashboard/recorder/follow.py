@@ -54,6 +54,8 @@ class Recorder:
         self._clock = clock
         self.written_s: float | None = None
         """When the store last took what there was to write; None before."""
+        self.failures = 0
+        """How often recording has ended with an error of the database."""
 
     async def run(self) -> None:
         """Record. The tables must have their newest shape."""
@@ -64,6 +66,7 @@ class Recorder:
                 else:
                     _LOG.info("another recorder writes the history")
             except* (SQLAlchemyError, NotLeadingError) as group:
+                self.failures += 1
                 _LOG.warning("recording: %s", "; ".join(str(error) for error in group.exceptions))
             await asyncio.sleep(_RETRY_S)
 

@@ -22,6 +22,11 @@ def newest_job(connection: Connection, namespace: str, name: str) -> JobFact | N
     return None if row is None else job_of(row)
 
 
+def namespaces(connection: Connection) -> set[str]:
+    """Those that have had jobs."""
+    return set(connection.execute(sa.select(JOBS.c.namespace).distinct()).scalars())
+
+
 def jobs(connection: Connection, since_s: float, until_s: float, namespaces: Namespaces) -> list[JobFact]:
     """Jobs that existed in that time."""
     existed = (JOBS.c.created_s < until_s) & _open_or_after(JOBS.c.deleted_s, since_s)

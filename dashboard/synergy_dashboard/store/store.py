@@ -64,6 +64,11 @@ class Store(History):
         with self._leader.writing() as connection:
             pruning.thin(connection, now)
 
+    def namespaces(self) -> set[str]:
+        """Those that have had jobs."""
+        with self._reading() as connection:
+            return reading.namespaces(connection)
+
     def job(self, namespace: str, name: str) -> JobFact | None:
         """The newest job of that name."""
         with self._reading() as connection:

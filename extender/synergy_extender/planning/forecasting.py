@@ -33,6 +33,8 @@ _SAVED_S: Final = 5.0
 """Unused writes are saved up for so long, the longest time between two passes."""
 TIMEOUT_S: Final = 600.0
 _LOOK_S: Final = 1.0
+_MOST_FAILURES: Final = 3
+"""In a row, before jobs are told nothing any more."""
 
 
 class Forecasts:
@@ -48,6 +50,7 @@ class Forecasts:
         self.declared = True
         """Whether the served TrainingJobs have the fields: what is written in vain would be written again and again."""
         self.estimates: Mapping[Key, Estimate] | None = None if enabled else {}
+        self._failed = 0
 
     @property
     def told(self) -> Mapping[Key, Estimate] | None:
@@ -56,6 +59,7 @@ class Forecasts:
 
     def take(self, answer: ForecastAnswer, keys: Mapping[str, Key], made_at: float) -> None:
         """A new forecast of the moment `made_at`."""
+        self._failed = 0
         for one in answer.starts:
             self._record.keep(made_at, one)
         self.estimates = {
@@ -63,6 +67,13 @@ class Forecasts:
             for one in answer.starts
             if one.p50 < inf and one.job in keys
         }
+
+    def failed(self) -> None:
+        """A forecast has failed. After a few, what jobs were told is taken away: it grows old."""
+        self._metrics.forecasts.failures.inc()
+        self._failed += 1
+        if self._failed >= _MOST_FAILURES:
+            self.estimates = {}
 
     def note_starts(self, state: ClusterState, now: float) -> None:
         """Compare the jobs that hold GPUs since the last look with what was forecast of them."""
@@ -159,10 +170,10 @@ class ForecastLoop:
                 self._forecasts.take(answer, {str(key): key for key in state.jobs}, now)
                 self._notify()
         except (ForecastFailed, OSError) as error:
-            self._metrics.forecasts.failures.inc()
+            self._forecasts.failed()
             _LOG.warning("forecast: %s", error)
         except Exception:  # noqa: BLE001 - whatever it is, plans go on, and so does the next forecast
-            self._metrics.forecasts.failures.inc()
+            self._forecasts.failed()
             _LOG.exception("forecast failed")
         self._metrics.forecasts.seconds.observe(time.perf_counter() - begun)
         return _used_by_children_s() - used_before

@@ -97,7 +97,7 @@ async def test_it_follows_the_cluster_records_it_and_writes_nothing_to_it(tmp_pa
             f"{dashboard.url}/api/v1/what-if", content=b'{"add_nodes": {"V100": 1}}', headers=headers, timeout=90
         )
         assert future.status_code == 200, future.text
-        assert "synergy_dashboard_jobs 1.0" in (await http.get(f"{dashboard.operations}/metrics")).text
+        assert "kube_synergy_dashboard_jobs 1.0" in (await http.get(f"{dashboard.operations}/metrics")).text
         assert (await http.get(f"{dashboard.operations}/healthz")).text == "ok"
         dashboard.process.send_signal(signal.SIGTERM)
         assert await asyncio.wait_for(dashboard.process.wait(), 30) == 0

@@ -14,6 +14,7 @@ from synergy_api.timestamps import format_time, parse_time
         ("1970-01-01T00:00:01.5Z", 1.5),
         ("1970-01-01T01:00:00+01:00", 0.0),
         ("1970-01-01T00:01:00", 60.0),
+        ("1970-01-01t00:01:00z", 60.0),
     ],
 )
 def test_a_time_is_read(text: str, seconds: float) -> None:

@@ -200,8 +200,21 @@ async def test_a_trusted_proxy_names_the_user_and_groups(secret: Path) -> None:
         shown = {SECRET_HEADER: "s3cret"}
         status, answer = await ask(world, **shown, x_forwarded_user="carl", x_forwarded_groups="dev, ops")
         assert (status, answer["user"], answer["namespaces"]) == (200, "carl", ["other", "team"])
-        status, answer = await ask(world, **shown, x_auth_request_user="carl")
+        status, answer = await ask(world, **shown, x_forwarded_user="carl")
         assert (status, answer["namespaces"]) == (200, ["other"])
+
+
+async def test_headers_that_the_proxy_does_not_replace_name_nobody(secret: Path) -> None:
+    """A user may send what a proxy passes on: other headers, or its own header a second time."""
+    async with dashboard(job_of_team(), proxy_secret=secret) as world:
+        world.reviewer.sees |= {"carl": {"other"}, "ops": {"team"}}
+        shown = {SECRET_HEADER: "s3cret"}
+        _, answer = await ask(world, **shown, x_forwarded_user="carl", x_auth_request_groups="ops")
+        assert answer["namespaces"] == ["other"]
+        assert (await ask(world, **shown, x_auth_request_user="carl"))[0] == 401
+        async with world.http("") as http:
+            twice = [(SECRET_HEADER, "s3cret"), ("x-forwarded-user", "carl"), ("x-forwarded-user", "admin")]
+            assert (await http.get("/api/v1/me", headers=twice)).status_code == 401
 
 
 async def test_without_the_secret_a_named_user_is_nobody(secret: Path) -> None:

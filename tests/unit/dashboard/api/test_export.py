@@ -35,6 +35,7 @@ def cluster() -> AskedClient:
     client.holds(
         TRAINING_JOBS,
         [job_object("a", status=measured), job_object("b", spec=provided), job_object("bare"),
+         job_object("late", spec={"slo": {"deadline": "some day"}}, status=measured, namespace="odd", uid="uid-late"),
          job_object("x", status=measured, namespace="other", uid="uid-x")],
     )  # fmt: skip
     spec = {"fingerprint": "f" * 16, "image": "i", "gpus": 2, "matrices": [{**MATRIX, "gpuType": "T4"}]}
@@ -65,6 +66,7 @@ async def test_the_export_is_what_the_simulator_reads(tmp_path: Path) -> None:
     jobs = read_trace(tmp_path / "trace.csv")
     assert [(job.name, job.arrival_s, job.gpus, job.steps, job.tenant) for job in jobs] == [
         ("team/a", 0.0, 2, 500, "vision"),
+        ("odd/late", 50.0, 1, 1000, "odd"),
         ("other/x", 50.0, 1, 1000, "other"),
         ("team/a#2", 50.0, 1, 1000, "team"),
         ("team/b", 50.0, 1, 1000, "team"),

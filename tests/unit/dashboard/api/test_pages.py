@@ -150,6 +150,14 @@ async def test_a_job_that_is_gone_has_its_past_only() -> None:
     assert page["finished_s"] == NOW - 500
 
 
+async def test_hidden_partners_of_a_job_that_is_gone_stay_hidden() -> None:
+    async with dashboard(cluster()) as world:
+        world.history.all_jobs = [fact("old", phase="Failed", finished_s=NOW - 500, deleted_s=NOW - 400)]
+        world.history.all_runs = [run("old", ended_s=NOW - 500, partners=("other/there", "team/here"))]
+        page = await world.get("jobs/team/old", "ann")
+    assert page["runs"][0]["partners"] == ["team/here"]
+
+
 async def test_a_job_that_took_the_name_of_another_has_not_its_past() -> None:
     async with dashboard(cluster()) as world:
         world.history.all_jobs = [fact("next", uid="uid-before")]

@@ -138,6 +138,7 @@ def test_a_job_that_is_added_is_planned_with_the_others() -> None:
     [
         ({"policy": "none"}, "policy: 'none' is not there"), ({"options": {"colour": "red"}}, "config.colour"),
         ({"remove_nodes": ["n9"]}, "remove_node: there is no node 'n9'"), ({"add_nodes": {"V100": 0}}, "add_nodes"),
+        ({"add_nodes": {"V100": 15_000, "T4": 15_000}}, "30000 nodes are more than 20000"),
         ({"add_nodes": {"H100": 1}}, "H100"), ({"add_job": {"metadata": {"name": "a"}}}, "spec is missing"),
         ({"add_job": {"metadata": {"name": "waits", "namespace": "team"}, "spec": SPEC}}, "already"),
         ({"add_job": {"metadata": {"name": "a"}, "spec": {"gpus": 0, "template": {}}}}, "gpus"),

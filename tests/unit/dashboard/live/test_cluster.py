@@ -42,6 +42,16 @@ async def test_a_job_of_another_version_is_left_out_and_comes_back() -> None:
         assert set(world.live.rows.jobs) == {"team/good"}
 
 
+async def test_a_job_whose_times_cannot_be_read_is_left_out_alone() -> None:
+    client = AskedClient()
+    service = {"run": 1, "runningSince": "yesterday"}
+    client.holds(TRAINING_JOBS, [job_object("odd", status={"service": service}), job_object("good")])
+    async with dashboard(client) as world:
+        assert set(world.live.rows.jobs) == {"team/good"}
+        await client.tell(TRAINING_JOBS, "MODIFIED", job_object("odd"))
+        assert set(world.live.rows.jobs) == {"team/good", "team/odd"}
+
+
 async def test_nodes_follow_their_pools() -> None:
     client = AskedClient()
     client.holds(NODES, [node_object("n1")])

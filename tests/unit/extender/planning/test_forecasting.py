@@ -45,6 +45,19 @@ def test_jobs_are_told_the_median_and_the_far_end() -> None:
     assert forecasts.estimates is None
 
 
+def test_after_failures_jobs_are_told_nothing_rather_than_what_is_old() -> None:
+    forecasts = Forecasts(Metrics(), enabled=True)
+    forecasts.take(answer(("soon", 1, 2, 3)), NAMES, NOW)
+    for _ in range(2):
+        forecasts.failed()
+    forecasts.take(answer(("soon", 1, 2, 3)), NAMES, NOW)
+    for _ in range(2):
+        forecasts.failed()
+        assert forecasts.told == {key("soon"): Estimate(NOW + 2, NOW + 3)}
+    forecasts.failed()
+    assert forecasts.told == {}
+
+
 def test_what_an_older_schema_does_not_have_is_not_told() -> None:
     own = WRITTEN[TRAINING_JOBS]
     older = copy.deepcopy(own)
