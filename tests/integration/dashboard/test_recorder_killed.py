@@ -26,7 +26,7 @@ from synergy_kube.resources import TRAINING_JOBS
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(900)]
 
-JOBS = {"sqlite": 40, "postgresql": 20}
+JOBS = {"sqlite": 60, "postgresql": 80}
 WRITES = 15
 WRITERS = 4
 Starting = Callable[[], Awaitable[asyncio.subprocess.Process]]
@@ -179,5 +179,5 @@ async def test_a_killed_recorder_leaves_no_hole_and_no_double(
     kube: KubeClient, devcluster: synergy_devcluster.Cluster, place: str, url: str, tmp_path: Path
 ) -> None:
     counted = await check(kube, devcluster.kubeconfig, place, url, tmp_path)
-    assert counted["kills"] >= 3
+    assert counted["kills"] >= 2  # beside the first, before any job came; on a slow machine many more
     assert counted["runs"] >= counted["jobs"]
