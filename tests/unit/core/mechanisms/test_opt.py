@@ -13,11 +13,13 @@ from hypothesis import strategies as st
 from support import promises
 from support.planning import GIB, holding, job, node, places, planned, shares
 from support.snapshots import configs_of, snapshots
+from synergy_core.mechanisms.opt import OptDemands
 from synergy_core.mechanisms.optimum import machine_types
 from synergy_core.mechanisms.optimum.choice import Choice, Option, best_choice
 from synergy_core.mechanisms.optimum.fragments import Piece, parts
 from synergy_core.mechanisms.optimum.ideal import ideal
 from synergy_core.mechanisms.optimum.sensitivity import pareto_front
+from synergy_core.mechanisms.statement import Packing
 from synergy_core.model.config import PlanConfig
 from synergy_core.model.pool import Pool, Reservations
 from synergy_core.model.snapshot import FieldError, Job, Profile, Snapshot
@@ -111,6 +113,17 @@ class TestFragments:
         assert parts([], np.array([1]), np.array([[1]])) == []
         assert parts([Piece(2, (1,), np.array([True]))], np.array([1]), np.array([[1]])) is None
         assert parts([Piece(1, (1,), np.array([False]))], np.array([1]), np.array([[1]])) is None
+
+
+def test_only_jobs_that_are_whole_on_one_node_are_advised() -> None:
+    """Two nodes of 10 CPUs for three jobs of 6: one of them is in two parts, and finds its node like any other."""
+    pool = Pool("V100", [node("a", 4, cpus=10), node("b", 4, cpus=10)])
+    selection = _selected(pool, [job(name) for name in ("x", "y", "z")])
+    entries = selection.floating
+    demands = OptDemands(dict.fromkeys(entries, (6000, GIB)))
+    advised = demands.advised(Packing(selection), entries)
+    assert len(advised) == 2
+    assert {node_at for ((node_at, _),) in advised.values()} == {0, 1}
 
 
 def test_the_front_has_no_point_that_another_beats_and_none_below_the_fair_speed() -> None:
