@@ -12,7 +12,7 @@ from synergy_devcluster.images.project import GPU_PLUGIN, PROJECT_IMAGES, SCHEDU
 from synergy_devcluster.paths import Paths
 from synergy_devcluster.programs.versions import pinned
 
-PYTHON_ROOMS = ("operator", "extender")
+PYTHON_ROOMS = ("operator", "extender", "dashboard")
 PACKAGE_FOLDERS = {path.name: path for path in SOURCE.glob("*/synergy_*") if path.is_dir()}
 
 
@@ -103,7 +103,9 @@ def test_every_image_that_the_example_manifests_name_is_one_of_them() -> None:
 
 
 def test_an_unknown_room_is_refused_with_the_known_ones(tmp_path: Path) -> None:
-    with pytest.raises(BadInputError, match="image 'simulator': write one of operator, extender, profiler, scheduler"):
+    with pytest.raises(
+        BadInputError, match="image 'simulator': write one of operator, extender, dashboard, profiler, scheduler"
+    ):
         build_images(only=("simulator",), paths=Paths(tmp_path, tmp_path, "/unused", tmp_path))
 
 

@@ -118,7 +118,7 @@ def test_all_images_are_written_and_a_licence_that_is_not_known_is_told(
 
     monkeypatch.setattr(sbom, "build_images", build)
     assert sbom.main(tmp_path / "out") == 1
-    assert asked == ["operator", "extender", "profiler", "scheduler", "examples", "gpu-plugin"]
+    assert asked == ["operator", "extender", "dashboard", "profiler", "scheduler", "examples", "gpu-plugin"]
     assert "no licence known: pkg:deb/debian/libc6@2.36-9" in capsys.readouterr().out
     rows = list(csv.DictReader((tmp_path / "out" / "licences.csv").read_text().splitlines()))
     assert [(row["image"], row["name"]) for row in rows] == [

@@ -221,7 +221,7 @@ class TestWhatIf:
             (Change(add_nodes={"x": 1}), "--add-nodes: no node is like 'x'"),
             (Change(remove_nodes=["x"]), "--remove-node: there is no node 'x'"),
             (Change(add_jobs=[job("a")]), "--add-job: there is a job 'a' already"),
-            (Change(config={"speed": 1}), "config.speed: unknown option"),
+            (Change(config={"speed": 1}), "config.speed: 'speed' is not there; choose one of"),
             (Change(config={"round_s": 0}), "config.round_s: must be above 0"),
             (Change(config={"aware": 7}), "config.aware: "),
         ],
@@ -234,7 +234,7 @@ class TestWhatIf:
 @pytest.mark.parametrize(
     ("config", "words"),
     [
-        ({"policy": "fifo", "speed": 1}, "config.speed: unknown option"),
+        ({"policy": "fifo", "speed": 1}, "config.speed: 'speed' is not there; choose one of"),
         ({"fill": "perhaps"}, "config.fill: "),
         ({"preemption_overhead_s": -1.0}, "config.preemption_overhead_s: must be at least 0"),
     ],
