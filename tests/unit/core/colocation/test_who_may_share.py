@@ -80,6 +80,14 @@ def test_the_fair_share_is_of_the_types_that_the_cluster_has() -> None:
     assert _grouping((either, _job("b"), _job("c"))).fair(either) == pytest.approx(1 / 3)
 
 
+@pytest.mark.parametrize(("compute", "kept"), [(1.0, 0.5), (0.8, 0.625), (0.4, 1.0)])
+def test_alone_a_job_keeps_what_the_threads_of_one_client_leave_it(compute: float, kept: float) -> None:
+    """A client has half of the GPU's threads, and the job is as fast at its share as with all of the node."""
+    job = _job("a", compute)
+    nodes = (_node(client_thread_percent=50),)
+    assert _grouping((job,), nodes).alone(job, "V100") == pytest.approx(kept)
+
+
 def test_where_only_some_nodes_are_shared_jobs_that_may_share_rather_have_these() -> None:
     nodes = (_node("shared"), _node("whole", replicas=1))
     may, may_not = _job("may"), _job("may-not", sharing=False)
