@@ -8,6 +8,7 @@ import pytest
 import synergy_devcluster
 from support.namespaces import alone_on
 from synergy_cli.demo import story
+from synergy_cli.demo.asking import ask
 from synergy_cli.demo.checks import shortcomings
 from synergy_devcluster.real_nodes import REAL_NODE
 from synergy_kube import KubeClient
@@ -27,12 +28,23 @@ async def test_the_demo_shows_all_it_is_to_show(
     def tell(name: str, text: str) -> None:
         told.append(f"{asyncio.get_running_loop().time() - begun:6.1f} {name}: {text}")
 
+    answers: dict[str, list[str]] = {}
+
+    async def explain(name: str) -> None:
+        for command in ("why", "when"):
+            answers[command] = await ask(devcluster.kubeconfig, command, name, story.NAMESPACE)
+            tell(name, "\n".join(answers[command]))
+
+    documents = story.documents(repository / "examples" / "demo")
     try:
-        seen = await story.run(kube, story.documents(repository / "examples" / "demo"), seconds=800, tell=tell)
+        seen = await story.run(kube, documents, seconds=800, tell=tell, explain=explain)
     finally:
         print("\n".join(told))
         await kube.delete(GPU_POOLS, "a100")
     assert shortcomings(seen) == []
+    assert "Queued" in answers["why"][1]
+    assert len(answers["when"]) > 1
+    assert not [line for line in answers["when"] if line.startswith("Error")]
     measured = [one.last["status"]["progress"] for one in seen.observations.values() if one.yields]
     assert all(0 <= one["saveSeconds"] < one["resumeSeconds"] for one in measured), "what a preemption cost"
     await kube.delete(NAMESPACES, story.NAMESPACE)
