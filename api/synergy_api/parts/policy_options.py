@@ -12,7 +12,7 @@ from pydantic import Field, create_model
 
 from synergy_api.base import ApiModel
 from synergy_core.model.config import OPTIONS
-from synergy_core.model.policy_option import Described, SpecField
+from synergy_core.model.config.policy_option import Described, SpecField
 
 Model = TypeVar("Model", bound=ApiModel)
 

@@ -4,8 +4,8 @@ import click
 
 from synergy_cli.live.access import Cluster, Object, ask, where_of
 from synergy_cli.live.future import NodesHiddenError, Present, hidden_nodes, look, new_job
+from synergy_cli.live.jobs.submit import job_of_file
 from synergy_cli.live.output import note
-from synergy_cli.live.submit import job_of_file
 from synergy_cli.planning.forecast import field_errors, what_if_text
 from synergy_core.collector import collector_paused
 from synergy_core.model.snapshot import Job, Snapshot

@@ -13,7 +13,7 @@ from synergy_cli.options.queues import services_of, thresholds_of, thresholds_te
 from synergy_cli.options.sharing import MODES, mode_of, predictors_of
 from synergy_core.mechanisms import MECHANISMS
 from synergy_core.model.config import OPTIONS, PlanConfig
-from synergy_core.model.policy_option import Command, Described, Flag, with_values
+from synergy_core.model.config.policy_option import Command, Described, Flag, with_values
 from synergy_core.model.snapshot import FieldError
 from synergy_core.policies import BUILT_IN, POLICIES
 

@@ -12,7 +12,7 @@ from synergy_cli.options.policy import config_of, given, own_policy, policy_opti
 from synergy_cli.planning.plan_table import plan_text
 from synergy_core.collector import collector_paused
 from synergy_core.model.config import PlanConfig
-from synergy_core.model.config_format import config_of_document, split_config
+from synergy_core.model.config.format import config_of_document, split_config
 from synergy_core.model.names import nearest
 from synergy_core.model.snapshot import FieldError, Snapshot
 from synergy_core.model.snapshot_format import SnapshotError, parse_snapshot, plan_document

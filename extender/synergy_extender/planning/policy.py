@@ -16,7 +16,7 @@ from synergy_api.resources.scheduling_policy import (
     SchedulingPolicyStatus,
 )
 from synergy_core.model.config import Mode, PlanConfig
-from synergy_core.model.policy_option import with_values
+from synergy_core.model.config.policy_option import with_values
 from synergy_extender.cluster.views import first_problem
 from synergy_extender.decisions.history import pack_limit, service_samples, thresholds
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from synergy_api.timestamps import parse_time
 from synergy_core.model import snapshot as core
 from synergy_core.model.config import PlanConfig
-from synergy_core.model.config_format import config_document
+from synergy_core.model.config.format import config_document
 from synergy_extender.cluster.views import JobView
 
 

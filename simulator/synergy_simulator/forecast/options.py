@@ -5,7 +5,7 @@ from typing import Any, Final
 from pydantic import TypeAdapter, ValidationError
 
 from synergy_core.model.config import PlanConfig
-from synergy_core.model.config_format import config_of_document, split_config
+from synergy_core.model.config.format import config_of_document, split_config
 from synergy_core.model.snapshot import FieldError, Snapshot
 from synergy_simulator.engine.options import Options
 from synergy_simulator.engine.sharing import Truth

@@ -5,7 +5,7 @@ from dataclasses import fields, replace
 from math import inf
 from typing import Any
 
-from synergy_core.model.config_format import OF_THE_SIMULATOR, config_document
+from synergy_core.model.config.format import OF_THE_SIMULATOR, config_document
 from synergy_core.model.snapshot import Job, PastJob, Profile, Snapshot
 from synergy_simulator.engine.options import Options
 from synergy_simulator.engine.run import Run

@@ -7,7 +7,7 @@ from statistics import fmean
 from typing import Any
 
 from synergy_core.model.config import PlanConfig
-from synergy_core.model.config_format import config_of_document
+from synergy_core.model.config.format import config_of_document
 from synergy_core.model.snapshot import FieldError, Job, Node, PastJob, Snapshot
 from synergy_simulator.engine.options import Options
 from synergy_simulator.forecast.forecast import Forecaster, Times

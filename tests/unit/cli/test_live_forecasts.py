@@ -13,7 +13,7 @@ from click.testing import CliRunner, Result
 from support.cluster import GI, allocation, job_object, node_object, pod_object, share, worker_labels
 from support.list_server import ListServer, Object, serving
 from synergy_api.timestamps import format_time
-from synergy_cli.live import policy
+from synergy_cli.live.cluster import policy
 from synergy_cli.main import main
 
 START = time.time()

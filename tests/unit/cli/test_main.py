@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 from synergy_cli.errors import BadInputError, OneLineGroup
 from synergy_cli.lazy import LazyCommand, LazyGroup
-from synergy_cli.live.policy import check_spelling
+from synergy_cli.live.cluster.policy import check_spelling
 from synergy_cli.main import main
 from synergy_cli.simulation.output import write_whole
 from synergy_cli.text_table import text_table

@@ -18,11 +18,11 @@ from synergy_cli.planning.plan import plan_command
 from synergy_cli.simulation.compare import compare_command
 from synergy_cli.simulation.simulate import simulate_command
 from synergy_core.model.config import OPTIONS, PlanConfig
-from synergy_core.model.policy_option import Flag, PolicyOption, SpecField, described, with_values
+from synergy_core.model.config.policy_option import Flag, PolicyOption, SpecField, described, with_values
 from synergy_simulator.engine.options import Options
 
 ROOT = Path(__file__).parents[3]
-DESCRIPTION = ROOT / "core" / "synergy_core" / "model" / "config.py"
+DESCRIPTION = ROOT / "core/synergy_core/model/config"
 GROUPS = {"queues": Queues, "placement": PackRules, "preemption": Preemption, "profiling": Profiling}
 
 
@@ -69,7 +69,7 @@ def test_there_is_no_second_list() -> None:
     }
     starts = {json.dumps(text[:40])[1:-1] for text in texts}
     rooms = [ROOT / room for room in ("api", "cli", "core", "extender", "simulator")]
-    for source in (file for room in rooms for file in room.rglob("*.py") if file != DESCRIPTION):
+    for source in (file for room in rooms for file in room.rglob("*.py") if file.parent != DESCRIPTION):
         assert not [start for start in starts if start in source.read_text("utf-8")], source
     assert not {one.name for one in fields(Options)} & {one.name for one in fields(PlanConfig)}
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from synergy_core.model.config import PlanConfig, PriorityQueues
-from synergy_core.model.config_format import config_document, config_of_document, split_config
+from synergy_core.model.config.format import config_document, config_of_document, split_config
 from synergy_core.model.snapshot import FieldError
 
 configs = st.builds(

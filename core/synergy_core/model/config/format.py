@@ -10,8 +10,8 @@ from typing import Any, Final
 from pydantic import TypeAdapter, ValidationError
 
 from synergy_core.model.config import OPTIONS, PlanConfig
+from synergy_core.model.config.policy_option import Described, with_values
 from synergy_core.model.names import not_there
-from synergy_core.model.policy_option import Described, with_values
 from synergy_core.model.snapshot import FieldError
 
 OF_THE_SIMULATOR: Final = (
