@@ -103,7 +103,7 @@ properties: setup ## the planner's promises on a thousand random clusters each; 
 coverage: setup ## the pure tests with coverage of lines and branches
 	$(BIN)/pytest tests/unit -n auto --cov --cov-report=term:skip-covered
 
-mutants: setup .venv/.mutants-installed ## which flipped operators of the core the tests notice: PACKAGE=policies/rounds DRAW=50 SEED=1
+mutants: setup .venv/.mutants-installed ## which flipped operators the tests notice: PACKAGE=policies/rounds or extender/decisions, DRAW=50 SEED=1
 	@PYTHONPATH=tests $(PY) -m support.mutants $(PACKAGE) --seed $(SEED) $(if $(DRAW),--draw $(DRAW))
 
 .venv/.mutants-installed: requirements/mutants.txt .venv/.installed

@@ -1,4 +1,4 @@
-"""`python -m support.mutants PACKAGE`: flip each operator of a package of the core, and see which tests notice."""
+"""`python -m support.mutants PACKAGE`: flip each operator of a package, and see which tests notice."""
 
 import argparse
 import os
@@ -6,16 +6,16 @@ import random
 import time
 from collections.abc import Iterator
 from math import inf
-from pathlib import Path
 
-from support.mutants.changes import CORE, ROOT, Mutant, mutants
-from support.mutants.reach import TESTS, Reach, measured
+from support.mutants.changes import Mutant, mutants
+from support.mutants.packages import ROOT, Component, own_tests, package_of
+from support.mutants.reach import Reach, measured
 from support.mutants.results import Result, Results, report
 from support.mutants.trial import Outcome, Trial, preload, start
 
 STORE = ROOT / ".mutants"
 SPARE_S = 20.0
-"""What a run may take beyond the tests themselves, for imports."""
+"""CPU time that a run may take beyond the tests themselves, for imports."""
 SLOWER = 5.0
 """How many times as long as before a mutant's tests may take."""
 
@@ -23,7 +23,9 @@ SLOWER = 5.0
 def main() -> None:
     """Judge the mutants and print the report."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("package", help="a folder or file below core/synergy_core, such as policies/rounds")
+    parser.add_argument(
+        "package", help="a folder or file of a component (extender/decisions) or the core (policies/rounds)"
+    )
     parser.add_argument("--draw", type=int, help="judge this many mutants, drawn at random")
     parser.add_argument("--seed", type=int, default=1, help="of the draw")
     parser.add_argument("--processes", type=int, default=1)
@@ -31,34 +33,27 @@ def main() -> None:
     options = parser.parse_args()
     os.environ |= {"OPENBLAS_NUM_THREADS": "1", "CI": "1"}
     preload()
-    reach = measured(STORE / "reach.json")
-    chosen = _mutants(options.package)
+    package = package_of(options.package)
+    chosen = [mutant for file in package.files() for mutant in mutants(file)]
+    reach = measured(package.component, STORE / f"reach-{package.component.name}.json")
     if options.draw is not None and options.draw < len(chosen):
         chosen = random.Random(options.seed).sample(chosen, options.draw)
         chosen.sort(key=lambda mutant: (mutant.path, mutant.line, mutant.column))
-    results = Results(STORE / f"{options.package.replace('/', '-')}.jsonl")
-    print(report(_judged(chosen, reach, results, options.processes, options.within)))
-
-
-def _mutants(package: str) -> list[Mutant]:
-    place = CORE / package
-    files = [place] if place.is_file() else sorted(place.rglob("*.py"))
-    if not files:
-        raise SystemExit(f"{place.relative_to(ROOT)} has no Python file")
-    return [mutant for file in files for mutant in mutants(file)]
+    results = Results(STORE / f"{package.name}.jsonl")
+    work = [(mutant, _groups(package.component, mutant, reach, options.within)) for mutant in chosen]
+    print(report(_judged(work, reach, results, options.processes)))
 
 
 def _judged(
-    chosen: list[Mutant], reach: Reach, results: Results, processes: int, within_s: float
+    work: list[tuple[Mutant, list[list[str]]]], reach: Reach, results: Results, processes: int
 ) -> Iterator[tuple[Mutant, Result]]:
-    """Each mutant with its end; several are judged at a time."""
-    waiting = list(reversed(chosen))
+    """Each mutant, given with the groups of tests that it meets, with its end; several are judged at a time."""
+    waiting = list(reversed(work))
     under_way: list[_Trials] = []
     done = 0
     while waiting or under_way:
         while waiting and len(under_way) < processes:
-            mutant = waiting.pop()
-            groups = _groups(mutant, reach, within_s)
+            mutant, groups = waiting.pop()
             digest = reach.digest([test for group in groups for test in group]) if any(groups) else ""
             if (known := results.of(mutant, digest)) is not None:
                 done += 1
@@ -71,18 +66,16 @@ def _judged(
                 under_way.remove(trials)
                 results.add(result)
                 done += 1
-                print(f"{done}/{len(chosen)} {result.outcome} {result.key}", flush=True)
+                print(f"{done}/{len(work)} {result.outcome} {result.key}", flush=True)
                 yield trials.mutant, result
 
 
-def _groups(mutant: Mutant, reach: Reach, within_s: float) -> list[list[str]]:
+def _groups(component: Component, mutant: Mutant, reach: Reach, within_s: float) -> list[list[str]]:
     """The tests that can notice the mutant: those in its package's folder, then all others.
 
     The quickest come first, and of both groups as many as take `within_s` in all.
     """
-    package = Path(mutant.path).relative_to(CORE.relative_to(ROOT)).parent
-    own = next(folder for folder in (package, *package.parents) if (TESTS / folder).is_dir())
-    prefix = f"{(TESTS / own).relative_to(ROOT)}/"
+    prefix = f"{own_tests(component, ROOT / mutant.path).relative_to(ROOT)}/"
     tests = reach.tests(mutant)
     near = [test for test in tests if test.startswith(prefix)]
     far = [test for test in tests if not test.startswith(prefix)]

@@ -11,12 +11,10 @@ from cosmic_ray.ast import ast_nodes, get_ast
 from cosmic_ray.mutating import mutate_code
 from cosmic_ray.plugins import get_operator
 
-ROOT = Path(__file__).parents[3]
-CORE = ROOT / "core" / "synergy_core"
+from support.mutants.packages import ROOT
 
 Position = tuple[int, int]
 
-_CORE = "core/"
 _COMPARISONS = (("Eq", "NotEq"), ("Lt", "LtE"), ("Gt", "GtE"), ("Is", "IsNot"))
 _ARITHMETIC = (
     ("Add", "Sub"), ("Sub", "Add"), ("Mul", "Div"), ("Div", "Mul"), ("FloorDiv", "Mul"), ("Mod", "Mul"), ("Pow", "Mul"),
@@ -100,7 +98,8 @@ class Mutant:
     @property
     def module(self) -> str:
         """The module's name: `synergy_core.model.pool`."""
-        return self.path.removeprefix(_CORE).removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+        _, inside = self.path.split("/", 1)
+        return inside.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
 
     @property
     def key(self) -> str:
@@ -171,7 +170,7 @@ def _annotations(tree: ast.Module) -> Iterator[ast.expr]:
     for node in ast.walk(tree):
         if isinstance(node, ast.arg | ast.AnnAssign) and node.annotation is not None:
             yield node.annotation
-        elif isinstance(node, ast.FunctionDef) and node.returns is not None:
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.returns is not None:
             yield node.returns
 
 
@@ -182,7 +181,7 @@ def _lines(tree: ast.Module, position: Position) -> tuple[int, ...]:
         for node in ast.walk(tree)
         if isinstance(node, ast.stmt | ast.Lambda) and _start(node) <= position < _end(node)
     ]
-    functions = [node for node in within if isinstance(node, ast.FunctionDef | ast.Lambda)]
+    functions = [node for node in within if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)]
     inside = any(isinstance(node, ast.Lambda) or position >= _start(node.body[0]) for node in functions)
     innermost = max(within, key=_start, default=None)
     if not inside or innermost is None:

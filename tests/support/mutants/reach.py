@@ -1,4 +1,4 @@
-"""Which test runs which line of the core, measured once for each test file."""
+"""Which test runs which line of a component, measured once for each test file."""
 
 import hashlib
 import json
@@ -11,10 +11,9 @@ from pathlib import Path
 import coverage
 import pytest
 
-from support.mutants.changes import CORE, ROOT, Mutant
+from support.mutants.changes import Mutant
+from support.mutants.packages import ROOT, Component
 from support.mutants.trial import in_a_fork, pytest_main
-
-TESTS = ROOT / "tests" / "unit" / "core"
 
 
 @dataclass(frozen=True)
@@ -40,21 +39,21 @@ class Reach:
         return hashlib.sha256("".join(self.digests[file] for file in files).encode()).hexdigest()[:16]
 
 
-def measured(store: Path) -> Reach:
-    """The reach of all unit tests of the core. Files that have changed since the last time are measured again."""
+def measured(component: Component, store: Path) -> Reach:
+    """The reach of all unit tests of a component. Files that have changed since the last time are measured again."""
     kept = json.loads(store.read_text()) if store.exists() else {}
-    core = _digest(*sorted(CORE.rglob("*.py")))
-    files = {str(file.relative_to(ROOT)): _digest(file) for file in sorted(TESTS.rglob("test_*.py"))}
-    kept = {name: entry for name, entry in kept.items() if files.get(name) == entry["digest"] and entry["core"] == core}
+    code = _digest(*component.files())
+    files = {str(file.relative_to(ROOT)): _digest(file) for file in sorted(component.tests.rglob("test_*.py"))}
+    kept = {name: entry for name, entry in kept.items() if files.get(name) == entry["digest"] and entry["code"] == code}
     missing = [name for name in files if name not in kept]
     if missing:
         print(f"which lines {len(missing)} test files reach ...", flush=True)
     for name in missing:
         with tempfile.NamedTemporaryFile() as result:
             into = Path(result.name)
-            if in_a_fork(lambda name=name, into=into: _measure(name, into)) != 0:  # type: ignore[misc]
+            if in_a_fork(lambda name=name, into=into: _measure(component, name, into)) != 0:  # type: ignore[misc]
                 raise SystemExit(f"{name} fails without any mutant")
-            kept[name] = {"digest": files[name], "core": core, **json.loads(into.read_text())}
+            kept[name] = {"digest": files[name], "code": code, **json.loads(into.read_text())}
         _write(store, kept)
     by_line: defaultdict[tuple[str, int], list[str]] = defaultdict(list)
     seconds: dict[str, float] = {}
@@ -78,12 +77,12 @@ def _digest(*files: Path) -> str:
     return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:16]
 
 
-def _measure(name: str, into: Path) -> int:
+def _measure(component: Component, name: str, into: Path) -> int:
     """Run a test file in this process and write which of its tests ran which lines."""
     os.chdir(ROOT)
     quiet = os.open(os.devnull, os.O_RDWR)
     os.dup2(quiet, 1)
-    watch = coverage.Coverage(data_file=None, config_file=False, include=[f"{CORE}/*"])
+    watch = coverage.Coverage(data_file=None, config_file=False, include=[f"{component.code}/*"])
     recorder = _Recorder(watch)
     watch.start()
     code = pytest_main([name], [recorder])

@@ -5,20 +5,30 @@ import importlib.abc
 import importlib.machinery
 import importlib.util
 import os
+import resource
+import signal
 import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
+from math import ceil
 from types import ModuleType
 
 import hypothesis
 import pytest
 
-from support.mutants.changes import ROOT, Mutant
+from support.mutants.changes import Mutant
+from support.mutants.packages import ROOT
 
-PRELOADED = ("numpy", "scipy.optimize", "scipy.sparse", "cvxpy", "kubernetes", "aiohttp", "yaml")
+PRELOADED = (
+    "numpy", "scipy.optimize", "scipy.sparse", "cvxpy", "kubernetes", "aiohttp", "yaml",
+    "fastapi", "httpx", "kopf", "prometheus_client", "uvicorn",
+)  # fmt: skip
 """Packages that each run would import again; none of them imports the project."""
+
+WAITING = 20.0
+"""How many times as long as its CPU time a run may take on a busy machine. It is stuck after that."""
 
 
 class Outcome(IntEnum):
@@ -53,7 +63,7 @@ class Trial:
 
     pid: int
     ends_s: float
-    """When it has had all its time, by the monotonic clock."""
+    """When it counts as stuck, by the monotonic clock."""
     pipe: int
 
     def outcome(self) -> tuple[Outcome, str] | None:
@@ -69,22 +79,28 @@ class Trial:
         if not done:
             return Outcome.TIMED_OUT, ""
         code = os.waitstatus_to_exitcode(status)
+        if code == -signal.SIGXCPU:
+            return Outcome.TIMED_OUT, ""
         return (Outcome(code) if code in (Outcome.PASSED, Outcome.INVALID) else Outcome.FAILED), failed
 
 
 def start(tests: Sequence[str], limit_s: float, mutant: Mutant | None, plugins: Sequence[object] = ()) -> Trial:
-    """Fork a run of the tests with these node ids, in this order, up to the first that fails."""
+    """Fork a run of the tests with these node ids, in this order, up to the first that fails.
+
+    It may use `limit_s` seconds of CPU time, not of time: a test does not fail because the machine is busy.
+    """
     reading, writing = os.pipe()
     pid = os.fork()
     if pid == 0:
         os.close(reading)
         code = 1
+        resource.setrlimit(resource.RLIMIT_CPU, (ceil(limit_s), ceil(limit_s) + 1))
         try:
             code = _run(tests, mutant, [*plugins, _Chosen(tests, writing)])
         finally:
             os._exit(code)
     os.close(writing)
-    return Trial(pid, time.monotonic() + limit_s, reading)
+    return Trial(pid, time.monotonic() + WAITING * limit_s, reading)
 
 
 def in_a_fork(act: Callable[[], int]) -> int:
@@ -102,6 +118,7 @@ def in_a_fork(act: Callable[[], int]) -> int:
 def pytest_main(arguments: Sequence[str], plugins: Sequence[object]) -> int:
     """pytest as every run here has it: the same examples of each property every time."""
     options = ["-q", "-x", "-p", "no:cacheprovider", "-p", "no:cov", "-p", "no:xdist", "--hypothesis-profile=mutants"]
+    options += ["-o", "timeout=0"]  # a run has a limit of its own
     options += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]  # some plugins are imported already
     return int(pytest.main([*options, *arguments], plugins=plugins))
 
