@@ -16,7 +16,7 @@ from synergy_core.model.config import Mode
 from synergy_extender.cluster.ledger import AssumedBindings
 from synergy_extender.cluster.revocation import Revocation
 from synergy_extender.cluster.state import ClusterState
-from synergy_extender.cluster.views import Key, read_pod
+from synergy_extender.cluster.views import JobView, Key, read_pod
 from synergy_extender.decisions.changes import ChangeKind, StatusChange
 from synergy_extender.decisions.decide import Decision, decide
 from synergy_extender.decisions.plan_result import PlanResult, stance
@@ -267,6 +267,24 @@ def test_a_long_grace_period_of_those_who_leave_is_waited_for() -> None:
     assert reasons == [Revocation.ROOM_NOT_FREED]
 
 
+@pytest.mark.parametrize(
+    "occupant",
+    [
+        [job("old", status={"allocation": allocation(share("n1"), until=MID_ROUND.now + 600)})],
+        [job("old", status={"allocation": allocation(state="Released", until=None)})],
+        [job("old", status={"allocation": allocation(share("n1"), state="Revoked", until=None)})],
+        [],
+    ],
+    ids=["stays", "has ended", "leaves without a time", "is gone"],
+)
+def test_pods_that_no_lease_ends_are_not_waited_for(occupant: list[JobView]) -> None:
+    coming = {"allocation": allocation(share("n1", gpus=8), admitted=False)}
+    state = cluster(NODES, [*occupant, job("new", gpus=8, status=coming)], [worker("old", node="n1", gpus=1)])
+    long_ago = {key("new"): MID_ROUND.now - NOT_ADMITTED_SECONDS - 1}
+    changes = {change.job.key.name: change for change in decided(state, MID_ROUND, granted_since=long_ago).changes}
+    assert allocated(changes["new"]).reason == Revocation.ROOM_NOT_FREED
+
+
 @pytest.mark.parametrize(("save_seconds", "waits"), [(None, 30.0), (10.0, 30.0), (150.0, 270.0), (9000.0, 570.0)])
 def test_a_checkpoint_of_those_who_leave_is_waited_for(save_seconds: float | None, waits: float) -> None:
     """Else a newcomer would give its place back and be planned elsewhere again and again."""
@@ -356,6 +374,18 @@ def test_each_waiting_job_hears_its_place_in_line_and_why() -> None:
     assert format_time(AT_PLAN.now + 30) in messages["retries"]
     assert "failure 1 of 3" in messages["retries"]
     assert "cpu_millis_min" in messages["bad"]
+
+
+@pytest.mark.parametrize(
+    ("outcome", "said"), [("Failed", "failed; failure 1 of 3"), ("Evicted", "was lost or refused")]
+)
+def test_a_job_that_backs_off_hears_whether_its_last_run_failed_or_was_lost(outcome: str, said: str) -> None:
+    last = {"run": 1, "outcome": outcome, "reason": "why"}
+    service = {"run": 1, "endedRun": 1, "failures": 1, "retryAt": format_time(AT_PLAN.now + 30), "last": last}
+    state = cluster(NODES, [job("j", status={"service": service})])
+    told = only(decided(state, AT_PLAN, plan())).queue
+    assert told is not None
+    assert said in told.message
 
 
 def test_what_was_said_already_is_not_written_again_and_a_mere_move_up_may_be_late() -> None:
@@ -471,6 +501,11 @@ def test_a_revoked_lease_far_ahead_is_brought_back_and_an_ordinary_one_is_left()
     assert until is not None
     assert parse_time(until) <= MID_ROUND.now + MID_ROUND.rounds.lead_s
     assert decided(revoked(MID_ROUND.now + MID_ROUND.rounds.lead_s), MID_ROUND).changes == []
+
+
+def test_a_revoked_run_without_a_time_to_leave_by_is_left_as_it_is() -> None:
+    held = {"allocation": allocation(share("n1"), state="Revoked", until=None)}
+    assert decided(cluster(NODES, [job("j", status=held)]), MID_ROUND).changes == []
 
 
 def test_of_a_job_that_cannot_be_written_nothing_is_decided_and_its_pods_count_as_used() -> None:

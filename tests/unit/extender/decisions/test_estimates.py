@@ -88,7 +88,7 @@ def test_what_is_not_known_any_more_is_taken_away() -> None:
 
 @pytest.mark.parametrize(
     ("before", "after", "enough"),
-    [(1000, 1333, False), (1000, 1334, True), (1000, 751, False), (1000, 749, True), (10, 69, False), (10, 71, True),
+    [(1000, 1333, False), (1000, 1334, True), (1000, 750, False), (1000, 749, True), (10, 69, False), (10, 71, True),
      (-500, -441, False), (-500, -439, True)],
 )  # fmt: skip
 def test_a_move_counts_beside_the_longer_time_that_remains(before: int, after: int, enough: bool) -> None:

@@ -63,6 +63,13 @@ def test_the_first_place_to_train_is_noted_and_a_later_one_changes_nothing() -> 
     assert _core(second, NOW + 70).started_s == NOW
 
 
+def test_a_job_that_waited_long_enough_to_be_promoted_first_has_its_start_noted_too() -> None:
+    waited = {"promotedAt": format_time(NOW - 30), "promotedWaitingSeconds": 70.0}
+    change = _pass(cluster([node_object("n1")], [job("j", status={"marks": waited})]), NOW)["j"]
+    assert change.marks is not None
+    assert (change.marks.started_at, change.marks.promoted_at) == (format_time(NOW), format_time(NOW - 30))
+
+
 def test_a_job_of_before_there_were_marks_stands_by_when_its_workers_first_ran() -> None:
     view = job("j", status={"startTime": format_time(NOW - 50), **RAN})
     assert _core(view, NOW).started_s == NOW - 50
