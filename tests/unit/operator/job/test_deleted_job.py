@@ -1,6 +1,6 @@
 """A TrainingJob that was deleted holds nothing, also while a finalizer of somebody's keeps it."""
 
-from support.operator.profile_world import granted
+from support.operator.profile_world import granted, measured
 from support.operator.world import World
 from synergy_operator.actions import DeleteJob, DeletePod
 from synergy_operator.run.take_down import FORCE_SECONDS
@@ -47,3 +47,20 @@ def test_a_profile_series_of_a_deleted_job_ends() -> None:
     assert [type(action) for action in world.step().todo] == [DeleteJob, DeletePod]
     assert world.jobs == {}
     assert world.step().todo == ()
+
+
+def test_a_finished_job_of_a_deleted_series_stays_for_its_log_and_one_that_goes_is_not_told_again() -> None:
+    over = granted()
+    over.bind()
+    over.start()
+    (pod,), (name,) = over.pod_names(), over.jobs
+    over.exit(pod, 0, measured(4.0))
+    over.finish_job(name)
+    deleted(over)
+    assert over.step().todo == ()
+    assert list(over.jobs) == [name]
+    going = granted()
+    (name,) = going.jobs
+    going.jobs[name]["metadata"]["deletionTimestamp"] = "2030-01-01T00:00:00Z"
+    deleted(going)
+    assert DeleteJob not in [type(action) for action in going.step().todo]

@@ -9,10 +9,17 @@ from synergy_operator.job.status_write import operator_part
 ESTIMATES = [{"gpuType": "A100", "stepsPerSecond": 7.25}]
 
 
-def _tell(world: World, *, estimates: bool = False, measured: float = 0.0, reports: int = ENOUGH_REPORTS) -> None:
-    """The plan goes by an estimate of 7.25; the job has measured this."""
+def _tell(
+    world: World,
+    *,
+    estimates: bool = False,
+    measured: float = 0.0,
+    reports: int = ENOUGH_REPORTS,
+    estimate: float = 7.25,
+) -> None:
+    """The plan goes by this estimate; the job has measured this."""
     own = {
-        "gpuType": "A100", "stepsPerSecond": measured, "reports": reports, "estimatedStepsPerSecond": 7.25,
+        "gpuType": "A100", "stepsPerSecond": measured, "reports": reports, "estimatedStepsPerSecond": estimate,
         "fingerprint": world.status.fingerprint,
     }  # fmt: skip
     world.job["status"]["estimates"] = ESTIMATES if estimates else None
@@ -67,6 +74,26 @@ def test_near_the_bound_what_is_said_changes_once() -> None:
         said.append(_said(world)[1] == "EstimateOff")
     assert said == [False, True, True, True, True, True, False, False, False, True]
     assert world.posted().count("EstimateOff") == 2
+
+
+def test_an_estimate_that_is_a_quarter_off_is_not_off_yet() -> None:
+    world = World()
+    world.settle()
+    _tell(world, estimate=5.0, measured=4.0)
+    assert _said(world) == ("True", "EstimatesChecked")
+
+
+def test_one_estimate_that_is_off_is_said_beside_one_that_was_right() -> None:
+    world = World()
+    world.settle()
+    _tell(world, measured=14.5)
+    (off,) = world.job["status"]["progress"]["measured"]
+    right = {**off, "gpuType": "V100", "stepsPerSecond": 7.25}
+    world.job["status"]["progress"] = {"measured": [right, off]}
+    world.settle()
+    assert _said(world) == ("True", "EstimateOff")
+    assert "A100 14 (50% off" in world.message("SpeedsMeasured")
+    assert "V100 7.2 (0% off" in world.message("SpeedsMeasured")
 
 
 def test_each_report_does_not_change_the_words() -> None:

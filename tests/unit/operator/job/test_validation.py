@@ -147,6 +147,11 @@ CASES: dict[str, tuple[dict[str, Any], str, str]] = {
     "a matrix faster than anything": (provided([[1e300]]), "InvalidSpec", "less than or equal to 1000000000"),
     "a weight beside which nobody else counts": ({"weight": 1e300}, "InvalidSpec", "spec.weight"),
     "a quantity that is none": (with_containers(CONTAINER, side(requests={"cpu": "lots"})), "InvalidSpec", "'lots'"),
+    "a sidecar that requests a GPU": (
+        with_containers(CONTAINER, side(requests={"nvidia.com/gpu": "1"}, limits={"cpu": "1"})),
+        "SidecarWantsGPU",
+        "side",
+    ),
     "a sidecar with a GPU": (
         with_containers(CONTAINER, side(limits={"nvidia.com/gpu": "1"})),
         "SidecarWantsGPU",
@@ -302,3 +307,21 @@ def test_a_template_above_the_limit_is_refused_with_its_size_and_the_limit(besid
     if found is not None:
         assert f"{MOST_TEMPLATE_BYTES + beside} bytes" in found.message
         assert str(MOST_TEMPLATE_BYTES) in found.message
+
+
+def test_a_spec_that_cannot_be_read_any_more_leaves_phase_and_pods_of_a_running_job() -> None:
+    """As after a downgrade: an older operator does not know a field's new form."""
+    world = World()
+    world.settle()
+    world.grant()
+    world.run_all()
+    world.edit(lambda spec: spec.update(gpus="many"))
+    world.settle()
+    assert (world.reason("Valid"), world.status.phase) == ("InvalidSpec", "Running")
+    assert world.pod_names() == ["job-1-0"]
+
+
+def test_a_new_job_whose_spec_cannot_be_read_is_pending() -> None:
+    world = World(gpus="many")
+    world.settle()
+    assert (world.reason("Valid"), world.status.phase) == ("InvalidSpec", "Pending")

@@ -4,7 +4,7 @@ import pytest
 
 from support.operator.world import World
 from synergy_api.reasons import ENTRIES
-from synergy_operator.job.waiting import UNSATISFIABLE, WAITING
+from synergy_operator.job.waiting import UNSATISFIABLE, WAITING, wants_to_tell
 
 NEEDS = "needs 1 GPUs at once; jobs ahead of it hold them"
 
@@ -40,6 +40,20 @@ def test_another_reason_is_told() -> None:
     world.settle()
     assert world.posted() == ["NoFreeGPU", "QuotaFull"]
     assert world.message("Running") == "the quota q allows 1"
+
+
+def test_a_job_asks_for_a_turn_only_with_a_reason_to_wait_that_it_has_not_told() -> None:
+    world = World()
+    world.settle()
+    assert not wants_to_tell(world.status), "no plan has said why it waits"
+    world.queue("NoFreeGPU", NEEDS)
+    assert wants_to_tell(world.status)
+    world.settle()
+    assert not wants_to_tell(world.status), "it is told"
+    world.queue("NoFreeGPU", "needs 2 GPUs at once", position=7)
+    assert not wants_to_tell(world.status), "other numbers are no other reason"
+    world.queue("QuotaFull", "the quota q allows 1")
+    assert wants_to_tell(world.status)
 
 
 def test_a_reason_that_comes_before_its_turn_is_told_at_its_turn() -> None:

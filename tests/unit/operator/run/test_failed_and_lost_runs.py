@@ -7,8 +7,9 @@ import pytest
 
 from support.operator.objects import node
 from support.operator.world import World, two_workers
-from synergy_api.timestamps import parse_time
+from synergy_api.timestamps import format_time, parse_time
 from synergy_operator.run.fencing import MARGIN_SECONDS
+from synergy_operator.views.annotations import ANNOTATION_UNGATED_AT
 
 
 def test_one_failure_ends_the_whole_gang_and_counts_once() -> None:
@@ -337,6 +338,22 @@ def test_an_image_that_cannot_be_pulled_is_told_at_once_and_fails_later() -> Non
     assert world.reason("Running") == "ImageNotPulled"
     assert world.status.service is not None
     assert world.status.service.failures == 1
+
+
+def test_of_several_workers_that_cannot_start_the_longest_wait_counts() -> None:
+    world = two_workers()
+    world.settle()
+    world.bind()
+    for name in ("job-1-0", "job-1-1"):
+        world.stuck(name, "ImagePullBackOff", "no such image")
+    later = {ANNOTATION_UNGATED_AT: format_time(world.now + 60)}
+    world.pods["job-1-1"]["metadata"]["annotations"] |= later
+    world.wait(60)
+    assert world.settle().requeue_after == pytest.approx(60.0)
+    world.wait(60)
+    world.settle()
+    assert world.reason("Running") == "ImageNotPulled"
+    assert all("deletionTimestamp" in pod["metadata"] for pod in world.pods.values())
 
 
 def test_a_worker_that_cannot_start_gives_its_place_back_as_soon_as_it_is_asked_to() -> None:

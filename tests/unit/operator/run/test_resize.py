@@ -241,6 +241,16 @@ def test_a_kubernetes_that_cannot_shrink_memory_in_place_changes_the_cpu_alone()
     assert bounds(world) == {"min_memory_bytes": 8 * GIB}
 
 
+def test_a_worker_that_has_left_already_is_not_resized() -> None:
+    world = pair()
+    for name in ("job-1-0", "job-1-1"):
+        holds(world, name, 3000, 8)
+    world.exit("job-1-1", 75, '{"step": 12}')
+    plan(world, 8000, 24, gpus=2)
+    assert asked(world) == (4000, 12 * GIB)
+    assert asked(world, "job-1-1") == (3000, 8 * GIB)
+
+
 def test_what_one_worker_cannot_have_none_of_its_gang_keeps() -> None:
     world = pair()
     for name in ("job-1-0", "job-1-1"):

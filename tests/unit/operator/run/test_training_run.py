@@ -278,6 +278,18 @@ def test_stragglers_are_stopped_thirty_seconds_after_the_first_worker_left() -> 
     assert service.preemptions == 0, "the lease was not revoked"
 
 
+def test_the_thirty_seconds_of_stragglers_count_from_the_first_worker_that_left() -> None:
+    world = World(gpus=3, gpusPerWorker=1)
+    world.settle()
+    world.grant(("n1", 3, 9000, 24))
+    world.run_all()
+    world.exit("job-1-0", 75, json.dumps({"step": 12}))
+    world.settle()
+    world.wait(20)
+    world.exit("job-1-1", 75, json.dumps({"step": 12}))
+    assert world.settle().requeue_after == pytest.approx(10.0)
+
+
 def test_the_pod_of_a_failed_worker_stays_for_its_log() -> None:
     world = World(backoffLimit=0)
     world.settle()
