@@ -298,6 +298,18 @@ def test_who_is_seen_on_the_gpu_is_written_once_all_have_told() -> None:
         assert shared.seen == seen
 
 
+def test_who_is_seen_is_written_beside_nodes_and_jobs_that_share_nothing() -> None:
+    alone = job("whole", status={"allocation": allocation(share("n2")), "phase": "Running"})
+    coming = holds("next", "a", admitted=False)
+    jobs = [holds("a", "b", gpu="GPU-1"), holds("b", "a", gpu="GPU-1"), alone, job("waits"), coming]
+    state = shared_cluster(jobs)
+    state = replace(state, capacities=[*state.capacities, *node_capacities([node_object("n2")], [])])
+    drafts = {one.key.name: Draft.of(one) for one in state.jobs.values()}
+    tell_seen(drafts.values(), state)
+    changed = {name for name, draft in drafts.items() if draft.allocation != state.jobs[key(name)].status.allocation}
+    assert changed == {"a", "b"}
+
+
 def test_the_next_run_of_a_wrongly_paired_job_counts_it() -> None:
     said = {"seen": ["team/c"], "wrongRuns": 0}
     ended = {"service": {"run": 1, "endedRun": 1}, "phase": "Queued"}

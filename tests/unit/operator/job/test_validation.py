@@ -255,6 +255,24 @@ def test_what_fits_passes(spec: dict[str, Any], cluster: ClusterView) -> None:
     assert validation_error(read_job(job_manifest(**spec)), cluster) is None
 
 
+@pytest.mark.parametrize(
+    ("fits", "too_large", "reason"),
+    [
+        ({"gpusPerWorker": 8}, {"gpus": 9, "gpusPerWorker": 9}, Reason.WORKER_TOO_LARGE),
+        ({"placement": "Consolidate"}, {"gpus": 9, "placement": "Consolidate"}, Reason.TOO_MANY_GPUS),
+    ],
+)
+def test_of_a_type_with_nodes_of_several_sizes_the_largest_decides_what_one_node_can_hold(
+    fits: dict[str, Any], too_large: dict[str, Any], reason: Reason
+) -> None:
+    nodes = [node("small", gpus=2), node("large", gpus=8), node("middle", gpus=6)]
+    cluster = read_cluster(nodes, [], SchedulingPolicySpec())
+    assert validation_error(read_job(job_manifest(gpus=8, **fits)), cluster) is None
+    found = validation_error(read_job(job_manifest(**too_large)), cluster)
+    assert found is not None
+    assert found.reason is reason
+
+
 def test_without_gpu_nodes_every_job_waits_for_some() -> None:
     found = validation_error(read_job(job_manifest()), read_cluster([], [], SchedulingPolicySpec()))
     assert found is not None
