@@ -23,6 +23,7 @@ MINUTES ?= 5
 TIMES ?= 10
 PACKAGE ?= .
 DRAW ?=
+NEAR ?=
 
 .PHONY: help setup lock format lint types imports prose check crds images images-docker sbom release unit properties coverage mutants prerequisites prometheus postgres chromium dashboards integration integration-processes integration-product integration-devcluster test-e2e faketime chaos chaos-outage chaos-short pairings fidelity storm recorder plots docs test test-long side-by-side demo demo-kind
 
@@ -104,7 +105,7 @@ coverage: setup ## the pure tests with coverage of lines and branches
 	$(BIN)/pytest tests/unit -n auto --cov --cov-report=term:skip-covered
 
 mutants: setup .venv/.mutants-installed ## which flipped operators the tests notice: PACKAGE=policies/rounds or extender/decisions, DRAW=50 SEED=1
-	@PYTHONPATH=tests $(PY) -m support.mutants $(PACKAGE) --seed $(SEED) $(if $(DRAW),--draw $(DRAW))
+	@PYTHONPATH=tests $(PY) -m support.mutants $(PACKAGE) --seed $(SEED) $(if $(DRAW),--draw $(DRAW)) $(if $(NEAR),--near)
 
 .venv/.mutants-installed: requirements/mutants.txt .venv/.installed
 	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements/mutants.txt

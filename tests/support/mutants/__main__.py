@@ -29,13 +29,15 @@ def main() -> None:
     parser.add_argument("--draw", type=int, help="judge this many mutants, drawn at random")
     parser.add_argument("--seed", type=int, default=1, help="of the draw")
     parser.add_argument("--processes", type=int, default=1)
+    parser.add_argument("--near", action="store_true", help="only by the unit tests in the folder of the package")
     parser.add_argument("--within", type=float, default=inf, help="seconds: leave out the slowest tests of a mutant")
     options = parser.parse_args()
     os.environ |= {"OPENBLAS_NUM_THREADS": "1", "CI": "1"}
     preload()
     package = package_of(options.package)
     chosen = [mutant for file in package.files() for mutant in mutants(file)]
-    reach = measured(package.component, STORE / f"reach-{package.component.name}.json")
+    tests = package.own_tests if options.near else package.component.tests
+    reach = measured(package.component, STORE / f"reach-{package.component.name}.json", tests)
     if options.draw is not None and options.draw < len(chosen):
         chosen = random.Random(options.seed).sample(chosen, options.draw)
         chosen.sort(key=lambda mutant: (mutant.path, mutant.line, mutant.column))

@@ -35,6 +35,12 @@ class Package:
         """Names it in a file name: `extender-decisions`."""
         return "-".join([self.component.name, *self.below.parts])
 
+    @property
+    def own_tests(self) -> Path:
+        """The innermost folder of unit tests for all of it."""
+        place = self.component.code / self.below
+        return own_tests(self.component, place if place.is_file() else place / "__init__.py")
+
     def files(self) -> list[Path]:
         """Its Python files, in a fixed order.
 

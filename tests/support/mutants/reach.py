@@ -39,13 +39,17 @@ class Reach:
         return hashlib.sha256("".join(self.digests[file] for file in files).encode()).hexdigest()[:16]
 
 
-def measured(component: Component, store: Path) -> Reach:
-    """The reach of all unit tests of a component. Files that have changed since the last time are measured again."""
+def measured(component: Component, store: Path, tests: Path) -> Reach:
+    """The reach of the unit tests of a component that are in the folder `tests`.
+
+    Files that have changed since the last time are measured again.
+    """
     kept = json.loads(store.read_text()) if store.exists() else {}
     code = _digest(*component.files())
     files = {str(file.relative_to(ROOT)): _digest(file) for file in sorted(component.tests.rglob("test_*.py"))}
     kept = {name: entry for name, entry in kept.items() if files.get(name) == entry["digest"] and entry["code"] == code}
-    missing = [name for name in files if name not in kept]
+    wanted = [name for name in files if (ROOT / name).is_relative_to(tests)]
+    missing = [name for name in wanted if name not in kept]
     if missing:
         print(f"which lines {len(missing)} test files reach ...", flush=True)
     for name in missing:
@@ -57,12 +61,12 @@ def measured(component: Component, store: Path) -> Reach:
         _write(store, kept)
     by_line: defaultdict[tuple[str, int], list[str]] = defaultdict(list)
     seconds: dict[str, float] = {}
-    for entry in kept.values():
+    for entry in (kept[name] for name in wanted):
         names = list(entry["seconds"])
         seconds |= entry["seconds"]
         for path, lines in entry["lines"].items():
-            for line, tests in lines.items():
-                by_line[path, int(line)] += [names[test] for test in tests]
+            for line, reaching in lines.items():
+                by_line[path, int(line)] += [names[test] for test in reaching]
     return Reach(dict(by_line), seconds, files)
 
 

@@ -58,6 +58,19 @@ def test_a_file_is_judged_first_by_the_tests_in_the_innermost_folder_of_its_pack
     assert own_tests(package.component, file) == ROOT / tests
 
 
+@pytest.mark.parametrize(
+    ("name", "tests"),
+    [
+        ("operator/job", "tests/unit/operator/job"),
+        ("operator/job/reconcile.py", "tests/unit/operator/job"),
+        ("mechanisms/optimum", "tests/unit/core/mechanisms"),
+        ("extender", "tests/unit/extender"),
+    ],
+)
+def test_the_own_tests_of_a_package_are_those_in_its_innermost_folder(name: str, tests: str) -> None:
+    assert package_of(name).own_tests == ROOT / tests
+
+
 def test_every_component_with_unit_tests_can_be_judged() -> None:
     code = {package_of(path.parent.name).component.code for path in ROOT.glob("*/synergy_*/")}
     assert code == {Path(path) for path in ROOT.glob("*/synergy_*/")}
