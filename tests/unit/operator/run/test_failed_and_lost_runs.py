@@ -252,6 +252,25 @@ def test_a_pod_that_somebody_removed_by_force_keeps_the_next_run_waiting() -> No
     assert parse_time(retry_at) == pytest.approx(world.now + 600 + MARGIN_SECONDS, abs=1.0)
 
 
+@pytest.mark.parametrize("lost", [["n2"], ["n1", "n2"]])
+def test_one_worker_of_a_gang_that_may_train_unseen_keeps_the_next_run_waiting(lost: list[str]) -> None:
+    """Whatever was seen of the others: the first worker has ended, its node reports or not."""
+    world = World(gpus=2)
+    world.settle()
+    world.grant(("n1", 1, 3000, 8), ("n2", 1, 3000, 8))
+    world.run_all()
+    world.exit("job-1-0", 75, json.dumps({"step": 12}))
+    for name in lost:
+        world.nodes[name] = node(name, ready=False)
+    del world.pods["job-1-1"]
+    world.settle()
+    assert world.status.service is not None
+    assert world.status.service.ended_run == 1
+    retry_at = world.status.service.retry_at
+    assert retry_at is not None
+    assert parse_time(retry_at) == pytest.approx(world.now + 600 + MARGIN_SECONDS, abs=1.0)
+
+
 def test_a_pod_removed_by_force_from_a_dead_node_keeps_nobody_waiting() -> None:
     world = _cut_off()
     world.settle()

@@ -137,7 +137,7 @@ def test_growth_that_was_infeasible_is_asked_for_again_only_after_a_while() -> N
     assert asked(world) == (2000, 8 * GIB), "shrinking was not refused"
     assert bounds(world) == {"max_cpu_millis": 3000}
     holds(world, "job-1-0", 2000, 8)
-    world.wait(RETRY_SECONDS + 1)
+    world.wait(RETRY_SECONDS)
     world.settle()
     assert bounds(world) == {}
     assert world.reason("ResourcesAsPlanned") == "AsPlanned"
@@ -225,7 +225,7 @@ def test_a_refused_resize_is_told_and_not_asked_for_again() -> None:
     holds(world, "job-1-0", 2000, 8)
     world.settle()
     assert bounds(world) == {"max_cpu_millis": 3000}, "an old refusal says no more for being looked at again"
-    world.wait(RETRY_SECONDS + 1)
+    world.wait(RETRY_SECONDS)
     plan(world, 5000, 8)
     assert asked(world) == (5000, 8 * GIB)
 
