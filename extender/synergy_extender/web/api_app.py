@@ -24,7 +24,7 @@ from synergy_extender.metrics import Metrics
 from synergy_extender.planning.loop import LastPlan
 from synergy_extender.rounds import Rounds
 from synergy_extender.snapshot.snapshot import build_snapshot
-from synergy_extender.web.limits import App, LimitBody
+from synergy_service.limits import App, LimitBody
 
 _MOST_BYTES = 64 << 10
 

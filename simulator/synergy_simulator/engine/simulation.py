@@ -10,42 +10,31 @@ event; a round in which nothing can have changed is passed over:
 """
 
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import replace
 from math import inf
 
-from synergy_core.cache import Memory
 from synergy_core.model.answer import Plan
-from synergy_core.model.config import Mode, PlanConfig
+from synergy_core.model.config import Mode
 from synergy_core.model.snapshot import Snapshot
-from synergy_core.plan import plan
+from synergy_simulator.engine.carry_out import PlanExecution
 from synergy_simulator.engine.holding import Holding
 from synergy_simulator.engine.options import Options
 from synergy_simulator.engine.outcome import Outcome
 from synergy_simulator.engine.partial import PartialProfiles
-from synergy_simulator.engine.passing_over import PassingOver
+from synergy_simulator.engine.planner import SimulatedPlanner, Watch
 from synergy_simulator.engine.present import Present
-from synergy_simulator.engine.rounds import RoundClock
+from synergy_simulator.engine.rounds.clock import RoundClock
+from synergy_simulator.engine.rounds.foreseen import ranking, same_ones_run
+from synergy_simulator.engine.rounds.passing_over import PassingOver
 from synergy_simulator.engine.run import Run
-from synergy_simulator.engine.selection import ranking, same_ones_run
+from synergy_simulator.engine.stops import PendingStops, Stops
 from synergy_simulator.engine.together import Together
 from synergy_simulator.engine.usage import Usage
 from synergy_simulator.workloads.workload import Task, Workload
 
 Progress = Callable[[int], None]
 """Called with the number of jobs that are done so far."""
-
-Watch = Callable[[Snapshot, PlanConfig], None]
-"""Called with what is about to be planned. The jobs of the snapshot move on afterwards."""
-
-
-@dataclass(frozen=True, slots=True)
-class Stops:
-    """Moments at which somebody looks at a simulation, ascending."""
-
-    moments: tuple[float, ...]
-    look: Callable[[float, Snapshot, Sequence[Run]], None]
-    """Called with the moment, with the cluster before that moment's plan, and with all that have arrived."""
 
 
 def simulate(
@@ -81,26 +70,18 @@ class _Simulation:
         until_s: float,
     ) -> None:
         self._options = options
-        config = options.plan
         self._workload = workload
         self._present = present
         self._nodes = workload.cluster.nodes() if present is None else present.nodes
         self._total_gpus = workload.cluster.gpus
         self._skip = PassingOver.of(options, several_types=len(workload.cluster.gpu_types) > 1)
-        self._stops = list(reversed(stops.moments)) if stops is not None else []
-        self._look = stops.look if stops is not None else None
+        self._stops = PendingStops(stops)
         self._until_s = until_s
         self._rounds = RoundClock(options.round_s) if present is None else present.rounds
         self._progress = progress
-        self._watch = watch
-        self._memory = Memory()
+        self._planner = SimulatedPlanner(workload, options.plan, watch)
         self._together = Together(replace(options.truth, measured=workload.pairs), self._nodes)
         self._partial = PartialProfiles(options.measured_types, self._nodes)
-        planned = replace(config, predictors={**workload.pairs, **config.predictors}, explain=False)
-        self._configs: dict[Mode, PlanConfig] = {
-            "round": replace(planned, mode="round"),
-            "fill": replace(planned, mode="fill"),
-        }
         self._now = 0.0
         self._coming = 0
         self._active: dict[str, Run] = {}
@@ -112,9 +93,9 @@ class _Simulation:
         self._usage = Usage(workload.cluster)
         self._holding = Holding(self._usage, options)
         self._running = self._holding.running
+        self._execution = PlanExecution(self._holding, self._together, self._partial)
         self._runs: list[Run] = []
         self._contention: dict[str, tuple[float, float]] = {}
-        self._plan_s: list[float] = []
         self._done = 0
         self._gpus = {task.name: task.gpus for task in workload.tasks}
         self._speeds = {task.name: task.share_steps_per_s for task in workload.tasks}
@@ -145,7 +126,8 @@ class _Simulation:
             if self._to_be_done == 0:
                 break
             changed |= self._arrive_due()
-            self._look_at(moment)
+            for stop in self._stops.until(moment):
+                self._look_at(stop)
             if self._now == self._rounds.start(self._now):
                 self._round()
             elif self._options.fill:
@@ -162,7 +144,7 @@ class _Simulation:
             self._contention,
             self._usage,
             self._holding.segments,
-            self._plan_s,
+            self._planner.seconds,
             time.perf_counter() - started,
             first,
             self._partial.errors,
@@ -285,7 +267,7 @@ class _Simulation:
         if not self._active or foreseen:
             self._queue_changed = False
             return
-        self._settled = not self._carry_out(self._plan("round"))
+        self._settled = not self._execution.carry_out(self._plan("round"), self._active, self._now)
         self._queue_changed = False
 
     def _is_foreseen(self) -> bool:
@@ -307,17 +289,12 @@ class _Simulation:
         self._fill_at = inf
         free = self._total_gpus - round(self._usage.gpus)
         if any(self._gpus[name] <= free for name in self._active if name not in self._running):
-            self._settled = not self._carry_out(self._plan("fill")) and self._settled
+            changed = self._execution.carry_out(self._plan("fill"), self._active, self._now)
+            self._settled = self._settled and not changed
 
     def _plan(self, mode: Mode) -> Plan:
         self._show_all()
-        config = self._configs[mode]
-        snapshot = self._snapshot()
-        self._watch(snapshot, config)
-        started = time.perf_counter()
-        answer = plan(snapshot, config, self._memory)
-        self._plan_s.append(time.perf_counter() - started)
-        return answer
+        return self._planner.plan(self._snapshot(), mode)
 
     def _snapshot(self) -> Snapshot:
         jobs = tuple(run.job for run in self._active.values())
@@ -331,38 +308,17 @@ class _Simulation:
         )
 
     def _look_before(self, moment: float) -> None:
-        """Let others look at the moments at which nothing happens until `moment`."""
-        while self._stops and self._stops[-1] < moment:
-            self._now = max(self._now, self._stops[-1])
-            self._look_at(self._stops[-1])
+        """Let the caller look at its stops before `moment`: nothing happens until then."""
+        for stop in self._stops.before(moment):
+            self._now = max(self._now, stop)
+            self._look_at(stop)
 
-    def _look_at(self, moment: float) -> None:
-        while self._stops and self._stops[-1] <= moment and self._look is not None:
-            for run in self._active.values():
-                run.show(self._now)
-            self._look(self._stops.pop(), self._snapshot(), self._runs)
+    def _look_at(self, stop: float) -> None:
+        for run in self._active.values():
+            run.show(self._now)
+        self._stops.look(stop, self._snapshot(), self._runs)
 
     def _show_all(self) -> None:
         if not self._skip.order_never_changes:
             for run in self._active.values():
                 run.show(self._now)
-
-    def _carry_out(self, answer: Plan) -> bool:
-        """Do what the plan says; whether that changed anything."""
-        changed = bool(answer.preempted or answer.promoted)
-        for name in answer.promoted:
-            self._active[name].job.promote()
-        for entry in answer.isolated:
-            self._active[entry.job].job.enter_isolated(entry.seconds, entry.steps)
-        for name in answer.preempted:
-            self._holding.preempt(self._active[name], self._now)
-        given = {allocation.job: allocation for allocation in answer.allocations}
-        members = {name: self._active[name].job for name, allocation in given.items() if allocation.partners}
-        for name, allocation in given.items():
-            run = self._active[name]
-            if run.job.running != allocation:
-                real = self._partial.steps_per_s(run, allocation)
-                speed = self._together.steps_per_s(allocation, members) if real is None else real
-                self._holding.give(run, allocation, speed, self._now)
-                changed = True
-        return changed

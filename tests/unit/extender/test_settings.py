@@ -5,9 +5,10 @@ import logging
 
 import pytest
 
-from synergy_extender.config import ConfigError, read_settings
+from synergy_extender.config import read_settings
 from synergy_extender.leader import Timing
-from synergy_extender.logs import JsonFormatter
+from synergy_service.logs import JsonFormatter
+from synergy_service.settings import ConfigError
 
 POD = {"SYNERGY_POD_NAME": "extender-0", "SYNERGY_POD_NAMESPACE": "kube-synergy"}
 
