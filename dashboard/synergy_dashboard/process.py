@@ -16,7 +16,8 @@ from synergy_dashboard.live.cluster import LiveCluster
 from synergy_dashboard.metrics import registry_of
 from synergy_dashboard.recorder.follow import Recorder
 from synergy_dashboard.store.store import Store
-from synergy_kube import KubeClient, heap
+from synergy_kube import KubeClient
+from synergy_service import heap
 from synergy_service.operations import ops_app
 from synergy_service.program import call_on_signals, run_parts
 from synergy_service.servers import Endpoint, Servers

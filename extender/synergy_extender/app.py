@@ -24,11 +24,12 @@ from synergy_extender.verbs.bind import Binder
 from synergy_extender.verbs.placements import ClusterPlacements
 from synergy_extender.web.api_app import ApiParts, api_app
 from synergy_extender.web.scheduler_app import SchedulerVerbs, scheduler_app
-from synergy_kube import KubeClient, heap
-from synergy_kube.client import Served
+from synergy_kube import KubeClient
 from synergy_kube.resources import GPU_POOLS, SCHEDULING_POLICIES, TENANTS, TRAINING_JOBS
 from synergy_kube.served_schema import SchemaWatch
 from synergy_kube.steady_clock import SteadyClock
+from synergy_kube.writes import Served
+from synergy_service import heap
 from synergy_service.operations import ops_app
 from synergy_service.program import call_on_signals, run_parts
 from synergy_service.servers import Endpoint, Servers

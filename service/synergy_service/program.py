@@ -9,8 +9,8 @@ from typing import Any, Final, Protocol, TypeVar
 
 import uvloop
 
-from synergy_kube.nesting import admit_deep_objects
 from synergy_service.logs import configure
+from synergy_service.nesting import admit_deep_objects
 from synergy_service.servers import Servers
 from synergy_service.settings import ConfigError
 

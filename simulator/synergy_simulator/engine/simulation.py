@@ -10,7 +10,6 @@ event; a round in which nothing can have changed is passed over:
 """
 
 import time
-from collections.abc import Callable
 from dataclasses import replace
 from math import inf
 
@@ -25,16 +24,13 @@ from synergy_simulator.engine.partial import PartialProfiles
 from synergy_simulator.engine.planner import SimulatedPlanner, Watch
 from synergy_simulator.engine.present import Present
 from synergy_simulator.engine.rounds.clock import RoundClock
-from synergy_simulator.engine.rounds.foreseen import ranking, same_ones_run
+from synergy_simulator.engine.rounds.foreseen import ranking, same_jobs_run
 from synergy_simulator.engine.rounds.passing_over import PassingOver
 from synergy_simulator.engine.run import Run
-from synergy_simulator.engine.stops import PendingStops, Stops
+from synergy_simulator.engine.stops import Awaited, PendingStops, Progress, Stops
 from synergy_simulator.engine.together import Together
 from synergy_simulator.engine.usage import Usage
 from synergy_simulator.workloads.workload import Task, Workload
-
-Progress = Callable[[int], None]
-"""Called with the number of jobs that are done so far."""
 
 
 def simulate(
@@ -78,7 +74,7 @@ class _Simulation:
         self._stops = PendingStops(stops)
         self._until_s = until_s
         self._rounds = RoundClock(options.round_s) if present is None else present.rounds
-        self._progress = progress
+        self._awaited = Awaited(workload.tasks, options, present, progress)
         self._planner = SimulatedPlanner(workload, options.plan, watch)
         self._together = Together(replace(options.truth, measured=workload.pairs), self._nodes)
         self._partial = PartialProfiles(options.measured_types, self._nodes)
@@ -96,13 +92,8 @@ class _Simulation:
         self._execution = PlanExecution(self._holding, self._together, self._partial)
         self._runs: list[Run] = []
         self._contention: dict[str, tuple[float, float]] = {}
-        self._done = 0
         self._gpus = {task.name: task.gpus for task in workload.tasks}
         self._speeds = {task.name: task.share_steps_per_s for task in workload.tasks}
-        first, last = options.measure or (0, len(workload.tasks))
-        self._measured = {task.name for task in workload.tasks[first:last]}
-        self._until_awaited = options.until_measured_done
-        self._to_be_done = len(self._measured if options.until_measured_done else workload.tasks)
         if present is not None:
             self._begin_with(present)
 
@@ -112,7 +103,7 @@ class _Simulation:
         first = self._present.now if self._present is not None else tasks[0].arrival_s if tasks else 0.0
         self._usage.until = first
         begins = self._present is not None
-        while self._to_be_done:
+        while self._awaited.left:
             moment = self._now if begins else self._next_event()
             self._look_before(moment)
             if moment > self._until_s:
@@ -123,7 +114,7 @@ class _Simulation:
             self._usage.advance(self._now)
             changed = self._end_due() | begins
             begins = False
-            if self._to_be_done == 0:
+            if not self._awaited.left:
                 break
             changed |= self._arrive_due()
             for stop in self._stops.until(moment):
@@ -191,17 +182,21 @@ class _Simulation:
             task,
             profiling_s=self._options.profiling_s,
             profiles=self._partial.of(task),
-            preemption_cost_s=self._pause_s(task),
+            preemption_cost_s=self._options.preemption_cost_s(task.checkpoint_bytes),
             fewest_nodes=self._workload.cluster.fewest_nodes(task.gpus),
             link_bytes_per_s=self._options.plan.link_bytes_per_s,
             tells_spread=self._options.plan.placement_sensitive,
         )
         run.since = task.arrival_s
+        self._admit(run)
+
+    def _admit(self, run: Run) -> None:
+        name = run.task.name
         self._profiling += run.profiling_s > 0
-        self._active[task.name] = run
+        self._active[name] = run
         self._runs.append(run)
-        self._usage.wanted_gpus += task.gpus
-        self._contention[task.name] = (self._usage.contention_s, inf)
+        self._usage.wanted_gpus += run.task.gpus
+        self._contention[name] = (self._usage.contention_s, inf)
         self._queue_changed = True
 
     def _begin_with(self, present: Present) -> None:
@@ -211,24 +206,10 @@ class _Simulation:
         for run in present.runs:
             name, allocation = run.task.name, run.job.running
             self._gpus[name], self._speeds[name] = run.task.gpus, run.task.share_steps_per_s
-            self._profiling += run.profiling_s > 0
-            self._active[name] = run
-            self._runs.append(run)
-            self._usage.wanted_gpus += run.task.gpus
-            self._contention[name] = (0.0, inf)
+            self._admit(run)
             if allocation is not None:
                 speed = self._together.steps_per_s(allocation, members)
                 self._holding.take_over(run, allocation, speed, present.now)
-        self._queue_changed = True
-        self._to_be_done = len(present.awaited)
-        self._measured = set(present.awaited)
-        self._until_awaited = True
-
-    def _pause_s(self, task: Task) -> float:
-        """What a preemption of the task takes: to write its checkpoint, and to begin again with it."""
-        bandwidth = self._options.storage_bytes_per_s
-        moving_s = 2.0 * task.checkpoint_bytes / bandwidth if bandwidth is not None else 0.0
-        return self._options.preemption_overhead_s + moving_s
 
     def _end_due(self) -> bool:
         ended = False
@@ -250,10 +231,7 @@ class _Simulation:
         del self._active[name]
         self._usage.wanted_gpus -= run.task.gpus
         self._contention[name] = (self._contention[name][0], self._usage.contention_s)
-        self._done += 1
-        if not self._until_awaited or name in self._measured:
-            self._to_be_done -= 1
-        self._progress(self._done)
+        self._awaited.finish(name)
 
     # Planning
 
@@ -279,11 +257,8 @@ class _Simulation:
             return False
         self._show_all()
         jobs = [run.job for run in self._active.values()]
-        config = self._options.plan
-        line = ranking(
-            config.policy, jobs, speeds=self._speeds, gpus=self._total_gpus, now=self._now, queues=config.queues
-        )
-        return same_ones_run(line, self._gpus, self._running, self._total_gpus)
+        order = ranking(self._options.plan, jobs, speeds=self._speeds, gpus=self._total_gpus, now=self._now)
+        return same_jobs_run(order, self._gpus, self._running, self._total_gpus)
 
     def _fill(self) -> None:
         self._fill_at = inf

@@ -1,10 +1,16 @@
-"""Moments at which the caller looks at a simulation."""
+"""Moments at which the caller looks at a simulation, and the jobs whose end ends it."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from synergy_core.model.snapshot import Snapshot
+from synergy_simulator.engine.options import Options
+from synergy_simulator.engine.present import Present
 from synergy_simulator.engine.run import Run
+from synergy_simulator.workloads.workload import Task
+
+Progress = Callable[[int], None]
+"""Called with the number of jobs that are done so far."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,3 +43,22 @@ class PendingStops:
         """Let the caller look."""
         if self._look is not None:
             self._look(stop, snapshot, runs)
+
+
+class Awaited:
+    """Counts finished jobs. The simulation is over when `left` is 0."""
+
+    def __init__(self, tasks: Sequence[Task], options: Options, present: Present | None, progress: Progress) -> None:
+        first, last = options.measure or (0, len(tasks))
+        awaited = present.awaited if present is not None else tuple(task.name for task in tasks[first:last])
+        self._awaited = frozenset(awaited) if present is not None or options.until_measured_done else None
+        self.left = len(tasks) if self._awaited is None else len(awaited)
+        self._progress = progress
+        self._done = 0
+
+    def finish(self, name: str) -> None:
+        """Count a finished job, and tell the caller."""
+        self._done += 1
+        if self._awaited is None or name in self._awaited:
+            self.left -= 1
+        self._progress(self._done)
