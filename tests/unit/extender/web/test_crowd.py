@@ -2,7 +2,7 @@
 
 import asyncio
 
-from support.extender_servers import parts_alone, running
+from support.extender.servers import parts_alone, running
 from synergy_service.crowd import Crowd
 from synergy_service.operations import ops_app
 from synergy_service.servers import Endpoint
