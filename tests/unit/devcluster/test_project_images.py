@@ -8,7 +8,15 @@ import pytest
 
 from synergy_devcluster.errors import BadInputError
 from synergy_devcluster.images.dockerfile import input_files, parse
-from synergy_devcluster.images.project import GPU_PLUGIN, PROJECT_IMAGES, SCHEDULER, SOURCE, ProjectImage, build_images
+from synergy_devcluster.images.project import (
+    EXAMPLES_TORCH,
+    GPU_PLUGIN,
+    PROJECT_IMAGES,
+    SCHEDULER,
+    SOURCE,
+    ProjectImage,
+    build_images,
+)
 from synergy_devcluster.paths import Paths
 from synergy_devcluster.programs.versions import pinned
 
@@ -51,7 +59,7 @@ def test_an_image_has_every_package_of_the_project_that_it_imports_and_no_other(
     assert copied == _imported(f"synergy_{room}")
 
 
-@pytest.mark.parametrize("image", [*PROJECT_IMAGES, GPU_PLUGIN], ids=lambda image: image.room)
+@pytest.mark.parametrize("image", [*PROJECT_IMAGES, GPU_PLUGIN, EXAMPLES_TORCH], ids=lambda image: image.room)
 def test_whatever_a_dockerfile_copies_is_in_the_source_tree(image: ProjectImage) -> None:
     for source in parse(_text(image), {}).sources:
         assert input_files(SOURCE, (source,)), source
