@@ -107,7 +107,7 @@ def test_every_image_that_the_example_manifests_name_is_one_of_them() -> None:
     manifests = sorted((SOURCE / "examples").rglob("*.yaml"))
     named = {name for file in manifests for name in re.findall(r"(?m)^\s*-? ?image: (\S+)", file.read_text())}
     assert named
-    assert named <= {image.tag for image in (*PROJECT_IMAGES, GPU_PLUGIN)}
+    assert named <= {image.tag for image in (*PROJECT_IMAGES, GPU_PLUGIN, EXAMPLES_TORCH)}
 
 
 def test_an_unknown_room_is_refused_with_the_known_ones(tmp_path: Path) -> None:
