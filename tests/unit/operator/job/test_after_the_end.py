@@ -79,6 +79,18 @@ def test_pods_of_a_run_that_is_not_known_yet_are_left_alone() -> None:
     assert world.pod_names() == ["job-1-0"]
 
 
+def test_pods_of_a_run_that_was_given_back_before_it_was_recorded_do_not_hold_up_the_next() -> None:
+    world = World()
+    world.settle()
+    world.grant()
+    world.step()
+    assert world.pod_names() == ["job-1-0"]
+    assert world.status.service is None or world.status.service.run == 0
+    world.allocate(run=2)
+    world.settle()
+    assert world.pod_names() == ["job-2-0"]
+
+
 def test_the_same_status_makes_no_event() -> None:
     world = finished()
     assert events(world.status, world.status) == ()
