@@ -17,8 +17,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar, Unpack, overload
 
-import kube_synergy.aio as aio
-from kube_synergy import background
+from kube_synergy import aio, background
 from kube_synergy.errors import (
     ForbiddenError,
     InvalidJobError,

@@ -35,7 +35,7 @@ class Range:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class When:
-    """The answer. `by` says who has made the forecast: the user's own computer (`command`), or the cluster's extender."""
+    """The answer. `by` says what has made the forecast: `command`, this computer, or `extender`, the cluster's."""
 
     job: str
     state: str

@@ -175,7 +175,7 @@ def _source_by_methods(what: type) -> str | None:
 class _WithoutSignatures(ast.NodeTransformer):
     """Takes the annotations of functions away: the program does not evaluate them."""
 
-    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:  # noqa: N802 - named by ast
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
         node.returns = None
         for one in ast.walk(node.args):
             if isinstance(one, ast.arg):
@@ -230,9 +230,8 @@ def _module_imports(name: str, module: ModuleType, chains: set[str]) -> list[str
 def _home(value: Any) -> tuple[str, str] | None:
     """The module and the name from which a value can be imported."""
     module = getattr(value, "__module__", None)
-    for attribute in ("__qualname__", "__name__", "_name"):
-        name = getattr(value, attribute, None)
-        if isinstance(module, str) and isinstance(name, str) and name.isidentifier():
-            if getattr(sys.modules.get(module), name, None) is value:
-                return module, name
+    names = [getattr(value, attribute, None) for attribute in ("__qualname__", "__name__", "_name")]
+    for name in names:
+        if isinstance(module, str) and isinstance(name, str) and getattr(sys.modules.get(module), name, None) is value:
+            return module, name
     return None

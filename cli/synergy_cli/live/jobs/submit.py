@@ -95,17 +95,17 @@ def job_of_file(filename: str) -> Object:
     return found
 
 
-async def _ended(cluster: Cluster, job: SeenJob) -> SeenJob:
+async def _ended(cluster: Cluster, created: SeenJob) -> SeenJob:
     """The job once it has ended. Each new reason is told on the way."""
-    told = ""
+    job, told = created, ""
     try:
-        async for job in states(Cluster(cluster.client, job.namespace), job.name):
-            now = status_of(job)
+        async for state in states(Cluster(cluster.client, created.namespace), created.name):
+            job, now = state, status_of(state)
             if (line := f"{now.phase}: {now.reason}") != told:
                 told = line
                 click.echo(str(now), err=True)
     except NotFound:
-        raise click.ClickException(f"{job.full_name} was deleted before it ended") from None
+        raise click.ClickException(f"{created.full_name} was deleted before it ended") from None
     return job
 
 
