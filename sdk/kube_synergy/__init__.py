@@ -31,9 +31,9 @@ from kube_synergy.errors import (
     SynergyError,
     UnreachableError,
 )
+from kube_synergy.forecast import Range, When
 from kube_synergy.job import Job
 from kube_synergy.live.following import LogLine
-from kube_synergy.live.when import Range, When
 from kube_synergy.making.options import JobOptions
 from kube_synergy.making.submission import submission_of
 from kube_synergy.status import JobStatus

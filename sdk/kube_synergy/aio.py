@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar, Unpack, cast, overload
 
 from kube_synergy.errors import JobDeletedError, JobFailedError, JobTimeoutError
+from kube_synergy.forecast import When
 from kube_synergy.live.cluster import Cluster, Where, connected
 from kube_synergy.live.explained import explained
 from kube_synergy.live.following import LogLine, log_lines, states, worker_pods
 from kube_synergy.live.results import newest_record, value_of
 from kube_synergy.live.submitting import create, delete, set_suspend
-from kube_synergy.live.when import When, as_told, job_and_cluster, when
 from kube_synergy.making.capture import program_of_function
 from kube_synergy.making.options import JobOptions
 from kube_synergy.making.program import Program, program_of_script
@@ -151,6 +151,8 @@ class Job(Generic[T]):
 
         A user who may not list nodes gets the estimate of the cluster's own extender.
         """
+        from kube_synergy.live.when import as_told, job_and_cluster, when  # noqa: PLC0415 - a second to import
+
         with explained():
             async with connected(self.where) as cluster:
                 asked, present = await job_and_cluster(cluster, self.name)

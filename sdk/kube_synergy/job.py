@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterator
 from typing import Generic, TypeVar
 
 from kube_synergy import aio, background
+from kube_synergy.forecast import When
 from kube_synergy.live.cluster import Where
 from kube_synergy.live.following import LogLine
-from kube_synergy.live.when import When
 from kube_synergy.show.watch import Watch, watch
 from kube_synergy.status import JobStatus
 from synergy_api.resources.training_job import Phase

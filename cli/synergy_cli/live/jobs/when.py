@@ -4,9 +4,10 @@ from datetime import UTC, datetime
 
 import click
 
+from kube_synergy.forecast import UNKNOWN, Range, When
 from kube_synergy.live.cluster import Cluster
 from kube_synergy.live.present import Present
-from kube_synergy.live.when import UNKNOWN, Range, When, as_told, job_and_cluster, when
+from kube_synergy.live.when import as_told, job_and_cluster, when
 from synergy_cli.live.access import Where, ask
 from synergy_cli.live.options import cluster_options, job_argument, output_option
 from synergy_cli.live.output import heading, note, write_data, write_table
