@@ -18,8 +18,8 @@ PATIENCE_S = 300.0
 """How long an API server may be away while a job is followed: it is upgraded now and then."""
 
 
-async def states(cluster: Cluster, name: str, *, poll_s: float = POLL_S) -> AsyncIterator[SeenJob]:
-    """The job, looked at every `poll_s` seconds; the last state is the one in which it has ended.
+async def states(cluster: Cluster, name: str) -> AsyncIterator[SeenJob]:
+    """The job, looked at every second; the last state is the one in which it has ended.
 
     Raises NotFound when the job is deleted. An API server that does not answer is asked again for five minutes.
     """
@@ -35,7 +35,7 @@ async def states(cluster: Cluster, name: str, *, poll_s: float = POLL_S) -> Asyn
             yield job
             if job.finished:
                 return
-        await asyncio.sleep(poll_s)
+        await asyncio.sleep(POLL_S)
 
 
 def is_outage(error: Exception) -> bool:

@@ -36,9 +36,9 @@ def _record(value: Any) -> dict[str, Any]:
     try:
         text = json.dumps(value, default=_plain)
     except (TypeError, ValueError, RecursionError) as error:
-        return {"unusable": f"the function returned a {type(value).__name__} that is not JSON ({error})"}
+        return {"unusable": f"what the function returned is not JSON: {type(value).__name__} ({error})"}
     if len(text) > MOST_BYTES:
-        return {"unusable": f"the function returned {len(text)} bytes of JSON; at most {MOST_BYTES} come back"}
+        return {"unusable": f"what the function returned has {len(text)} bytes; at most {MOST_BYTES} come back"}
     return {"value": json.loads(text)}
 
 

@@ -18,7 +18,8 @@ class Watch:
 
     def __init__(self, states: States, name: str, widget: Any | None) -> None:
         self._name = name
-        self._widget = widget
+        self.widget = widget
+        """The `ipywidgets.HTML` of a notebook; None elsewhere."""
         self._line = ""
         self._future = background.start(self._follow(states))
 
@@ -44,18 +45,18 @@ class Watch:
             self._show(str(error), f"<b>{escape(self._name)}</b> {escape(str(error))}")
 
     def _show(self, line: str, html: str) -> None:
-        if self._widget is not None:
-            self._widget.value = html
+        if self.widget is not None:
+            self.widget.value = html
         elif line != self._line:
             print(f"{self._name}: {line}", flush=True)  # noqa: T201 - this is what the user asked for
         self._line = line
 
     def _ipython_display_(self) -> None:
         """Jupyter calls this for the last value of a cell."""
-        if self._widget is not None:
+        if self.widget is not None:
             from IPython.display import display  # noqa: PLC0415 - only where it runs
 
-            display(self._widget)  # type: ignore[no-untyped-call]
+            display(self.widget)  # type: ignore[no-untyped-call]
 
 
 def watch(states: States, name: str) -> Watch:
