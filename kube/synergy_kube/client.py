@@ -7,7 +7,7 @@ from typing import Any, Self
 import aiohttp
 
 from synergy_kube import credentials
-from synergy_kube.answers import Object, Page, decode, event_of
+from synergy_kube.answers import Object, Page, decode, event_of, lines_of
 from synergy_kube.connection import Connection, without_credentials
 from synergy_kube.errors import ApiError, error_of
 from synergy_kube.resources import PODS, Resource
@@ -276,8 +276,8 @@ class KubeClient:
         async with await self._connection.send("GET", path, query=query, timeout=timeout) as response:
             if response.status >= 400:
                 raise error_of(response.status, decode(await response.read()))
-            async for line in response.content:
-                yield line.rstrip(b"\n")
+            async for line in lines_of(response.content.iter_any()):
+                yield line
 
     async def date(self) -> str:
         """The Date header of an answer: what the API server, or what stands before it, takes for the time."""
