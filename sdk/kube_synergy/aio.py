@@ -83,7 +83,7 @@ class Job(Generic[T]):
 
         Raises JobFailedError with the function's traceback, JobTimeoutError, JobDeletedError.
         """
-        told, last, began = "", None, time.monotonic()
+        told, last = "", None
         try:
             async with asyncio.timeout(timeout_s):
                 with explained():
@@ -97,7 +97,7 @@ class Job(Generic[T]):
                                 return last
                         return await self._ended(cluster, last)
         except TimeoutError as error:
-            raise self._late(last, time.monotonic() - began, until) from error
+            raise self._late(last, timeout_s or 0, until) from error
 
     async def result(self, timeout_s: float | None = None) -> T:
         """What the function returned on rank 0, once the job has succeeded, as JSON has it: a tuple is a list.
@@ -138,8 +138,11 @@ class Job(Generic[T]):
         with explained():
             async with connected(self.where) as cluster:
                 asked = await cluster.job(self.name)
-                others, _ = await cluster.visible_jobs()
-                return why(asked, others, time.time())
+                others, hidden = await cluster.visible_jobs()
+                answer = why(asked, others, time.time())
+                if hidden and answer.position is not None:
+                    cluster.tell(hidden)
+                return answer
 
     async def forecast(self, *, draws: int = 20, seed: int = 0, horizon_s: float | None = None) -> When:
         """When it starts and ends, by a simulation of the cluster on this computer.
@@ -149,13 +152,16 @@ class Job(Generic[T]):
             seed: of the draws.
             horizon_s: look so many seconds ahead at the most.
 
-        A user who may not list nodes gets the estimate of the cluster's own extender.
+        A user who may not list nodes gets the estimate of the cluster's own extender. What else is hidden from the
+        user, and so not considered, goes to the log `kube_synergy`.
         """
         from kube_synergy.live.when import as_told, job_and_cluster, when  # noqa: PLC0415 - a second to import
 
         with explained():
             async with connected(self.where) as cluster:
                 asked, present = await job_and_cluster(cluster, self.name)
+                for note in present.notes if present is not None else ():
+                    cluster.tell(note)
         if present is None:
             return as_told(asked)
 
@@ -204,7 +210,7 @@ class Job(Generic[T]):
     def _late(self, last: JobStatus | None, seconds: float, until: Phase | None) -> JobTimeoutError:
         goal = until or "Succeeded"
         now = f"; now it is {last}" if last is not None else ""
-        return JobTimeoutError(f"{self.namespace}/{self.name} is not {goal} after {seconds:.0f} s{now}")
+        return JobTimeoutError(f"{self.namespace}/{self.name} is not {goal} after {seconds:g} s{now}")
 
 
 @overload

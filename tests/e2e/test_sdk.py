@@ -58,7 +58,7 @@ async def test_the_notebook_runs_from_submit_to_resume(
     devcluster: synergy_devcluster.Cluster, kube: KubeClient, namespace: str, repository: Path, tmp_path: Path
 ) -> None:
     kubeconfig = in_namespace(devcluster.kubeconfig, namespace, tmp_path / "kubeconfig")
-    given = f'\nGPU_TYPES = ["A100"]\nSPEC = {{"resources": {LITTLE!r}}}\n'
+    given = f'\nIMAGE = "{EXAMPLES_IMAGE}"\nGPU_TYPES = ["A100"]\nSPEC = {{"resources": {LITTLE!r}}}\n'
     began = time.monotonic()
     environment = {"KUBECONFIG": str(kubeconfig), "PATH": "/usr/bin:/bin", "HOME": str(tmp_path)}
     ran = await asyncio.to_thread(

@@ -30,6 +30,8 @@ def explained() -> Iterator[None]:
         raise of_api_error(error) from error
     except (aiohttp.ClientError, TimeoutError) as error:
         raise UnreachableError(f"the API server does not answer: {error or 'no answer in time'}") from error
+    except ValueError as error:  # of synergy_view.seen.read, which names the field
+        raise SynergyError(f"the job is of another version of kube-synergy: {error}") from error
 
 
 def of_api_error(error: ApiError) -> SynergyError:

@@ -141,6 +141,25 @@ def test_what_may_not_be_seen_is_an_error_of_its_own(server: ListServer, where: 
         kube_synergy.job("j", **where).why()
 
 
+def test_what_is_hidden_is_said_in_the_log(
+    server: ListServer, job: kube_synergy.Job[Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    queue = {"position": 1, "reason": "NoFreeGPU", "message": "waits"}
+    server.objects["trainingjobs"] = [job_object("j", status={"queue": queue})]
+    server.elsewhere = {"trainingjobs"}
+    job.why()
+    assert "only those of team are considered" in caplog.text
+    caplog.clear()
+    job.forecast(draws=1)
+    assert "you may list TrainingJobs of team only" in caplog.text
+
+
+def test_a_job_of_another_version_is_an_error(server: ListServer, job: kube_synergy.Job[Any]) -> None:
+    server.objects["trainingjobs"] = [job_object("j", status={"phase": "Odd"})]
+    with pytest.raises(kube_synergy.SynergyError, match="of another version of kube-synergy: phase: "):
+        job.status()
+
+
 def test_no_cluster_is_an_error_of_its_own(where: Where, tmp_path: Path) -> None:
     with pytest.raises(kube_synergy.UnreachableError, match="there is no file"):
         kube_synergy.job("j", kubeconfig=str(tmp_path / "none"))
