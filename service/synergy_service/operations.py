@@ -1,23 +1,21 @@
-"""Metrics and probes, without TLS."""
+"""Metrics and probes, on a port of their own, without TLS."""
 
 import asyncio
 from collections.abc import Callable
 
-from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-from synergy_extender.metrics import Metrics
 
-
-def ops_app(metrics: Metrics, ready: Callable[[], str]) -> Starlette:
-    """`ready` answers with what is missing, or with an empty text."""
+def ops_app(registry: CollectorRegistry, ready: Callable[[], str]) -> Starlette:
+    """The ASGI application. `ready` returns what the program still waits for, or an empty text."""
 
     async def show_metrics(request: Request) -> Response:
-        # in a thread: it takes some milliseconds, and the event loop answers the scheduler verbs
-        text = await asyncio.to_thread(generate_latest, metrics.registry)
+        # in a thread: it takes some milliseconds, in which the event loop answers other requests
+        text = await asyncio.to_thread(generate_latest, registry)
         return Response(text, media_type=CONTENT_TYPE_LATEST)
 
     async def healthz(request: Request) -> Response:
