@@ -143,3 +143,31 @@ def test_records_that_are_cut_or_spoilt_are_passed_over() -> None:
     cut = "::kube-synergy-result:: 2/3 abc"
     assert record_of([whole, cut, "::kube-synergy-result:: 1/1 {", "::kube-synergy-result::"]) == {"value": 1}
     assert record_of(["said ::kube-synergy-result:: 1/1 {}"]) is None
+
+
+CELLS = [
+    "import math\nHALF = 0.5",
+    "class Model:\n    def __init__(self, size):\n        self.size = size\n",
+    "def train(size):\n    return [Model(size).size * HALF, math.floor(2.5)]\n",
+]
+
+
+def test_functions_and_classes_of_a_notebook_are_found_in_its_cells(tmp_path: Path) -> None:
+    script = (
+        "import json, sys\nfrom IPython.core.interactiveshell import InteractiveShell\n"
+        "shell = InteractiveShell.instance()\n"
+        f"for cell in {CELLS!r}: shell.run_cell(cell, store_history=True).raise_error()\n"
+        "from kube_synergy.making.capture import program_of_function\n"
+        "print(json.dumps(dict(program_of_function(shell.user_ns['train'], [3]).files)))\n"
+    )
+    environment = {"HOME": str(tmp_path), "IPYTHONDIR": str(tmp_path)}
+    made = subprocess.run(
+        [sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=False, cwd=tmp_path
+    )
+    assert made.returncode == 0, made.stderr
+    files = json.loads(made.stdout.splitlines()[-1])
+    assert "class Model" in files["main.py"]
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    ran = subprocess.run([sys.executable, "main.py"], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert record_of(ran.stdout.splitlines()) == {"value": [1.5, 2]}
