@@ -42,6 +42,13 @@ def test_another_reason_is_told() -> None:
     assert world.message("Running") == "the quota q allows 1"
 
 
+@pytest.mark.parametrize(("mode", "waits_for"), [("Skip", "WaitingForPlan"), ("Auto", "WaitingForProfile")])
+def test_before_a_plan_says_why_a_job_waits_for_the_plan_or_for_its_profile(mode: str, waits_for: str) -> None:
+    world = World(profile={"mode": mode})
+    world.settle()
+    assert world.reason("Running") == waits_for
+
+
 def test_a_job_asks_for_a_turn_only_with_a_reason_to_wait_that_it_has_not_told() -> None:
     world = World()
     world.settle()
