@@ -178,7 +178,7 @@ def test_no_such_job_and_no_such_page(serve: Serve, visit: Visit) -> None:
     served = still(serve)
     served.allowed = {"404"}
     expect(visit(served, "#/job/a/b").get_by_role("alert")).to_contain_text("there is no TrainingJob a/b")
-    expect(visit(served, "#/nowhere").get_by_role("alert")).to_contain_text("names no page")
+    expect(visit(served, "#/nowhere").get_by_role("alert")).to_contain_text("no page at this address")
 
 
 def test_hidden_jobs_are_told_of_as_a_number(serve: Serve, visit: Visit) -> None:
