@@ -18,8 +18,8 @@ import synergy_job.torch
 CLASSES, SIDE = 10, 16
 
 
-class Images(torch.utils.data.Dataset):
-    """Noise on a pattern for each class, made once and augmented each time it is read."""
+class Images:
+    """A map-style data set: noise on a pattern for each class, made once and augmented each time it is read."""
 
     def __init__(self, count: int) -> None:
         made = torch.Generator().manual_seed(1)

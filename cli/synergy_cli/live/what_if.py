@@ -2,8 +2,9 @@
 
 import click
 
-from synergy_cli.live.access import Cluster, Object, ask, where_of
-from synergy_cli.live.future import NodesHiddenError, Present, hidden_nodes, look, new_job
+from kube_synergy.live.present import NodesHiddenError, Present, look, new_job
+from synergy_cli.errors import BadInputError
+from synergy_cli.live.access import Cluster, Object, ask, hidden_nodes, where_of
 from synergy_cli.live.jobs.submit import job_of_file
 from synergy_cli.live.output import note
 from synergy_cli.planning.forecast import field_errors, what_if_text
@@ -17,10 +18,15 @@ def ask_cluster(
 ) -> tuple[Snapshot, list[Job]]:
     """The visible part of the cluster, and the job of the file as a new job. Notes go to stderr."""
     manifest = None if filename is None else job_of_file(filename)
-    present = ask(where_of(kubeconfig, context, namespace, False), _look)
-    for text in present[0].notes:
+    present, own_namespace = ask(where_of(kubeconfig, context, namespace, False), _look)
+    for text in present.notes:
         note(text)
-    return present[0].snapshot, [] if manifest is None else [new_job(present[0], manifest, present[1])]
+    if manifest is None:
+        return present.snapshot, []
+    try:
+        return present.snapshot, [new_job(present, manifest, own_namespace)]
+    except ValueError as error:
+        raise BadInputError(f"--filename: {error}") from error
 
 
 async def _look(cluster: Cluster) -> tuple[Present, str]:

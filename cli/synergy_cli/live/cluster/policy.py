@@ -7,11 +7,11 @@ from typing import Any, Literal, get_args, get_origin
 import click
 import yaml
 
+from kube_synergy.live.present import NodesHiddenError, Present, look
 from synergy_api.resources.scheduling_policy import DEFAULT_POLICY_NAME, SchedulingPolicySpec
 from synergy_cli.choice import Choice
 from synergy_cli.errors import BadInputError, OneLineGroup
-from synergy_cli.live.access import Cluster, Object, Where, ask
-from synergy_cli.live.future import NodesHiddenError, Present, hidden_nodes, look
+from synergy_cli.live.access import Cluster, Object, Where, ask, hidden_nodes
 from synergy_cli.live.options import cluster_options, output_option
 from synergy_cli.live.output import note, write_data
 from synergy_cli.live.what_if import tell_other_policy
