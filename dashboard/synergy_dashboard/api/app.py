@@ -112,7 +112,13 @@ def _add_pages(router: APIRouter, parts: ApiParts) -> None:
         return StreamingResponse(told, media_type="text/event-stream", headers={"X-Accel-Buffering": "no"})
 
     _get(router, "/me", me, answers.Me, "The user, and the namespaces that they may see")
-    _get(router, "/cluster", cluster, answers.ClusterPage, "The GPUs, the jobs that hold them, and the use of the last day")
+    _get(
+        router,
+        "/cluster",
+        cluster,
+        answers.ClusterPage,
+        "The GPUs, the jobs that hold them, and the use of the last day",
+    )
     _get(router, "/queue", queue, answers.QueuePage, "The waiting jobs in order")
     _get(router, "/rounds", rounds, answers.RoundsPage, "The Gantt chart and the rounds in it")
     _get(router, "/jobs/{namespace}/{name}", job, answers.JobPage, "One job in detail")
