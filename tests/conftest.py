@@ -10,9 +10,9 @@ import pytest_asyncio
 from hypothesis import settings
 
 import synergy_devcluster
-from support.crds import apply_crds
-from support.namespaces import fresh_namespace
-from support.tenants import all_allowed
+from support.api_server.crds import apply_crds
+from support.on_cluster.namespaces import fresh_namespace
+from support.on_cluster.tenants import all_allowed
 from synergy_cli.product import install
 from synergy_devcluster.node import gpus
 from synergy_devcluster.programs.processes import wait_for

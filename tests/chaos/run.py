@@ -8,16 +8,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from chaos.api_server import STORE_LINK, UNREACHABLE
-from chaos.book import Book
-from chaos.faults import schedule
-from chaos.player import Player
+from chaos.faults.api_server import STORE_LINK, UNREACHABLE
+from chaos.faults.draw import schedule
+from chaos.faults.wreck import Wreck
+from chaos.observer.book import Book
+from chaos.observer.uptime import Uptime
+from chaos.observer.watchman import Watchman
+from chaos.played.player import Player
 from chaos.report import Report
 from chaos.stage import Stage
-from chaos.uptime import Uptime
-from chaos.watchman import Watchman
 from chaos.workload import MOST_STEPS, Planned, neighbours, workload
-from chaos.wreck import Wreck
 from synergy_kube import ApiError, Conflict, KubeClient
 from synergy_kube.resources import PODS, TRAINING_JOBS, Resource
 

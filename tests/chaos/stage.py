@@ -12,18 +12,18 @@ from typing import Any
 
 import yaml
 
-from chaos.api_server import store_link
-from chaos.clock import WallClock
-from chaos.link import Link
+from chaos.faults.api_server import store_link
+from chaos.faults.clock import WallClock
+from chaos.faults.link import Link
+from chaos.faults.refusals import Refusals, user_of
 from chaos.programs import Program
-from chaos.refusals import Refusals, user_of
 from chaos.service import Readiness
-from support.crds import apply_crds
-from support.extender_world import scheduler_configuration
-from support.job_process import free_port
+from support.api_server.crds import apply_crds
+from support.extender.world import scheduler_configuration
+from support.job.process import free_port
+from support.on_cluster.service_account import kubeconfig_of
+from support.on_cluster.tenants import all_allowed
 from support.programs import run as run_program
-from support.service_account import kubeconfig_of
-from support.tenants import all_allowed
 from support.waiting import eventually
 from synergy_devcluster import Cluster
 from synergy_devcluster.control_plane.pki import Authority

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from chaos.cut_off import FENCE_SECONDS, cut_off
+from chaos.played.cut_off import FENCE_SECONDS, cut_off
 from chaos.stage import Stage
 
 pytestmark = pytest.mark.integration

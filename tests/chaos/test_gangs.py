@@ -5,14 +5,14 @@ from typing import Any
 
 import pytest
 
-from chaos.book import Book
-from chaos.player import Player
+from chaos.observer.book import Book
+from chaos.observer.uptime import Uptime
+from chaos.observer.watchman import Watchman
+from chaos.played.player import Player
 from chaos.stage import EXTENDERS, Stage
-from chaos.uptime import Uptime
-from chaos.watchman import Watchman
 from chaos.workload import GPU_TYPES, plain_template
-from support.extender_world import TOLERATIONS
-from support.operator_stage import Stage as Hand
+from support.extender.world import TOLERATIONS
+from support.operator.stage import Stage as Hand
 from support.waiting import eventually
 from synergy_api.timestamps import format_time
 from synergy_kube import KubeClient

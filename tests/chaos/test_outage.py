@@ -4,8 +4,8 @@ import os
 
 import pytest
 
-from chaos.gang import RATE
-from chaos.outage import outage
+from chaos.played.gang import RATE
+from chaos.played.outage import outage
 from chaos.stage import Stage
 
 pytestmark = pytest.mark.integration

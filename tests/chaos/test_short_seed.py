@@ -2,7 +2,7 @@
 
 import pytest
 
-from chaos.faults import KINDS
+from chaos.faults.draw import KINDS
 from chaos.run import chaos
 from chaos.stage import Stage
 

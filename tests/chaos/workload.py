@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from support.extender_world import TOLERATIONS
-from support.jobs import GIB, matrix
+from support.extender.world import TOLERATIONS
+from support.on_cluster.jobs import GIB, matrix
 
 FAKE_NODES = "V100=8x4,T4=8x4"
 """64 GPUs on 16 nodes: a job of 8 GPUs is a gang on two nodes at least."""

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import synergy_devcluster
-from support.jobs import restricted_template, submit
+from support.on_cluster.jobs import restricted_template, submit
 from support.programs import run
 from support.waiting import eventually
 from synergy_kube import KubeClient, NotFound

@@ -18,7 +18,7 @@ import pytest
 import pytest_asyncio
 import yaml
 
-from support.jobs import reaches, restricted_template, submit
+from support.on_cluster.jobs import reaches, restricted_template, submit
 from support.programs import run
 from support.waiting import eventually
 from synergy_api.names import LABEL_JOB, LABEL_RANK, LABEL_ROLE, LABEL_RUN, ROLE_WORKER

@@ -15,7 +15,7 @@ import pytest_asyncio
 from playwright.async_api import async_playwright, expect
 
 import synergy_devcluster
-from support.jobs import matrix, reaches, restricted_template, submit
+from support.on_cluster.jobs import matrix, reaches, restricted_template, submit
 from support.waiting import eventually
 from synergy_cli.product import install
 from synergy_kube import KubeClient, Resource

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import synergy_devcluster
-from support.jobs import logs, restricted_template
+from support.on_cluster.jobs import logs, restricted_template
 from support.waiting import eventually
 from synergy_devcluster.real_nodes import REAL_NODE
 from synergy_kube import KubeClient

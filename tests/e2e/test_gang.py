@@ -5,7 +5,7 @@ import json
 import pytest
 
 import synergy_devcluster
-from support.jobs import logs, reaches, restricted_template, submit
+from support.on_cluster.jobs import logs, reaches, restricted_template, submit
 from synergy_kube import KubeClient
 
 pytestmark = pytest.mark.e2e

@@ -10,8 +10,8 @@ import pytest
 import pytest_asyncio
 import yaml
 
-from support.jobs import logs, reaches, restricted_template, submit
-from support.kind_stand_in import accepted_by_kind, put_on_path
+from support.on_cluster.jobs import logs, reaches, restricted_template, submit
+from support.on_cluster.kind_stand_in import accepted_by_kind, put_on_path
 from support.waiting import eventually
 from synergy_cli.demo.kind import LABEL_COUNT, KindCluster
 from synergy_cli.product import NAMESPACE, install

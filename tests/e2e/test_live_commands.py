@@ -13,8 +13,8 @@ import pytest_asyncio
 import yaml
 
 import synergy_devcluster
-from support.jobs import EXAMPLES_IMAGE, matrix, reaches, restricted_template, submit
-from support.service_account import with_token
+from support.on_cluster.jobs import EXAMPLES_IMAGE, matrix, reaches, restricted_template, submit
+from support.on_cluster.service_account import with_token
 from support.waiting import eventually
 from synergy_kube import KubeClient, Resource
 from synergy_kube.resources import TRAINING_JOBS

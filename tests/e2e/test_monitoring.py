@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from support.jobs import reaches, restricted_template, submit
-from support.prometheus import Prometheus, evaluating, expressions, rules
+from support.on_cluster.jobs import reaches, restricted_template, submit
+from support.on_cluster.prometheus import Prometheus, evaluating, expressions, rules
 from support.waiting import eventually
 from synergy_cli.product import NAMESPACE
 from synergy_kube import KubeClient

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from support.jobs import reaches, restricted_template, submit
+from support.on_cluster.jobs import reaches, restricted_template, submit
 from support.waiting import eventually
 from synergy_api.names import LABEL_JOB
 from synergy_api.resources.training_job import TrainingJobSpec

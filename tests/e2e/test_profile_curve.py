@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from support.jobs import empties, reaches, restricted_template, submit
+from support.on_cluster.jobs import empties, reaches, restricted_template, submit
 from synergy_api.names import LABEL_JOB, LABEL_ROLE, ROLE_WORKER
 from synergy_kube import KubeClient
 from synergy_kube.resources import PODS

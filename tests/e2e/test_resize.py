@@ -9,9 +9,9 @@ import pytest
 import pytest_asyncio
 
 import synergy_devcluster
-from support.jobs import logs, reaches, restricted_template, submit
-from support.namespaces import alone_on
-from support.observer import Observer, number, pod_request
+from support.on_cluster.jobs import logs, reaches, restricted_template, submit
+from support.on_cluster.namespaces import alone_on
+from support.on_cluster.observer import Observer, number, pod_request
 from support.programs import run
 from support.waiting import eventually
 from synergy_api.timestamps import parse_time

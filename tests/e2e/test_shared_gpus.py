@@ -8,8 +8,8 @@ import pytest
 import pytest_asyncio
 
 import synergy_devcluster
-from support.jobs import logs, matrix, restricted_template, submit
-from support.namespaces import alone_on
+from support.on_cluster.jobs import logs, matrix, restricted_template, submit
+from support.on_cluster.namespaces import alone_on
 from support.waiting import eventually
 from synergy_core.colocation.predictors.generic import EFFECTS
 from synergy_core.model.usage import Usage

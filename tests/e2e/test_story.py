@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import synergy_devcluster
-from support.namespaces import alone_on
+from support.on_cluster.namespaces import alone_on
 from synergy_cli.demo import story
 from synergy_cli.demo.asking import ask
 from synergy_cli.demo.checks import shortcomings

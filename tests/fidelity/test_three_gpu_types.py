@@ -17,8 +17,8 @@ from statistics import fmean
 import pytest
 
 from fidelity.conftest import GPUS_OF_EACH
-from support.fake_training import FakeTraining
-from support.jobs import GIB, matrix, restricted_template, submit
+from support.job.fake_training import FakeTraining
+from support.on_cluster.jobs import GIB, matrix, restricted_template, submit
 from support.waiting import eventually
 from synergy_kube import KubeClient
 from synergy_simulator.engine.options import Options

@@ -1,1 +1,1 @@
-"""What several suites use: an observer of the cluster, waiting for a condition, manifests."""
+"""What tests of several rooms use; a folder for each room that they test, `on_cluster` for people and neighbours."""

@@ -9,7 +9,7 @@ import pytest
 import yaml
 from pydantic import TypeAdapter
 
-from support.prometheus import DASHBOARDS, rules
+from support.on_cluster.prometheus import DASHBOARDS, rules
 from synergy_api.generation.crd import KINDS
 from synergy_api.names import PRODUCT_VERSION, SCHEDULER_NAME
 from synergy_api.resources.scheduling_policy import SchedulingPolicySpec

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from support import manifests as samples
+from support.api_server import manifests as samples
 from synergy_api.generation.crd import KINDS, custom_resource_definition
 from synergy_api.names import API_VERSION
 from synergy_kube import KubeClient

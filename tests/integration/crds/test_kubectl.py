@@ -5,7 +5,7 @@ import math
 import pytest
 import yaml
 
-from support import manifests as samples
+from support.api_server import manifests as samples
 from support.programs import attempt, run
 from synergy_api.generation.crd import KINDS, CustomResource
 from synergy_api.names import API_VERSION

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from support import manifests as samples
+from support.api_server import manifests as samples
 from synergy_api.resources.training_job import TrainingJobStatus
 from synergy_kube import KubeClient
 from synergy_kube.errors import ApiError

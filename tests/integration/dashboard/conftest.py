@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from support import postgres
+from support.dashboard import postgres
 from synergy_dashboard.store.store import Store
 
 _NUMBERS = itertools.count()

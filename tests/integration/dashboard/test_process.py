@@ -14,8 +14,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from support.cluster import allocation, job_object, node_object, share
-from support.stand_in_api import StandInApi, kubeconfig, serving
+from support.dashboard.stand_in_api import StandInApi, kubeconfig, serving
+from support.extender.cluster import allocation, job_object, node_object, share
 from synergy_dashboard.serving import Endpoint, Servers
 from synergy_kube.resources import NODES, TRAINING_JOBS
 

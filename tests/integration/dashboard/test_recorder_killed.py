@@ -16,9 +16,9 @@ from typing import Any
 import pytest
 
 import synergy_devcluster
-from support.extender_world import without_the_product
-from support.histories import audited, check_times, told_of
-from support.job_life import GPUS, Audit, Life
+from support.dashboard.histories import audited, check_times, told_of
+from support.extender.world import without_the_product
+from support.operator.job_life import GPUS, Audit, Life
 from support.waiting import eventually
 from synergy_dashboard.store.store import Store
 from synergy_kube import Change, KubeClient, Reflector
@@ -89,7 +89,7 @@ async def start(url: str, kubeconfig: Path, log: Path) -> asyncio.subprocess.Pro
     env = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
     with log.open("ab") as out:
         return await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "support.recording", url, str(kubeconfig), env=env, stdout=out, stderr=out
+            sys.executable, "-m", "support.dashboard.recording", url, str(kubeconfig), env=env, stdout=out, stderr=out
         )
 
 

@@ -15,8 +15,8 @@ import pytest
 import pytest_asyncio
 
 import synergy_devcluster
-from support.namespaces import fresh_namespace
-from support.service_account import kubeconfig_of
+from support.on_cluster.namespaces import fresh_namespace
+from support.on_cluster.service_account import kubeconfig_of
 from support.waiting import eventually
 from synergy_api.timestamps import format_time
 from synergy_dashboard.config import Settings

@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from alembic.util.exc import CommandError
 from sqlalchemy.exc import SQLAlchemyError
 
-from support.postgres import Postgres
+from support.dashboard.postgres import Postgres
 from synergy_dashboard.facts import JobFact, ResizeFact, RunFact, Sample, Share, Usage, UseSample
 from synergy_dashboard.store.bundle import Facts, Position, WaitNow
 from synergy_dashboard.store.engine import WRITES, engine_of

@@ -10,7 +10,7 @@ import pytest
 import uvicorn
 from playwright.sync_api import Browser, ConsoleMessage, Page, Request, sync_playwright
 
-from support.dashboard_demo import Demo, realistic
+from support.dashboard.demo import Demo, realistic
 
 CHROMIUM = Path("/usr/bin/chromium")
 

@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-import support
+import support.dashboard
 from integration.dashboard_page.conftest import Served, until
-from support.dashboard_demo import Demo, realistic
+from support.dashboard.demo import Demo, realistic
 
-AXE = Path(support.__file__).parent / "axe" / "axe.min.js"
+AXE = Path(support.dashboard.__file__).parent / "axe" / "axe.min.js"
 PAGES = ("cluster", "queue", "rounds", "job", "waiting job", "tenants", "what-if", "policy", "sign-in")
 Visit = Callable[..., Page]
 

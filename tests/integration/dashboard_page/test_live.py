@@ -6,8 +6,8 @@ from collections.abc import Callable
 from playwright.sync_api import Page, expect
 
 from integration.dashboard_page.conftest import Served
-from support import dashboard_answers as made
-from support.dashboard_demo import Demo, realistic
+from support.dashboard import answers as made
+from support.dashboard.demo import Demo, realistic
 
 Visit = Callable[..., Page]
 

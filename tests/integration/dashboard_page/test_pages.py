@@ -7,9 +7,9 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from integration.dashboard_page.conftest import Served
-from support import dashboard_answers as made
-from support import dashboard_job
-from support.dashboard_demo import Demo, realistic
+from support.dashboard import answers as made
+from support.dashboard import job_page as dashboard_job
+from support.dashboard.demo import Demo, realistic
 
 Visit = Callable[..., Page]
 Serve = Callable[[Demo], Served]

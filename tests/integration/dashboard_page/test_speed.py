@@ -5,7 +5,7 @@ from collections.abc import Callable
 from playwright.sync_api import CDPSession, Page
 
 from integration.dashboard_page.conftest import Served, until
-from support.dashboard_demo import Demo, large
+from support.dashboard.demo import Demo, large
 
 Visit = Callable[..., Page]
 FIRST_MS, UPDATE_MS = 1000, 100

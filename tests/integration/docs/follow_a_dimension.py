@@ -3,8 +3,8 @@ copies of the packages to which the recipe has been applied. Prints what each st
 
 import json
 
-from support.cluster import GI, NOW, cluster, job, job_object, node_object
-from support.operator_world import SETTINGS
+from support.extender.cluster import GI, NOW, cluster, job, job_object, node_object
+from support.operator.world import SETTINGS
 from synergy_api.resources.training_job import TrainingJobSpec
 from synergy_core.model.config import PlanConfig
 from synergy_core.plan import plan

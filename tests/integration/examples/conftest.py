@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from support.example import Example
-from support.harness import Harness, cpu_groups
-from support.job_process import free_port
+from support.job.example import Example
+from support.job.harness import Harness, cpu_groups
+from support.job.process import free_port
 
 
 @pytest.fixture

@@ -5,8 +5,8 @@ import sys
 
 import pytest
 
-from support.example import EXAMPLES, Example
-from support.harness import Harness, at_most
+from support.job.example import EXAMPLES, Example
+from support.job.harness import Harness, at_most
 
 QUICK = ("--device-ms", "1", "--cpu-ms-per-step", "1", "--storage-mib-per-s", "400", "--log-every", "10")
 STEP_MIB = 32 * 8192 / 2**20

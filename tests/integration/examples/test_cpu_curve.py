@@ -5,8 +5,8 @@ from collections.abc import Callable
 
 import pytest
 
-from support.example import EXAMPLES
-from support.harness import Harness, at_most
+from support.job.example import EXAMPLES
+from support.job.harness import Harness, at_most
 
 
 @pytest.mark.parametrize(("millis", "rate"), [(400, 400 / 70), (800, 800 / 70), (1700, 20.0)])

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from support.example import EXAMPLES
+from support.job.example import EXAMPLES
 
 MANIFESTS = sorted((EXAMPLES / "manifests").glob("*.yaml"))
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from support.example import EXAMPLES, Example
-from support.job_process import wait_until
+from support.job.example import EXAMPLES, Example
+from support.job.process import wait_until
 
 FAST = ("--device-ms", "1", "--cpu-ms-per-step", "1", "--log-every", "10")
 STEADY = ("--device-ms", "20", "--cpu-ms-per-step", "5", "--log-every", "1")

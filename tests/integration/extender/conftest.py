@@ -9,7 +9,7 @@ import pytest
 import pytest_asyncio
 
 import synergy_devcluster
-from support.extender_world import Operator, Replica, replica, scheduler, without_the_product
+from support.extender.world import Operator, Replica, replica, scheduler, without_the_product
 from support.waiting import eventually
 from synergy_devcluster.control_plane.pki import Authority
 from synergy_kube import KubeClient, NotFound

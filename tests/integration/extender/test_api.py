@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from support.extender_world import GIB, Operator, Replica
-from support.service_account import allowed_to_read_jobs
+from support.extender.world import GIB, Operator, Replica
+from support.on_cluster.service_account import allowed_to_read_jobs
 from support.waiting import eventually
 from synergy_api.timestamps import format_time
 from synergy_core.model.config import PlanConfig

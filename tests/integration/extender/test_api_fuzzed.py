@@ -16,8 +16,8 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
-from support.extender_world import Operator, Replica
-from support.service_account import allowed_to_read_jobs
+from support.extender.world import Operator, Replica
+from support.on_cluster.service_account import allowed_to_read_jobs
 from support.waiting import eventually
 from synergy_kube.resources import TRAINING_JOBS
 

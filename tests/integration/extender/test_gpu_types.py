@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from support.extender_world import GIB, Object, Operator, Replica
-from support.jobs import matrix
-from support.neighbours import label
+from support.extender.world import GIB, Object, Operator, Replica
+from support.on_cluster.jobs import matrix
+from support.on_cluster.neighbours import label
 from support.waiting import eventually
 from synergy_api.timestamps import format_time
 from synergy_kube import KubeClient

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import synergy_devcluster
-from support.extender_world import QUICK, Operator, Replica, replica
+from support.extender.world import QUICK, Operator, Replica, replica
 from support.programs import run
 from support.waiting import eventually
 from synergy_extender.leader import LeaderElection

@@ -2,7 +2,7 @@
 
 import pytest
 
-from support.extender_world import GIB, Operator
+from support.extender.world import GIB, Operator
 from synergy_extender.cluster.cache import ClusterCache
 from synergy_extender.cluster.views import read_pod
 from synergy_extender.verbs.place import Refusal, Refused

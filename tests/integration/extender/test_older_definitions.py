@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from support.crds import without_fields
-from support.extender_world import Operator, Replica
+from support.api_server.crds import without_fields
+from support.extender.world import Operator, Replica
 from support.waiting import eventually
 from synergy_kube import KubeClient
 from synergy_kube.resources import SCHEDULING_POLICIES

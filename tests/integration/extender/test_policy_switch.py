@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from support.extender_world import GIB, Object, Operator
-from support.jobs import matrix
+from support.extender.world import GIB, Object, Operator
+from support.on_cluster.jobs import matrix
 from support.waiting import eventually
 from synergy_api.timestamps import format_time, parse_time
 from synergy_kube import KubeClient

@@ -11,9 +11,9 @@ import pytest
 import pytest_asyncio
 
 import synergy_devcluster
-from support.extender_world import TOLERATIONS, Replica
-from support.jobs import matrix
-from support.operator_stage import GIB, V100, Stage, running_operator, template
+from support.extender.world import TOLERATIONS, Replica
+from support.on_cluster.jobs import matrix
+from support.operator.stage import GIB, V100, Stage, running_operator, template
 from support.waiting import eventually
 from synergy_api.timestamps import parse_time
 from synergy_extender.snapshot.quotas import NamespaceQuotas

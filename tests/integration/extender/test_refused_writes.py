@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from support.extender_world import TOLERATIONS, Operator, Replica
+from support.extender.world import TOLERATIONS, Operator, Replica
 from support.waiting import eventually
 from synergy_kube import ApiError, KubeClient, Resource
 from synergy_kube.resources import EVENTS, TRAINING_JOBS

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from support.extender_world import GIB, Operator, Replica
+from support.extender.world import GIB, Operator, Replica
 from support.waiting import eventually
 from synergy_api import names
 from synergy_api.timestamps import format_time, parse_time

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from support.extender_world import GIB, Operator, Replica
+from support.extender.world import GIB, Operator, Replica
 from support.waiting import eventually
 from synergy_kube import KubeClient
 from synergy_kube.resources import GPU_POOLS, NODES, PODS

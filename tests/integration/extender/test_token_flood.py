@@ -10,9 +10,9 @@ from contextlib import asynccontextmanager
 import aiohttp
 import pytest
 
-from support.extender_servers import trusting
-from support.extender_world import Object, Operator, Replica
-from support.made_up_tokens import made_up
+from support.extender.made_up_tokens import made_up
+from support.extender.servers import trusting
+from support.extender.world import Object, Operator, Replica
 from support.waiting import eventually
 from synergy_devcluster import Cluster
 from synergy_extender.leases.review_turns import PEER_BURST, PEER_RATE, UNKNOWN_BURST, UNKNOWN_RATE

@@ -13,9 +13,9 @@ import pytest_asyncio
 import yaml
 
 import synergy_devcluster
-from support.extender_world import Operator, Replica
-from support.jobs import empties, reaches
-from support.operator_stage import running_operator
+from support.extender.world import Operator, Replica
+from support.on_cluster.jobs import empties, reaches
+from support.operator.stage import running_operator
 from support.programs import run
 from support.waiting import eventually
 from synergy_kube import KubeClient

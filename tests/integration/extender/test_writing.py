@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from support.extender_world import Operator
-from support.leads import Leads
+from support.extender.leads import Leads
+from support.extender.world import Operator
 from synergy_api.names import MANAGER_PROGRESS
 from synergy_api.parts.allocation import Allocation
 from synergy_api.parts.progress import Progress

@@ -11,8 +11,8 @@ import pytest
 import pytest_asyncio
 import yaml
 
+from support.on_cluster.service_account import kubeconfig_of
 from support.programs import run as run_program
-from support.service_account import kubeconfig_of
 from synergy_devcluster import Cluster
 from synergy_kube import KubeClient
 from synergy_kube.errors import ApiError, NotFound

@@ -10,9 +10,9 @@ import pytest
 import pytest_asyncio
 import yaml
 
-from support.crds import apply_crds
+from support.api_server.crds import apply_crds
+from support.on_cluster.service_account import kubeconfig_of
 from support.programs import run as run_program
-from support.service_account import kubeconfig_of
 from support.waiting import eventually
 from synergy_api.names import ANNOTATION_VERSION, PRODUCT_VERSION
 from synergy_devcluster import Cluster

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+from support.api_server.schemas import TEMPLATE, write_schemas
 from support.programs import attempt, run
-from support.schemas import TEMPLATE, write_schemas
 from synergy_devcluster import Cluster
 from synergy_devcluster.programs.toolchain import kubeconform_module, locate
 from synergy_kube import KubeClient

@@ -10,12 +10,12 @@ import pytest_asyncio
 import yaml
 
 import synergy_devcluster
-from support.attacker import ROUND_SECONDS, Attacker, attacker_in
-from support.extender_world import Replica, replica, scheduler, without_the_product
-from support.namespaces import fresh_namespace
-from support.operator_stage import OperatorProcess, running_operator
+from support.extender.world import Replica, replica, scheduler, without_the_product
+from support.on_cluster.attacker import ROUND_SECONDS, Attacker, attacker_in
+from support.on_cluster.namespaces import fresh_namespace
+from support.on_cluster.service_account import kubeconfig_of
+from support.operator.stage import OperatorProcess, running_operator
 from support.programs import run
-from support.service_account import kubeconfig_of
 from support.waiting import eventually
 from synergy_devcluster.control_plane.pki import Authority
 from synergy_extender.leader import Timing

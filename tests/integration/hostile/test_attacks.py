@@ -11,11 +11,11 @@ from statistics import median
 import httpx
 import pytest
 
-from support.attacker import ROUND_SECONDS, Attacker, manifest
-from support.extender_servers import trusting
-from support.extender_world import Operator, Replica
-from support.jobs import reaches, submit
-from support.made_up_tokens import made_up
+from support.extender.made_up_tokens import made_up
+from support.extender.servers import trusting
+from support.extender.world import Operator, Replica
+from support.on_cluster.attacker import ROUND_SECONDS, Attacker, manifest
+from support.on_cluster.jobs import reaches, submit
 from support.waiting import eventually
 from synergy_api import names
 from synergy_kube import KubeClient, NotFound, Resource

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from support.attacker import ROUND_SECONDS, Attacker, manifest
-from support.extender_world import Replica
-from support.jobs import reaches, submit
+from support.extender.world import Replica
+from support.on_cluster.attacker import ROUND_SECONDS, Attacker, manifest
+from support.on_cluster.jobs import reaches, submit
 from support.waiting import eventually
 from synergy_extender.snapshot.snapshot import build_snapshot
 from synergy_kube import KubeClient

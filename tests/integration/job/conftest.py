@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from support.job_fixtures import authority, lease_server, token_file
-from support.job_process import Job, free_port
-from support.lease_server import LeaseServer
+from support.job.fixtures import authority, lease_server, token_file
+from support.job.lease_server import LeaseServer
+from support.job.process import Job, free_port
 
 __all__ = ["authority", "lease_server", "token_file"]
 

@@ -16,7 +16,7 @@ MOST_MEGABYTES = 90.0
 piece the pods are 150 MB of JSON alone."""
 MOST_STALL_MS = 150.0
 """Of CPU time. Reading the list in one piece takes a second or more."""
-_READER = Path(__file__).parents[2] / "support" / "list_cost.py"
+_READER = Path(__file__).parents[2] / "support" / "api_server" / "list_cost.py"
 
 
 def pod(number: int) -> bytes:

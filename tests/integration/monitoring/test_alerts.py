@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from support.prometheus import ROOT, RULES, expressions, program, rules
+from support.on_cluster.prometheus import ROOT, RULES, expressions, program, rules
 from synergy_extender.metrics import Metrics as ExtenderMetrics
 from synergy_operator.edge.metrics import Metrics as OperatorMetrics
 

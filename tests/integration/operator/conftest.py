@@ -11,10 +11,10 @@ import pytest_asyncio
 import yaml
 
 import synergy_devcluster
-from support.extender_world import without_the_product
-from support.operator_stage import OperatorProcess, Stage, running_operator
+from support.extender.world import without_the_product
+from support.on_cluster.service_account import kubeconfig_of
+from support.operator.stage import OperatorProcess, Stage, running_operator
 from support.programs import run
-from support.service_account import kubeconfig_of
 from synergy_kube import KubeClient
 
 

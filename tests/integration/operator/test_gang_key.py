@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import synergy_devcluster
-from support.operator_stage import NODES, Stage
+from support.operator.stage import NODES, Stage
 from support.programs import run
 from support.waiting import eventually
 from synergy_api.names import gang_secret_name

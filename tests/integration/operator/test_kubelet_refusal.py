@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from support.operator_stage import Stage, condition
+from support.operator.stage import Stage, condition
 from support.waiting import eventually
 from synergy_api.cluster.pods import is_terminal, pod_requests
 from synergy_api.timestamps import parse_time

@@ -2,7 +2,7 @@
 
 import pytest
 
-from support.operator_stage import Stage, condition, template
+from support.operator.stage import Stage, condition, template
 
 pytestmark = pytest.mark.integration
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from support.crds import without_fields
-from support.operator_stage import NODES, OperatorProcess, Stage
+from support.api_server.crds import without_fields
+from support.operator.stage import NODES, OperatorProcess, Stage
 from support.waiting import eventually
 from synergy_kube import KubeClient
 

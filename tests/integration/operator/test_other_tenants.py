@@ -8,9 +8,9 @@ import pytest
 import pytest_asyncio
 
 import synergy_devcluster
-from support.extender_world import replica, scheduler
-from support.jobs import fake_template
-from support.operator_stage import Stage, condition
+from support.extender.world import replica, scheduler
+from support.on_cluster.jobs import fake_template
+from support.operator.stage import Stage, condition
 from support.waiting import eventually
 from synergy_api.timestamps import parse_time
 from synergy_devcluster.control_plane.pki import Authority

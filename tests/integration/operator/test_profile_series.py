@@ -5,8 +5,8 @@ import signal
 
 import pytest
 
-from support.jobs import empties
-from support.operator_stage import GIB, NODES, V100, OperatorProcess, Stage, condition, template
+from support.on_cluster.jobs import empties
+from support.operator.stage import GIB, NODES, V100, OperatorProcess, Stage, condition, template
 from support.waiting import eventually
 from synergy_kube.resources import THROUGHPUT_PROFILES
 

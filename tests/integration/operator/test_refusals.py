@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 import synergy_devcluster
-from support.operator_stage import NODES, Json, OperatorProcess, Stage, condition
+from support.operator.stage import NODES, Json, OperatorProcess, Stage, condition
 from support.programs import run
 from support.waiting import eventually
 from synergy_api.names import MAX_JOB_NAME

@@ -5,7 +5,7 @@ from contextlib import suppress
 
 import pytest
 
-from support.operator_stage import NODES, Json, OperatorProcess, Stage, condition, template
+from support.operator.stage import NODES, Json, OperatorProcess, Stage, condition, template
 from support.waiting import eventually
 from synergy_api import names
 from synergy_kube import Conflict, NotFound

@@ -9,10 +9,10 @@ import pytest
 import yaml
 
 import synergy_devcluster
-from chaos.api_server import UNREACHABLE, start_again
-from chaos.link import Break, Link
+from chaos.faults.api_server import UNREACHABLE, start_again
+from chaos.faults.link import Break, Link
 from chaos.stage import API_SERVER_PORT, through
-from support.operator_stage import OperatorProcess, Stage, condition, running_operator, template
+from support.operator.stage import OperatorProcess, Stage, condition, running_operator, template
 from support.waiting import eventually
 from synergy_kube import NotFound
 from synergy_kube.resources import TRAINING_JOBS

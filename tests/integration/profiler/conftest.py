@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from support.harness import Harness, cpu_groups
+from support.job.harness import Harness, cpu_groups
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from support.harness import Harness, at_most
+from support.job.harness import Harness, at_most
 
 COST_MS = 20
 PIPELINE = f"""

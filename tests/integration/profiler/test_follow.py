@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from support.job_process import wait_until
-from support.lease_server import LeaseServer, leave_in, make_authority, serve_leases
+from support.job.lease_server import LeaseServer, leave_in, make_authority, serve_leases
+from support.job.process import wait_until
 
 REGEX = "--throughput-regex=^step (?P<step>\\d+)"
 

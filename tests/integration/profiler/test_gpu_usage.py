@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from support.harness import Harness
-from support.job_process import wait_until
+from support.job.harness import Harness
+from support.job.process import wait_until
 from synergy_devcluster.gpu_plugin.devices import prepare
 from synergy_profiler.gpu_usage import EVERY_MS, GpuSampler, GpuUsage, parse_sample
 

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from support.harness import MEMORY, Harness, at_most, cgroups
-from support.job_process import wait_until
+from support.job.harness import MEMORY, Harness, at_most, cgroups
+from support.job.process import wait_until
 from synergy_profiler.measurement import Sample
 from synergy_profiler.steps import StepReceiver
 

@@ -1,6 +1,6 @@
 """Steps read from what a command prints, by the harness around real commands."""
 
-from support.harness import Harness, at_most
+from support.job.harness import Harness, at_most
 
 QUICK = ("--warmup-steps", "2", "--steps", "20", "--min-seconds", "0", "--grace", "2")
 

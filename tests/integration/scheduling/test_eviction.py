@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import synergy_devcluster
-from support.jobs import logs, reaches, restricted_template, submit
+from support.on_cluster.jobs import logs, reaches, restricted_template, submit
 from support.waiting import eventually
 from synergy_devcluster.real_nodes import REAL_NODE
 from synergy_kube import ApiError, KubeClient, Resource

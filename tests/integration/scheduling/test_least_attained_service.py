@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from support.jobs import fake_template, matrix, reaches, submit
-from support.neighbours import label
-from support.observer import Observer
+from support.on_cluster.jobs import fake_template, matrix, reaches, submit
+from support.on_cluster.neighbours import label
+from support.on_cluster.observer import Observer
 from support.waiting import eventually
 from synergy_api.timestamps import parse_time
 from synergy_kube import KubeClient

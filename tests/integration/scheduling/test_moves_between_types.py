@@ -14,11 +14,11 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from support.components import kill
-from support.jobs import fake_template, matrix, reaches, submit
-from support.namespaces import alone_on
-from support.neighbours import label
-from support.observer import Observer
+from support.on_cluster.components import kill
+from support.on_cluster.jobs import fake_template, matrix, reaches, submit
+from support.on_cluster.namespaces import alone_on
+from support.on_cluster.neighbours import label
+from support.on_cluster.observer import Observer
 from support.waiting import eventually
 from synergy_api.timestamps import parse_time
 from synergy_devcluster.real_nodes import REAL_NODE

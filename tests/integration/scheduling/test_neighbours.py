@@ -8,9 +8,9 @@ import pytest
 import pytest_asyncio
 
 import synergy_devcluster
-from support.jobs import fake_template, matrix, reaches, restricted_template, submit
-from support.neighbours import DAEMON_SETS, bound, daemon_set, foreign_pod, label
-from support.observer import Observer
+from support.on_cluster.jobs import fake_template, matrix, reaches, restricted_template, submit
+from support.on_cluster.neighbours import DAEMON_SETS, bound, daemon_set, foreign_pod, label
+from support.on_cluster.observer import Observer
 from support.programs import run
 from support.waiting import eventually
 from synergy_devcluster import FakeNodes

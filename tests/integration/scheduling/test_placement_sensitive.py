@@ -15,10 +15,10 @@ import httpx
 import pytest
 import pytest_asyncio
 
-from support.components import kill
-from support.jobs import GIB, fake_template, matrix, reaches, submit
-from support.neighbours import HOST, label
-from support.observer import Observer
+from support.on_cluster.components import kill
+from support.on_cluster.jobs import GIB, fake_template, matrix, reaches, submit
+from support.on_cluster.neighbours import HOST, label
+from support.on_cluster.observer import Observer
 from support.programs import run
 from support.waiting import eventually
 from synergy_api.names import MANAGER_PROGRESS

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from support.jobs import GIB, fake_template, matrix, reaches, submit
-from support.namespaces import fresh_namespace
-from support.observer import Observer
+from support.on_cluster.jobs import GIB, fake_template, matrix, reaches, submit
+from support.on_cluster.namespaces import fresh_namespace
+from support.on_cluster.observer import Observer
 from support.waiting import eventually
 from synergy_kube import KubeClient
 from synergy_kube.resources import JOBS, PODS, THROUGHPUT_PROFILES, TRAINING_JOBS

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from support.jobs import GIB, fake_template, matrix, submit
-from support.observer import Observer
+from support.on_cluster.jobs import GIB, fake_template, matrix, submit
+from support.on_cluster.observer import Observer
 from support.waiting import eventually
 from synergy_kube import KubeClient, Reflector
 from synergy_kube.resources import TRAINING_JOBS

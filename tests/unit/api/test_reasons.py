@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from support.reasons import literal_reasons, named_reasons
+from support.planner.reasons import literal_reasons, named_reasons
 from synergy_api.reasons import ENTRIES, Reason, ReasonPlace, say
 from synergy_api.reasons.page import troubleshooting
 from synergy_core.model.deadlines import LateReason

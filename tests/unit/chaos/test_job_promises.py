@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from chaos.job_promises import check_job
+from chaos.observer.job_promises import check_job
 
 GRANTED = {
     "run": 2,

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
-from chaos.link import Break, Link
+from chaos.faults.link import Break, Link
 
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 PATIENCE = 10.0

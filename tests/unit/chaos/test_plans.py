@@ -2,7 +2,7 @@
 
 import pytest
 
-from chaos.faults import KINDS, schedule
+from chaos.faults.draw import KINDS, schedule
 from chaos.workload import workload
 from synergy_api.resources.training_job import TrainingJobSpec
 

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from chaos.book import Book
-from chaos.player import Player
-from support.told_client import ToldClient
+from chaos.observer.book import Book
+from chaos.played.player import Player
+from support.api_server.told_client import ToldClient
 from support.waiting import eventually
 from synergy_api import names
 from synergy_kube.resources import PODS

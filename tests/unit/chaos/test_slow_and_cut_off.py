@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from chaos.book import BY_ITSELF, SLOW_SAVE, Book
-from chaos.gang import Around, Gang, Training, _CutOff
-from chaos.kubelet import Kubelet
-from chaos.player import Player
-from chaos.uptime import Uptime
-from chaos.watchman import Watchman
-from support.told_client import ToldClient
+from chaos.observer.book import BY_ITSELF, SLOW_SAVE, Book
+from chaos.observer.uptime import Uptime
+from chaos.observer.watchman import Watchman
+from chaos.played.gang import Around, Gang, Training, _CutOff
+from chaos.played.kubelet import Kubelet
+from chaos.played.player import Player
+from support.api_server.told_client import ToldClient
 from synergy_api import names
 from synergy_job.checkpoints.fence import Fence
 from synergy_job.environment import LeaseAccess

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from chaos.book import Book
-from chaos.gang import Around, Gang, Training
-from chaos.kubelet import Kubelet
+from chaos.observer.book import Book
+from chaos.played.gang import Around, Gang, Training
+from chaos.played.kubelet import Kubelet
 from chaos.report import Report
-from support.told_client import ToldClient
+from support.api_server.told_client import ToldClient
 from support.waiting import eventually
 from synergy_job.departure import Departure
 
@@ -130,10 +130,10 @@ def containers() -> Containers:
 
 @pytest_asyncio.fixture
 async def around(book: Book, containers: Containers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Around:
-    monkeypatch.setattr("chaos.gang._TICK_SECONDS", 0.001)
-    monkeypatch.setattr("chaos.gang.RATE", 1000.0)
-    monkeypatch.setattr("chaos.gang.CHECKPOINT_STEPS", 10**9)
-    monkeypatch.setattr("chaos.gang.Reporter", Told)
+    monkeypatch.setattr("chaos.played.gang._TICK_SECONDS", 0.001)
+    monkeypatch.setattr("chaos.played.gang.RATE", 1000.0)
+    monkeypatch.setattr("chaos.played.gang.CHECKPOINT_STEPS", 10**9)
+    monkeypatch.setattr("chaos.played.gang.Reporter", Told)
     return Around(book, containers, tmp_path, AtOnce())
 
 

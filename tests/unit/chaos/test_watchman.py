@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from chaos.book import Book
-from chaos.uptime import Uptime
-from chaos.watchman import Watchman
-from support.told_client import ToldClient
+from chaos.observer.book import Book
+from chaos.observer.uptime import Uptime
+from chaos.observer.watchman import Watchman
+from support.api_server.told_client import ToldClient
 from support.waiting import eventually
 from synergy_api import names
 from synergy_api.timestamps import format_time
@@ -59,7 +59,7 @@ class World:
 @pytest_asyncio.fixture
 async def world(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[World]:
     """It looks at events alone."""
-    monkeypatch.setattr("chaos.watchman._AGAIN_SECONDS", 3600.0)
+    monkeypatch.setattr("chaos.observer.watchman._AGAIN_SECONDS", 3600.0)
     made = World()
     async with made.watchman:
         yield made
@@ -68,7 +68,7 @@ async def world(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[World]:
 @pytest_asyncio.fixture
 async def alert_world(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[World]:
     """It looks all the time."""
-    monkeypatch.setattr("chaos.watchman._AGAIN_SECONDS", 0.001)
+    monkeypatch.setattr("chaos.observer.watchman._AGAIN_SECONDS", 0.001)
     made = World()
     async with made.watchman:
         yield made
@@ -253,7 +253,7 @@ async def test_a_fault_or_its_user_may_end_a_run_before_its_lease(
     world: World, why: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if why != "gang lately":
-        monkeypatch.setattr("chaos.watchman._LATE_SECONDS", 0.0)
+        monkeypatch.setattr("chaos.observer.watchman._LATE_SECONDS", 0.0)
     await world.leased(100.0)
     first, second = worker(of=2), worker(1, 1, of=2, node="n2")
     await world.pods(first, second)

@@ -5,8 +5,8 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from support.planning import job, node
-from support.snapshots import configs, in_mode, queues, snapshots
+from support.planner.planning import job, node
+from support.planner.snapshots import configs, in_mode, queues, snapshots
 from synergy_core.cache import Memory
 from synergy_core.model.answer import Plan
 from synergy_core.model.config import PlanConfig

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from support import planning, promises
-from support.snapshots import configs, filling_configs, fungible_configs, in_mode, later, snapshots
+from support.planner import planning, promises
+from support.planner.snapshots import configs, filling_configs, fungible_configs, in_mode, later, snapshots
 from synergy_core.model.config import PlanConfig
 from synergy_core.model.reasons import Reason
 from synergy_core.model.snapshot import Job, Node, Snapshot

@@ -4,7 +4,7 @@ from itertools import permutations
 
 import pytest
 
-from support.planning import job, node, planned, shares
+from support.planner.planning import job, node, planned, shares
 from synergy_core.model.snapshot import Job
 
 SERVERS = [node("s1"), node("s2")]

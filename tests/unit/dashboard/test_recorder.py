@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from support.cluster import allocation, job_object, share
+from support.api_server.watch_server import WatchServer, connected
+from support.extender.cluster import allocation, job_object, share
 from support.waiting import eventually
-from support.watch_server import WatchServer, connected
 from synergy_dashboard.recorder.follow import Recorder
 from synergy_dashboard.store.store import Store
 from synergy_kube import KubeClient

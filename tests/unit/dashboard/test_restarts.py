@@ -13,8 +13,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from support.histories import audited, check_times, told_of
-from support.job_life import Audit, Life
+from support.dashboard.histories import audited, check_times, told_of
+from support.operator.job_life import Audit, Life
 from synergy_dashboard.recorder.changes import facts_of
 from synergy_dashboard.recorder.trimming import trim
 from synergy_dashboard.store.bundle import Position

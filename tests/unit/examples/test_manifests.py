@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import yaml
 
-from support.example import EXAMPLES
+from support.job.example import EXAMPLES
 from synergy_api.resources.training_job import TrainingJobSpec
 
 MANIFESTS = sorted((EXAMPLES / "manifests").glob("*.yaml"))

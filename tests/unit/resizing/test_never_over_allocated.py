@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from support.resizing_world import Cluster
+from support.operator.resizing_world import Cluster
 from synergy_api.amounts import NOTHING
 from synergy_operator.run.size_limits import RETRY_SECONDS, ROOM_SECONDS
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from support.cluster import node_object
+from support.extender.cluster import node_object
 from synergy_api.cluster.pools import node_capacities
 from synergy_api.names import ANNOTATION_VERSION, PRODUCT_VERSION
 from synergy_view.doctor import COMPONENTS, DEFINITIONS, Check, Facts, diagnose

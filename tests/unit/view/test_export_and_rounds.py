@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from support.cluster import GI, NOW, allocation, job_object, node_object, share
+from support.extender.cluster import GI, NOW, allocation, job_object, node_object, share
 from synergy_api.cluster.pools import node_capacities
 from synergy_api.timestamps import format_time
 from synergy_view.export import export

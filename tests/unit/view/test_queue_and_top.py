@@ -5,7 +5,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from support.cluster import GI, NOW, allocation, job_object, node_object, share
+from support.extender.cluster import GI, NOW, allocation, job_object, node_object, share
 from synergy_api.cluster.pools import node_capacities
 from synergy_api.timestamps import format_time
 from synergy_view.queue import queue, waited

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from support.cluster import GI, NOW, allocation, job_object, share
+from support.extender.cluster import GI, NOW, allocation, job_object, share
 from synergy_api.timestamps import format_time
 from synergy_view.history import history
 from synergy_view.seen import SeenJob, read

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from support.cached_items import content, read_all, size_of
+from support.job.cached_items import content, read_all, size_of
 from synergy_core.profiling.memory_model import MemoryModel, hit_rate
 from synergy_job.cache.store import EPOCHS_KEPT, CacheError, EpochCounts, Item, Store
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 import synergy_job
-from support.cached_items import Files, Loader, double
+from support.job.cached_items import Files, Loader, double
 from synergy_job.cache.dataset import CachedDataset
 
 

@@ -2,8 +2,8 @@
 
 import time
 
-from support.job_process import Job
-from support.lease_server import LeaseServer, go_on
+from support.job.lease_server import LeaseServer, go_on
+from support.job.process import Job
 
 
 def test_a_script_that_hears_nobody_saves_in_time_and_yields(leased_job: Job, lease_server: LeaseServer) -> None:

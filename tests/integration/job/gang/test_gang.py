@@ -10,8 +10,8 @@ import time
 
 import pytest
 
-from support.job_process import Job, wait_until
-from support.lease_server import LeaseServer, go_on, leave_in
+from support.job.lease_server import LeaseServer, go_on, leave_in
+from support.job.process import Job, wait_until
 
 RANKS = range(3)
 

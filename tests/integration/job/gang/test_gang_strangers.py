@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from support.job_process import Job, wait_until
+from support.job.process import Job, wait_until
 from synergy_job.environment import ConfigError
 from synergy_job.gang.door import HANDSHAKE_S, MOST_STRANGERS, PER_ADDRESS, STRANGER_BYTES, Door
 from synergy_job.gang.key import LEAST_KEY_BYTES, proof, proves, read_key

@@ -9,8 +9,8 @@ from unittest.mock import ANY
 
 import pytest
 
-from support.job_process import Job, free_port, wait_until
-from support.lease_server import LeaseServer, go_on, leave_in
+from support.job.lease_server import LeaseServer, go_on, leave_in
+from support.job.process import Job, free_port, wait_until
 
 WHOLE = [100 * epoch + number for epoch in range(6) for number in range(7)][:40]
 """The batches of the job's 40 steps: epochs of seven."""

@@ -1,7 +1,7 @@
 """Saves and starts, as a training script reports them."""
 
-from support.job_process import Job
-from support.lease_server import LeaseServer, go_on, leave_in
+from support.job.lease_server import LeaseServer, go_on, leave_in
+from support.job.process import Job
 
 
 def test_saves_and_starts_are_reported_and_told_on_leaving(leased_job: Job, lease_server: LeaseServer) -> None:

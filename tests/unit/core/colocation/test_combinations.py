@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from support.snapshots import GIB
+from support.planner.snapshots import GIB
 from synergy_core.cache import Memory
 from synergy_core.colocation.combinations import Combinations, KnownPairs
 from synergy_core.colocation.grouping import Grouping

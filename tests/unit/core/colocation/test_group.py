@@ -1,6 +1,6 @@
 """Co-located jobs as the one job that policies and mechanisms see."""
 
-from support.planning import holding
+from support.planner.planning import holding
 from synergy_core.colocation.group import running_group
 from synergy_core.model.snapshot import Job
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from support.snapshots import GIB, later
+from support.planner.snapshots import GIB, later
 from synergy_core.cache import Memory
 from synergy_core.model.answer import Plan
 from synergy_core.model.config import PlanConfig

@@ -7,9 +7,9 @@ from dataclasses import replace
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from support import promises
-from support.quotas import keeps_quotas, with_quotas
-from support.snapshots import GIB, TYPES, in_mode, later, profiles
+from support.planner import promises
+from support.planner.quotas import keeps_quotas, with_quotas
+from support.planner.snapshots import GIB, TYPES, in_mode, later, profiles
 from synergy_core.cache import Memory
 from synergy_core.model.config import PlanConfig
 from synergy_core.model.snapshot import Allocation, Job, Node, Snapshot

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from support.snapshots import GIB, later
+from support.planner.snapshots import GIB, later
 from synergy_core.colocation.grouping import Grouping
 from synergy_core.colocation.rules import Rules
 from synergy_core.model.answer import Plan

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from support.planning import holding, job, node, places, planned
+from support.planner.planning import holding, job, node, places, planned
 from synergy_core.mechanisms.demotion import demote
 from synergy_core.mechanisms.statement import Packing
 from synergy_core.model.pool import Pool, Reservations, shares_of

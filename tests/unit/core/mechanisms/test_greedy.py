@@ -2,7 +2,7 @@
 
 import pytest
 
-from support.planning import holding, job, node, places, planned, reasons, shares
+from support.planner.planning import holding, job, node, places, planned, reasons, shares
 from synergy_core.model.answer import Plan
 from synergy_core.model.snapshot import Job
 

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from support import promises
-from support.planning import GIB, holding, job, node, places, planned, shares
-from support.snapshots import configs_of, snapshots
+from support.planner import promises
+from support.planner.planning import GIB, holding, job, node, places, planned, shares
+from support.planner.snapshots import configs_of, snapshots
 from synergy_core.mechanisms.opt import OptDemands
 from synergy_core.mechanisms.optimum import machine_types
 from synergy_core.mechanisms.optimum.choice import Choice, Option, best_choice

@@ -7,8 +7,8 @@ from statistics import mean
 
 import pytest
 
-from support import promises
-from support.planning import GIB, job, node
+from support.planner import promises
+from support.planner.planning import GIB, job, node
 from synergy_core.mechanisms.optimum.ideal import ideal
 from synergy_core.model.config import PlanConfig
 from synergy_core.model.pool import Pool, Reservations

@@ -2,7 +2,7 @@
 
 import pytest
 
-from support.planning import job, node
+from support.planner.planning import job, node
 from synergy_core.mechanisms import proportional, tune
 from synergy_core.mechanisms.fungible import Pack
 from synergy_core.model.pool import Pool, Reservations

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from support.planning import job, node
+from support.planner.planning import job, node
 from synergy_core.mechanisms.statement import Packing
 from synergy_core.model.pool import Pool, Reservations, shares_of
 from synergy_core.selection.job_info import JobInfo

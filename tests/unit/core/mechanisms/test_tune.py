@@ -2,7 +2,7 @@
 
 import pytest
 
-from support.planning import GIB, holding, job, node, places, planned, reasons, shares
+from support.planner.planning import GIB, holding, job, node, places, planned, reasons, shares
 from synergy_core.mechanisms.demotion import demote
 from synergy_core.mechanisms.statement import Packing
 from synergy_core.model.pool import Pool, Reservations, shares_of

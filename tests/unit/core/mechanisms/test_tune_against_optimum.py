@@ -7,7 +7,7 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
-from support.promises import speed
+from support.planner.promises import speed
 from synergy_core.model.config import PlanConfig
 from synergy_core.model.snapshot import Job, Node, Profile, Snapshot
 from synergy_core.plan import plan

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from support.planning import holding, job
+from support.planner.planning import holding, job
 from synergy_core.model.deadlines import LateReason, late_alone
 from synergy_core.model.snapshot import Job
 

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from support import promises
-from support.planning import GIB, holding, job, node, planned
-from support.snapshots import FURTHER, profiles
+from support.planner import promises
+from support.planner.planning import GIB, holding, job, node, planned
+from support.planner.snapshots import FURTHER, profiles
 from synergy_core.model.config import PlanConfig
 from synergy_core.model.snapshot import Job, NodeShare, Profile, Snapshot
 from synergy_core.model.snapshot_format import SnapshotError, parse_snapshot, snapshot_document

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from support.planning import GIB, node
-from support.promises import BASE, share_per_gpu
-from support.snapshots import nodes
+from support.planner.planning import GIB, node
+from support.planner.promises import BASE, share_per_gpu
+from support.planner.snapshots import nodes
 from synergy_core.model.pool import Pool, Reservations
 from synergy_core.model.snapshot import Node
 

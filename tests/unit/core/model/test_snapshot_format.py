@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from support.snapshots import configs, snapshots
+from support.planner.snapshots import configs, snapshots
 from synergy_core.model.config import PlanConfig
 from synergy_core.model.snapshot import Snapshot
 from synergy_core.model.snapshot_format import (

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from support.planning import GIB, holding, job, node, planned, reasons
+from support.planner.planning import GIB, holding, job, node, planned, reasons
 from synergy_core.cache import Memory
 from synergy_core.model.answer import Plan
 from synergy_core.model.config import PlanConfig

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from support.planning import holding, job, node, planned, reasons
+from support.planner.planning import holding, job, node, planned, reasons
 from synergy_core.mechanisms import MECHANISMS
 from synergy_core.model.config import PriorityQueues
 from synergy_core.model.snapshot import FieldError, Job

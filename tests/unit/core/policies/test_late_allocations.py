@@ -6,8 +6,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from support.allocation import assert_valid, problem
-from support.planning import GIB, job, node
+from support.planner.allocation import assert_valid, problem
+from support.planner.planning import GIB, job, node
 from synergy_core.cache import Memory
 from synergy_core.model.answer import SharesFrom
 from synergy_core.model.config import PlanConfig

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from support.planning import GIB, holding, job, node, planned
+from support.planner.planning import GIB, holding, job, node, planned
 from synergy_core import policies
 from synergy_core.model.answer import Plan
 from synergy_core.model.config import PriorityQueues

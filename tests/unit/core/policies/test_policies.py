@@ -2,7 +2,7 @@
 
 import pytest
 
-from support.planning import job, node, planned, saturating
+from support.planner.planning import job, node, planned, saturating
 from synergy_core.mechanisms import MECHANISMS
 from synergy_core.model.snapshot import FieldError, Job
 from synergy_core.policies import POLICIES

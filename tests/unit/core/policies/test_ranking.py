@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from support.planning import GIB, job, node, planned
+from support.planner.planning import GIB, job, node, planned
 from synergy_core.model.config import PlanConfig
 from synergy_core.model.snapshot import FieldError, Profile
 from synergy_core.policies.ranking import _as_clients, shares_by_matrix

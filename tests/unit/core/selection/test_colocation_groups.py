@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from support.planning import GIB, holding, job, node
+from support.planner.planning import GIB, holding, job, node
 from synergy_core.colocation.group import alone_again, running_group
 from synergy_core.colocation.grouping import Grouping
 from synergy_core.model.config import PlanConfig

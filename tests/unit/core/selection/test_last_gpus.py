@@ -2,7 +2,7 @@
 
 import pytest
 
-from support.planning import job, node, places, planned, reasons
+from support.planner.planning import job, node, places, planned, reasons
 
 
 @pytest.mark.parametrize("mechanism", ["proportional", "tune", "opt"])

@@ -2,7 +2,7 @@
 
 import pytest
 
-from support.planning import holding, job, node, planned, shares
+from support.planner.planning import holding, job, node, planned, shares
 
 
 @pytest.mark.parametrize("mechanism", ["tune", "proportional", "opt", "tetris-tune", "drf-tune"])

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from support.planning import holding, job, node, places, planned, reasons
+from support.planner.planning import holding, job, node, places, planned, reasons
 from synergy_core.model.answer import Plan
 from synergy_core.model.config import PlanConfig, PriorityQueues
 from synergy_core.model.snapshot import Job, Node, Placement, Snapshot

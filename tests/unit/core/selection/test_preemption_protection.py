@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from support.planning import holding, job, node
+from support.planner.planning import holding, job, node
 from synergy_core.mechanisms import MECHANISMS
 from synergy_core.model.answer import Plan
 from synergy_core.model.config import PlanConfig

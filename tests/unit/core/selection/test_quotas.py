@@ -9,9 +9,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from support import planning, promises
-from support.quotas import PODS, SERVICES, draw_on, gpu_quota, keeps_quotas, with_quotas
-from support.snapshots import configs, snapshots
+from support.planner import planning, promises
+from support.planner.quotas import PODS, SERVICES, draw_on, gpu_quota, keeps_quotas, with_quotas
+from support.planner.snapshots import configs, snapshots
 from synergy_core.model.answer import Plan
 from synergy_core.model.config import PlanConfig
 from synergy_core.model.pool import Pool

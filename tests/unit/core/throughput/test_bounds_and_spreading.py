@@ -2,7 +2,7 @@
 
 import pytest
 
-from support.planning import GIB, job, node, planned, shares
+from support.planner.planning import GIB, job, node, planned, shares
 from synergy_core.model.pool import Pool
 from synergy_core.model.snapshot import Job
 from synergy_core.throughput.all_reduce import spread_speed

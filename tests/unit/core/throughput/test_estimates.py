@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
-from support.planning import GIB, holding, job, node, places, planned
-from support.snapshots import configs, snapshots
+from support.planner.planning import GIB, holding, job, node, places, planned
+from support.planner.snapshots import configs, snapshots
 from synergy_core.cache import Memory
 from synergy_core.model.config import PlanConfig
 from synergy_core.model.snapshot import FieldError, Job, Profile, Snapshot

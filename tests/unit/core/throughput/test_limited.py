@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from support.planning import GIB, job, node, planned
+from support.planner.planning import GIB, job, node, planned
 from synergy_core.model.snapshot import Allocation, Job, Profile
 from synergy_core.model.usage import Usage
 from synergy_core.throughput.threads import ceiling

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from support.planning import holding, job, node, places, planned, saturating
+from support.planner.planning import holding, job, node, places, planned, saturating
 from synergy_core.cache import Memory
 from synergy_core.mechanisms.optimum.placement_ilp import least_load, load_of
 from synergy_core.model.placement import choose

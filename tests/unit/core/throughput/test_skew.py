@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from support.planning import GIB, holding, job, node, places, planned, reasons
-from support.snapshots import configs, snapshots
+from support.planner.planning import GIB, holding, job, node, places, planned, reasons
+from support.planner.snapshots import configs, snapshots
 from synergy_core.model.config import PlanConfig
 from synergy_core.model.snapshot import FieldError, Job, Snapshot
 from synergy_core.plan import plan

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from support import promises
-from support.planning import GIB
-from support.snapshots import profiles
+from support.planner import promises
+from support.planner.planning import GIB
+from support.planner.snapshots import profiles
 from synergy_core.model.snapshot import Profile
 from synergy_core.throughput.speed import Speed
 

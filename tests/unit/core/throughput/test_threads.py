@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from support.snapshots import GIB
+from support.planner.snapshots import GIB
 from synergy_core.cache import Memory
 from synergy_core.colocation.rules import Rules
 from synergy_core.model.answer import Plan

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from support.cluster import job_object
-from support.dashboard import AskedClient, dashboard
+from support.dashboard.server import AskedClient, dashboard
+from support.extender.cluster import job_object
 from synergy_dashboard.api.people import SECRET_HEADER
 from synergy_dashboard.api.reviews import (
     CACHE_SECONDS,

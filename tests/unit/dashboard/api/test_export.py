@@ -5,8 +5,8 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
-from support.cluster import NOW, job_object, node_object
-from support.dashboard import AskedClient, World, dashboard
+from support.dashboard.server import AskedClient, World, dashboard
+from support.extender.cluster import NOW, job_object, node_object
 from synergy_dashboard.facts import JobFact
 from synergy_kube import ApiError
 from synergy_kube.resources import GPU_POOLS, NODES, THROUGHPUT_PROFILES, TRAINING_JOBS

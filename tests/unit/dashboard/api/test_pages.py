@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from sqlalchemy.exc import OperationalError
 
-from support.cluster import NOW, allocation, job_object, node_object, share
-from support.dashboard import AskedClient, dashboard
+from support.dashboard.server import AskedClient, dashboard
+from support.extender.cluster import NOW, allocation, job_object, node_object, share
 from synergy_api.timestamps import format_time
 from synergy_dashboard.facts import JobFact, ResizeFact, RunFact, Sample, Share, Usage, UseSample, WaitFact
 from synergy_kube import ApiError

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from support.cluster import allocation, job_object, node_object, share
-from support.dashboard import AskedClient, World, dashboard
+from support.dashboard.server import AskedClient, World, dashboard
+from support.extender.cluster import allocation, job_object, node_object, share
 from synergy_dashboard.api import stream as streams
 from synergy_dashboard.api.stream import events
 from synergy_dashboard.live.scope import EVERYTHING, Scope

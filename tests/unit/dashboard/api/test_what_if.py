@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from support.cluster import NOW, allocation, cluster, job, job_object, node_object, share
-from support.dashboard import AskedClient, World, dashboard
+from support.dashboard.server import AskedClient, World, dashboard
+from support.extender.cluster import NOW, allocation, cluster, job, job_object, node_object, share
 from synergy_dashboard.api.answers import WhatIfRequest
 from synergy_dashboard.api.future import answer, job_view
 from synergy_dashboard.api.what_if import MOST_BYTES, Futures

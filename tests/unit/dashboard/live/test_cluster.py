@@ -3,8 +3,8 @@
 import asyncio
 from typing import Any
 
-from support.cluster import NOW, job_object, node_object
-from support.dashboard import AskedClient, World, dashboard
+from support.dashboard.server import AskedClient, World, dashboard
+from support.extender.cluster import NOW, job_object, node_object
 from synergy_dashboard.live.scope import EVERYTHING
 from synergy_dashboard.live.trims import job_of, said_by_node, trim_job, trim_node
 from synergy_kube.resources import GPU_POOLS, NODES, SCHEDULING_POLICIES, TRAINING_JOBS

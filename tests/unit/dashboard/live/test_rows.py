@@ -6,7 +6,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from support.cluster import NOW, allocation, job_object, node_object, share
+from support.extender.cluster import NOW, allocation, job_object, node_object, share
 from synergy_api.cluster.pools import node_capacities
 from synergy_api.timestamps import format_time
 from synergy_dashboard.live.changes import RowChanges, reasons_of, tenants_of

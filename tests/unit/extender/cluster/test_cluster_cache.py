@@ -1,8 +1,8 @@
 """What the cache makes of events and answers that come in an order of their own."""
 
-from support.cluster import job_object, key
+from support.api_server.watch_server import WatchServer, following
+from support.extender.cluster import job_object, key
 from support.waiting import eventually
-from support.watch_server import WatchServer, following
 
 
 async def test_an_answer_that_comes_after_the_jobs_end_does_not_bring_it_back() -> None:

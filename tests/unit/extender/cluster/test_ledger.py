@@ -1,6 +1,6 @@
 """The ledger counts everybody's pods and bindings on their way."""
 
-from support.cluster import GI, cluster, foreign, node_object, worker
+from support.extender.cluster import GI, cluster, foreign, node_object, worker
 from synergy_api.amounts import NOTHING, Amounts
 from synergy_extender.cluster.ledger import ASSUMED_SECONDS, AssumedBindings, Ledger
 

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from support.cluster import NOW, allocation, cluster, job, job_object, node_object, share
-from support.leads import Leads
-from support.watch_server import WatchServer, following
+from support.api_server.watch_server import WatchServer, following
+from support.extender.cluster import NOW, allocation, cluster, job, job_object, node_object, share
+from support.extender.leads import Leads
 from synergy_api.parts.progress import ENOUGH_REPORTS, MeasuredSpeed
 from synergy_core.model import snapshot as core
 from synergy_extender.cluster.measured_speeds import MOST, errors_of_estimates, measured_after

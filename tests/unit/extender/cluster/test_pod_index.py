@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from support.cluster import foreign, key, worker
+from support.extender.cluster import foreign, key, worker
 from synergy_api.amounts import NOTHING, Amounts
 from synergy_extender.cluster.pod_index import PodIndex, changes_room
 from synergy_extender.cluster.views import Key, PodView

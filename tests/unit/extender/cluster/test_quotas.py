@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from support.cluster import NOW, allocation, cluster, job, key, node_object, share, worker
-from support.shared import shared_cluster
+from support.extender.cluster import NOW, allocation, cluster, job, key, node_object, share, worker
+from support.extender.shared import shared_cluster
 from synergy_extender.cluster.quota_views import PodScopes, QuotaView, Scope, pod_scopes, read_quota
 from synergy_extender.cluster.state import ClusterState
 from synergy_extender.snapshot.quotas import FreeQuotas, NamespaceQuotas

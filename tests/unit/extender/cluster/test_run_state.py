@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from support.cluster import NOW, allocation, job, share
+from support.extender.cluster import NOW, allocation, job, share
 from synergy_api.timestamps import format_time
 from synergy_extender.cluster.run_state import (
     RunState,

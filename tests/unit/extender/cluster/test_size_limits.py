@@ -2,7 +2,18 @@
 
 from typing import Any
 
-from support.cluster import GI, NOW, allocation, cluster, job, key, node_object, pod_object, share, worker_labels
+from support.extender.cluster import (
+    GI,
+    NOW,
+    allocation,
+    cluster,
+    job,
+    key,
+    node_object,
+    pod_object,
+    share,
+    worker_labels,
+)
 from synergy_api.parts.allocation import Allocation
 from synergy_extender.cluster.ledger import AssumedBindings
 from synergy_extender.cluster.state import ClusterState

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import pytest
 
-from support.cluster import NOW, allocation, cluster, job, key, share, worker
+from support.extender.cluster import NOW, allocation, cluster, job, key, share, worker
 from synergy_extender.cluster.ledger import AssumedBindings
 from synergy_extender.cluster.views import PodView
 from synergy_extender.decisions.unstarted import Unstarted

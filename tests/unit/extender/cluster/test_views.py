@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from support.cluster import NOW, foreign, job, job_object, pod_object, worker, worker_labels
+from support.extender.cluster import NOW, foreign, job, job_object, pod_object, worker, worker_labels
 from synergy_api.amounts import Amounts
 from synergy_extender.cluster.views import Key, RunMember, member_of, read_job
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from support.cluster import NOW, allocation, foreign, job, key, node_object, share, worker
-from support.shared import shared_cluster
+from support.extender.cluster import NOW, allocation, foreign, job, key, node_object, share, worker
+from support.extender.shared import shared_cluster
 from synergy_api.cluster.pools import node_capacities
 from synergy_api.parts.allocation import Allocation
 from synergy_core.model import snapshot as core

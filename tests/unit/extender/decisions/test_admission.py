@@ -5,7 +5,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from support.cluster import GI, allocation, cluster, foreign, job, key, node_object, share, worker
+from support.extender.cluster import GI, allocation, cluster, foreign, job, key, node_object, share, worker
 from synergy_api.amounts import NOTHING, Amounts
 from synergy_extender.cluster.ledger import AssumedBindings, Ledger
 from synergy_extender.cluster.state import ClusterState

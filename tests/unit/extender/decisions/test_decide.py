@@ -6,7 +6,19 @@ from typing import Any
 
 import pytest
 
-from support.cluster import GI, NOW, allocation, cluster, foreign, job, key, node_object, pod_object, share, worker
+from support.extender.cluster import (
+    GI,
+    NOW,
+    allocation,
+    cluster,
+    foreign,
+    job,
+    key,
+    node_object,
+    pod_object,
+    share,
+    worker,
+)
 from synergy_api.parts.allocation import Allocation
 from synergy_api.reasons import Reason, say
 from synergy_api.timestamps import format_time, parse_time

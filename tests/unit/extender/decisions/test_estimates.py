@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from support.cluster import NOW, cluster, job, key, node_object
+from support.extender.cluster import NOW, cluster, job, key, node_object
 from synergy_api.parts.waiting import QueueStatus
 from synergy_api.timestamps import format_time
 from synergy_core.model.answer import Plan, Waiting

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from support.cluster import NOW, cluster, job_object, node_object
+from support.extender.cluster import NOW, cluster, job_object, node_object
 from synergy_api.parts.queues import Queues, ServiceHistory
 from synergy_core.model.service_sketch import LAST, MOST, bucket
 from synergy_extender.cluster.ledger import AssumedBindings

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from support.cluster import NOW, allocation, cluster, job_object, key, share
-from support.shared import shared_cluster
+from support.extender.cluster import NOW, allocation, cluster, job_object, key, share
+from support.extender.shared import shared_cluster
 from synergy_api.timestamps import parse_time
 from synergy_core.model import snapshot as core
 from synergy_core.model.answer import Plan

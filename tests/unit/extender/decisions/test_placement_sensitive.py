@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from support.cluster import NOW, allocation, cluster, foreign, job, key, node_object, share
+from support.extender.cluster import NOW, allocation, cluster, foreign, job, key, node_object, share
 from synergy_api.parts.allocation import Allocation
 from synergy_api.timestamps import format_time
 from synergy_core.model import snapshot as core

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from support.cluster import NOW, allocation, cluster, job, job_object, node_object, share
+from support.extender.cluster import NOW, allocation, cluster, job, job_object, node_object, share
 from synergy_api.parts.progress import PlacementSpeed
 from synergy_api.parts.queues import PackRules, Queues, ServiceHistory
 from synergy_core.model import snapshot as core

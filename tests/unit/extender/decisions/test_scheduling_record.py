@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from support.cluster import GI, NOW, allocation, cluster, job, job_object, key, node_object, share, team_of
+from support.extender.cluster import GI, NOW, allocation, cluster, job, job_object, key, node_object, share, team_of
 from synergy_api.parts.queues import Marks
 from synergy_api.timestamps import format_time
 from synergy_core.model import snapshot as core

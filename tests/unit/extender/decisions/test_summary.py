@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
-from support.cluster import GI, NOW, allocation, cluster, job, node_object, pod_object, share
+from support.extender.cluster import GI, NOW, allocation, cluster, job, node_object, pod_object, share
 from synergy_api.parts.summary import Summary
 from synergy_core.model import snapshot as core
 from synergy_core.model.answer import Plan, Waiting

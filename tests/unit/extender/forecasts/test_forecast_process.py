@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from support.cluster import GI, NOW, allocation, cluster, foreign, job, node_object, share, worker
+from support.extender.cluster import GI, NOW, allocation, cluster, foreign, job, node_object, share, worker
 from synergy_api.timestamps import format_time
 from synergy_extender.cluster.state import ClusterState
 from synergy_extender.forecasts import worker as worker_module

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from support.made_up_tokens import made_up
+from support.extender.made_up_tokens import made_up
 from synergy_api.names import TOKEN_AUDIENCE
 from synergy_extender.leases.claims import EXPIRED_SECONDS, LONGEST_TOKEN, ClaimError, PodClaim, claims_of
 

@@ -6,9 +6,9 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from support.cluster import allocation, job_object, pod_object, share, worker_labels
+from support.api_server.watch_server import WatchServer, following
+from support.extender.cluster import allocation, job_object, pod_object, share, worker_labels
 from support.waiting import eventually
-from support.watch_server import WatchServer, following
 from synergy_api.parts.progress import Progress
 from synergy_extender.cluster.fresh import FreshLook
 from synergy_extender.cluster.views import JobView

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from support.cluster import key
+from support.extender.cluster import key
 from support.waiting import eventually
 from synergy_extender.cluster.views import Key
 from synergy_extender.leases.progress_budget import ProgressBudget

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from support.cluster import NOW, job
+from support.extender.cluster import NOW, job
 from synergy_api.parts.progress import Progress
 from synergy_api.timestamps import format_time
 from synergy_extender.leases.reports import Report, Reported, due, progress_after, repaired

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from support.cluster import GI, NOW, allocation, job, share, worker
+from support.extender.cluster import GI, NOW, allocation, job, share, worker
 from synergy_extender.leases.verdict import LEAST_SECONDS, MOST_SECONDS, Verdict, next_report_s, verdict
 from synergy_extender.rounds import Rounds
 

@@ -9,8 +9,8 @@ from dataclasses import replace
 import msgspec
 import pytest
 
-from support.allocation import problem
-from support.planning import GIB, job, node
+from support.planner.allocation import problem
+from support.planner.planning import GIB, job, node
 from synergy_core.model.config import PlanConfig
 from synergy_core.model.snapshot import FieldError, Profile, Snapshot
 from synergy_core.plan import plan

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from support.cluster import GI, NOW, cluster, job, node_object
+from support.extender.cluster import GI, NOW, cluster, job, node_object
 from synergy_core.model.config import PlanConfig
 from synergy_core.plan import plan
 from synergy_extender.planner.process import NICENESS

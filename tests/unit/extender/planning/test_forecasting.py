@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from support.cluster import NOW, allocation, cluster, job, job_object, key, node_object, share
-from support.leads import Leads
+from support.api_server.watch_server import WatchServer, following
+from support.extender.cluster import NOW, allocation, cluster, job, job_object, key, node_object, share
+from support.extender.leads import Leads
 from support.waiting import eventually
-from support.watch_server import WatchServer, following
 from synergy_extender.app import ESTIMATED_START, WRITTEN
 from synergy_extender.decisions.estimates import Estimate
 from synergy_extender.forecasts.question import ForecastAnswer, ForecastQuestion, StartForecast

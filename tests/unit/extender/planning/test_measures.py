@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from support.cluster import NOW, allocation, cluster, foreign, job, node_object, share, team_of
+from support.extender.cluster import NOW, allocation, cluster, foreign, job, node_object, share, team_of
 from synergy_api.parts.allocation import Allocation
 from synergy_extender.cluster.revocation import PODS_NOT_STARTED, Revocation
 from synergy_extender.cluster.state import ClusterState

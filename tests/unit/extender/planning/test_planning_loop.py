@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from support.cluster import allocation, job_object, key, share
-from support.leads import Leads
+from support.api_server.watch_server import WatchServer, following
+from support.extender.cluster import allocation, job_object, key, share
+from support.extender.leads import Leads
 from support.waiting import eventually
-from support.watch_server import WatchServer, following
 from synergy_api.timestamps import parse_time
 from synergy_core.model import snapshot as core
 from synergy_core.model.config import PlanConfig

@@ -4,7 +4,7 @@ from typing import Any, get_args
 
 import pytest
 
-from support.cluster import NOW, node_object
+from support.extender.cluster import NOW, node_object
 from synergy_api.cluster.pools import node_capacities, pool_problems, read_pools
 from synergy_api.reasons import ENTRIES, Reason, ReasonPlace
 from synergy_api.resources.scheduling_policy import (

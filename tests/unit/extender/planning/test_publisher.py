@@ -1,9 +1,9 @@
 """What the leader tells of nodes and of the policy that is missing: once, and again only after it was put right."""
 
-from support.cluster import NOW, cluster, node_object
-from support.leads import Leads
-from support.reasons import check_event
-from support.watch_server import WatchServer, following
+from support.api_server.watch_server import WatchServer, following
+from support.extender.cluster import NOW, cluster, node_object
+from support.extender.leads import Leads
+from support.planner.reasons import check_event
 from synergy_extender.cluster.state import ClusterState
 from synergy_extender.metrics import Metrics
 from synergy_extender.planning.policy import PolicyInForce

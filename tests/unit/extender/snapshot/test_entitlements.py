@@ -5,7 +5,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from support.cluster import NOW, allocation, cluster, job, job_object, key, node_object, share, team_of
+from support.extender.cluster import NOW, allocation, cluster, job, job_object, key, node_object, share, team_of
 from synergy_api.cluster.tenancy import Tenancy, read_tenancy
 from synergy_api.reasons import Reason
 from synergy_api.timestamps import format_time

@@ -4,8 +4,8 @@ from typing import Any
 
 from hypothesis import given, settings
 
-from support.cluster import NOW, cluster, job_object, node_object
-from support.odd_templates import odd_templates
+from support.api_server.odd_templates import odd_templates
+from support.extender.cluster import NOW, cluster, job_object, node_object
 from synergy_core.model.config import PlanConfig
 from synergy_core.plan import plan
 from synergy_extender.cluster.views import read_job

@@ -6,7 +6,7 @@ from typing import Any, get_args
 import msgspec
 import pytest
 
-from support.cluster import NOW, cluster, foreign, job, node_object
+from support.extender.cluster import NOW, cluster, foreign, job, node_object
 from synergy_api.resources.scheduling_policy import TimeSharingPolicyName
 from synergy_api.timestamps import format_time
 from synergy_core.model import snapshot as core

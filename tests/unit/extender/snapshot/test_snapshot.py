@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from support.cluster import (
+from support.extender.cluster import (
     GI,
     NOW,
     allocation,

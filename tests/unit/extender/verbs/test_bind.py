@@ -8,7 +8,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from support.cluster import allocation, cluster, foreign, job, node_object, share, worker
+from support.extender.cluster import allocation, cluster, foreign, job, node_object, share, worker
 from synergy_api.names import ANNOTATION_BOUND
 from synergy_api.parts.allocation import Allocation
 from synergy_extender.cluster.ledger import AssumedBindings, Ledger

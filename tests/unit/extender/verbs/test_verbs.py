@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from support.cluster import allocation, job, share, worker, worker_labels
+from support.extender.cluster import allocation, job, share, worker, worker_labels
 from synergy_extender.cluster.views import JobView, RunMember
 from synergy_extender.verbs.place import OTHER_NODE, Refusal, Refused, place_of
 from synergy_extender.verbs.scheduling import filter_nodes, prioritize_nodes, refuse_preemption

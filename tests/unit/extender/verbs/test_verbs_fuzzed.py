@@ -19,10 +19,10 @@ import pytest
 from aiohttp import web
 
 from support import papers
-from support.cluster import allocation, job_object, pod_object, share, worker_labels
-from support.extender_servers import parts_alone, running
-from support.mutation import mutated
-from support.watch_server import WatchServer, following
+from support.api_server.watch_server import WatchServer, following
+from support.extender.cluster import allocation, job_object, pod_object, share, worker_labels
+from support.extender.mutation import mutated
+from support.extender.servers import parts_alone, running
 from synergy_extender.cluster.cache import ClusterCache
 from synergy_extender.metrics import Metrics
 from synergy_extender.verbs.bind import Binder

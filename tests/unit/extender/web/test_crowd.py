@@ -2,7 +2,7 @@
 
 import asyncio
 
-from support.extender_servers import parts_alone, running
+from support.extender.servers import parts_alone, running
 from synergy_extender.web.crowd import Crowd
 from synergy_extender.web.ops_app import ops_app
 from synergy_extender.web.servers import Endpoint

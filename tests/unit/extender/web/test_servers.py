@@ -9,8 +9,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from support.extender_servers import NAMES, Parts, parts_alone, running, trusting
-from support.made_up_tokens import made_up
+from support.extender.made_up_tokens import made_up
+from support.extender.servers import NAMES, Parts, parts_alone, running, trusting
 from synergy_devcluster.control_plane.pki import Authority
 from synergy_extender.leases.verdict import MOST_SECONDS
 from synergy_extender.verbs.bind import Binder

@@ -14,7 +14,7 @@ import httpx
 import pytest
 import pytest_asyncio
 
-from support.extender_servers import NAMES, Parts, parts_alone, running, trusting
+from support.extender.servers import NAMES, Parts, parts_alone, running, trusting
 from support.waiting import eventually
 from synergy_devcluster.control_plane.pki import Authority
 from synergy_extender.config import SCHEDULER_NAMES

@@ -9,8 +9,8 @@ import jsonschema_rs
 import msgspec
 import pytest
 
-from support.cluster import worker_labels
-from support.extender_servers import parts_alone
+from support.extender.cluster import worker_labels
+from support.extender.servers import parts_alone
 from synergy_extender.verbs import schemas, wire
 from synergy_extender.verbs.place import Refusal, Refused
 from synergy_extender.verbs.scheduling import filter_nodes, prioritize_nodes, refuse_preemption

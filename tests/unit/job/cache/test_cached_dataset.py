@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 import synergy_job
-from support.cached_items import Files, double
-from support.lease_server import LeaseServer
+from support.job.cached_items import Files, double
+from support.job.lease_server import LeaseServer
 from synergy_job.cache import handover as cache_handover
 from synergy_job.cache.budget import PodMemory
 from synergy_job.cache.cache import Cache, cached_bytes, follow_memory

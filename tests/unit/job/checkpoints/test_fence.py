@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from support.job_process import wait_until
-from support.lease_server import LeaseServer, leave_in
+from support.job.lease_server import LeaseServer, leave_in
+from support.job.process import wait_until
 from synergy_job import Checkpoint, FencedError
 from synergy_job.checkpoints import fence as fence_module
 from synergy_job.checkpoints.fence import REFUSED_SECONDS, Fence

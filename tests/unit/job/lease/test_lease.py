@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from support.job_process import free_port
-from support.lease_server import Authority, LeaseServer, go_on, leave_in, serve_leases
+from support.job.lease_server import Authority, LeaseServer, go_on, leave_in, serve_leases
+from support.job.process import free_port
 from synergy_job.environment import ConfigError, LeaseAccess
 from synergy_job.lease import client as lease
 from synergy_job.lease.client import LeaseAnswer, LeaseClient, LeaseError, Report

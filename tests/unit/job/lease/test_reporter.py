@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from support.job_process import free_port, wait_until
-from support.lease_server import Authority, LeaseServer, go_on, leave_in
+from support.job.lease_server import Authority, LeaseServer, go_on, leave_in
+from support.job.process import free_port, wait_until
 from synergy_job.departure import Departure
 from synergy_job.environment import LeaseAccess
 from synergy_job.lease.client import LeaseClient, Report

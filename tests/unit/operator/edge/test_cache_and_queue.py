@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from support.operator_objects import job_manifest
+from support.operator.objects import job_manifest
 from support.waiting import eventually
 from synergy_api.amounts import Amounts
 from synergy_kube import ApiError

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from support.operator_world import World
+from support.operator.world import World
 from synergy_kube import NotFound
 from synergy_operator.actions import Actions, ApplyStatus, ConfirmUnbound, DeletePod
 from synergy_operator.edge.caches.objects import ObjectCache, OwnedCache

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 
-from support.watch_server import WatchServer, connected
+from support.api_server.watch_server import WatchServer, connected
 from synergy_kube.resources import JOBS, PODS
 from synergy_operator.edge.controller import Controller
 from synergy_operator.edge.environment import Environment

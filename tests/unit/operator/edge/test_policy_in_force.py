@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from support.watch_server import WatchServer, connected
+from support.api_server.watch_server import WatchServer, connected
 from synergy_api.resources.scheduling_policy import SchedulingPolicySpec
 from synergy_operator.edge.controller import Controller
 from synergy_operator.edge.environment import Environment

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from support.operator_world import World
+from support.operator.world import World
 from synergy_api.parts.service import RunOutcome
 from synergy_api.reasons import Reason, say
 from synergy_kube import ApiError, Conflict, NotFound

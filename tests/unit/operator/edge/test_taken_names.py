@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from support.operator_world import World
-from support.profile_world import asking, give_place
+from support.operator.profile_world import asking, give_place
+from support.operator.world import World
 from synergy_api.names import LABEL_JOB
 from synergy_api.parts.service import ServiceStatus
 from synergy_kube import Conflict

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from support.operator_objects import START
-from support.operator_world import World
+from support.operator.objects import START
+from support.operator.world import World
 from synergy_api.timestamps import format_time
 from synergy_operator.job.status_write import operator_part
 

@@ -1,7 +1,7 @@
 """A TrainingJob that was deleted holds nothing, also while a finalizer of somebody's keeps it."""
 
-from support.operator_world import World
-from support.profile_world import granted
+from support.operator.profile_world import granted
+from support.operator.world import World
 from synergy_operator.actions import DeleteJob, DeletePod
 from synergy_operator.run.take_down import FORCE_SECONDS
 

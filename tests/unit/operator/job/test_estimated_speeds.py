@@ -2,7 +2,7 @@
 
 import pytest
 
-from support.operator_world import World
+from support.operator.world import World
 from synergy_api.parts.progress import ENOUGH_REPORTS
 from synergy_operator.job.status_write import operator_part
 

@@ -4,8 +4,8 @@ from typing import Any
 
 from hypothesis import given, settings
 
-from support.odd_templates import odd_templates
-from support.operator_world import World
+from support.api_server.odd_templates import odd_templates
+from support.operator.world import World
 
 
 @given(odd_templates())

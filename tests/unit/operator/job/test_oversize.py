@@ -1,6 +1,6 @@
 """A job that has been filled up keeps no GPUs."""
 
-from support.operator_world import World
+from support.operator.world import World
 from synergy_operator.actions import ApplyStatus, DeletePod, PostEvent
 
 

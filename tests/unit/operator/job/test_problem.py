@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from support.operator_objects import node
-from support.operator_world import World
+from support.operator.objects import node
+from support.operator.world import World
 from synergy_api.resources.scheduling_policy import PolicyName, SchedulingPolicySpec, TenantShare
 
 CONTAINER: dict[str, Any] = {"name": "train", "image": "i", "command": ["c"]}

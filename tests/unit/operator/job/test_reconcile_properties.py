@@ -8,8 +8,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from support.operator_objects import node
-from support.operator_world import World, attained
+from support.operator.objects import node
+from support.operator.world import World, attained
 from synergy_api import names
 from synergy_api.reasons import Reason
 from synergy_operator.actions import ApplyStatus, CreateJob, CreatePod, UngatePod

@@ -6,8 +6,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from support.operator_objects import job_manifest, node
-from support.operator_world import World
+from support.operator.objects import job_manifest, node
+from support.operator.world import World
 from synergy_api.reasons import Reason
 from synergy_api.resources.scheduling_policy import SchedulingPolicySpec
 from synergy_operator.job.validation import MOST_TEMPLATE_BYTES, validation_error

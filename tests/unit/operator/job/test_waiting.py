@@ -2,7 +2,7 @@
 
 import pytest
 
-from support.operator_world import World
+from support.operator.world import World
 from synergy_api.reasons import ENTRIES
 from synergy_operator.job.waiting import UNSATISFIABLE, WAITING
 

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from support.operator_objects import GIB
-from support.operator_world import World
+from support.operator.objects import GIB
+from support.operator.world import World
 
 
 def worker_env(world: World) -> dict[str, str]:

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from support.operator_objects import GIB, job_manifest
-from support.operator_world import SETTINGS, World
+from support.operator.objects import GIB, job_manifest
+from support.operator.world import SETTINGS, World
 from synergy_api.amounts import Amounts
 from synergy_api.parts.allocation import Allocation, NodeShare
 from synergy_operator.pods.gang import gang_secret, gang_workers, headless_service, split_share, worker_pod

@@ -2,9 +2,9 @@
 
 import pytest
 
-from support.operator_objects import node
-from support.operator_world import World
-from support.profile_world import AUTO, SIDE, TRAIN, asking, failed, give_place, granted, knee, run_point
+from support.operator.objects import node
+from support.operator.profile_world import AUTO, SIDE, TRAIN, asking, failed, give_place, granted, knee, run_point
+from support.operator.world import World
 from synergy_api.timestamps import format_time
 from synergy_operator.views.refusals import Refusals
 

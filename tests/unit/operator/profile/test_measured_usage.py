@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from support.operator_objects import node
-from support.operator_world import World
-from support.profile_world import AUTO, asking, granted, knee, run_point
+from support.operator.objects import node
+from support.operator.profile_world import AUTO, asking, granted, knee, run_point
+from support.operator.world import World
 from synergy_api.parts.profile import MeasuredUsage, ProfilePoint
 from synergy_operator.profile.points import threads_of, usage_of, with_run
 from synergy_operator.profile.result import GpuUse, MeasuredPoint, read_result

@@ -4,8 +4,8 @@ from itertools import combinations
 
 import pytest
 
-from support.operator_objects import node
-from support.operator_world import World
+from support.operator.objects import node
+from support.operator.world import World
 from synergy_api.parts.profile import SensitivityMatrix
 from synergy_api.resources.scheduling_policy import Profiling
 from synergy_api.resources.training_job import ProfileStatus, TrainingJobSpec

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from support.operator_objects import GIB
-from support.operator_world import World
+from support.operator.objects import GIB
+from support.operator.world import World
 from synergy_api.parts.profile import ProfilePoint
 from synergy_api.resources.scheduling_policy import Profiling
 from synergy_api.resources.training_job import ProfileStatus

@@ -2,9 +2,9 @@
 
 import pytest
 
-from support.operator_objects import GIB, node
-from support.operator_world import World
-from support.profile_world import AUTO, asking, granted
+from support.operator.objects import GIB, node
+from support.operator.profile_world import AUTO, asking, granted
+from support.operator.world import World
 
 
 def test_the_highest_point_is_four_proportional_shares() -> None:

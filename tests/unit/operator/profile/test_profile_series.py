@@ -2,9 +2,20 @@
 
 import pytest
 
-from support.operator_objects import GIB, START, node
-from support.operator_world import World
-from support.profile_world import AUTO, SIDE, TRAIN, asking, failed, give_place, granted, knee, measured, run_point
+from support.operator.objects import GIB, START, node
+from support.operator.profile_world import (
+    AUTO,
+    SIDE,
+    TRAIN,
+    asking,
+    failed,
+    give_place,
+    granted,
+    knee,
+    measured,
+    run_point,
+)
+from support.operator.world import World
 from synergy_api.parts.profile import SensitivityMatrix
 from synergy_api.resources.scheduling_policy import Profiling
 from synergy_api.resources.throughput_profile import ThroughputProfileSpec

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from support.operator_objects import GIB, START, node
-from support.operator_world import World
+from support.operator.objects import GIB, START, node
+from support.operator.world import World
 from synergy_api.timestamps import format_time
 from synergy_operator.profile.known_profiles import best_known, check_profile, fingerprint_of_name, profile_name
 from synergy_operator.views.known_profile import KnownProfile

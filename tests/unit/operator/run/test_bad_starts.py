@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from support.operator_world import World
+from support.operator.world import World
 from synergy_api.timestamps import parse_time
 from synergy_operator.edge.caches.pod_events import PodEventCache
 from synergy_operator.views.pod import read_pod

@@ -1,7 +1,7 @@
 """A place that is not free yet may be retuned: its gated workers take the new size before their gates fall."""
 
-from support.operator_objects import workers_json
-from support.operator_world import World
+from support.operator.objects import workers_json
+from support.operator.world import World
 from synergy_api.amounts import Amounts
 from synergy_operator.actions import ResizePod, UngatePod
 from synergy_operator.views.refusals import Refusals, RefusedResize

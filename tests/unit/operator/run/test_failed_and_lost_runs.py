@@ -5,8 +5,8 @@ from collections.abc import Callable
 
 import pytest
 
-from support.operator_objects import node
-from support.operator_world import World, two_workers
+from support.operator.objects import node
+from support.operator.world import World, two_workers
 from synergy_api.timestamps import parse_time
 from synergy_operator.run.fencing import MARGIN_SECONDS
 

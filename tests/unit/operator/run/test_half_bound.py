@@ -2,7 +2,7 @@
 
 import pytest
 
-from support.operator_world import World
+from support.operator.world import World
 
 
 def gang() -> World:

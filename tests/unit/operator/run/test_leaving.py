@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from support.operator_world import World
+from support.operator.world import World
 from synergy_api.leaving import leave_seconds
 from synergy_api.parts.queues import Preemption
 from synergy_api.parts.service import RunOutcome, ServiceStatus

@@ -2,7 +2,7 @@
 
 import json
 
-from support.operator_world import World
+from support.operator.world import World
 from synergy_api.timestamps import parse_time
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from support.operator_world import World
+from support.operator.world import World
 from synergy_api.names import ANNOTATION_DEVICES
 from synergy_api.parts.allocation import Allocation
 from synergy_api.parts.service import RunOutcome, ServiceStatus

@@ -2,8 +2,8 @@
 
 import pytest
 
-from support.operator_objects import GIB, workers_json
-from support.operator_world import World
+from support.operator.objects import GIB, workers_json
+from support.operator.world import World
 from synergy_api.amounts import Amounts
 from synergy_api.quantity import byte_count, cpu_millis
 from synergy_api.timestamps import format_time, parse_time

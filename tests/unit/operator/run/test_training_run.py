@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from support.operator_world import World, two_workers
+from support.operator.world import World, two_workers
 from synergy_api.timestamps import parse_time
 from synergy_operator.actions import CreatePod, DeletePod, EnsureGangKey, EnsureService, UngatePod
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from support.simulation import flat, native, server, simulated, times, traced
+from support.simulator.simulation import flat, native, server, simulated, times, traced
 from synergy_core.model.config import PriorityQueues
 from synergy_core.policies import POLICIES
 from synergy_core.policies.rounds.time_shares import BY_COST

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from support.simulation import traced
+from support.simulator.simulation import traced
 from synergy_core.model.snapshot import Profile
 from synergy_core.model.usage import Usage
 from synergy_simulator.engine.options import Options

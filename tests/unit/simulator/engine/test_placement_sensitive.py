@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from support.simulation import server, traced
+from support.simulator.simulation import server, traced
 from synergy_simulator.engine.options import Options
 from synergy_simulator.engine.outcome import Outcome
 from synergy_simulator.engine.simulation import simulate

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from support.simulation import flat, server, traced
+from support.simulator.simulation import flat, server, traced
 from synergy_core.model.config import PlanConfig, PriorityQueues
 from synergy_core.model.snapshot import Snapshot
 from synergy_simulator.engine.options import Options

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from support.simulation import CLUSTER, PROFILES, server
+from support.simulator.simulation import CLUSTER, PROFILES, server
 from synergy_simulator.inputs.clusters import read_cluster
 from synergy_simulator.inputs.errors import InputError
 from synergy_simulator.inputs.profiles import read_profiles

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from support.simulation import CLUSTER, native, server
+from support.simulator.simulation import CLUSTER, native, server
 from synergy_simulator.inputs.clusters import Cluster, SimulatedPool, read_cluster
 from synergy_simulator.inputs.errors import InputError
 from synergy_simulator.inputs.profiles import GIB, read_profiles

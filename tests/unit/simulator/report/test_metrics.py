@@ -2,7 +2,7 @@
 
 import pytest
 
-from support.simulation import server, simulated, traced
+from support.simulator.simulation import server, simulated, traced
 from synergy_simulator.report.metrics import job_rows, metrics_of
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from support.simulation import flat, server, simulated, traced
+from support.simulator.simulation import flat, server, simulated, traced
 from synergy_simulator.engine.options import Options
 from synergy_simulator.engine.outcome import Segment
 from synergy_simulator.grid import Case, label_of, run_all

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from support.simulation import server, simulated, times, traced
+from support.simulator.simulation import server, simulated, times, traced
 from synergy_core.model.config import PriorityQueues
 from synergy_simulator.engine.outcome import Outcome
 

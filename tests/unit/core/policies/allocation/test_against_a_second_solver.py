@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from support.allocation import Oracle, assert_valid, drawn
+from support.planner.allocation import Oracle, assert_valid, drawn
 from synergy_core.policies.allocation import solve
 from synergy_core.policies.allocation.policies.cost import slo_throughput
 from synergy_core.policies.allocation.problem import Problem, effective_throughput

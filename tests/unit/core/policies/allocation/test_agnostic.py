@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from support.allocation import assert_valid, drawn, problem
+from support.planner.allocation import assert_valid, drawn, problem
 from synergy_core.policies.allocation import solve
 from synergy_core.policies.allocation.agnostic import agnostic, evened
 from synergy_core.policies.allocation.problem import time_used

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from support.allocation import problem, with_placements
+from support.planner.allocation import problem, with_placements
 from synergy_core.policies.allocation import solve
 from synergy_core.policies.allocation.agnostic import agnostic, evened, spread
 from synergy_core.policies.allocation.problem import time_used

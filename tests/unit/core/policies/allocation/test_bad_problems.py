@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from support.allocation import problem
+from support.planner.allocation import problem
 from synergy_core.model.snapshot import FieldError
 from synergy_core.policies.allocation import solve
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from support.allocation import drawn, problem
+from support.planner.allocation import drawn, problem
 from synergy_core.model.snapshot import FieldError, Tenant
 from synergy_core.policies.allocation import ALLOCATION_POLICIES, solve
 from synergy_core.policies.allocation.policies.allox import durations

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from support.allocation import Oracle, assert_valid, drawn, with_placements
+from support.planner.allocation import Oracle, assert_valid, drawn, with_placements
 from synergy_core.policies.allocation import ALLOCATION_POLICIES, solve
 from synergy_core.policies.allocation.budget import Budget
 from synergy_core.policies.allocation.deadlines import reached

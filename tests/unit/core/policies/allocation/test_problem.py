@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from support.allocation import problem, with_placements
+from support.planner.allocation import problem, with_placements
 from synergy_core.model.snapshot import FieldError, Tenant
 from synergy_core.policies.allocation.policy import on_columns
 from synergy_core.policies.allocation.problem import (

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from support.allocation import Oracle, assert_valid, could_rise, drawn, problem
+from support.planner.allocation import Oracle, assert_valid, could_rise, drawn, problem
 from synergy_core.policies.allocation import ALLOCATION_POLICIES, solve
 from synergy_core.policies.allocation.policies.finish_time_fairness import finish_time_fairness
 from synergy_core.policies.allocation.problem import Problem, effective_throughput

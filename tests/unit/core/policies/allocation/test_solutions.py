@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from support.allocation import assert_valid, problem
+from support.planner.allocation import assert_valid, problem
 from synergy_core.model.arrays import Floats
 from synergy_core.policies.allocation.budget import Budget, OutOfTimeError
 from synergy_core.policies.allocation.problem import AllocationMatrix, Problem

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from support.allocation import assert_valid, drawn
+from support.planner.allocation import assert_valid, drawn
 from synergy_core.policies.allocation import ALLOCATION_POLICIES, solve, solve_in_time
 from synergy_core.policies.allocation.budget import Budget, OutOfTimeError
 from synergy_core.policies.allocation.policies.cost import slo_throughput

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from support.allocation import SECTION_4_1, assert_valid, problem
+from support.planner.allocation import SECTION_4_1, assert_valid, problem
 from synergy_core.model.snapshot import Tenant
 from synergy_core.policies.allocation import solve
 from synergy_core.policies.allocation.problem import effective_throughput, workers_used

@@ -9,8 +9,8 @@ from zlib import crc32
 import numpy as np
 import pytest
 
-from support.allocation import problem, with_placements
-from support.planning import job
+from support.planner.allocation import problem, with_placements
+from support.planner.planning import job
 from synergy_core.model.arrays import Floats, Ints
 from synergy_core.model.snapshot import Job
 from synergy_core.policies.allocation.problem import Problem

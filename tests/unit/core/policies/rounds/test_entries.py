@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from support.allocation import problem
-from support.planning import job
+from support.planner.allocation import problem
+from support.planner.planning import job
 from synergy_core.model.snapshot import Job
 from synergy_core.policies.allocation.problem import Problem
 from synergy_core.policies.queue import Queue

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from support import promises
-from support.planning import GIB, holding, job, node, places, planned, reasons
-from support.snapshots import FUNGIBLE, configs_of, snapshots
+from support.planner import promises
+from support.planner.planning import GIB, holding, job, node, places, planned, reasons
+from support.planner.snapshots import FUNGIBLE, configs_of, snapshots
 from synergy_core.cache import Memory
 from synergy_core.model.answer import Plan
 from synergy_core.model.config import PlanConfig

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from support.planning import GIB, job, node
+from support.planner.planning import GIB, job, node
 from synergy_core.model.config import PlanConfig
 from synergy_core.model.snapshot import Job, Profile, Snapshot
 from synergy_core.plan import plan

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from support.planning import holding, job
+from support.planner.planning import holding, job
 from synergy_core.model.arrays import Floats, Ints
 from synergy_core.model.snapshot import Job
 from synergy_core.policies.allocation.budget import Budget

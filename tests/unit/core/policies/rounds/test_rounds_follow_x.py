@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from support.planning import GIB, job, node
+from support.planner.planning import GIB, job, node
 from synergy_core.cache import Memory
 from synergy_core.model.config import PlanConfig
 from synergy_core.model.snapshot import Job, Profile, Snapshot

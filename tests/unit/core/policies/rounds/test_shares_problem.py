@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from support.planning import job
+from support.planner.planning import job
 from synergy_core.model.snapshot import FieldError, Tenant
 from synergy_core.policies.queue import Queue
 from synergy_core.policies.rounds.isolation import entries, isolated_elapsed, progress

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from support.allocation import SECTION_4_1, problem
-from support.planning import GIB, holding, job, node, planned
+from support.planner.allocation import SECTION_4_1, problem
+from support.planner.planning import GIB, holding, job, node, planned
 from synergy_core.model.answer import Plan
 from synergy_core.model.config import PlanConfig
 from synergy_core.model.snapshot import Job, Node, Profile, Snapshot

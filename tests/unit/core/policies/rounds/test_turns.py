@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from support.planning import job
+from support.planner.planning import job
 from synergy_core.model.snapshot import Job
 from synergy_core.policies.rounds import turns
 from synergy_core.policies.rounds.turns import SETTLING

@@ -1,0 +1,1 @@
+"""What goes wrong and how: faults of processes, links, clocks and of writes that are refused."""

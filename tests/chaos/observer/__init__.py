@@ -1,0 +1,1 @@
+"""Who checks the promises at every event, apart from the product."""

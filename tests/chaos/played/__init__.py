@@ -1,0 +1,1 @@
+"""What the harness plays: containers, kubelets and gangs on nodes that are not there."""

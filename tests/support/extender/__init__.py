@@ -1,0 +1,1 @@
+"""The extender in memory, over sockets, and as a process beside a real kube-scheduler."""

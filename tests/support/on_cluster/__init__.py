@@ -1,0 +1,1 @@
+"""People, namespaces, neighbours and observers on the devcluster."""

@@ -1,0 +1,1 @@
+"""Snapshots, problems and plans for tests of the planner, and what every plan must keep."""

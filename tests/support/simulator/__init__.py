@@ -1,0 +1,1 @@
+"""Small clusters and traces for the simulator's tests."""

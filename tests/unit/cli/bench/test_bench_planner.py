@@ -1,0 +1,85 @@
+"""`kube-synergy bench planner`: every figure beside its reference, repeatable by its seed."""
+
+import json
+import math
+
+import pytest
+from click.testing import CliRunner
+
+from support.planner import promises
+from synergy_cli.bench import planner as bench_planner
+from synergy_cli.bench.workload import a_round_later, cluster
+from synergy_cli.main import main
+from synergy_core.model.config import PlanConfig
+from synergy_core.plan import plan
+from synergy_core.policies import POLICIES
+
+
+@pytest.fixture
+def small_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bench_planner, "_SIZES", ((2, 20, 60.0), (3, 40, 60.0)))
+
+
+@pytest.mark.usefixtures("small_sizes")
+def test_json_has_the_times_the_references_and_the_ratios() -> None:
+    result = CliRunner().invoke(main, ["bench", "planner", "--json", "--repeats", "1", "--seed", "3"])
+    report = json.loads(result.stdout)
+    assert (report["seed"], report["repeats"], report["mechanism"]) == (3, 1, "tune")
+    case, larger = report["cases"]
+    sizes = [(one["gpus"] + one["jobs"], one["round_s"]) for one in (case, larger)]
+    assert report["growth_over_n_log_n"] == pytest.approx(bench_planner.growth_over_n_log_n(sizes))
+    assert (case["gpus"], case["jobs"], case["within_aim"]) == (16, 20, True)
+    assert case["ratio_to_proportional"] == pytest.approx(case["round_s"] / case["proportional_s"])
+    assert case["ratio_to_first_fit"] == pytest.approx(case["round_s"] / case["first_fit_s"])
+    assert case["running"] > 0
+    assert case["entering"] > 0
+
+
+@pytest.mark.usefixtures("small_sizes")
+def test_the_table_has_a_row_per_size() -> None:
+    result = CliRunner().invoke(main, ["bench", "planner", "--repeats", "1"])
+    assert len(result.stdout.splitlines()) == 5
+    assert [line.split()[:2] for line in result.stdout.splitlines()[2:4]] == [["16", "20"], ["24", "40"]]
+    assert result.stdout.splitlines()[4].startswith("seconds of a round grow with (n log n)^")
+
+
+def test_growth_over_n_log_n_is_1_for_n_log_n_and_about_2_for_its_square() -> None:
+    def measured(power: float) -> list[tuple[int, float]]:
+        return [(n, 1e-6 * (n * math.log(n)) ** power) for n in (300, 1500, 15000)]
+
+    assert bench_planner.growth_over_n_log_n(measured(1.0)) == pytest.approx(1.0)
+    assert bench_planner.growth_over_n_log_n(measured(2.0)) == pytest.approx(2.0)
+
+
+@pytest.mark.usefixtures("small_sizes")
+def test_an_unknown_policy_is_one_line() -> None:
+    result = CliRunner().invoke(main, ["bench", "planner", "--policy", "x", "--json"])
+    assert result.exit_code == 2
+    assert result.stderr == f"error: --policy: 'x' is not there; choose one of {', '.join(sorted(POLICIES))}\n"
+
+
+def test_the_same_seed_gives_the_same_workload_and_another_one_another() -> None:
+    assert cluster(nodes=2, jobs=9, seed=1) == cluster(nodes=2, jobs=9, seed=1)
+    assert cluster(nodes=2, jobs=9, seed=1) != cluster(nodes=2, jobs=9, seed=2)
+
+
+def test_the_workload_is_a_full_cluster_where_the_plan_keeps_its_promises() -> None:
+    config = PlanConfig()
+    start = cluster(nodes=8, jobs=100, seed=0)
+    snapshot = a_round_later(start, plan(start, config), seed=1)
+    result = plan(snapshot, config)
+    promises.all_promises(snapshot, result, fill=False)
+    assert sum(w.gpus for a in result.allocations for w in a.workers) == 64
+
+
+def test_first_fit_gives_every_job_all_its_gpus_and_no_gpu_twice() -> None:
+    snapshot = cluster(nodes=4, jobs=50, seed=0)
+    placed = bench_planner.first_fit(snapshot)
+    gpus = {job.name: job.gpus for job in snapshot.jobs}
+    used: dict[str, int] = {}
+    for name, seats in placed.items():
+        assert sum(count for _, count in seats) == gpus[name]
+        for node, count in seats:
+            used[node] = used.get(node, 0) + count
+    assert all(count <= 8 for count in used.values())
+    assert sum(used.values()) == 32
