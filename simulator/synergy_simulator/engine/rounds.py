@@ -41,7 +41,7 @@ class RoundClock:
         """When GPUs that fall free at `moment` are filled.
 
         At once in a round of the usual length, and at the end of a quarter of the round in a longer one. With a small
-        `fine`, which is for many jobs, it is the end of a quarter everywhere: GPUs of so many jobs fall free all the time.
+        `fine`, which is for many jobs, always at the end of a quarter: among so many jobs one ends at almost any time.
         """
         length = self.length(moment)
         if self.fine is None or (length == self.round_s and self.fine >= _AT_ONCE):

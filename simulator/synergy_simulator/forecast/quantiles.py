@@ -14,27 +14,31 @@ _SAME_S: Final = 1.0
 class Quantiles:
     """The median and the ends of an 80 % interval; infinite: beyond the horizon.
 
-    The ends are the 10th and 90th percentile, but where several draws agree on one end. Such an end is often a time
-    that no arrival can change to the better: a job that nobody delays ends then. An interval from it to the 90th
-    percentile would hold 90 % or more. So the other end is moved until 80 % of the draws are inside.
+    The ends are the 10th and 90th percentile, except where several draws agree on one end. Most often that is the
+    earliest possible time, when no arrival delays the job. An interval from there to the 90th percentile would hold
+    90 %, since no draw is below it. So the other end is moved until 80 % of the draws are inside.
     """
 
     p10: float
     p50: float
     p90: float
+    by: float
+    """The 90th percentile in any case."""
 
     @classmethod
     def of(cls, draws: Sequence[float]) -> "Quantiles":
         """Those of the draws, at least one."""
         ordered = sorted(draws)
-        low, high = _quantile(ordered, 0.1), _quantile(ordered, 0.9)
-        if _count(ordered, low) > 1:
-            below = sum(one < low - _SAME_S for one in ordered) / len(ordered)
+        low = _quantile(ordered, 0.1)
+        high = by = _quantile(ordered, 0.9)
+        same_low, same_high = (sum(_same(one, end) for one in ordered) for end in (low, high))
+        if same_low > 1:
+            below = sum(one < low and not _same(one, low) for one in ordered) / len(ordered)
             high = _quantile(ordered, min(0.9, below + _HELD))
-        elif _count(ordered, high) > 1:
-            above = sum(one > high + _SAME_S for one in ordered) / len(ordered)
+        elif same_high > 1:
+            above = sum(one > high and not _same(one, high) for one in ordered) / len(ordered)
             low = _quantile(ordered, max(0.1, 1.0 - above - _HELD))
-        return cls(low, _quantile(ordered, 0.5), high)
+        return cls(low, _quantile(ordered, 0.5), high, by)
 
     @property
     def is_point(self) -> bool:
@@ -42,8 +46,8 @@ class Quantiles:
         return self.p10 == self.p90
 
 
-def _count(ordered: Sequence[float], time: float) -> int:
-    return sum(one == time or abs(one - time) <= _SAME_S for one in ordered)
+def _same(one: float, other: float) -> bool:
+    return one == other or abs(one - other) < _SAME_S
 
 
 def _quantile(ordered: Sequence[float], part: float) -> float:
