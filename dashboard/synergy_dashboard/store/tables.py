@@ -1,4 +1,4 @@
-"""The tables. Migrations make them; this is their shape as of the newest one."""
+"""The tables in their newest schema. Migrations make them."""
 
 import sqlalchemy as sa
 
@@ -7,6 +7,14 @@ METADATA = sa.MetaData()
 
 def _key(name: str) -> sa.Column[str]:
     return sa.Column(name, sa.String, primary_key=True)
+
+
+def _number_key(name: str) -> sa.Column[int]:
+    return sa.Column(name, sa.BigInteger, primary_key=True, autoincrement=False)
+
+
+def _time_key(name: str) -> sa.Column[float]:
+    return sa.Column(name, sa.Double, primary_key=True)
 
 
 def _text(name: str) -> sa.Column[str]:
@@ -50,7 +58,7 @@ RUNS = sa.Table(
     "runs",
     METADATA,
     _key("uid"),
-    sa.Column("run", sa.BigInteger, primary_key=True, autoincrement=False),
+    _number_key("run"),
     _text("purpose"),
     _text("gpu_type"),
     _number("gpus"),
@@ -73,15 +81,15 @@ RESIZES = sa.Table(
     "resizes",
     METADATA,
     _key("uid"),
-    sa.Column("run", sa.BigInteger, primary_key=True, autoincrement=False),
-    sa.Column("at_s", sa.Double, primary_key=True),
+    _number_key("run"),
+    _time_key("at_s"),
     _text("shares"),
 )
 WAITS = sa.Table(
     "waits",
     METADATA,
     _key("uid"),
-    sa.Column("since_s", sa.Double, primary_key=True),
+    _time_key("since_s"),
     _time_or_none("until_s"),
     _text("reason"),
     _text("message"),
@@ -93,7 +101,7 @@ SAMPLES = sa.Table(
     "samples",
     METADATA,
     _key("uid"),
-    sa.Column("at_s", sa.Double, primary_key=True),
+    _time_key("at_s"),
     _number("steps"),
     _real("steps_per_s"),
     _number("cpu_millis"),
@@ -103,7 +111,7 @@ SAMPLES = sa.Table(
 USE = sa.Table(
     "use_samples",
     METADATA,
-    sa.Column("at_s", sa.Double, primary_key=True),
+    _time_key("at_s"),
     _key("gpu_type"),
     _number("gpus"),
     _number("gpus_given"),
@@ -112,4 +120,4 @@ USE = sa.Table(
 )
 OBJECTS = sa.Table("objects", METADATA, _key("namespace"), _key("name"), _text("body"))
 POSITIONS = sa.Table("positions", METADATA, _key("name"), _text("value"))
-"""By name: the watched collection's version, and up to when samples have been thinned."""
+"""Positions by name: the watched collection's version, and the time up to which samples are thinned."""
