@@ -125,7 +125,14 @@ async def test_what_a_user_sees(kube: KubeClient, namespace: str, jobs: None, us
         assert "position in the queue: 1" in told
     assert (await data(admin, "policy", "show"))["inForce"]["policy"] == "fifo"
     assert "in force: fifo with tune" in (await say(admin, "policy", "show")).stdout
+    tried = (await data(admin, "why", "waits"))["help"]
+    told = {one["told"] for one in tried["remedies"]}
+    assert "allow V100 too" in told
+    assert not any(one["kind"] == "gpus" for one in tried["remedies"]), "no A100 is free"
+    assert (await data(admin, "why", "trains"))["help"] is None
+    assert (await data(user, "why", "waits"))["help"] is None
     text = await say(user, "why", "waits")
+    assert "you may not list nodes, so nothing is tried that would help" in text.stderr
     assert f"only those of {namespace} are considered" in text.stderr
     assert "note" not in (await say(admin, "why", "waits")).stderr
 
