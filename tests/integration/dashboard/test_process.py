@@ -97,6 +97,8 @@ async def test_it_follows_the_cluster_records_it_and_writes_nothing_to_it(tmp_pa
             f"{dashboard.url}/api/v1/what-if", content=b'{"add_nodes": {"V100": 1}}', headers=headers, timeout=90
         )
         assert future.status_code == 200, future.text
+        helped = await http.get(f"{dashboard.url}/api/v1/jobs/team/j/help", headers=headers, timeout=90)
+        assert (helped.status_code, helped.json()["planned"]) == (200, False), helped.text
         assert (await http.get(f"{dashboard.url}/api/v1/jobs/team/nobody", headers=headers)).status_code == 404
         assert (await http.get(f"{dashboard.url}/api/v1/queue")).status_code == 401
         metrics = (await http.get(f"{dashboard.operations}/metrics")).text
