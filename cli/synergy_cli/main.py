@@ -2,14 +2,14 @@
 
 import click
 
-from synergy_cli.bench import bench
 from synergy_cli.lazy import LazyCommand, LazyGroup
-from synergy_cli.planning.plan import plan_command
-from synergy_cli.planning.solve import solve_command
 
 
 class _Commands(LazyGroup):
     lazy = {
+        "bench": LazyCommand("synergy_cli.bench", "bench", "cli"),
+        "plan": LazyCommand("synergy_cli.planning.plan", "plan_command", "cli"),
+        "solve": LazyCommand("synergy_cli.planning.solve", "solve_command", "cli"),
         "colocation": LazyCommand("synergy_cli.colocation.commands", "colocation", "sim"),
         "compare": LazyCommand("synergy_cli.simulation.compare", "compare_command", "sim"),
         "demo": LazyCommand("synergy_cli.demo.command", "demo", "devcluster"),
@@ -49,8 +49,3 @@ def main() -> None:
 def plugin() -> None:
     """`kubectl-synergy`, which kubectl runs for `kubectl synergy`."""
     main(prog_name="kubectl synergy")
-
-
-main.add_command(plan_command)
-main.add_command(solve_command)
-main.add_command(bench)

@@ -14,7 +14,7 @@ from synergy_core.model.snapshot import Job, Node
 from synergy_core.policies.allocation.solutions import Solutions
 from synergy_core.selection.job_info import JobInfo
 from synergy_core.throughput.estimates import NO_SPEEDS, Speeds
-from synergy_core.throughput.job_class import JobClasses
+from synergy_core.throughput.job_classes import JobClasses
 from synergy_core.throughput.skew import NO_RULES, PackRules
 
 

@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-import signal
 import time
 from typing import Final
 
@@ -15,15 +14,21 @@ from synergy_dashboard.api.what_if import Futures
 from synergy_dashboard.config import Settings
 from synergy_dashboard.live.cluster import LiveCluster
 from synergy_dashboard.metrics import Metrics
-from synergy_dashboard.operations import ops_app
 from synergy_dashboard.recorder.follow import Recorder
-from synergy_dashboard.serving import Endpoint, Servers, ServerTls
 from synergy_dashboard.store.store import Store
-from synergy_kube import KubeClient, heap
+from synergy_kube import KubeClient
+from synergy_service import heap
+from synergy_service.operations import ops_app
+from synergy_service.program import call_on_signals, run_parts
+from synergy_service.servers import Endpoint, Servers
+from synergy_service.tls import ServerTls, TlsFiles, follow
 
 _LOG = logging.getLogger(__name__)
 _LEAVING_SECONDS: Final = 1.0
-"""Between being not ready and closing: until then the Service may still send requests here."""
+_DRAIN_SECONDS: Final = 2
+"""Short, because a page reads the stream of changes for as long as the server lets it."""
+_MOST_CONNECTIONS: Final = 1_000
+"""All may come from one address, that of a proxy."""
 
 
 class Dashboard:
@@ -32,7 +37,8 @@ class Dashboard:
     def __init__(self, settings: Settings, client: KubeClient, store: Store) -> None:
         self.live = LiveCluster(client)
         self._recorder = Recorder(client, store, keep_days=settings.keep_days)
-        self._tls = ServerTls(settings.tls_dir) if settings.tls_dir is not None else None
+        self._files = TlsFiles(settings.tls_dir) if settings.tls_dir is not None else None
+        self._tls = ServerTls(self._files, client_certificate=False) if self._files is not None else None
         self._stopping = asyncio.Event()
         reviewer = ClusterReviewer(client, time.monotonic)
         people = People(reviewer, lambda: self.live.past_namespaces, settings.proxy_secret)
@@ -42,32 +48,28 @@ class Dashboard:
         self.servers = Servers(
             settings.host,
             [
-                Endpoint(metrics.counted(api_app(parts)), settings.port, self._tls),
+                Endpoint(
+                    metrics.counted(api_app(parts)),
+                    settings.port,
+                    self._tls.context if self._tls is not None else None,
+                    most=_MOST_CONNECTIONS,
+                    per_address=_MOST_CONNECTIONS,
+                ),
                 Endpoint(ops_app(metrics.registry, self._missing), settings.ops_port),
             ],
+            _DRAIN_SECONDS,
         )
 
     def stop(self) -> None:
-        """Leave in good order: `run` returns when all is closed."""
+        """Begin to stop: `run` returns when everything is closed."""
         self._stopping.set()
 
     async def run(self) -> None:
-        """Run until `stop`. An error that no part can live with ends all parts and is raised."""
-        async with asyncio.TaskGroup() as group:
-            parts = [
-                group.create_task(self.live.run(), name="watches"),
-                group.create_task(self._recorder.run(), name="recorder"),
-                group.create_task(self._settle(), name="memory"),
-            ]
-            if self._tls is not None:
-                parts.append(group.create_task(self._tls.follow(), name="certificate"))
-            serving = group.create_task(self.servers.run(), name="servers")
-            await self._stopping.wait()
-            await asyncio.sleep(_LEAVING_SECONDS)
-            self.servers.stop()
-            await serving
-            for part in parts:
-                part.cancel()
+        """Run until `stop`. An error that a part raises ends all parts."""
+        parts = {"watches": self.live.run(), "recorder": self._recorder.run(), "memory": self._settle()}
+        if self._files is not None and self._tls is not None:
+            parts["certificate"] = follow(self._files, [self._tls])
+        await run_parts(parts, self.servers, self._stopping, leaving_s=_LEAVING_SECONDS)
 
     async def _settle(self) -> None:
         await self.live.wait_synced()
@@ -88,9 +90,7 @@ async def serve(settings: Settings) -> None:
             dashboard = Dashboard(settings, client, store)
             # rights are asked for by namespace: of deleted jobs too
             dashboard.live.past_namespaces |= await asyncio.to_thread(store.namespaces)
-            loop = asyncio.get_running_loop()
-            for number in (signal.SIGTERM, signal.SIGINT):
-                loop.add_signal_handler(number, dashboard.stop)
+            call_on_signals(dashboard.stop)
             _LOG.info("listening on ports %s", dashboard.servers.ports)
             await dashboard.run()
     finally:

@@ -3,7 +3,6 @@
 import asyncio
 import logging
 import os
-import signal
 import time
 from contextlib import suppress
 
@@ -24,23 +23,23 @@ from synergy_extender.planning.loop import PlanningLoop
 from synergy_extender.verbs.bind import Binder
 from synergy_extender.verbs.placements import ClusterPlacements
 from synergy_extender.web.api_app import ApiParts, api_app
-from synergy_extender.web.ops_app import ops_app
 from synergy_extender.web.scheduler_app import SchedulerVerbs, scheduler_app
-from synergy_extender.web.servers import Endpoint, Servers
-from synergy_extender.web.tls import ServerTls, TlsFiles, follow
-from synergy_kube import KubeClient, heap
-from synergy_kube.client import Served
+from synergy_kube import KubeClient
 from synergy_kube.resources import GPU_POOLS, SCHEDULING_POLICIES, TENANTS, TRAINING_JOBS
 from synergy_kube.served_schema import SchemaWatch
 from synergy_kube.steady_clock import SteadyClock
+from synergy_kube.writes import Served
+from synergy_service import heap
+from synergy_service.operations import ops_app
+from synergy_service.program import call_on_signals, run_parts
+from synergy_service.servers import Endpoint, Servers
+from synergy_service.tls import ServerTls, TlsFiles, follow
 
 _LOG = logging.getLogger(__name__)
 LEASE_NAME = "kube-synergy-extender"
 WRITTEN = {item: schema_of(item.kind, "status") for item in (TRAINING_JOBS, GPU_POOLS, SCHEDULING_POLICIES, TENANTS)}
 """What the extender writes of custom resources."""
 ESTIMATED_START = ("status", "queue", "estimatedStart")
-_LEAVING_SECONDS = 2.0
-"""Between being not ready and closing: until then the Service may still send requests here."""
 
 
 class Extender:
@@ -113,36 +112,31 @@ class Extender:
                     settings.scheduler_names,
                 ),
                 Endpoint(api_app(parts), settings.api_port, self._tls[1].context),
-                Endpoint(ops_app(self.metrics, self._missing), settings.ops_port),
+                Endpoint(ops_app(self.metrics.registry, self._missing), settings.ops_port),
             ],
         )
 
     def stop(self) -> None:
-        """Leave in good order: `run` returns when all is closed."""
+        """Begin to stop: `run` returns when everything is closed."""
         self._stopping.set()
 
     async def run(self) -> None:
-        """Run until `stop`. An error that no part can live with ends all parts and is raised."""
-        async with asyncio.TaskGroup() as group:
-            parts = [
-                group.create_task(self.cache.run(), name="watches"),
-                group.create_task(self._schemas.run(), name="schemas"),
-                group.create_task(self.election.run(), name="leader election"),
-                group.create_task(self.loop.run(), name="planning"),
-                group.create_task(self._forecasting.run(), name="forecasts"),
-                group.create_task(self._leases.run(), name="progress"),
-                group.create_task(follow(self._files, self._tls), name="certificates"),
-                group.create_task(self._settle(), name="memory"),
-            ]
-            serving = group.create_task(self.servers.run(), name="servers")
-            await self._stopping.wait()
-            with suppress(*CALL_FAILED):
-                await self.election.release()
-            await asyncio.sleep(_LEAVING_SECONDS)
-            self.servers.stop()
-            await serving
-            for part in parts:
-                part.cancel()
+        """Run until `stop`. An error that a part raises ends all parts."""
+        parts = {
+            "watches": self.cache.run(),
+            "schemas": self._schemas.run(),
+            "leader election": self.election.run(),
+            "planning": self.loop.run(),
+            "forecasts": self._forecasting.run(),
+            "progress": self._leases.run(),
+            "certificates": follow(self._files, self._tls),
+            "memory": self._settle(),
+        }
+        await run_parts(parts, self.servers, self._stopping, self._release_lead)
+
+    async def _release_lead(self) -> None:
+        with suppress(*CALL_FAILED):
+            await self.election.release()
 
     async def _settle(self) -> None:
         await self.cache.wait_synced()
@@ -172,8 +166,6 @@ async def serve(settings: Settings) -> None:
     """Run one replica until SIGTERM or SIGINT."""
     async with await KubeClient.connect(settings.kubeconfig) as client:
         extender = Extender(settings, client)
-        loop = asyncio.get_running_loop()
-        for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, extender.stop)
+        call_on_signals(extender.stop)
         _LOG.info("listening on ports %s", extender.servers.ports)
         await extender.run()

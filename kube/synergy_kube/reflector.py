@@ -12,8 +12,9 @@ from typing import Any
 import aiohttp
 
 from synergy_kube.answers import Object
-from synergy_kube.client import PAGE_ITEMS, KubeClient
+from synergy_kube.client import KubeClient
 from synergy_kube.errors import ApiError, Gone, NotFound
+from synergy_kube.reads import PAGE_ITEMS
 from synergy_kube.resources import Resource
 
 _LOG = logging.getLogger(__name__)

@@ -11,10 +11,11 @@ from typing import Any, Final
 
 import aiohttp
 
-from synergy_kube.client import KubeClient, Served
+from synergy_kube.client import KubeClient
 from synergy_kube.errors import ApiError
 from synergy_kube.resources import Resource
 from synergy_kube.undeclared import ITEMS, Paths, Schema, undeclared
+from synergy_kube.writes import Served
 
 _LOG = logging.getLogger(__name__)
 _LOOK_SECONDS: Final = 10.0

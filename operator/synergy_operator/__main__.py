@@ -7,9 +7,9 @@ import sys
 import kopf
 import uvloop
 
-from synergy_kube.nesting import admit_deep_objects
 from synergy_operator.edge.environment import Environment, read_environment
 from synergy_operator.edge.handlers import Operator
+from synergy_service.nesting import admit_deep_objects
 
 
 def main() -> int:

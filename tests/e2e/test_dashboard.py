@@ -15,6 +15,7 @@ import pytest_asyncio
 from playwright.async_api import async_playwright, expect
 
 import synergy_devcluster
+from support import needed
 from support.on_cluster.jobs import matrix, reaches, restricted_template, submit
 from support.waiting import eventually
 from synergy_kube import KubeClient, Resource
@@ -22,7 +23,6 @@ from synergy_kube.resources import PODS
 
 pytestmark = pytest.mark.e2e
 
-CHROMIUM = Path("/usr/bin/chromium")
 PLUGIN = Path(sys.executable).parent / "kubectl-synergy"
 ACCOUNTS = Resource("", "v1", "serviceaccounts", "ServiceAccount", namespaced=True)
 BINDINGS = Resource("rbac.authorization.k8s.io", "v1", "rolebindings", "RoleBinding", namespaced=True)
@@ -113,15 +113,15 @@ async def test_the_dashboard_shows_what_runs_to_those_who_may_see_it(
             await kube.delete(ACCOUNTS, f"bob-{namespace}", "default")
 
 
-@pytest.mark.skipif(not CHROMIUM.exists(), reason=f"needs {CHROMIUM}: make chromium")
 async def test_the_page_in_a_browser_follows_the_cluster(
     kube: KubeClient, namespace: str, training: None, devcluster: synergy_devcluster.Cluster
 ) -> None:
+    path = needed.chromium()
     full_name = f"{namespace}/trains"
     wrong: list[str] = []
     with opened(devcluster, devcluster.kubeconfig) as (address, admin):
         async with async_playwright() as playwright:
-            browser = await playwright.chromium.launch(executable_path=str(CHROMIUM), args=["--no-sandbox"])
+            browser = await playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
             page = await browser.new_page()
             page.on("console", lambda told: wrong.append(told.text) if told.type == "error" else None)
             page.on("request", lambda one: None if one.url.startswith((address, "data:")) else wrong.append(one.url))

@@ -1,13 +1,43 @@
-"""What a run's workers can be resized to, as far as it was learned from refusals."""
+"""Bounds on the CPU and memory of a job: those of its spec, and those learned from refused resizes."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
 from synergy_api.amounts import DIMENSIONS, Amounts
-from synergy_api.base import ApiModel, Timestamp
+from synergy_api.base import ApiModel, PositiveQuantity, Timestamp, short_exponents, wire_name
 
 _Bound = Annotated[int | None, Field(ge=1)]
+
+
+class ResourceBounds(ApiModel):
+    """CPU and memory of the whole job, all its workers together."""
+
+    cpu: Annotated[PositiveQuantity | None, Field(description="CPU of the whole job, such as 500m or 8.")] = None
+    memory: Annotated[PositiveQuantity | None, Field(description="Memory of the whole job, such as 64Gi.")] = None
+
+
+_RANGE_RULES: list[Any] = [
+    {
+        "rule": f"!has(self.min) || !has(self.max) || !has(self.min.{name}) || !has(self.max.{name}) || "
+        f"{short_exponents(f'self.min.{name}', f'self.max.{name}')} && "
+        f"quantity(string(self.min.{name})).compareTo(quantity(string(self.max.{name}))) <= 0",
+        "message": f"min.{name} must not be above max.{name}",
+        "fieldPath": f".min.{name}",
+    }
+    for name in (wire_name(one.spec_field) for one in DIMENSIONS)
+]
+
+
+class ResourceRange(ApiModel):
+    """Bounds on what the plan may give the job beside its GPUs."""
+
+    model_config = ConfigDict(json_schema_extra={"x-kubernetes-validations": _RANGE_RULES})
+
+    min: Annotated[ResourceBounds, Field(description="The plan gives at least this.")] = ResourceBounds()
+    max: Annotated[ResourceBounds, Field(description="The plan and the profile runs use at most this.")] = (
+        ResourceBounds()
+    )
 
 
 class SizeLimits(ApiModel):

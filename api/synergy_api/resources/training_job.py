@@ -4,94 +4,22 @@ from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field
 
-from synergy_api.amounts import DIMENSIONS
-from synergy_api.base import ApiModel, Conditions, PositiveQuantity, Timestamp, short_exponents, wire_name
+from synergy_api.base import ApiModel, Conditions, Timestamp
 from synergy_api.names import MAX_JOB_NAME
 from synergy_api.parts.allocation import Allocation
 from synergy_api.parts.profile import ConfidenceList, DemandList, MatrixList, ProfilePoint, ProfileRequest, UsageList
+from synergy_api.parts.profiling import Dataset, ProfileSpec
 from synergy_api.parts.progress import MeasuredSpeed, Progress, SpeedEstimate
 from synergy_api.parts.queues import Marks
 from synergy_api.parts.service import ServiceStatus
 from synergy_api.parts.sharing import Sharing
-from synergy_api.parts.sizes import SizeLimits
+from synergy_api.parts.sizes import ResourceRange, SizeLimits
 from synergy_api.parts.summary import Summary
 from synergy_api.parts.template import TEMPLATE_SCHEMA
 from synergy_api.parts.waiting import JobProblem, Late, QueueStatus, Restriction
 
 Phase = Literal["Pending", "Profiling", "Queued", "Starting", "Running", "Yielding", "Succeeded", "Failed", "Suspended"]
 FINISHED: tuple[Phase, ...] = ("Succeeded", "Failed")
-
-
-class ResourceBounds(ApiModel):
-    """CPU and memory of the whole job, all its workers together."""
-
-    cpu: Annotated[PositiveQuantity | None, Field(description="CPU of the whole job, such as 500m or 8.")] = None
-    memory: Annotated[PositiveQuantity | None, Field(description="Memory of the whole job, such as 64Gi.")] = None
-
-
-_RANGE_RULES: list[Any] = [
-    {
-        "rule": f"!has(self.min) || !has(self.max) || !has(self.min.{name}) || !has(self.max.{name}) || "
-        f"{short_exponents(f'self.min.{name}', f'self.max.{name}')} && "
-        f"quantity(string(self.min.{name})).compareTo(quantity(string(self.max.{name}))) <= 0",
-        "message": f"min.{name} must not be above max.{name}",
-        "fieldPath": f".min.{name}",
-    }
-    for name in (wire_name(one.spec_field) for one in DIMENSIONS)
-]
-
-
-class ResourceRange(ApiModel):
-    """Bounds on what the plan may give the job beside its GPUs."""
-
-    model_config = ConfigDict(json_schema_extra={"x-kubernetes-validations": _RANGE_RULES})
-
-    min: Annotated[ResourceBounds, Field(description="The plan gives at least this.")] = ResourceBounds()
-    max: Annotated[ResourceBounds, Field(description="The plan and the profile runs use at most this.")] = (
-        ResourceBounds()
-    )
-
-
-class Dataset(ApiModel):
-    """Size of the training data: what the memory axis of the sensitivity matrix is computed from."""
-
-    bytes: Annotated[int, Field(ge=1, description="Size of the data set in bytes.")]
-    samples: Annotated[int, Field(ge=1, description="Number of samples in the data set.")]
-
-
-_PROFILE_RULES: list[Any] = [
-    {
-        "rule": "self.mode != 'Provided' || has(self.matrices) && self.matrices.size() > 0",
-        "message": "matrices must have at least one matrix when mode is Provided",
-        "fieldPath": ".matrices",
-    }
-]
-
-
-class ProfileSpec(ApiModel):
-    """How the sensitivity matrix comes about."""
-
-    model_config = ConfigDict(json_schema_extra={"x-kubernetes-validations": _PROFILE_RULES})
-
-    mode: Annotated[
-        Literal["Auto", "Sweep", "Provided", "Skip"],
-        Field(
-            description="Auto measures it at few points, Sweep at all of a grid of CPU and memory, Provided takes "
-            "`matrices`, Skip schedules at the GPU-proportional share."
-        ),
-    ] = "Auto"
-    matrices: Annotated[
-        MatrixList, Field(max_length=16, description="With mode Provided: a matrix for each GPU type.")
-    ] = []
-    steps: Annotated[int, Field(ge=2, le=100000, description="Training steps measured at each CPU point.")] = 50
-    warmup_steps: Annotated[int, Field(ge=0, le=100000, description="Steps run before the measurement begins.")] = 5
-    timeout_seconds: Annotated[
-        int, Field(ge=5, le=86400, description="A profile run that takes longer has failed.")
-    ] = 600
-    cpu_step: Annotated[
-        PositiveQuantity | None,
-        Field(description="Distance of neighbouring CPU points; by default the node's CPUs in 24 equal steps."),
-    ] = None
 
 
 class Throughput(ApiModel):

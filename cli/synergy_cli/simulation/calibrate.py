@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from synergy_cli.options.policy import policy_options
-from synergy_cli.simulation.inputs import bad_input, input_options, workload_of
+from synergy_cli.simulation.inputs import Inputs, bad_input, input_options
 from synergy_cli.simulation.options import options_of, run_options
 from synergy_cli.simulation.output import progress_bar
 from synergy_cli.text_table import text_table
@@ -24,14 +24,7 @@ from synergy_simulator.forecast.calibration import Calibration, Coverage, calibr
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout and nothing else there.")
 def calibrate_command(
     *,
-    trace: str,
-    profiles: str | None,
-    unconsolidated: bool,
-    cluster: str,
-    usage: str | None,
-    seed: int,
-    split: Any,
-    part: tuple[int, int] | None,
+    inputs: Inputs,
     moments: int,
     draws: int,
     as_json: bool,
@@ -41,21 +34,11 @@ def calibrate_command(
 
     A forecast knows the jobs that are there. It does not know which will come.
     """
-    workload = workload_of(
-        trace=trace,
-        profiles=profiles,
-        unconsolidated=unconsolidated,
-        cluster=cluster,
-        usage=usage,
-        seed=seed,
-        split=split,
-        part=part,
-        sharing=how["sharing"],
-    )
+    workload = inputs.workload(sharing=how["sharing"])
     options = options_of(how, jobs=len(workload.tasks))
     started = time.perf_counter()
     with progress_bar("forecasts", moments) as bar, bad_input(), collector_paused():
-        found = calibrate(workload, options, moments=moments, draws=draws, seed=seed, told=bar)
+        found = calibrate(workload, options, moments=moments, draws=draws, seed=inputs.seed, told=bar)
     seconds = time.perf_counter() - started
     click.echo(json.dumps(found.document(seconds=seconds)) if as_json else _text(found))
 

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import click
@@ -16,7 +17,7 @@ from synergy_cli.simulation.checks import (
     check_sharing,
     check_tenants,
 )
-from synergy_cli.simulation.inputs import bad_input, input_options, workload_of
+from synergy_cli.simulation.inputs import Inputs, bad_input, input_options
 from synergy_cli.simulation.options import options_of, run_options
 from synergy_cli.simulation.output import check_writable, progress_bar, write_whole
 from synergy_cli.simulation.seeds import seeds_of, seeds_option
@@ -71,14 +72,7 @@ def as_names(_context: click.Context, _option: click.Parameter, text: str) -> tu
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout and nothing else there.")
 def compare_command(
     *,
-    trace: str,
-    profiles: str | None,
-    unconsolidated: bool,
-    cluster: str,
-    usage: str | None,
-    seed: int,
-    split: Any,
-    part: tuple[int, int] | None,
+    inputs: Inputs,
     policies: tuple[str, ...],
     mechanisms: tuple[str, ...],
     colocation: tuple[str, ...],
@@ -91,18 +85,10 @@ def compare_command(
     """Simulate a trace under each policy on each mechanism, on all cores."""
     check_writable("--report", report)
     workloads = [
-        workload_of(
-            trace=trace.replace("{seed}", str(drawn)) if seeds else trace,
-            profiles=profiles,
-            unconsolidated=unconsolidated,
-            cluster=cluster,
-            usage=usage,
-            seed=drawn,
-            split=split,
-            part=part,
-            sharing=how["sharing"],
-        )
-        for drawn in seeds_of(seeds, seed)
+        replace(
+            inputs, trace=inputs.trace.replace("{seed}", str(drawn)) if seeds else inputs.trace, seed=drawn
+        ).workload(sharing=how["sharing"])
+        for drawn in seeds_of(seeds, inputs.seed)
     ]
     check_draws(workloads)
     workload = workloads[0]
@@ -117,13 +103,13 @@ def compare_command(
     ]
     check_tenants(grid[0].tenants, workload)
     check_costs(policies, workload)
-    check_bandwidths(workload, grid[0], profiles=profiles)
+    check_bandwidths(workload, grid[0], profiles=inputs.profiles)
     check_placements(workload, grid[0])
     check_sharing(colocation, workload, sharing=how["sharing"])
     with progress_bar("simulations", len(grid) * len(workloads)) as bar, bad_input():
         found = compare(workload, draws=workloads[1:], options=grid, processes=processes, progress=bar)
     if report is not None:
-        write_whole(report, found.report(f"{trace} on {workload.cluster.gpus} GPUs"))
+        write_whole(report, found.report(f"{inputs.trace} on {workload.cluster.gpus} GPUs"))
     if as_json:
         runs = [
             {
@@ -135,7 +121,7 @@ def compare_command(
             for options, *of_seeds in zip(grid, *found.draws, strict=True)
         ]
         told = {"seeds": list(seeds)} if seeds else {}
-        click.echo(json.dumps({"trace": trace, "gpus": workload.cluster.gpus, **told, "runs": runs}))
+        click.echo(json.dumps({"trace": inputs.trace, "gpus": workload.cluster.gpus, **told, "runs": runs}))
     else:
         click.echo(side_by_side(found.draws))
 

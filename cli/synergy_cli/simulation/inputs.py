@@ -1,7 +1,9 @@
-"""Options that say what is simulated, and the workload that they make."""
+"""The options that name a workload, and the workload that they name."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, fields
+from functools import wraps
 from typing import Any
 
 import click
@@ -12,8 +14,43 @@ from synergy_simulator import InputError, PolicyError, SettingError, Workload, l
 from synergy_simulator.workloads.generator import Split
 
 
-def input_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """What is simulated."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inputs:
+    """The values of `input_options`. The fields have the names of the options, except `part`, which is `--jobs`."""
+
+    trace: str
+    profiles: str | None
+    unconsolidated: bool
+    cluster: str
+    usage: str | None
+    seed: int
+    split: Split
+    part: tuple[int, int] | None
+
+    def workload(self, *, sharing: bool) -> Workload:
+        """Read and join the files. With `sharing` jobs may share GPUs."""
+        with bad_input():
+            return load(
+                self.trace,
+                self.profiles,
+                self.cluster,
+                jobs=self.part,
+                split=self.split,
+                seed=self.seed,
+                usage=self.usage,
+                unconsolidated=self.unconsolidated,
+                share=sharing,
+            )
+
+
+def input_options(function: Callable[..., None]) -> Callable[..., None]:
+    """Adds the options of `Inputs` to a command, which gets them as its argument `inputs`."""
+
+    @wraps(function)
+    def command(**given: Any) -> None:
+        values = {one.name: given.pop(one.name) for one in fields(Inputs)}
+        function(inputs=Inputs(**values), **given)
+
     for option in reversed(
         (
             click.option("--trace", required=True, metavar="T.csv", help="Jobs: the native table, or a paper's."),
@@ -69,30 +106,3 @@ def bad_input() -> Iterator[None]:
         raise BadInputError(str(error)) from error
     except PolicyError as error:
         raise BadInputError(f"--policy: {error.problem}") from error
-
-
-def workload_of(
-    *,
-    trace: str,
-    profiles: str | None,
-    unconsolidated: bool,
-    cluster: str,
-    usage: str | None,
-    seed: int,
-    split: Split,
-    part: tuple[int, int] | None,
-    sharing: bool,
-) -> Workload:
-    """Read and join the inputs."""
-    with bad_input():
-        return load(
-            trace,
-            profiles,
-            cluster,
-            jobs=part,
-            split=split,
-            seed=seed,
-            usage=usage,
-            unconsolidated=unconsolidated,
-            share=sharing,
-        )

@@ -11,7 +11,7 @@ from synergy_cli.simulation.output import write_whole
 from synergy_core.model.snapshot import Snapshot
 from synergy_core.model.snapshot_format import snapshot_document
 from synergy_simulator.engine.options import Options
-from synergy_simulator.engine.simulation import Stops
+from synergy_simulator.engine.stops import Stops
 from synergy_simulator.forecast.taken import snapshots_at
 
 

@@ -16,7 +16,7 @@ from synergy_core.model.config import PlanConfig
 from synergy_core.model.names import not_there
 from synergy_core.policies.rounds.time_shares import WITH_PAIRS
 from synergy_simulator.engine.options import Options
-from synergy_simulator.engine.selection import SHARES_TIME
+from synergy_simulator.engine.rounds.foreseen import SHARES_TIME
 
 _BASE = PlanConfig(explain=False)
 _OWN = (

@@ -16,7 +16,7 @@ from synergy_cli.simulation.checks import (
     check_tenants,
     warn_of_free_preemption,
 )
-from synergy_cli.simulation.inputs import bad_input, input_options, workload_of
+from synergy_cli.simulation.inputs import Inputs, bad_input, input_options
 from synergy_cli.simulation.moments import as_moments, snapshot_files, tell_missing
 from synergy_cli.simulation.options import options_of, run_options
 from synergy_cli.simulation.output import check_writable, per_job_csv, progress_bar, write_whole
@@ -36,14 +36,7 @@ from synergy_simulator.report.figures import figures
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout and nothing else there.")
 def simulate_command(
     *,
-    trace: str,
-    profiles: str | None,
-    unconsolidated: bool,
-    cluster: str,
-    usage: str | None,
-    seed: int,
-    split: Any,
-    part: tuple[int, int] | None,
+    inputs: Inputs,
     per_job: str | None,
     report: str | None,
     snapshots: str | None,
@@ -58,22 +51,12 @@ def simulate_command(
     check_writable("--report", report)
     if report is not None and per_job is not None and Path(report).resolve() == Path(per_job).resolve():
         raise BadInputError(f"--report: {report} is where --per-job goes; give another file")
-    workload = workload_of(
-        trace=trace,
-        profiles=profiles,
-        unconsolidated=unconsolidated,
-        cluster=cluster,
-        usage=usage,
-        seed=seed,
-        split=split,
-        part=part,
-        sharing=how["sharing"],
-    )
+    workload = inputs.workload(sharing=how["sharing"])
     options = options_of(how, jobs=len(workload.tasks), record=report is not None)
     check_sharing([how["colocation"]], workload, sharing=how["sharing"])
     check_tenants(options.tenants, workload)
     check_costs([options.plan.policy], workload)
-    check_bandwidths(workload, options, profiles=profiles)
+    check_bandwidths(workload, options, profiles=inputs.profiles)
     check_placements(workload, options)
     warn_of_free_preemption([options.plan.policy], options)
     stops = None if snapshots is None else snapshot_files(snapshots, snapshot_at, options)
@@ -85,7 +68,7 @@ def simulate_command(
     if per_job is not None:
         write_whole(per_job, per_job_csv(result.rows))
     if report is not None:
-        write_whole(report, result.report(f"{trace} on {workload.cluster.gpus} GPUs"))
+        write_whole(report, result.report(f"{inputs.trace} on {workload.cluster.gpus} GPUs"))
     if as_json:
         click.echo(json.dumps(result.metrics.document()))
     else:

@@ -4,9 +4,8 @@ All amounts are per GPU and integers, so that a job that is split over nodes has
 each of its GPUs (Synergy, section 4.2), and never more in total than was counted.
 """
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
-from weakref import WeakValueDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -102,34 +101,6 @@ class JobClass:
                 if self.may_use(pool) and self.gpus <= pool.open_gpus[1 if on_one_node else 0]
             }
         return found
-
-
-class JobClasses:
-    """The kinds of jobs that plans on the same pools have met, as long as one of their jobs is remembered.
-
-    Matrices are the same if they are one object. `further` are the cluster's further resources (`resources`).
-    """
-
-    def __init__(self, further: Further, tolerance: float) -> None:
-        self._further = further
-        self._tolerance = tolerance
-        self._known: WeakValueDictionary[Hashable, JobClass] = WeakValueDictionary()
-
-    def of(self, job: Job, speeds: Mapping[str, float] = NO_SPEEDS) -> JobClass:
-        """The job's kind; `speeds` are those on types without a matrix."""
-        key = (
-            job.gpus,
-            minimum(job, self._further),
-            maximum(job, self._further),
-            job.purpose,
-            job.gpu_types,
-            id(job.profiles),  # a kind holds its profiles, so that no others come to have their id
-            tuple(sorted(speeds.items())),
-        )
-        kind = self._known.get(key)
-        if kind is None:
-            kind = self._known[key] = JobClass(job, self._further, self._tolerance, speeds)
-        return kind
 
 
 class ClassOnPool:

@@ -24,7 +24,7 @@ from synergy_extender.planning.future import future_snapshot
 from synergy_extender.planning.policy import PolicyInForce, policy_in_force, with_prices
 from synergy_extender.snapshot.snapshot import BuiltSnapshot
 from synergy_kube import KubeClient
-from synergy_kube.nesting import admit_deep_objects
+from synergy_service.nesting import admit_deep_objects
 from synergy_simulator.forecast.options import options_of_snapshot
 from synergy_simulator.forecast.what_if import Change, document, what_if
 from synergy_view.remedies import Help, what_would_help

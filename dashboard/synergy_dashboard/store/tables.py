@@ -9,6 +9,14 @@ def _key(name: str) -> sa.Column[str]:
     return sa.Column(name, sa.String, primary_key=True)
 
 
+def _number_key(name: str) -> sa.Column[int]:
+    return sa.Column(name, sa.BigInteger, primary_key=True, autoincrement=False)
+
+
+def _time_key(name: str) -> sa.Column[float]:
+    return sa.Column(name, sa.Double, primary_key=True)
+
+
 def _text(name: str) -> sa.Column[str]:
     return sa.Column(name, sa.Text, nullable=False)
 
@@ -50,7 +58,7 @@ RUNS = sa.Table(
     "runs",
     METADATA,
     _key("uid"),
-    sa.Column("run", sa.BigInteger, primary_key=True, autoincrement=False),
+    _number_key("run"),
     _text("purpose"),
     _text("gpu_type"),
     _number("gpus"),
@@ -73,15 +81,15 @@ RESIZES = sa.Table(
     "resizes",
     METADATA,
     _key("uid"),
-    sa.Column("run", sa.BigInteger, primary_key=True, autoincrement=False),
-    sa.Column("at_s", sa.Double, primary_key=True),
+    _number_key("run"),
+    _time_key("at_s"),
     _text("shares"),
 )
 WAITS = sa.Table(
     "waits",
     METADATA,
     _key("uid"),
-    sa.Column("since_s", sa.Double, primary_key=True),
+    _time_key("since_s"),
     _time_or_none("until_s"),
     _text("reason"),
     _text("message"),
@@ -93,7 +101,7 @@ SAMPLES = sa.Table(
     "samples",
     METADATA,
     _key("uid"),
-    sa.Column("at_s", sa.Double, primary_key=True),
+    _time_key("at_s"),
     _number("steps"),
     _real("steps_per_s"),
     _number("cpu_millis"),
@@ -103,7 +111,7 @@ SAMPLES = sa.Table(
 USE = sa.Table(
     "use_samples",
     METADATA,
-    sa.Column("at_s", sa.Double, primary_key=True),
+    _time_key("at_s"),
     _key("gpu_type"),
     _number("gpus"),
     _number("gpus_given"),

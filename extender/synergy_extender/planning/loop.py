@@ -4,17 +4,12 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from synergy_api.parts.progress import Progress
-from synergy_api.timestamps import parse_time
 from synergy_core.model import snapshot as core
 from synergy_core.model.config import Mode
 from synergy_extender.cluster.cache import ClusterCache
-from synergy_extender.cluster.dimensions import bounds_of
-from synergy_extender.cluster.run_state import RunState, run_state, service_of
-from synergy_extender.cluster.views import JobView, Key
+from synergy_extender.cluster.views import Key
 from synergy_extender.decisions.changes import ChangeKind, StatusChange
 from synergy_extender.decisions.decide import decide
 from synergy_extender.decisions.plan_result import PlanResult, stance
@@ -23,42 +18,31 @@ from synergy_extender.decisions.writing_order import affordable
 from synergy_extender.failures import CALL_FAILED, explain
 from synergy_extender.leader import Lead
 from synergy_extender.leases.progress_writer import ProgressWriter
-from synergy_extender.leases.reports import repaired
 from synergy_extender.metrics import Metrics
-from synergy_extender.planner.question import Planned
 from synergy_extender.planner.worker import PlanFailed, PlanWorker
+from synergy_extender.planning.clock_steps import ClockSteps
 from synergy_extender.planning.forecasting import WRITES_PER_SECOND, Forecasts, WriteBudget
+from synergy_extender.planning.last_plan import LastPlan
 from synergy_extender.planning.policy import PolicyInForce, plan_config, policy_in_force, with_prices
+from synergy_extender.planning.progress_repair import ProgressRepair
 from synergy_extender.planning.publisher import Publisher
+from synergy_extender.planning.skipped_fill import FillPlan, fill_signature
 from synergy_extender.planning.unwritten import Unwritten
+from synergy_extender.planning.wake import next_wake
 from synergy_extender.planning.writer import LeadLostError, StatusWriter
 from synergy_extender.rounds import Moment, Rounds, Timetable
-from synergy_extender.snapshot.snapshot import BuiltSnapshot, build_snapshot, tenants_of
-from synergy_kube import ApiError, Conflict, KubeClient
+from synergy_extender.snapshot.snapshot import build_snapshot, tenants_of
+from synergy_kube import KubeClient
 
 _LOG = logging.getLogger(__name__)
 _DEBOUNCE_S = 0.1
 _DEBOUNCE_MOST_S = 1.0
 _IDLE_SHARE = 2.0
 """While changes stream in, of the time that passes two parts in three belong to others: the verbs share the cores."""
-_HEARTBEAT_S = 5.0
 _AFTER_FAILURE_S = 1.0
 _POSITIONS_AGAIN_S = 1.0
-_FILL_AGAIN_S = 10.0
-STEP_S = 5.0
-"""Between two passes the wall clock and the monotonic one go apart by less, unless the wall clock is set."""
 
 T = TypeVar("T")
-
-
-@dataclass(frozen=True)
-class LastPlan:
-    """The newest plan of this replica, for people to look at."""
-
-    planned: Planned
-    mode: Mode
-    round_index: int
-    at: float
 
 
 class PlanningLoop:
@@ -90,18 +74,17 @@ class PlanningLoop:
         self._writer = StatusWriter(
             client, lead=lead, observe=cache.observe, metrics=metrics, unwritten=self._unwritten, clock=clock
         )
-        self._progress = ProgressWriter(client, cache.observe)
+        self._repair = ProgressRepair(ProgressWriter(client, cache.observe), metrics, lambda: lead.leading)
         self._publisher = Publisher(client, cache, metrics, lead=lead)
         self._dirty = asyncio.Event()
         self._policy = PolicyInForce()
         self._again_at: float | None = None
         self._timetable: Timetable | None = None
-        self._wall_ahead_s: float | None = None
+        self._clock_steps = ClockSteps()
         self._reserved: Mapping[Key, core.Allocation] = {}
         self._granted_since: dict[Key, float] = {}
         self._unstarted = Unstarted()
-        self._fill_signature: tuple[Any, ...] = ()
-        self._filled_at = 0.0
+        self._last_fill: FillPlan | None = None
         self._computed_s = 0.0
         self.last: LastPlan | None = None
 
@@ -167,11 +150,13 @@ class PlanningLoop:
         self._timetable, self._again_at = None, None
         self._reserved, self._granted_since = {}, {}
         self._unstarted.forget()
-        self._fill_signature = ()
+        self._last_fill = None
 
     async def _wait(self) -> None:
         """Until something changed, and a moment longer, or until it is time."""
-        timeout = max(0.0, self._wake_at() - self._clock())
+        now = self._clock()
+        wake_at = next_wake(now, self._cache.jobs.values(), self._timetable, self._again_at, self._unwritten.next_in_s)
+        timeout = max(0.0, wake_at - now)
         try:
             async with asyncio.timeout(timeout):
                 await self._dirty.wait()
@@ -180,27 +165,13 @@ class PlanningLoop:
             pass
         self._dirty.clear()
 
-    def _wake_at(self) -> float:
-        now = self._clock()
-        times = [now + _HEARTBEAT_S]
-        if self._again_at is not None:
-            times.append(self._again_at)
-        if self._timetable is not None:
-            times.append(self._timetable.next_at)
-        if (refused_wait := self._unwritten.next_in_s) is not None:
-            times.append(now + refused_wait)
-        for job in self._cache.jobs.values():
-            retry_at = service_of(job).retry_at
-            if retry_at is not None and run_state(job, now) is RunState.BACKING_OFF:
-                times.append(parse_time(retry_at))
-        return min(times)
-
     async def _pass(self) -> None:
         now = self._clock()
         self._again_at, self._computed_s = None, 0.0
         written = policy_in_force(self._cache.policy, self._policy)
         self._policy = with_prices(written, self._policy, self._cache.state().capacities)
-        self._notice_steps(now)
+        if self._clock_steps.stepped(now):
+            self._forget_times(now)
         rounds = Rounds(self._policy.spec.round_seconds)
         if self._timetable is None or rounds != self._timetable.rounds:
             self._timetable = Timetable(rounds, now)
@@ -230,11 +201,11 @@ class PlanningLoop:
             counted=self._policy.history.pending if self._policy.history is not None else (),
             estimates=self._forecasts.told,
         )
-        signature, self._fill_signature = self._fill_signature, ()
+        last_fill, self._last_fill = self._last_fill, None
         with self._metrics.planning.write_seconds.labels(mode).time():
             dropped = await self._writer.write(self._affordable(decision.changes))
         if not dropped:
-            self._fill_signature = signature
+            self._last_fill = last_fill
         self._metrics.writes.unwritten_jobs.set(len(self._unwritten))
         if mode == "round":
             self._metrics.planning.rounds.inc()
@@ -250,17 +221,14 @@ class PlanningLoop:
         self._computed_s += time.perf_counter() - begun
         return result
 
-    def _notice_steps(self, now: float) -> None:
-        """What was remembered by a clock that has stepped since says nothing any more."""
-        ahead_s = now - time.monotonic()
-        if self._wall_ahead_s is not None and abs(ahead_s - self._wall_ahead_s) > STEP_S:
-            self._metrics.planning.clock_steps.inc()
-            self._granted_since, self._fill_signature = {}, ()
-            self._unstarted.forget()
-            if self._timetable is not None:
-                # the round of the new time counts as planned: no running job is moved because a clock was set
-                self._timetable.planned = self._timetable.rounds.due(now)
-        self._wall_ahead_s = ahead_s
+    def _forget_times(self, now: float) -> None:
+        """Forget the times that a clock told which has been set since."""
+        self._metrics.planning.clock_steps.inc()
+        self._granted_since, self._last_fill = {}, None
+        self._unstarted.forget()
+        if self._timetable is not None:
+            # the round of the new time counts as planned: no running job is moved because a clock was set
+            self._timetable.planned = self._timetable.rounds.due(now)
 
     async def _plan(self, mode: Mode, index: int, now: float) -> PlanResult | None:
         state, left_out = self._cache.state(), self._unwritten.out_of_plans()
@@ -274,12 +242,12 @@ class PlanningLoop:
             tenants=tenants_of(self._policy.spec),
             left_out=left_out,
         )
-        signature = _signature(built, self._policy)
-        if mode == "fill" and signature == self._fill_signature and now - self._filled_at < _FILL_AGAIN_S:
+        fill = FillPlan(fill_signature(built, self._policy), now) if mode == "fill" else None
+        if fill is not None and self._last_fill is not None and self._last_fill.is_repeated_by(fill.signature, now):
             return None
         stances = {key: stance(job, now) for key, job in state.jobs.items()}
         planned = await self._worker.plan(built.snapshot, plan_config(self._policy, mode), self.rounds.solve_s)
-        self._fill_signature, self._filled_at = (signature, now) if mode == "fill" else ((), 0.0)
+        self._last_fill = fill
         self._metrics.planning.seconds.labels(mode).observe(planned.seconds)
         self._computed_s += planned.seconds
         if planned.plan.shares_from:
@@ -305,22 +273,9 @@ class PlanningLoop:
         self._granted_since = {key: self._granted_since.get(key, now) for key in unadmitted}
         self._unstarted.note(state.jobs.values(), state.pods, self._cache.assumed, now)
         self._forecasts.note_starts(state, now)
-        for job in list(state.jobs.values()):
-            progress = repaired(job)
-            if progress is not None and self._leadership.leading:
-                await self._repair(job, progress)
+        await self._repair.repair(state.jobs.values())
         shares_from = self.last.planned.plan.shares_from if self.last is not None else ""
         await self._publisher.publish(state, self._policy, now, shares_from)
-
-    async def _repair(self, job: JobView, progress: Progress) -> None:
-        """The next pass looks again if another writer changed the job just now, or the API server refuses."""
-        try:
-            await self._progress.apply(job, progress)
-        except Conflict:
-            return
-        except ApiError as error:
-            self._metrics.writes.refused.labels(str(error.code)).inc()
-            _LOG.warning("the progress of %s is refused: %s", job.key, error)
 
 
 def _mode(due: int | None, timetable: Timetable) -> tuple[Mode, int]:
@@ -330,14 +285,3 @@ def _mode(due: int | None, timetable: Timetable) -> tuple[Mode, int]:
 
 def _unadmitted(allocation: Any) -> bool:
     return allocation is not None and allocation.state == "Granted" and not allocation.admitted
-
-
-def _signature(built: BuiltSnapshot, policy: PolicyInForce) -> tuple[Any, ...]:
-    """What a fill plan depends on beside the clock: with the same free room and the same jobs, no job can enter."""
-    jobs = tuple(
-        (job.name, job.gpus, job.purpose, job.gpu_types, job.nodes, job.placement, job.running is None,
-         bounds_of(job), tuple(job.profiles), tuple(job.measured), job.quotas)
-        for job in built.snapshot.jobs
-    )  # fmt: skip
-    told = tuple((key, one.restriction) for key, one in built.entitled.by_job.items() if one.restriction is not None)
-    return built.snapshot.nodes, built.snapshot.quotas, jobs, tuple(sorted(built.refused)), told, policy.spec

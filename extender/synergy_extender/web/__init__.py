@@ -1,1 +1,1 @@
-"""The three HTTP servers: scheduler verbs, human and worker API, metrics and probes."""
+"""What two of the three servers answer: the scheduler verbs, and the API of people and workers."""

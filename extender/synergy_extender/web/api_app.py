@@ -21,10 +21,10 @@ from synergy_extender.leases.review_turns import BusyError
 from synergy_extender.leases.service import LeaseService, NotReadyError, NoWorkerError, TokenRefusedError
 from synergy_extender.leases.tokens import Reviewer
 from synergy_extender.metrics import Metrics
-from synergy_extender.planning.loop import LastPlan
+from synergy_extender.planning.last_plan import LastPlan
 from synergy_extender.rounds import Rounds
 from synergy_extender.snapshot.snapshot import build_snapshot
-from synergy_extender.web.limits import App, LimitBody
+from synergy_service.limits import App, LimitBody
 
 _MOST_BYTES = 64 << 10
 

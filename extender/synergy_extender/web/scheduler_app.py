@@ -18,8 +18,8 @@ from synergy_extender.verbs.place import Refusal
 from synergy_extender.verbs.placements import ClusterPlacements
 from synergy_extender.verbs.scheduling import filter_nodes, prioritize_nodes, refuse_preemption
 from synergy_extender.verbs.wire import BindingArgs, BindingResult, ExtenderArgs, FilterResult, PodMetadata
-from synergy_extender.web.limits import App, LimitBody
 from synergy_extender.web.verb_routes import verbs_app
+from synergy_service.limits import App, LimitBody
 
 _LOG = logging.getLogger(__name__)
 _MOST_BYTES = 64 << 20

@@ -12,7 +12,8 @@ import weakref
 from typing import TYPE_CHECKING, Any
 
 from synergy_job.cache.budget import PodMemory
-from synergy_job.cache.store import CacheError, EpochCounts, Item, Store
+from synergy_job.cache.layout import CacheError, EpochCounts, Item
+from synergy_job.cache.store import Store
 from synergy_job.environment import read_integer
 
 if TYPE_CHECKING:

@@ -7,15 +7,15 @@ import pickle
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from synergy_job.cache.cache import Cache
+from synergy_job.cache.layout import Item
 from synergy_job.cache.profile_reads import WINDOW_BYTES, ProfileReads
-from synergy_job.cache.store import Item
 from synergy_job.environment import Profile, read_environment, read_integer
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Protocol
 
-    from synergy_job.cache.store import EpochCounts
+    from synergy_job.cache.layout import EpochCounts
 
     class MapDataset(Protocol):
         """What has a length and items by index, such as `torch.utils.data.Dataset`."""

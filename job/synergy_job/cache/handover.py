@@ -17,7 +17,8 @@ import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from synergy_job.cache.store import CacheError, Store
+from synergy_job.cache.layout import CacheError
+from synergy_job.cache.store import Store
 from synergy_job.environment import read_integer
 from synergy_job.wire import close_in_children
 

@@ -17,7 +17,8 @@ from synergy_job.environment import ConfigError, read_integer
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from synergy_job.cache.store import Item, Store
+    from synergy_job.cache.layout import Item
+    from synergy_job.cache.store import Store
 
 WINDOW_BYTES = 64 << 20
 WINDOW_ITEMS = 256

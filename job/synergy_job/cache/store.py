@@ -1,7 +1,4 @@
-"""The memory behind a MinIO cache: one anonymous file in memory that several processes read and fill.
-
-Layout: a page with the header and the counts of the newest epochs, the index with one entry for each item of the data
-set, then the items themselves, one behind the other in the order in which they came.
+"""The memory behind a MinIO cache: one anonymous file in memory (`layout`) that several processes read and fill.
 
 Any process may be killed at any moment. Changes are made under a lock that the kernel takes back from a process that
 dies, and an item counts once the header says so: bytes copied before that are overwritten by the next item. The header
@@ -13,68 +10,30 @@ from __future__ import annotations
 
 import fcntl
 import os
-import struct
 import threading
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import Any
 
-_PAGE = 4096
-_MAGIC = b"ksynMin1"
-_HEADER = struct.Struct("=8sQQQQQqQQQq")
-_ENTRY = struct.Struct("=QQ")
-_COUNTS = struct.Struct("=qQQ")
-_COUNTS_AT = 1024
-_PACE = struct.Struct("=d")
-_PACE_AT = 512
-_PICKLED = 1 << 63
-_NONE = (1 << 64) - 1
+from synergy_job.cache.layout import (
+    COUNTS,
+    ENTRY,
+    HEADER,
+    MAGIC,
+    NONE,
+    PACE,
+    PACE_AT,
+    PAGE,
+    PICKLED,
+    CacheError,
+    EpochCounts,
+    Header,
+    Item,
+    counts_at,
+)
+
 _ENTRIES_AT_ONCE = 1 << 16
-
-EPOCHS_KEPT = 64
-"""Epochs whose hits and misses can be asked for."""
-
-
-class CacheError(RuntimeError):
-    """The cache cannot be had here; the message says what to change."""
-
-
-class Item(NamedTuple):
-    """What was put in: its bytes, and whether they are a pickle of it."""
-
-    data: bytes
-    pickled: bool
-
-
-class EpochCounts(NamedTuple):
-    """How often the cache had what was asked for in one epoch, over all processes."""
-
-    epoch: int
-    hits: int
-    misses: int
-
-    @property
-    def hit_rate(self) -> float:
-        """Hits as a fraction of what was asked for; 0 where nothing was."""
-        asked = self.hits + self.misses
-        return self.hits / asked if asked else 0.0
-
-
-class _Header(NamedTuple):
-    """`redo_*` is the entry that was added last (index -1: none), `cut` the budget that is being cut to."""
-
-    magic: bytes
-    items: int
-    budget: int
-    used: int
-    kept: int
-    generation: int
-    redo_index: int
-    redo_offset: int
-    redo_length: int
-    cut: int
-    epoch: int
 
 
 class Store:
@@ -87,7 +46,7 @@ class Store:
         self._fd = os.memfd_create("kube-synergy-cache")
         self._set_up(items)
         os.ftruncate(self._fd, self._data)
-        self._write_header(_Header(_MAGIC, items, budget, 0, 0, 0, -1, 0, 0, _NONE, 0))
+        self._write_header(Header(MAGIC, items, budget, 0, 0, 0, -1, 0, 0, NONE, 0))
 
     @classmethod
     def adopt(cls, fd: int) -> Store:
@@ -95,13 +54,13 @@ class Store:
         store = cls.__new__(cls)
         store._fd = fd
         header = store._header()
-        if header.magic != _MAGIC:
+        if header.magic != MAGIC:
             raise CacheError("what another process handed over is no cache of this version of synergy_job")
         store._set_up(header.items)
         return store
 
     def _set_up(self, items: int) -> None:
-        self._data = _PAGE + -(-items * _ENTRY.size // _PAGE) * _PAGE
+        self._data = PAGE + -(-items * ENTRY.size // PAGE) * PAGE
         self._threads = threading.Lock()
         self._lock_fd: int | None = None
         _stores.add(self)
@@ -127,21 +86,21 @@ class Store:
         generation = self._header().generation
         entry = self._entry(index)
         offset, length = entry
-        data = os.pread(self._fd, length & ~_PICKLED, self._data + offset - 1) if offset else None
+        data = os.pread(self._fd, length & ~PICKLED, self._data + offset - 1) if offset else None
         with self._locked() as header:
             if data is not None and (header.generation != generation or self._entry(index) != entry):
                 data = None  # it was cut off meanwhile, or was just being put in
             if data is None and header.redo_index == index:
                 self._finish_put(header)
             self._count(header.epoch, hit=data is not None)
-        return None if data is None else Item(data, bool(length & _PICKLED))
+        return None if data is None else Item(data, bool(length & PICKLED))
 
     def peek(self, index: int) -> Item | None:
         """As `get`, and counts as nothing. Of a store that is never cut."""
         offset, length = self._entry(index)
         if not offset:
             return None
-        return Item(os.pread(self._fd, length & ~_PICKLED, self._data + offset - 1), bool(length & _PICKLED))
+        return Item(os.pread(self._fd, length & ~PICKLED, self._data + offset - 1), bool(length & PICKLED))
 
     def put(self, index: int, item: Item) -> bool:
         """Keep the item if it is not there and there is room for it; whether it was kept."""
@@ -157,7 +116,7 @@ class Store:
                 self._write(item.data, self._data + header.used)
             except OSError:  # no memory left, whatever the budget says
                 return False
-            length = size | (_PICKLED if item.pickled else 0)
+            length = size | (PICKLED if item.pickled else 0)
             new = header._replace(
                 used=header.used + size,
                 kept=header.kept + 1,
@@ -214,29 +173,29 @@ class Store:
         """Hits and misses of an epoch, by default of the running one; none where it is longer ago than is kept."""
         with self._locked() as header:
             wanted = header.epoch if epoch is None else epoch
-            found = EpochCounts._make(_COUNTS.unpack(os.pread(self._fd, _COUNTS.size, _counts_at(wanted))))
+            found = EpochCounts._make(COUNTS.unpack(os.pread(self._fd, COUNTS.size, counts_at(wanted))))
         return found if found.epoch == wanted else EpochCounts(wanted, 0, 0)
 
     def pace(self, began: float, seconds: float) -> float:
         """When something ends that began at `began` and takes `seconds`, one after the other over all processes.
         Moments are those of the machine's monotonic clock."""
         with self._locked():
-            (free_from,) = _PACE.unpack(os.pread(self._fd, _PACE.size, _PACE_AT))
+            (free_from,) = PACE.unpack(os.pread(self._fd, PACE.size, PACE_AT))
             end = max(began, free_from) + seconds
-            self._write(_PACE.pack(end), _PACE_AT)
+            self._write(PACE.pack(end), PACE_AT)
         return float(end)
 
     def _count(self, epoch: int, hit: bool) -> None:
-        at = _counts_at(epoch)
-        kept, hits, misses = _COUNTS.unpack(os.pread(self._fd, _COUNTS.size, at))
+        at = counts_at(epoch)
+        kept, hits, misses = COUNTS.unpack(os.pread(self._fd, COUNTS.size, at))
         if kept != epoch:
             hits = misses = 0
-        self._write(_COUNTS.pack(epoch, hits + hit, misses + (not hit)), at)
+        self._write(COUNTS.pack(epoch, hits + hit, misses + (not hit)), at)
 
     # what is under the lock
 
     @contextmanager
-    def _locked(self) -> Iterator[_Header]:
+    def _locked(self) -> Iterator[Header]:
         """The header, for as long as no other thread or process changes anything."""
         with self._threads:
             if self._lock_fd is None:
@@ -245,52 +204,52 @@ class Store:
             fcntl.flock(self._lock_fd, fcntl.LOCK_EX)
             try:
                 header = self._header()
-                yield header if header.cut == _NONE else self._finish_cut(header)
+                yield header if header.cut == NONE else self._finish_cut(header)
             finally:
                 fcntl.flock(self._lock_fd, fcntl.LOCK_UN)
 
-    def _finish_put(self, header: _Header) -> None:
+    def _finish_put(self, header: Header) -> None:
         """Make the entry of the last item valid, if who put it in was killed before that."""
         if header.redo_index >= 0:
             self._write_entry(header.redo_index, header.redo_offset, header.redo_length)
 
-    def _finish_cut(self, header: _Header) -> _Header:
+    def _finish_cut(self, header: Header) -> Header:
         """Drop the items that end above `header.cut`; may be done again from the beginning at any moment."""
         used = kept = 0
         for first in range(0, header.items, _ENTRIES_AT_ONCE):
-            at = _PAGE + first * _ENTRY.size
-            size = min(_ENTRIES_AT_ONCE, header.items - first) * _ENTRY.size
+            at = PAGE + first * ENTRY.size
+            size = min(_ENTRIES_AT_ONCE, header.items - first) * ENTRY.size
             chunk = bytearray(os.pread(self._fd, size, at))
             dropped = False
-            for number, (offset, length) in enumerate(_ENTRY.iter_unpack(bytes(chunk))):
-                end = offset - 1 + (length & ~_PICKLED)
+            for number, (offset, length) in enumerate(ENTRY.iter_unpack(bytes(chunk))):
+                end = offset - 1 + (length & ~PICKLED)
                 if offset and end > header.cut:
-                    _ENTRY.pack_into(chunk, number * _ENTRY.size, 0, 0)
+                    ENTRY.pack_into(chunk, number * ENTRY.size, 0, 0)
                     dropped = True
                 elif offset:
                     used, kept = max(used, end), kept + 1
             if dropped:
                 self._write(bytes(chunk), at)
         after = header._replace(
-            budget=header.cut, used=used, kept=kept, generation=header.generation + 1, redo_index=-1, cut=_NONE
+            budget=header.cut, used=used, kept=kept, generation=header.generation + 1, redo_index=-1, cut=NONE
         )
         os.ftruncate(self._fd, self._data + used)
         self._write_header(after)
         return after
 
-    def _header(self) -> _Header:
-        return _Header._make(_HEADER.unpack(os.pread(self._fd, _HEADER.size, 0)))
+    def _header(self) -> Header:
+        return Header._make(HEADER.unpack(os.pread(self._fd, HEADER.size, 0)))
 
-    def _write_header(self, header: _Header) -> None:
-        self._write(_HEADER.pack(*header), 0)
+    def _write_header(self, header: Header) -> None:
+        self._write(HEADER.pack(*header), 0)
 
     def _entry(self, index: int) -> tuple[int, int]:
         """Where the item is, counted from 1, and its length; (0, 0) where it is not there."""
-        offset, length = _ENTRY.unpack(os.pread(self._fd, _ENTRY.size, _PAGE + index * _ENTRY.size))
+        offset, length = ENTRY.unpack(os.pread(self._fd, ENTRY.size, PAGE + index * ENTRY.size))
         return offset, length
 
     def _write_entry(self, index: int, offset: int, length: int) -> None:
-        self._write(_ENTRY.pack(offset, length), _PAGE + index * _ENTRY.size)
+        self._write(ENTRY.pack(offset, length), PAGE + index * ENTRY.size)
 
     def _write(self, data: bytes, at: int) -> None:
         written = os.pwrite(self._fd, data, at)
@@ -299,10 +258,6 @@ class Store:
 
 
 _stores: weakref.WeakSet[Store] = weakref.WeakSet()
-
-
-def _counts_at(epoch: int) -> int:
-    return _COUNTS_AT + epoch % EPOCHS_KEPT * _COUNTS.size
 
 
 def _adopt_from(handed: Any) -> Store:

@@ -10,7 +10,9 @@ from contextlib import contextmanager
 from typing import IO, Any
 
 from synergy_job.checkpoints import fence
-from synergy_job.checkpoints.versions import Version, Versions, sync_folder, writer_of
+from synergy_job.checkpoints.files import sync_folder
+from synergy_job.checkpoints.version import Version, writer_of
+from synergy_job.checkpoints.versions import Versions
 
 log = logging.getLogger("synergy_job")
 

@@ -20,10 +20,10 @@ import os
 import re
 import secrets
 import shutil
-import zlib
-from dataclasses import dataclass
 
 from synergy_job.checkpoints.fence import FencedError
+from synergy_job.checkpoints.files import make, remove, sync_folder, text, touch
+from synergy_job.checkpoints.version import Version, Writer, checksum
 
 log = logging.getLogger("synergy_job")
 
@@ -32,48 +32,6 @@ _OURS = re.compile(r"(\d{6})\.(\d{8})\.\d{8}(\.json)?")
 _RUN = re.compile(r"run-(\d{6})\.(\d{8})")
 _EPOCH = re.compile(r"epoch-(\d{6})")
 _TEMPORARY = re.compile(r"tmp-(\d{6})\.(\d{8})\..*")
-_CHUNK = 1 << 22
-CHECKED_BYTES = 1 << 30
-"""A checksum covers so many bytes: reading more again would take too long."""
-
-
-@dataclass(frozen=True)
-class Writer:
-    """Who writes: the job's UID (or its name, where the UID is not known) and the number of its run."""
-
-    job: str
-    run: int
-
-
-def writer_of(environ: os._Environ[str] | dict[str, str]) -> Writer | None:
-    """The run that this process belongs to; None outside a TrainingJob."""
-    if not environ.get("SYNERGY_JOB") or not environ.get("SYNERGY_RUN", "").isdigit():
-        return None
-    name = environ.get("SYNERGY_JOB_UID") or f"{environ.get('SYNERGY_NAMESPACE', '')}/{environ['SYNERGY_JOB']}"
-    return Writer(name, int(environ["SYNERGY_RUN"]))
-
-
-@dataclass(frozen=True, order=True)
-class Version:
-    """One whole version; the greatest is the newest."""
-
-    epoch: int
-    run: int
-    number: int
-    path: str
-    size: int
-    checksum: int
-
-    @property
-    def problem(self) -> str:
-        """What is wrong with the file; empty where it is as it was written."""
-        try:
-            size = os.path.getsize(self.path)
-            if size != self.size:
-                return f"it has {size} bytes instead of {self.size}"
-            return "" if _checksum(self.path) == self.checksum else "its checksum is wrong"
-        except OSError as error:
-            return f"{type(error).__name__}: {error}"
 
 
 class Versions:
@@ -121,7 +79,7 @@ class Versions:
                 f"no checkpoint is written: {self.path} belongs to a newer run by now (run {newest[1]}"
                 + (")" if newest[0] == mine[0] else " of another TrainingJob)")
             )
-        _touch(os.path.join(self.folder, f"run-{mine[0]:06d}.{mine[1]:08d}"))
+        touch(os.path.join(self.folder, f"run-{mine[0]:06d}.{mine[1]:08d}"))
         return mine
 
     def join(self) -> None:
@@ -156,11 +114,11 @@ class Versions:
             raise
 
     def _publish(self, temporary: str, mine: tuple[int, int]) -> None:
-        checksum, size = _checksum(temporary), os.path.getsize(temporary)
+        written = {"size": os.path.getsize(temporary), "checksum": checksum(temporary)}
         data = self._named(temporary, mine)
         told = self.temporary(mine)
         with open(told, "w", encoding="utf-8") as file:
-            json.dump({"size": size, "checksum": checksum}, file)
+            json.dump(written, file)
             file.flush()
             os.fsync(file.fileno())
         os.rename(told, f"{data}.json")
@@ -208,7 +166,7 @@ class Versions:
             owner = (int(match.group(1)), int(match.group(2)))
             finished = data is not None
             if owner < mine or (finished and owner == mine):
-                _remove(os.path.join(self.folder, name))
+                remove(os.path.join(self.folder, name))
 
     def _epoch(self, job: str) -> int:
         """The epoch of this job; a new one where it has none yet."""
@@ -223,16 +181,16 @@ class Versions:
                 file.flush()
                 os.fsync(file.fileno())
             try:
-                if _made(beside, os.path.join(self.folder, f"epoch-{taken:06d}")):
+                if make(beside, os.path.join(self.folder, f"epoch-{taken:06d}")):
                     sync_folder(self.folder)
                     return taken
             finally:
-                _remove(beside)
+                remove(beside)
 
     def _known_epoch(self, job: str) -> int | None:
         """The newest epoch of this job; None where it has not written here."""
         epochs = sorted(self._epochs(), reverse=True)
-        return next((epoch for epoch in epochs if _text(os.path.join(self.folder, f"epoch-{epoch:06d}")) == job), None)
+        return next((epoch for epoch in epochs if text(os.path.join(self.folder, f"epoch-{epoch:06d}")) == job), None)
 
     def _epochs(self) -> list[int]:
         return [int(match.group(1)) for name in self._names() if (match := _EPOCH.fullmatch(name))]
@@ -250,60 +208,3 @@ class Versions:
             return set(os.listdir(self.folder))
         except FileNotFoundError:
             return set()
-
-
-def sync_folder(folder: str) -> None:
-    """Put the names in a folder on the disk."""
-    descriptor = os.open(folder or ".", os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def _made(beside: str, name: str) -> bool:
-    """Give the file its name; False where the name is taken. Never replaces."""
-    try:
-        os.link(beside, name)
-    except FileExistsError:
-        return False
-    except OSError:  # no hard links here: made without its content for a moment, which another job takes for foreign
-        try:
-            descriptor = os.open(name, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666)
-        except FileExistsError:
-            return False
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write(_text(beside))
-            file.flush()
-            os.fsync(file.fileno())
-    return True
-
-
-def _touch(name: str) -> None:
-    if not os.path.exists(name):
-        os.close(os.open(name, os.O_CREAT | os.O_WRONLY, 0o666))
-        sync_folder(os.path.dirname(name))
-
-
-def _remove(name: str) -> None:
-    try:
-        os.unlink(name)
-    except FileNotFoundError:
-        return
-
-
-def _text(name: str) -> str:
-    try:
-        with open(name, encoding="utf-8") as file:
-            return file.read()
-    except FileNotFoundError:
-        return ""
-
-
-def _checksum(path: str) -> int:
-    """CRC-32 of the first `CHECKED_BYTES`."""
-    value, left = 0, CHECKED_BYTES
-    with open(path, "rb") as file:
-        while left > 0 and (chunk := file.read(min(_CHUNK, left))):
-            value, left = zlib.crc32(chunk, value), left - len(chunk)
-    return value

@@ -11,6 +11,7 @@ from synergy_api.timestamps import format_time, parse_time
 from synergy_kube import Conflict, KubeClient, NotFound
 from synergy_kube.resources import DEPLOYMENTS, SECRETS
 from synergy_operator.certificates.renewal import Data, Lifetimes, Secrets, Wanted, renew
+from synergy_service.settings import EnvironmentReader
 
 AUTHORITY: Final = "kube-synergy-ca"
 EXTENDER: Final = "kube-synergy-extender-tls"
@@ -37,17 +38,18 @@ class RenewalSettings:
 
 def read_settings(environ: Mapping[str, str]) -> RenewalSettings:
     """Settings from `SYNERGY_*` variables. Raises ValueError that names the variable."""
-    namespace = environ.get("SYNERGY_NAMESPACE", "")
-    hosts = tuple(name.strip() for name in environ.get("SYNERGY_EXTENDER_NAMES", "").split(",") if name.strip())
+    read = EnvironmentReader(environ)
+    namespace = read.text("SYNERGY_NAMESPACE", "")
+    hosts = tuple(name.strip() for name in read.text("SYNERGY_EXTENDER_NAMES", "").split(",") if name.strip())
     if not namespace or not hosts:
         raise ValueError("set SYNERGY_NAMESPACE and SYNERGY_EXTENDER_NAMES in the environment")
     defaults = Lifetimes()
     lifetimes = Lifetimes(
-        _days(environ, "SYNERGY_AUTHORITY_DAYS", defaults.authority),
-        _days(environ, "SYNERGY_CERTIFICATE_DAYS", defaults.certificate),
-        _days(environ, "SYNERGY_OVERLAP_DAYS", defaults.overlap),
+        _days(read, "SYNERGY_AUTHORITY_DAYS", defaults.authority),
+        _days(read, "SYNERGY_CERTIFICATE_DAYS", defaults.certificate),
+        _days(read, "SYNERGY_OVERLAP_DAYS", defaults.overlap),
     )
-    scheduler = environ.get("SYNERGY_SCHEDULER_NAME", "") or "kube-synergy-scheduler"
+    scheduler = read.text("SYNERGY_SCHEDULER_NAME", "kube-synergy-scheduler")
     return RenewalSettings(namespace, Wanted(hosts, scheduler), lifetimes)
 
 
@@ -140,10 +142,5 @@ def _data(item: Object | None) -> dict[str, bytes]:
     return {key: base64.b64decode(value) for key, value in ((item or {}).get("data") or {}).items()}
 
 
-def _days(environ: Mapping[str, str], name: str, default: timedelta) -> timedelta:
-    text = environ.get(name, "")
-    if not text:
-        return default
-    if not text.isdecimal() or not 0 < int(text) <= 36500:
-        raise ValueError(f"{name} is {text!r}: give a number of days from 1 to 36500")
-    return timedelta(days=int(text))
+def _days(read: EnvironmentReader, name: str, default: timedelta) -> timedelta:
+    return timedelta(days=read.whole(name, default.days, least=1, most=36500, what="a number of days"))

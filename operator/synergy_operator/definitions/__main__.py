@@ -1,38 +1,16 @@
-"""`python3 -m synergy_operator.definitions`: update definitions and default policy once, then exit.
+"""`python3 -m synergy_operator.definitions`: update definitions and default policy once, then exit."""
 
-Exit code 1: a retry may help. Exit code 2: the settings or the cluster must change first.
-"""
-
-import asyncio
-import logging
-import os
 import sys
 
-import aiohttp
-
 from synergy_kube import KubeClient
-from synergy_kube.errors import ApiError, NoClusterError
-from synergy_operator.definitions.job import packaged, read_settings, run
+from synergy_operator.definitions.job import UpgradeSettings, packaged, read_settings, run
 from synergy_operator.definitions.upgrade_check import DowngradeError
+from synergy_service.once import run_once
 
-_LOG = logging.getLogger("definitions")
 
-
-async def _main() -> int:
-    logging.basicConfig(level=logging.INFO, format="%(levelname)s %(message)s")
-    try:
-        settings = read_settings(os.environ)
-        async with await KubeClient.connect(os.environ.get("SYNERGY_KUBECONFIG") or None) as kube:
-            for line in await run(kube, settings, packaged()):
-                _LOG.info("%s", line)
-    except (ValueError, NoClusterError, DowngradeError) as error:
-        _LOG.error("%s", error)
-        return 2
-    except (ApiError, aiohttp.ClientError, TimeoutError) as error:
-        _LOG.error("the API server: %s", error)  # the Job retries
-        return 1
-    return 0
+async def _update(kube: KubeClient, settings: UpgradeSettings) -> list[str]:
+    return await run(kube, settings, packaged())
 
 
 if __name__ == "__main__":
-    sys.exit(asyncio.run(_main()))
+    sys.exit(run_once("definitions", read_settings, _update, (ValueError, DowngradeError)))

@@ -13,6 +13,7 @@ from synergy_api.resources.scheduling_policy import DEFAULT_POLICY_NAME, Schedul
 from synergy_kube import Conflict, KubeClient, NotFound
 from synergy_kube.resources import CUSTOM_RESOURCE_DEFINITIONS, SCHEDULING_POLICIES
 from synergy_operator.definitions.upgrade_check import check_upgrade, version_of
+from synergy_service.settings import EnvironmentReader
 
 MANAGER: Final = "kube-synergy-definitions"
 _ESTABLISHED_TRIES: Final = 60
@@ -32,10 +33,11 @@ class UpgradeSettings:
 
 def read_settings(environ: Mapping[str, str]) -> UpgradeSettings:
     """Settings from `SYNERGY_*` variables. Raises ValueError that names the variable."""
-    text = environ.get("SYNERGY_DEFAULT_POLICY", "")
+    read = EnvironmentReader(environ)
+    text = read.text("SYNERGY_DEFAULT_POLICY", "")
     return UpgradeSettings(
-        upgrade=_flag(environ, "SYNERGY_UPGRADE_DEFINITIONS", default=True),
-        allow_downgrade=_flag(environ, "SYNERGY_ALLOW_DOWNGRADE", default=False),
+        upgrade=read.switch("SYNERGY_UPGRADE_DEFINITIONS", default=True),
+        allow_downgrade=read.switch("SYNERGY_ALLOW_DOWNGRADE", default=False),
         policy=_policy(text) if text else None,
     )
 
@@ -100,13 +102,6 @@ async def _make_policy(kube: KubeClient, spec: Mapping[str, Any]) -> str:
     except Conflict:
         return f"SchedulingPolicy {DEFAULT_POLICY_NAME}: there already, left as it is"
     return f"SchedulingPolicy {DEFAULT_POLICY_NAME}: created"
-
-
-def _flag(environ: Mapping[str, str], name: str, *, default: bool) -> bool:
-    text = environ.get(name, "")
-    if text not in ("", "true", "false"):
-        raise ValueError(f"{name} is {text!r}: set it to true or false")
-    return text == "true" if text else default
 
 
 def _policy(text: str) -> Mapping[str, Any]:

@@ -16,7 +16,7 @@ from synergy_api.generation.crd import schema_of
 from synergy_api.names import LABEL_JOB, ROLE_WORKER
 from synergy_api.resources.scheduling_policy import DEFAULT_POLICY_NAME, SchedulingPolicySpec
 from synergy_api.resources.training_job import FINISHED
-from synergy_kube import Change, KubeClient, Reflector, heap
+from synergy_kube import Change, KubeClient, Reflector
 from synergy_kube.resources import GPU_POOLS, JOBS, NODES, PODS, SCHEDULING_POLICIES, THROUGHPUT_PROFILES, TRAINING_JOBS
 from synergy_kube.served_schema import SchemaWatch
 from synergy_operator.actions import Action
@@ -41,6 +41,7 @@ from synergy_operator.views.job import JobView, only_progress, read_job
 from synergy_operator.views.metadata import Key
 from synergy_operator.views.observed import Observed
 from synergy_operator.views.pod import PodView, read_pod
+from synergy_service import heap
 
 _LOG = logging.getLogger(__name__)
 _SETTLE_SECONDS: Final = 0.05

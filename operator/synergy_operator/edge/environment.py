@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from synergy_operator.views.settings import FENCE_SECONDS, WorkerSettings
+from synergy_service.settings import EnvironmentReader
 
 LEAST_FENCE_SECONDS: Final = 10
 MOST_FENCE_SECONDS: Final = 3600
@@ -36,29 +37,25 @@ class Environment:
 
 
 def read_environment(environ: Mapping[str, str]) -> Environment:
-    """The configuration. Raises ValueError that names each missing variable, or the one that does not parse."""
+    """The configuration. Raises ValueError that names each missing variable, or the one whose value is bad."""
     required = ("SYNERGY_PROFILER_IMAGE", "SYNERGY_EXTENDER_URL", "SYNERGY_CA_FILE")
     missing = [name for name in required if not environ.get(name)]
     if missing:
         raise ValueError(f"set {', '.join(missing)} in the environment")
-    fence = environ.get("SYNERGY_FENCE_SECONDS") or str(FENCE_SECONDS)
-    if not fence.isdecimal() or not LEAST_FENCE_SECONDS <= int(fence) <= MOST_FENCE_SECONDS:
-        known = f"a whole number of seconds from {LEAST_FENCE_SECONDS} to {MOST_FENCE_SECONDS}"
-        raise ValueError(f"SYNERGY_FENCE_SECONDS: {fence!r} is not {known}")
+    read = EnvironmentReader(environ)
     return Environment(
         profiler_image=environ["SYNERGY_PROFILER_IMAGE"],
         extender_url=environ["SYNERGY_EXTENDER_URL"],
         ca_file=Path(environ["SYNERGY_CA_FILE"]),
-        priority_class=environ.get("SYNERGY_PRIORITY_CLASS", ""),
-        log_level=environ.get("SYNERGY_LOG_LEVEL", "INFO").upper(),
-        fence_seconds=int(fence),
-        health_port=_port(environ, "SYNERGY_HEALTH_PORT", "8080", least=1),
-        metrics_port=_port(environ, "SYNERGY_METRICS_PORT", "8081", least=0),
+        priority_class=read.text("SYNERGY_PRIORITY_CLASS", ""),
+        log_level=read.log_level(),
+        fence_seconds=read.whole(
+            "SYNERGY_FENCE_SECONDS",
+            FENCE_SECONDS,
+            least=LEAST_FENCE_SECONDS,
+            most=MOST_FENCE_SECONDS,
+            what="a whole number of seconds",
+        ),
+        health_port=read.port("SYNERGY_HEALTH_PORT", 8080, least=1),
+        metrics_port=read.port("SYNERGY_METRICS_PORT", 8081),
     )
-
-
-def _port(environ: Mapping[str, str], name: str, default: str, *, least: int) -> int:
-    port = environ.get(name, default)
-    if not port.isdecimal() or not least <= int(port) < 65536:
-        raise ValueError(f"{name}: {port!r} is not a port number")
-    return int(port)

@@ -65,3 +65,9 @@ class Options:
         planned = {name: value for name, value in settings.items() if name not in own}
         simulated = {name: value for name, value in settings.items() if name in own}
         return cls(plan=replace(plan, **planned), **simulated)
+
+    def preemption_cost_s(self, checkpoint_bytes: int) -> float:
+        """Seconds that a preemption takes: to write the checkpoint, and to begin again with it."""
+        bandwidth = self.storage_bytes_per_s
+        moving_s = 2.0 * checkpoint_bytes / bandwidth if bandwidth is not None else 0.0
+        return self.preemption_overhead_s + moving_s

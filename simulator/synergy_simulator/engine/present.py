@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from synergy_core.model.snapshot import Node, Quota
-from synergy_simulator.engine.rounds import RoundClock
+from synergy_simulator.engine.rounds.clock import RoundClock
 from synergy_simulator.engine.run import Run
 
 

@@ -10,42 +10,27 @@ event; a round in which nothing can have changed is passed over:
 """
 
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import inf
 
-from synergy_core.cache import Memory
 from synergy_core.model.answer import Plan
-from synergy_core.model.config import Mode, PlanConfig
+from synergy_core.model.config import Mode
 from synergy_core.model.snapshot import Snapshot
-from synergy_core.plan import plan
+from synergy_simulator.engine.carry_out import PlanExecution
 from synergy_simulator.engine.holding import Holding
 from synergy_simulator.engine.options import Options
 from synergy_simulator.engine.outcome import Outcome
 from synergy_simulator.engine.partial import PartialProfiles
-from synergy_simulator.engine.passing_over import PassingOver
+from synergy_simulator.engine.planner import SimulatedPlanner, Watch
 from synergy_simulator.engine.present import Present
-from synergy_simulator.engine.rounds import RoundClock
+from synergy_simulator.engine.rounds.clock import RoundClock
+from synergy_simulator.engine.rounds.foreseen import ranking, same_jobs_run
+from synergy_simulator.engine.rounds.passing_over import PassingOver
 from synergy_simulator.engine.run import Run
-from synergy_simulator.engine.selection import ranking, same_ones_run
+from synergy_simulator.engine.stops import Awaited, PendingStops, Progress, Stops
 from synergy_simulator.engine.together import Together
 from synergy_simulator.engine.usage import Usage
 from synergy_simulator.workloads.workload import Task, Workload
-
-Progress = Callable[[int], None]
-"""Called with the number of jobs that are done so far."""
-
-Watch = Callable[[Snapshot, PlanConfig], None]
-"""Called with what is about to be planned. The jobs of the snapshot move on afterwards."""
-
-
-@dataclass(frozen=True, slots=True)
-class Stops:
-    """Moments at which somebody looks at a simulation, ascending."""
-
-    moments: tuple[float, ...]
-    look: Callable[[float, Snapshot, Sequence[Run]], None]
-    """Called with the moment, with the cluster before that moment's plan, and with all that have arrived."""
 
 
 def simulate(
@@ -81,26 +66,18 @@ class _Simulation:
         until_s: float,
     ) -> None:
         self._options = options
-        config = options.plan
         self._workload = workload
         self._present = present
         self._nodes = workload.cluster.nodes() if present is None else present.nodes
         self._total_gpus = workload.cluster.gpus
         self._skip = PassingOver.of(options, several_types=len(workload.cluster.gpu_types) > 1)
-        self._stops = list(reversed(stops.moments)) if stops is not None else []
-        self._look = stops.look if stops is not None else None
+        self._stops = PendingStops(stops)
         self._until_s = until_s
         self._rounds = RoundClock(options.round_s) if present is None else present.rounds
-        self._progress = progress
-        self._watch = watch
-        self._memory = Memory()
+        self._awaited = Awaited(workload.tasks, options, present, progress)
+        self._planner = SimulatedPlanner(workload, options.plan, watch)
         self._together = Together(replace(options.truth, measured=workload.pairs), self._nodes)
         self._partial = PartialProfiles(options.measured_types, self._nodes)
-        planned = replace(config, predictors={**workload.pairs, **config.predictors}, explain=False)
-        self._configs: dict[Mode, PlanConfig] = {
-            "round": replace(planned, mode="round"),
-            "fill": replace(planned, mode="fill"),
-        }
         self._now = 0.0
         self._coming = 0
         self._active: dict[str, Run] = {}
@@ -112,16 +89,11 @@ class _Simulation:
         self._usage = Usage(workload.cluster)
         self._holding = Holding(self._usage, options)
         self._running = self._holding.running
+        self._execution = PlanExecution(self._holding, self._together, self._partial)
         self._runs: list[Run] = []
         self._contention: dict[str, tuple[float, float]] = {}
-        self._plan_s: list[float] = []
-        self._done = 0
         self._gpus = {task.name: task.gpus for task in workload.tasks}
         self._speeds = {task.name: task.share_steps_per_s for task in workload.tasks}
-        first, last = options.measure or (0, len(workload.tasks))
-        self._measured = {task.name for task in workload.tasks[first:last]}
-        self._until_awaited = options.until_measured_done
-        self._to_be_done = len(self._measured if options.until_measured_done else workload.tasks)
         if present is not None:
             self._begin_with(present)
 
@@ -131,7 +103,7 @@ class _Simulation:
         first = self._present.now if self._present is not None else tasks[0].arrival_s if tasks else 0.0
         self._usage.until = first
         begins = self._present is not None
-        while self._to_be_done:
+        while self._awaited.left:
             moment = self._now if begins else self._next_event()
             self._look_before(moment)
             if moment > self._until_s:
@@ -142,10 +114,11 @@ class _Simulation:
             self._usage.advance(self._now)
             changed = self._end_due() | begins
             begins = False
-            if self._to_be_done == 0:
+            if not self._awaited.left:
                 break
             changed |= self._arrive_due()
-            self._look_at(moment)
+            for stop in self._stops.until(moment):
+                self._look_at(stop)
             if self._now == self._rounds.start(self._now):
                 self._round()
             elif self._options.fill:
@@ -162,7 +135,7 @@ class _Simulation:
             self._contention,
             self._usage,
             self._holding.segments,
-            self._plan_s,
+            self._planner.seconds,
             time.perf_counter() - started,
             first,
             self._partial.errors,
@@ -209,17 +182,21 @@ class _Simulation:
             task,
             profiling_s=self._options.profiling_s,
             profiles=self._partial.of(task),
-            preemption_cost_s=self._pause_s(task),
+            preemption_cost_s=self._options.preemption_cost_s(task.checkpoint_bytes),
             fewest_nodes=self._workload.cluster.fewest_nodes(task.gpus),
             link_bytes_per_s=self._options.plan.link_bytes_per_s,
             tells_spread=self._options.plan.placement_sensitive,
         )
         run.since = task.arrival_s
+        self._admit(run)
+
+    def _admit(self, run: Run) -> None:
+        name = run.task.name
         self._profiling += run.profiling_s > 0
-        self._active[task.name] = run
+        self._active[name] = run
         self._runs.append(run)
-        self._usage.wanted_gpus += task.gpus
-        self._contention[task.name] = (self._usage.contention_s, inf)
+        self._usage.wanted_gpus += run.task.gpus
+        self._contention[name] = (self._usage.contention_s, inf)
         self._queue_changed = True
 
     def _begin_with(self, present: Present) -> None:
@@ -229,24 +206,10 @@ class _Simulation:
         for run in present.runs:
             name, allocation = run.task.name, run.job.running
             self._gpus[name], self._speeds[name] = run.task.gpus, run.task.share_steps_per_s
-            self._profiling += run.profiling_s > 0
-            self._active[name] = run
-            self._runs.append(run)
-            self._usage.wanted_gpus += run.task.gpus
-            self._contention[name] = (0.0, inf)
+            self._admit(run)
             if allocation is not None:
                 speed = self._together.steps_per_s(allocation, members)
                 self._holding.take_over(run, allocation, speed, present.now)
-        self._queue_changed = True
-        self._to_be_done = len(present.awaited)
-        self._measured = set(present.awaited)
-        self._until_awaited = True
-
-    def _pause_s(self, task: Task) -> float:
-        """What a preemption of the task takes: to write its checkpoint, and to begin again with it."""
-        bandwidth = self._options.storage_bytes_per_s
-        moving_s = 2.0 * task.checkpoint_bytes / bandwidth if bandwidth is not None else 0.0
-        return self._options.preemption_overhead_s + moving_s
 
     def _end_due(self) -> bool:
         ended = False
@@ -268,10 +231,7 @@ class _Simulation:
         del self._active[name]
         self._usage.wanted_gpus -= run.task.gpus
         self._contention[name] = (self._contention[name][0], self._usage.contention_s)
-        self._done += 1
-        if not self._until_awaited or name in self._measured:
-            self._to_be_done -= 1
-        self._progress(self._done)
+        self._awaited.finish(name)
 
     # Planning
 
@@ -285,7 +245,7 @@ class _Simulation:
         if not self._active or foreseen:
             self._queue_changed = False
             return
-        self._settled = not self._carry_out(self._plan("round"))
+        self._settled = not self._execution.carry_out(self._plan("round"), self._active, self._now)
         self._queue_changed = False
 
     def _is_foreseen(self) -> bool:
@@ -297,27 +257,19 @@ class _Simulation:
             return False
         self._show_all()
         jobs = [run.job for run in self._active.values()]
-        config = self._options.plan
-        line = ranking(
-            config.policy, jobs, speeds=self._speeds, gpus=self._total_gpus, now=self._now, queues=config.queues
-        )
-        return same_ones_run(line, self._gpus, self._running, self._total_gpus)
+        order = ranking(self._options.plan, jobs, speeds=self._speeds, gpus=self._total_gpus, now=self._now)
+        return same_jobs_run(order, self._gpus, self._running, self._total_gpus)
 
     def _fill(self) -> None:
         self._fill_at = inf
         free = self._total_gpus - round(self._usage.gpus)
         if any(self._gpus[name] <= free for name in self._active if name not in self._running):
-            self._settled = not self._carry_out(self._plan("fill")) and self._settled
+            changed = self._execution.carry_out(self._plan("fill"), self._active, self._now)
+            self._settled = self._settled and not changed
 
     def _plan(self, mode: Mode) -> Plan:
         self._show_all()
-        config = self._configs[mode]
-        snapshot = self._snapshot()
-        self._watch(snapshot, config)
-        started = time.perf_counter()
-        answer = plan(snapshot, config, self._memory)
-        self._plan_s.append(time.perf_counter() - started)
-        return answer
+        return self._planner.plan(self._snapshot(), mode)
 
     def _snapshot(self) -> Snapshot:
         jobs = tuple(run.job for run in self._active.values())
@@ -331,38 +283,17 @@ class _Simulation:
         )
 
     def _look_before(self, moment: float) -> None:
-        """Let others look at the moments at which nothing happens until `moment`."""
-        while self._stops and self._stops[-1] < moment:
-            self._now = max(self._now, self._stops[-1])
-            self._look_at(self._stops[-1])
+        """Let the caller look at its stops before `moment`: nothing happens until then."""
+        for stop in self._stops.before(moment):
+            self._now = max(self._now, stop)
+            self._look_at(stop)
 
-    def _look_at(self, moment: float) -> None:
-        while self._stops and self._stops[-1] <= moment and self._look is not None:
-            for run in self._active.values():
-                run.show(self._now)
-            self._look(self._stops.pop(), self._snapshot(), self._runs)
+    def _look_at(self, stop: float) -> None:
+        for run in self._active.values():
+            run.show(self._now)
+        self._stops.look(stop, self._snapshot(), self._runs)
 
     def _show_all(self) -> None:
         if not self._skip.order_never_changes:
             for run in self._active.values():
                 run.show(self._now)
-
-    def _carry_out(self, answer: Plan) -> bool:
-        """Do what the plan says; whether that changed anything."""
-        changed = bool(answer.preempted or answer.promoted)
-        for name in answer.promoted:
-            self._active[name].job.promote()
-        for entry in answer.isolated:
-            self._active[entry.job].job.enter_isolated(entry.seconds, entry.steps)
-        for name in answer.preempted:
-            self._holding.preempt(self._active[name], self._now)
-        given = {allocation.job: allocation for allocation in answer.allocations}
-        members = {name: self._active[name].job for name, allocation in given.items() if allocation.partners}
-        for name, allocation in given.items():
-            run = self._active[name]
-            if run.job.running != allocation:
-                real = self._partial.steps_per_s(run, allocation)
-                speed = self._together.steps_per_s(allocation, members) if real is None else real
-                self._holding.give(run, allocation, speed, self._now)
-                changed = True
-        return changed

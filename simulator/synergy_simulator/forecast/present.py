@@ -12,7 +12,7 @@ from synergy_core.throughput.job_class import JobClass
 from synergy_core.throughput.speed import Speed
 from synergy_simulator.engine.options import Options
 from synergy_simulator.engine.present import Present
-from synergy_simulator.engine.rounds import RoundClock
+from synergy_simulator.engine.rounds.clock import RoundClock
 from synergy_simulator.engine.run import Run
 from synergy_simulator.inputs.clusters import Cluster, SimulatedPool
 from synergy_simulator.inputs.profiles import GIB

@@ -9,7 +9,7 @@ from synergy_core.model.config.format import OF_THE_SIMULATOR, config_document
 from synergy_core.model.snapshot import Job, PastJob, Profile, Snapshot
 from synergy_simulator.engine.options import Options
 from synergy_simulator.engine.run import Run
-from synergy_simulator.engine.simulation import Stops
+from synergy_simulator.engine.stops import Stops
 
 
 def snapshots_at(moments: Sequence[float], options: Options, take: Callable[[float, Snapshot], None]) -> Stops:

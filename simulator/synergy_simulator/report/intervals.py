@@ -8,7 +8,6 @@ from math import inf, sqrt
 from typing import Final, Self
 
 import numpy as np
-from scipy.special import stdtrit
 
 from synergy_simulator.report.chart import Chart, Line, Place
 
@@ -27,6 +26,8 @@ class Interval:
     @classmethod
     def of(cls, values: Sequence[float]) -> Self:
         """Of at least two draws."""
+        from scipy.special import stdtrit  # noqa: PLC0415 - takes 0.3 s, and only `--seeds` needs it
+
         count = len(values)
         mean = sum(values) / count
         variance = sum((value - mean) ** 2 for value in values) / (count - 1)

@@ -7,7 +7,7 @@ from typing import Any
 from synergy_core.policies import Policy
 from synergy_simulator.engine import simulation
 from synergy_simulator.engine.options import Options
-from synergy_simulator.engine.simulation import Stops
+from synergy_simulator.engine.stops import Stops
 from synergy_simulator.grid import Case, label_of, run_all
 from synergy_simulator.inputs.clusters import Cluster
 from synergy_simulator.inputs.errors import SettingError

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from support import needed
 from support.dashboard import postgres
 from synergy_dashboard.store.store import Store
 
@@ -15,8 +16,7 @@ _NUMBERS = itertools.count()
 @pytest.fixture(scope="session")
 def postgres_server() -> Iterator[postgres.Postgres]:
     """A real PostgreSQL."""
-    if postgres.programs() is None:
-        pytest.skip("needs Debian's package postgresql")
+    needed.postgresql()
     with postgres.running() as server:
         yield server
 

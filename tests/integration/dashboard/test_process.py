@@ -16,8 +16,8 @@ import pytest
 
 from support.dashboard.stand_in_api import StandInApi, kubeconfig, serving
 from support.extender.cluster import allocation, job_object, node_object, share
-from synergy_dashboard.serving import Endpoint, Servers
 from synergy_kube.resources import NODES, TRAINING_JOBS
+from synergy_service.servers import Endpoint, Servers
 
 RUNS = {"phase": "Running", "allocation": allocation(share("n1")), "service": {"run": 1}}
 

@@ -4,15 +4,13 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import pytest
 import uvicorn
 from playwright.sync_api import Browser, ConsoleMessage, Page, Request, sync_playwright
 
+from support import needed
 from support.dashboard.demo import Demo, realistic
-
-CHROMIUM = Path("/usr/bin/chromium")
 
 
 def until(page: Page, condition: str, seconds: float = 15) -> None:
@@ -26,10 +24,9 @@ def until(page: Page, condition: str, seconds: float = 15) -> None:
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     """One for a module: a test that runs an event loop in the same process cannot run while it is open."""
-    if not CHROMIUM.exists():
-        pytest.skip("needs /usr/bin/chromium: apt-get install --no-install-recommends chromium")
+    path = needed.chromium()
     with sync_playwright() as playwright:
-        running = playwright.chromium.launch(executable_path=str(CHROMIUM), args=["--no-sandbox"])
+        running = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
         yield running
         running.close()
 

@@ -30,15 +30,15 @@ EDITS = {
         '    Dimension("memory_bytes"': ENTRY,
     },
     "api/synergy_api/parts/allocation.py": {"    memory_bytes:": BYTES.format(1)},
-    "api/synergy_api/parts/sizes.py": {"    max_memory_bytes:": BOUND.format("min") + BOUND.format("max")},
+    "api/synergy_api/parts/sizes.py": {
+        "    memory:": QUANTITY.format("PositiveQuantity"),
+        "    max_memory_bytes:": BOUND.format("min") + BOUND.format("max"),
+    },
     "api/synergy_api/parts/profile.py": {
         '    memory_bytes: Annotated[int, Field(ge=1, description="Memory limit of the runs': BYTES.format(1)
     },
     "api/synergy_api/resources/gpu_pool.py": {"    memory:": QUANTITY.format("Quantity")},
-    "api/synergy_api/resources/training_job.py": {
-        "    memory:": QUANTITY.format("PositiveQuantity"),
-        "    memory_bytes:": BYTES.format(0),
-    },
+    "api/synergy_api/resources/training_job.py": {"    memory_bytes:": BYTES.format(0)},
 }
 """By file of the recipe: what it adds, by the beginning of the line after which it stands."""
 

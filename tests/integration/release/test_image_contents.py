@@ -1,4 +1,7 @@
-"""Each image has the packages that its programs import: those of the project, and those of its requirements."""
+"""The locked requirements of each image have the packages that its programs import.
+
+Which of the project's own packages an image needs is in `tests/unit/devcluster/test_project_images.py`.
+"""
 
 import json
 import re
@@ -10,6 +13,8 @@ import pytest
 
 PROGRAMS = [
     ("operator/Dockerfile", "synergy_operator.__main__"),
+    ("operator/Dockerfile", "synergy_operator.certificates.__main__"),
+    ("operator/Dockerfile", "synergy_operator.definitions.__main__"),
     ("extender/Dockerfile", "synergy_extender.__main__"),
     ("extender/Dockerfile", "synergy_extender.forecasts.process"),
     ("dashboard/Dockerfile", "synergy_dashboard.__main__"),
@@ -25,16 +30,14 @@ print(json.dumps({name: of.get(name, []) for name in loaded}))
 
 
 @pytest.mark.parametrize(("dockerfile", "program"), PROGRAMS)
-def test_an_image_has_what_its_program_imports(repository: Path, dockerfile: str, program: str) -> None:
+def test_the_requirements_have_what_the_program_imports(repository: Path, dockerfile: str, program: str) -> None:
     text = (repository / dockerfile).read_text()
-    copied = set(re.findall(r"^COPY [a-z-]+/(synergy_\w+) ", text, re.MULTILINE))
     (requirements,) = re.findall(r"^COPY (requirements/(?!build)[a-z]+\.txt) ", text, re.MULTILINE)
     locked = set(re.findall(r"^([a-zA-Z0-9._-]+)(?:\[.*\])?==", (repository / requirements).read_text(), re.MULTILINE))
     installed = {_normal(name) for name in locked}
     asked = subprocess.run([sys.executable, "-c", ASK, program], capture_output=True, text=True, check=True)
     loaded: dict[str, list[str]] = json.loads(asked.stdout)
     own = {name for name in loaded if name.startswith("synergy_")}
-    assert own <= copied
     assert program.partition(".")[0] in own
     others = {name: {_normal(one) for one in found} for name, found in loaded.items() if found and name not in own}
     assert {name for name, found in others.items() if not found & installed} <= {

@@ -10,7 +10,7 @@ import msgspec
 
 from synergy_kube import Gone, KubeClient
 from synergy_kube.answers import Page
-from synergy_kube.client import PAGE_ITEMS
+from synergy_kube.reads import PAGE_ITEMS
 from synergy_kube.resources import Resource
 
 Object = Mapping[str, Any]

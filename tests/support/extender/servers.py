@@ -18,8 +18,8 @@ from synergy_extender.verbs.bind import Binder
 from synergy_extender.verbs.placements import ClusterPlacements
 from synergy_extender.web.api_app import ApiParts
 from synergy_extender.web.scheduler_app import SchedulerVerbs
-from synergy_extender.web.servers import Endpoint, Servers
 from synergy_kube import KubeClient
+from synergy_service.servers import Endpoint, Servers
 
 NAMES = ("localhost", "127.0.0.1")
 

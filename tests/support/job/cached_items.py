@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 
 from synergy_job.cache.dataset import CachedDataset
-from synergy_job.cache.store import Item, Store
+from synergy_job.cache.layout import Item
+from synergy_job.cache.store import Store
 
 
 def content(index: int, size: int = 1000) -> bytes:

@@ -15,7 +15,9 @@ from synergy_api.generation.crd import KINDS, CustomResource, custom_resource_de
 from synergy_api.names import GROUP
 from synergy_api.parts.allocation import Allocation, NodeShare
 from synergy_api.parts.profile import SensitivityMatrix
-from synergy_api.resources.training_job import ProfileSpec, ResourceBounds, TrainingJobSpec
+from synergy_api.parts.profiling import ProfileSpec
+from synergy_api.parts.sizes import ResourceBounds
+from synergy_api.resources.training_job import TrainingJobSpec
 from synergy_kube import resources
 
 ROOT = Path(__file__).parents[3]

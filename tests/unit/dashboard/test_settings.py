@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from synergy_dashboard.config import ConfigError, read_settings
+from synergy_dashboard.config import read_settings
+from synergy_service.settings import ConfigError
 
 
 def test_the_defaults() -> None:

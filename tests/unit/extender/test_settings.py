@@ -1,13 +1,10 @@
-"""Settings from the environment, and logs."""
-
-import json
-import logging
+"""Settings from the environment."""
 
 import pytest
 
-from synergy_extender.config import ConfigError, read_settings
+from synergy_extender.config import read_settings
 from synergy_extender.leader import Timing
-from synergy_extender.logs import JsonFormatter
+from synergy_service.settings import ConfigError
 
 POD = {"SYNERGY_POD_NAME": "extender-0", "SYNERGY_POD_NAMESPACE": "kube-synergy"}
 
@@ -62,16 +59,3 @@ def test_every_setting_is_read() -> None:
 def test_a_bad_setting_is_named(wrong: dict[str, str], names: str) -> None:
     with pytest.raises(ConfigError, match=names):
         read_settings({**POD, **wrong})
-
-
-def test_a_log_record_is_one_line_of_json_with_its_extras_and_traceback() -> None:
-    record = logging.makeLogRecord({"msg": "run %d", "args": (3,), "levelname": "INFO", "name": "x", "job": "team/j"})
-    entry = json.loads(JsonFormatter().format(record))
-    assert (entry["message"], entry["level"], entry["logger"], entry["job"]) == ("run 3", "INFO", "x", "team/j")
-    try:
-        raise ValueError("broken\nin two lines")
-    except ValueError as error:
-        record.exc_info = (type(error), error, error.__traceback__)
-    text = JsonFormatter().format(record)
-    assert "\n" not in text
-    assert "broken" in json.loads(text)["traceback"]

@@ -123,7 +123,7 @@ async def test_a_refusal_has_the_server_s_words_and_the_time_it_asks_to_wait(ser
 
 
 async def test_a_server_that_says_nothing_is_given_up(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("synergy_kube.client._ANSWER_SECONDS", 0.2)
+    monkeypatch.setattr("synergy_kube.transport._ANSWER_SECONDS", 0.2)
     server.delay_s = 2.0
     told: list[str] = []
     async with KubeClient.at(server.url) as client:

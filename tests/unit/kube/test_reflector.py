@@ -12,8 +12,7 @@ import pytest
 from aiohttp import web
 
 from support.waiting import eventually
-from synergy_kube import ApiError, Change, KubeClient, NotFound, Reflector
-from synergy_kube import client as client_module
+from synergy_kube import ApiError, Change, KubeClient, NotFound, Reflector, reads, transport
 from synergy_kube.resources import NODES
 
 
@@ -247,7 +246,7 @@ async def test_an_object_that_another_has_replaced_meanwhile_is_told_as_gone_and
 async def test_a_list_without_an_end_is_given_up(
     served: tuple[Server, KubeClient], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(client_module, "_PAGES_MOST", 3)
+    monkeypatch.setattr(reads, "_PAGES_MOST", 3)
     server, client = served
     server.items = [node(f"n{number}", "1") for number in range(8)]
     with pytest.raises(ApiError, match="the list of nodes does not end"):
@@ -292,7 +291,7 @@ async def test_a_watch_that_falls_silent_is_given_up_and_taken_up_again(
     served: tuple[Server, KubeClient], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A connection that the network has forgotten brings nothing, not even its end."""
-    monkeypatch.setattr("synergy_kube.client.SILENT_SECONDS", 0.2)
+    monkeypatch.setattr("synergy_kube.reads.SILENT_SECONDS", 0.2)
     server, client = served
     await follow(client, server, [])
     assert server.lists == 1
@@ -301,15 +300,15 @@ async def test_a_watch_that_falls_silent_is_given_up_and_taken_up_again(
 
 def test_a_live_watch_is_never_silent_for_so_long() -> None:
     """The server ends each watch before that."""
-    assert client_module.WATCH_SECONDS + 5 <= client_module.SILENT_SECONDS <= 15
+    assert reads.WATCH_SECONDS + 5 <= reads.SILENT_SECONDS <= 15
 
 
 async def test_a_question_that_is_not_heard_is_given_up_and_can_be_asked_again(
     served: tuple[Server, KubeClient], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Half a minute for each connection that the network has forgotten would be minutes without a write."""
-    assert client_module._ANSWER_SECONDS <= 10
-    monkeypatch.setattr("synergy_kube.client._ANSWER_SECONDS", 0.2)
+    assert transport._ANSWER_SECONDS <= 10
+    monkeypatch.setattr("synergy_kube.transport._ANSWER_SECONDS", 0.2)
     server, client = served
     server.deaf = True
     with pytest.raises(TimeoutError):

@@ -14,7 +14,8 @@ import pytest
 
 from support.job.cached_items import content, read_all, size_of
 from synergy_core.profiling.memory_model import MemoryModel, hit_rate
-from synergy_job.cache.store import EPOCHS_KEPT, CacheError, EpochCounts, Item, Store
+from synergy_job.cache.layout import EPOCHS_KEPT, CacheError, EpochCounts, Item
+from synergy_job.cache.store import Store
 
 FORK = multiprocessing.get_context("fork")
 

@@ -16,9 +16,10 @@ from synergy_core.model.config import PlanConfig
 from synergy_core.model.measurement import SharedMeasurement
 from synergy_core.model.usage import Usage
 from synergy_extender.colocation.models import predictors, read_models
-from synergy_extender.config import ConfigError, read_settings
+from synergy_extender.config import read_settings
 from synergy_extender.planner.process import Planner
 from synergy_extender.planner.question import Planned, Question
+from synergy_service.settings import ConfigError
 
 POD = {"SYNERGY_POD_NAME": "p", "SYNERGY_POD_NAMESPACE": "n"}
 LOADS = [Usage(compute=load, bandwidth=0.1) for load in (0.1, 0.3, 0.5)]

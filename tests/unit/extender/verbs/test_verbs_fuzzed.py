@@ -28,9 +28,9 @@ from synergy_extender.metrics import Metrics
 from synergy_extender.verbs.bind import Binder
 from synergy_extender.verbs.placements import ClusterPlacements
 from synergy_extender.verbs.wire import BindingResult, FilterResult, HostPriority, PreemptionResult
-from synergy_extender.web.ops_app import ops_app
 from synergy_extender.web.scheduler_app import SchedulerVerbs, scheduler_app
-from synergy_extender.web.servers import Endpoint
+from synergy_service.operations import ops_app
+from synergy_service.servers import Endpoint
 
 BODIES = int(os.environ.get("FUZZ_BODIES", "600"))
 RECORDED = papers.found("extender")
@@ -170,7 +170,7 @@ async def test_no_memory_is_kept_of_what_was_asked(caplog: pytest.LogCaptureFixt
 
 async def test_bytes_that_are_no_http_do_not_stop_a_server() -> None:
     seed = b"POST /healthz HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n{}"
-    async with parts_alone() as parts, running(Endpoint(ops_app(parts.metrics, lambda: ""), 0)) as (port,):
+    async with parts_alone() as parts, running(Endpoint(ops_app(parts.metrics.registry, lambda: ""), 0)) as (port,):
         for number in range(150):
             chance = random.Random(number)
             reader, writer = await asyncio.open_connection("127.0.0.1", port)

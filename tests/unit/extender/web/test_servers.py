@@ -16,13 +16,13 @@ from synergy_extender.leases.verdict import MOST_SECONDS
 from synergy_extender.verbs.bind import Binder
 from synergy_extender.verbs.placements import ClusterPlacements
 from synergy_extender.web.api_app import api_app
-from synergy_extender.web.limits import LimitBody
-from synergy_extender.web.ops_app import ops_app
 from synergy_extender.web.scheduler_app import SchedulerVerbs, scheduler_app
-from synergy_extender.web.servers import KEEP_ALIVE_SECONDS, Endpoint, Servers
-from synergy_extender.web.tls import TlsFiles
 from synergy_job.environment import LeaseAccess
 from synergy_job.lease.client import LeaseClient, LeaseError, Report
+from synergy_service.limits import LimitBody
+from synergy_service.operations import ops_app
+from synergy_service.servers import KEEP_ALIVE_SECONDS, Endpoint, Servers
+from synergy_service.tls import TlsFiles
 
 VERBS = ("filter", "prioritize", "bind", "preempt")
 
@@ -137,7 +137,7 @@ async def test_a_request_that_is_too_large_or_too_slow_is_refused(parts: Parts) 
 
 
 async def test_a_connection_that_brings_no_head_is_closed(parts: Parts) -> None:
-    ops = ops_app(parts.metrics, lambda: "")
+    ops = ops_app(parts.metrics.registry, lambda: "")
     async with running(Endpoint(ops, 0, head_s=0.2)) as (port,):
         for sent in (b"", b"GET /healthz HTTP/1.1\r\nHost: x\r\n"):
             reader, writer = await asyncio.open_connection("127.0.0.1", port)
@@ -149,7 +149,7 @@ async def test_a_connection_that_brings_no_head_is_closed(parts: Parts) -> None:
 
 async def test_a_connection_may_rest_between_two_requests_but_not_within_the_second(parts: Parts) -> None:
     request = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
-    async with running(Endpoint(ops_app(parts.metrics, lambda: ""), 0, head_s=0.2)) as (port,):
+    async with running(Endpoint(ops_app(parts.metrics.registry, lambda: ""), 0, head_s=0.2)) as (port,):
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         for _ in range(2):
             writer.write(request)
@@ -162,7 +162,7 @@ async def test_a_connection_may_rest_between_two_requests_but_not_within_the_sec
 
 
 async def test_a_head_without_end_is_refused(parts: Parts) -> None:
-    async with running(Endpoint(ops_app(parts.metrics, lambda: ""), 0)) as (port,):
+    async with running(Endpoint(ops_app(parts.metrics.registry, lambda: ""), 0)) as (port,):
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.write(b"GET /healthz HTTP/1.1\r\nX: " + b"x" * 200_000)
         assert b"400" in await asyncio.wait_for(reader.readline(), 20)
@@ -209,7 +209,7 @@ async def test_people_need_a_token_and_the_api_server_to_vouch_for_it(parts: Par
 async def test_probes_and_metrics(parts: Parts) -> None:
     missing = ["the cluster has not been read yet"]
     async with (
-        running(Endpoint(ops_app(parts.metrics, lambda: missing[0]), 0)) as (port,),
+        running(Endpoint(ops_app(parts.metrics.registry, lambda: missing[0]), 0)) as (port,),
         httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}") as client,
     ):
         assert (await client.get("/healthz")).status_code == 200
@@ -223,7 +223,7 @@ async def test_probes_and_metrics(parts: Parts) -> None:
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "::1"])
 async def test_answers_do_not_wait_for_acknowledgements(parts: Parts, host: str) -> None:
-    servers = Servers(host, [Endpoint(ops_app(parts.metrics, lambda: ""), 0)])
+    servers = Servers(host, [Endpoint(ops_app(parts.metrics.registry, lambda: ""), 0)])
     serving = asyncio.create_task(servers.run())
     reader, writer = await asyncio.open_connection(host, servers.ports[0])
     writer.write(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
@@ -238,6 +238,6 @@ async def test_answers_do_not_wait_for_acknowledgements(parts: Parts, host: str)
 
 
 async def test_a_port_that_is_taken_is_an_error_at_once(parts: Parts) -> None:
-    async with running(Endpoint(ops_app(parts.metrics, lambda: ""), 0)) as (port,):
+    async with running(Endpoint(ops_app(parts.metrics.registry, lambda: ""), 0)) as (port,):
         with pytest.raises(OSError, match="in use"):
-            Servers("127.0.0.1", [Endpoint(ops_app(parts.metrics, lambda: ""), port)])
+            Servers("127.0.0.1", [Endpoint(ops_app(parts.metrics.registry, lambda: ""), port)])

@@ -18,11 +18,11 @@ from support.extender.servers import NAMES, Parts, parts_alone, running, trustin
 from support.waiting import eventually
 from synergy_devcluster.control_plane.pki import Authority
 from synergy_extender.config import SCHEDULER_NAMES
-from synergy_extender.web.ops_app import ops_app
-from synergy_extender.web.protocol import certificate_names
 from synergy_extender.web.scheduler_app import NOT_SYNCED, scheduler_app
-from synergy_extender.web.servers import Endpoint
-from synergy_extender.web.tls import ServerTls, TlsFiles, follow
+from synergy_service.operations import ops_app
+from synergy_service.protocol import certificate_names
+from synergy_service.servers import Endpoint
+from synergy_service.tls import ServerTls, TlsFiles, follow
 
 FILTER = json.dumps({"Pod": {"metadata": {"name": "p", "namespace": "n", "uid": "u"}}, "NodeNames": ["n1"]})
 SCHEDULER = "kube-synergy-scheduler"
@@ -152,7 +152,7 @@ async def test_certificates_of_a_new_authority_replace_the_old_ones_while_the_ve
 
 async def test_half_written_files_are_left_alone(parts: Parts, authority: Authority, tmp_path: Path) -> None:
     tls = ServerTls(TlsFiles(tmp_path), client_certificate=False)
-    async with running(Endpoint(ops_app(parts.metrics, lambda: ""), 0, tls.context)) as (port,):
+    async with running(Endpoint(ops_app(parts.metrics.registry, lambda: ""), 0, tls.context)) as (port,):
         following = asyncio.create_task(follow(TlsFiles(tmp_path), [tls], every_s=0.01))
         first = await served(port)
         (tmp_path / "tls.key").write_text("half written")

@@ -17,8 +17,9 @@ from synergy_job.cache import handover as cache_handover
 from synergy_job.cache.budget import PodMemory
 from synergy_job.cache.cache import Cache, cached_bytes, follow_memory
 from synergy_job.cache.dataset import CachedDataset
+from synergy_job.cache.layout import Item
 from synergy_job.cache.profile_reads import ProfileReads, counts_as_cached
-from synergy_job.cache.store import Item, Store
+from synergy_job.cache.store import Store
 from synergy_job.environment import ConfigError
 from synergy_job.lease.client import LeaseClient, Report
 

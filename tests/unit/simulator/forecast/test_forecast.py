@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from synergy_core.model.snapshot import Allocation, FieldError, Job, Node, NodeShare, PastJob, Profile, Snapshot
-from synergy_simulator.engine.rounds import RoundClock
+from synergy_simulator.engine.rounds.clock import RoundClock
 from synergy_simulator.forecast.arrivals import Past, drawn, lasting_s, past_of
 from synergy_simulator.forecast.forecast import Forecaster
 from synergy_simulator.forecast.options import options_of_snapshot

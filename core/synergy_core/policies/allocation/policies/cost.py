@@ -84,7 +84,7 @@ def _allocate(problem: Problem, needed: Floats, budget: Budget) -> Found:
     rate = acts.first_rate + acts.second_rate
     paid = price[acts.type_] * acts.scale
     unit = float(rate.max())
-    begin = float((rate / paid).max()) * (1.0 - _BELOW)  # what the cheapest steps cost, by which no X is beaten
+    begin = here.programme.best_ratio(base, rate, price) * (1.0 - _BELOW)
     best = here.programme.solve(base=base, gain=(rate - begin * paid) / unit)
     for _ in range(_MOST_STEPS):
         ratio = _ratio(best, rate, paid)

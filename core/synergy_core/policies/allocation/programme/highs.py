@@ -27,12 +27,14 @@ def highspy_module() -> Any:
     return highspy
 
 
-def basis_of(first: Basis) -> Any:
-    """A basis in the words of HiGHS, with the level basic and the row of a surplus, which is none."""
+def basis_of(first: Basis, *, level: bool) -> Any:
+    """A basis in the words of HiGHS. Basic are also the level, if there is one, and the row of a surplus, which is
+    none."""
     highspy = highspy_module()
     status = highspy.HighsBasisStatus
     basis = highspy.HighsBasis()
-    basis.col_status = [status.kBasic, *np.where(first.activities, status.kBasic, status.kLower).tolist()]
+    columns = np.concatenate([[level], first.activities])
+    basis.col_status = np.where(columns, status.kBasic, status.kLower).tolist()
     rows = [(first.speeds, status.kLower), (np.concatenate([first.times, first.workers]), status.kUpper)]
     basis.row_status = [one for basic, else_ in rows for one in np.where(basic, status.kBasic, else_).tolist()]
     basis.row_status = [*basis.row_status, status.kBasic]

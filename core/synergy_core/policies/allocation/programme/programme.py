@@ -30,7 +30,7 @@ from synergy_core.policies.allocation.programme.symmetry import Merged
 
 _MANY = 200
 """Classes of jobs from which an interior-point method (with crossover to a vertex) is the faster start where there are
-pairs or no level, and a basis from prices (`starting_basis`) where there is a level and no pair."""
+pairs, and a basis from prices (`starting_basis`) where there are none."""
 _PRICED = 1e-7
 """Of the largest price for a class's fastest speed: what is less is the solver's rounding."""
 _LOSS = 1e-8
@@ -91,6 +91,13 @@ class Programme:
         full = max(float((taken[taken > 0] / self._workers[taken > 0]).max()), float((busy / self.members).max()))
         return np.asarray(more / max(1.0, full))
 
+    def best_ratio(self, base: Floats, gain: Floats, paid: Floats) -> float:
+        """About the largest gain (M) per payment (W, for each worker) of all that give every class of jobs its `base`
+        (G), and not below it; 0 where it is not known. A place to start from, no more."""
+        if self._market is None:
+            return 0.0
+        return self._market.best_ratio(base, gain * self.members[self.acts.first], paid)
+
     @property
     def fastest(self) -> Floats:
         """G: steps per second of a job that has all it could have; no allocation gives more."""
@@ -117,8 +124,9 @@ class Programme:
         highs = self._highs
         if highs.passModel(self._model(base, direction, gain, surplus)) == highspy_module().HighsStatus.kError:
             raise SolverError("HiGHS does not take the numbers")
-        if self._market is not None and direction is not None:
-            self._basis = basis_of(self._market.basis(base, direction))
+        if self._market is not None and (direction is not None or (gain.any() and self._basis is None)):
+            worth = gain * self.members[self.acts.first]
+            self._basis = basis_of(self._market.basis(base, direction, worth), level=direction is not None)
         highs.setOptionValue("simplex_strategy", DUAL if self._basis is None else PRIMAL)
         if self._basis is not None:
             highs.setBasis(self._basis)

@@ -51,6 +51,7 @@ def test_the_optimum_is_the_same_without_it(seed: int, policy: str, monkeypatch:
     found = solve(made, policy)
     assert_valid(made, found.x)
     monkeypatch.setattr(Market, "basis", _none)
+    monkeypatch.setattr(Market, "best_ratio", lambda *_: 0.0)
     without = solve(made, policy)
     assert (found.status, without.status) == ("optimal", "optimal")
     assert found.objective == pytest.approx(without.objective, rel=1e-8)
@@ -60,6 +61,21 @@ def _none(market: Market, *_: object) -> Basis:
     """A basis of slacks alone, in which nobody runs."""
     jobs = np.ones(len(market.members), dtype=bool)
     return Basis(np.zeros(market.size, dtype=bool), jobs, jobs, np.ones(len(market.workers), dtype=bool))
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("kind", ["level", "gain"])
+def test_as_many_are_basic_as_there_are_rows(seed: int, kind: str) -> None:
+    made = drawn(seed, 60)
+    acts, jobs = activities(made), len(made.jobs)
+    market = Market(acts, np.ones(jobs), made.workers)
+    fastest = made.throughputs.max(axis=1)
+    if kind == "level":
+        basis = market.basis(np.zeros(jobs), fastest * made.weight, np.zeros(len(acts)))
+    else:
+        basis = market.basis(np.zeros(jobs), None, acts.first_rate)
+    basic = sum(int(part.sum()) for part in (basis.activities, basis.speeds, basis.times, basis.workers))
+    assert basic + (kind == "level") == 2 * jobs + len(made.workers)
 
 
 def test_where_many_different_jobs_hold_each_other_at_one_level_the_basis_is_all_but_optimal() -> None:

@@ -16,7 +16,7 @@ from synergy_core.policies.allocation.programme.symmetry import apart
 
 def _basis(made: Problem, direction: Floats) -> Basis:
     market = Market(activities(made), np.ones(len(made.jobs)), made.workers)
-    return market.basis(np.zeros(len(made.jobs)), direction)
+    return market.basis(np.zeros(len(made.jobs)), direction, np.zeros(market.size))
 
 
 def _flags(basis: Basis) -> list[list[int]]:

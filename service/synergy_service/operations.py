@@ -1,4 +1,4 @@
-"""Metrics and probes, on a port of their own."""
+"""Metrics and probes, on a port of their own, without TLS."""
 
 import asyncio
 from collections.abc import Callable
@@ -11,9 +11,10 @@ from starlette.routing import Route
 
 
 def ops_app(registry: CollectorRegistry, ready: Callable[[], str]) -> Starlette:
-    """`ready` answers with what is missing, or with an empty text."""
+    """The ASGI application. `ready` returns what the program still waits for, or an empty text."""
 
     async def show_metrics(request: Request) -> Response:
+        # in a thread: it takes some milliseconds, in which the event loop answers other requests
         text = await asyncio.to_thread(generate_latest, registry)
         return Response(text, media_type=CONTENT_TYPE_LATEST)
 

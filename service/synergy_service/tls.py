@@ -13,7 +13,8 @@ _CHECK_SECONDS = 10.0
 
 @dataclass(frozen=True)
 class TlsFiles:
-    """The folder with `tls.crt`, `tls.key` and `ca.crt`, as cert-manager and the chart's own Job write it."""
+    """The folder with `tls.crt`, `tls.key` and, where clients show certificates, `ca.crt`, as cert-manager and the
+    chart's own Job write it."""
 
     folder: Path
 
@@ -29,21 +30,21 @@ class TlsFiles:
 
     @property
     def authority(self) -> Path:
-        """Who signs clients' certificates."""
+        """The authority that signs clients' certificates."""
         return self.folder / "ca.crt"
 
     def context(self, *, client_certificate: bool) -> ssl.SSLContext:
-        """A server's context; with `client_certificate` only clients whose certificate the authority signed get in.
+        """A server's context. With `client_certificate` a client needs a certificate that the authority signed.
 
-        Raises OSError or ssl.SSLError if a file is missing, is none, or does not fit the others.
+        Raises OSError or ssl.SSLError if a file is missing, cannot be read, or does not fit the others.
         """
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.minimum_version = ssl.TLSVersion.TLSv1_2
         context.load_cert_chain(self.certificate, self.key)
-        context.load_verify_locations(self.authority)
         if client_certificate:
+            context.load_verify_locations(self.authority)
             context.verify_mode = ssl.CERT_REQUIRED
-            # a resumed session would not show its certificate again, though the authority may be another by now
+            # a resumed session would not show its certificate again, though the authority may have changed
             context.minimum_version = ssl.TLSVersion.TLSv1_3
             context.num_tickets = 0
         return context
@@ -55,10 +56,11 @@ class TlsFiles:
 
 
 class ServerTls:
-    """The TLS of one port. `context` is what it listens with; each new connection gets the files last loaded, and
-    trusts nothing that they no longer name."""
+    """The TLS of one port. The port listens with `context`. Each new connection gets the files that were loaded last,
+    and trusts no authority that they no longer name."""
 
     def __init__(self, files: TlsFiles, *, client_certificate: bool) -> None:
+        """Raises like `TlsFiles.context`."""
         self._files = files
         self._client_certificate = client_certificate
         self.context = self._newest = files.context(client_certificate=client_certificate)

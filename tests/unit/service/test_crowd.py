@@ -3,9 +3,9 @@
 import asyncio
 
 from support.extender.servers import parts_alone, running
-from synergy_extender.web.crowd import Crowd
-from synergy_extender.web.ops_app import ops_app
-from synergy_extender.web.servers import Endpoint
+from synergy_service.crowd import Crowd
+from synergy_service.operations import ops_app
+from synergy_service.servers import Endpoint
 
 REQUEST = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
 FLOOD = "127.0.0.66"
@@ -58,7 +58,7 @@ def test_a_connection_that_is_closed_no_longer_counts() -> None:
 async def test_a_worker_keeps_its_connection_beside_a_flood_of_them() -> None:
     """They were answered with 503, the worker's report too, as long as somebody held all there are."""
     async with parts_alone() as parts:
-        app = ops_app(parts.metrics, lambda: "")
+        app = ops_app(parts.metrics.registry, lambda: "")
         async with running(Endpoint(app, 0, per_address=5)) as (port,):
             reader, worker = await asyncio.open_connection("127.0.0.1", port)
             flood = []

@@ -10,27 +10,33 @@ from typing import Any
 
 import uvicorn
 
-from synergy_extender.web.crowd import MOST_CONNECTIONS, PER_ADDRESS
-from synergy_extender.web.protocol import HEAD_SECONDS, protocol
+from synergy_service.crowd import MOST_CONNECTIONS, PER_ADDRESS
+from synergy_service.protocol import HEAD_SECONDS, protocol
 
-_DRAIN_SECONDS = 5
+DRAIN_SECONDS = 5
+"""How long requests that are being answered may take after `stop`."""
 KEEP_ALIVE_SECONDS = 75
-"""How long a connection is kept that nothing comes over. Workers keep theirs from one report to the next: it must be
-much longer than the longest time between two reports."""
+"""How long an idle connection is kept. Workers keep theirs from one report to the next, so this must be much longer
+than the longest time between two reports."""
 _BACKLOG = 512
 
 
 @dataclass(frozen=True)
 class Endpoint:
-    """One port: what answers there, its TLS if any, and the names in a client's certificate of which it must have one
-    (None: anybody may call, over so many connections of one address). Port 0 takes any that is free."""
+    """One port: the ASGI application that answers there, and what its clients may do. Port 0 takes any that is free."""
 
     app: Any
     port: int
     tls: ssl.SSLContext | None = None
+    """None: plain HTTP."""
     client_names: Collection[str] | None = None
+    """A client's certificate must have one of these names; None: no certificate is asked for."""
     head_s: float = HEAD_SECONDS
+    """How long a client may take for the head of a request."""
+    most: int = MOST_CONNECTIONS
+    """Open connections at this port."""
     per_address: int = PER_ADDRESS
+    """Open connections of one address, where no certificate is asked for."""
 
 
 class _Server(uvicorn.Server):
@@ -43,11 +49,11 @@ class _Server(uvicorn.Server):
 
 
 class Servers:
-    """Binds at once, so that a port that is taken is an OSError here; serves in `run`."""
+    """Servers of one process. The constructor binds all ports, and raises OSError where one is taken."""
 
-    def __init__(self, host: str, endpoints: Sequence[Endpoint]) -> None:
+    def __init__(self, host: str, endpoints: Sequence[Endpoint], drain_s: int = DRAIN_SECONDS) -> None:
         self._sockets = [_listen(host, endpoint.port) for endpoint in endpoints]
-        self._servers = [_server(endpoint) for endpoint in endpoints]
+        self._servers = [_server(endpoint, drain_s) for endpoint in endpoints]
 
     @property
     def ports(self) -> list[int]:
@@ -61,14 +67,14 @@ class Servers:
                 group.create_task(server.serve(sockets=[listening]))
 
     def stop(self) -> None:
-        """Take no new connections; requests that are being answered get a few seconds."""
+        """Take no new connections. Requests that are being answered may finish within `drain_s`."""
         for server in self._servers:
             server.should_exit = True
 
 
 def _listen(host: str, port: int) -> socket.socket:
-    """A listening socket. It names its protocol: only then do asyncio's connections get TCP_NODELAY, without which each
-    answer to the kube-scheduler waits 40 ms for an acknowledgement."""
+    """A listening socket. It names its protocol, because asyncio sets TCP_NODELAY only then. Without TCP_NODELAY each
+    answer to kube-scheduler waits 40 ms for an acknowledgement."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
@@ -84,14 +90,14 @@ def _listen(host: str, port: int) -> socket.socket:
     return listening
 
 
-def _server(endpoint: Endpoint) -> _Server:
+def _server(endpoint: Endpoint, drain_s: int) -> _Server:
     tls = endpoint.tls
-    # strangers do not come through the handshake that asks for a certificate, and kube-scheduler binds many at a time
-    per_address = endpoint.per_address if endpoint.client_names is None else MOST_CONNECTIONS
+    # clients without a certificate do not pass the handshake, and kube-scheduler binds many pods at a time
+    per_address = endpoint.per_address if endpoint.client_names is None else endpoint.most
     return _Server(
         uvicorn.Config(
             endpoint.app,
-            http=protocol(endpoint.client_names, endpoint.head_s, per_address=per_address),
+            http=protocol(endpoint.client_names, endpoint.head_s, most=endpoint.most, per_address=per_address),
             ws="none",
             lifespan="off",
             log_config=None,
@@ -99,7 +105,7 @@ def _server(endpoint: Endpoint) -> _Server:
             server_header=False,
             proxy_headers=False,
             timeout_keep_alive=KEEP_ALIVE_SECONDS,
-            timeout_graceful_shutdown=_DRAIN_SECONDS,
+            timeout_graceful_shutdown=drain_s,
             ssl_context_factory=None if tls is None else lambda _config, _default: tls,
         )
     )

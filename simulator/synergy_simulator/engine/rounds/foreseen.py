@@ -1,8 +1,8 @@
-"""Whether a round can be passed over: the plan would be the last one again."""
+"""Rounds whose plan can be told without planning: it would be the previous plan again."""
 
 from collections.abc import Collection, Mapping, Sequence
 
-from synergy_core.model.config import PriorityQueues
+from synergy_core.model.config import PlanConfig
 from synergy_core.model.snapshot import Job
 from synergy_core.policies import POLICIES
 from synergy_core.policies.queue import Queue, Ranking
@@ -18,24 +18,23 @@ SELECTS_BY_GPUS = frozenset({"proportional", "tune", "opt"})
 """Mechanisms that select jobs by their order and GPUs alone: CPU and memory are fungible (section 4.2)."""
 
 
-def ranking(
-    policy: str, jobs: Sequence[Job], *, speeds: Mapping[str, float], gpus: int, now: float, queues: PriorityQueues
-) -> Ranking:
-    """The policy's line on a cluster of `gpus`. `speeds`: steps per second at the proportional share, by job."""
-    queue = Queue(now=now, jobs=tuple(jobs), steps_per_s=lambda job: speeds[job.name], gpus=gpus, queues=queues)
-    return POLICIES[policy](queue)
+def ranking(config: PlanConfig, jobs: Sequence[Job], *, speeds: Mapping[str, float], gpus: int, now: float) -> Ranking:
+    """The policy's order of the jobs on a cluster of `gpus`. `speeds`: steps per second at the proportional share, by
+    job."""
+    queue = Queue(now=now, jobs=tuple(jobs), steps_per_s=lambda job: speeds[job.name], gpus=gpus, queues=config.queues)
+    return POLICIES[config.policy](queue)
 
 
-def same_ones_run(line: Ranking, gpus: Mapping[str, int], running: Collection[str], total_gpus: int) -> bool:
-    """Whether the plan would change nothing: nobody is promoted, and the jobs that run are those who would be chosen
-    from the line on a pool of `total_gpus`.
+def same_jobs_run(order: Ranking, gpus: Mapping[str, int], running: Collection[str], total_gpus: int) -> bool:
+    """True if the plan would change nothing: it promotes no job, and the running jobs are those that it would choose in
+    this order on a pool of `total_gpus`.
 
     This is the walk of `synergy_core.selection.by_share` for jobs that may use any node of a pool of one GPU type.
     """
-    if line.promoted or not (line.preempts and line.passes):
+    if order.promoted or not (order.preempts and order.passes):
         return False
     left, staying = total_gpus, len(running)
-    for name in line.names:
+    for name in order.names:
         fits = gpus[name] <= left
         if fits != (name in running):
             return False

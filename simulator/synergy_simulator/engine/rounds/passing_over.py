@@ -6,7 +6,7 @@ from synergy_core.policies import BUILT_IN
 from synergy_core.policies.ranking import shares_by_matrix
 from synergy_core.policies.rounds.time_shares import BY_ISOLATED_TIME, NAMES
 from synergy_simulator.engine.options import Options
-from synergy_simulator.engine.selection import ORDER_NEVER_CHANGES, SELECTS_BY_GPUS, SHARES_TIME
+from synergy_simulator.engine.rounds.foreseen import ORDER_NEVER_CHANGES, SELECTS_BY_GPUS, SHARES_TIME
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ import sys
 
 SCRIPT = """
 import gc
-from synergy_kube import heap
+from synergy_service import heap
 kept = [{"a": [index]} for index in range(5000)]
 heap.settle()
 assert gc.get_freeze_count() > 10_000, gc.get_freeze_count()

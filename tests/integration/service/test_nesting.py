@@ -6,7 +6,7 @@ import sys
 _READS = """
 import json, sys, threading
 import msgspec
-from synergy_kube.nesting import admit_deep_objects
+from synergy_service.nesting import admit_deep_objects
 
 def read():
     for text in ('{"a":' * 9999 + "1" + "}" * 9999, "[" * 9999 + "]" * 9999):

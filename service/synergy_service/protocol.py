@@ -10,8 +10,8 @@ import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
 
-from synergy_extender.web.crowd import MOST_CONNECTIONS, PER_ADDRESS, Crowd
-from synergy_extender.web.limits import App, Receive, Send, refuse
+from synergy_service.crowd import MOST_CONNECTIONS, PER_ADDRESS, Crowd
+from synergy_service.limits import App, Receive, Send, refuse
 
 _LOG = logging.getLogger(__name__)
 HEAD_SECONDS = 10.0

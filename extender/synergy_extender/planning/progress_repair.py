@@ -1,0 +1,39 @@
+"""Progress in the status that another writer broke, written anew."""
+
+import logging
+from collections.abc import Callable, Iterable
+
+from synergy_api.parts.progress import Progress
+from synergy_extender.cluster.views import JobView
+from synergy_extender.leases.progress_writer import ProgressWriter
+from synergy_extender.leases.reports import repaired
+from synergy_extender.metrics import Metrics
+from synergy_kube import ApiError, Conflict
+
+_LOG = logging.getLogger(__name__)
+
+
+class ProgressRepair:
+    """Writes what `leases.reports.repaired` finds."""
+
+    def __init__(self, writer: ProgressWriter, metrics: Metrics, leading: Callable[[], bool]) -> None:
+        self._writer = writer
+        self._metrics = metrics
+        self._leading = leading
+
+    async def repair(self, jobs: Iterable[JobView]) -> None:
+        """Repair the jobs' progress while this replica leads."""
+        for job in list(jobs):
+            progress = repaired(job)
+            if progress is not None and self._leading():
+                await self._write(job, progress)
+
+    async def _write(self, job: JobView, progress: Progress) -> None:
+        """The next pass tries again if another writer changed the job meanwhile, or the API server refuses."""
+        try:
+            await self._writer.apply(job, progress)
+        except Conflict:
+            return
+        except ApiError as error:
+            self._metrics.writes.refused.labels(str(error.code)).inc()
+            _LOG.warning("the progress of %s is refused: %s", job.key, error)

@@ -1,0 +1,1 @@
+"""When rounds begin, and which of them need no plan."""
