@@ -1,6 +1,6 @@
 """What the API server answers, decoded by msgspec: one object, a page of a collection, an event of a watch."""
 
-from collections.abc import Iterator
+from collections.abc import AsyncIterable, AsyncIterator, Iterator
 from typing import Any
 
 import msgspec
@@ -53,3 +53,16 @@ def event_of(line: bytes) -> tuple[str, Object]:
         error = error_of(code, event["object"])
         raise Gone(code, error.reason, error.message) if error.reason == "Expired" else error
     return event["type"], event["object"]
+
+
+async def lines_of(chunks: AsyncIterable[bytes]) -> AsyncIterator[bytes]:
+    """The lines of a text that comes in pieces, however long they are, without their ends."""
+    begun = bytearray()
+    async for chunk in chunks:
+        first, *more = chunk.split(b"\n")
+        begun += first
+        for line in more:
+            yield bytes(begun)
+            begun = bytearray(line)
+    if begun:
+        yield bytes(begun)

@@ -10,13 +10,22 @@ from kubernetes.aio.client import Configuration
 from synergy_kube.errors import NoClusterError
 
 _USUAL: Final = "~/.kube/config"
+_IN_POD: Final = "KUBERNETES_SERVICE_HOST"
+NAMESPACE_FILE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
+"""Where the kubelet writes the namespace of a pod that has a service account."""
 
 
 def default_namespace(kubeconfig: str | None = None, context: str | None = None) -> str:
     """The namespace that a context of the kubeconfig names, by default the current one; `default` where it names none.
+    In a pod, and where neither file nor context is given, the pod's own.
 
     Raises NoClusterError if there is no such file or context.
     """
+    if kubeconfig is None and context is None and _IN_POD in os.environ:
+        try:
+            return NAMESPACE_FILE.read_text(encoding="utf-8").strip()
+        except OSError as error:
+            raise NoClusterError(f"the pod's namespace cannot be read: {error}; name a namespace") from error
     known, current = _contexts(kubeconfig)
     chosen = next((one for one in known if one["name"] == context), None) if context else current
     if chosen is None:
@@ -56,7 +65,7 @@ async def load(kubeconfig: str | None = None, context: str | None = None) -> Any
     Raises NoClusterError if there is none of them, or it cannot be read.
     """
     configuration = Configuration()
-    if kubeconfig is None and context is None and "KUBERNETES_SERVICE_HOST" in os.environ:
+    if kubeconfig is None and context is None and _IN_POD in os.environ:
         try:
             config.load_incluster_config(client_configuration=configuration)  # type: ignore[no-untyped-call]
         except (config.ConfigException, OSError) as error:

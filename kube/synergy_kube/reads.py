@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncGenerator, AsyncIterator
 
-from synergy_kube.answers import Object, Page, event_of
+from synergy_kube.answers import Object, Page, event_of, lines_of
 from synergy_kube.errors import ApiError
 from synergy_kube.resources import PODS, Resource
 from synergy_kube.transport import Requests
@@ -106,8 +106,8 @@ class Reads(Requests):
         query |= {"container": container} if container else {}
         query |= {"tailLines": str(tail)} if tail is not None else {}
         async with self._stream(PODS.path(namespace, pod, "log"), query) as response:
-            async for line in response.content:
-                yield line.rstrip(b"\n")
+            async for line in lines_of(response.content.iter_any()):
+                yield line
 
 
 def _selectors(label_selector: str, field_selector: str) -> dict[str, str]:

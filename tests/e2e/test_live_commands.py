@@ -15,7 +15,7 @@ import yaml
 import synergy_devcluster
 from support import recorded
 from support.on_cluster.jobs import EXAMPLES_IMAGE, matrix, reaches, restricted_template, submit
-from support.on_cluster.service_account import with_token
+from support.on_cluster.service_account import in_namespace, with_token
 from support.waiting import eventually
 from synergy_kube import KubeClient, Resource
 from synergy_kube.resources import TRAINING_JOBS
@@ -50,14 +50,6 @@ async def user(kube: KubeClient, namespace: str, devcluster: synergy_devcluster.
 def admin(devcluster: synergy_devcluster.Cluster, namespace: str, tmp_path: Path) -> Path:
     """The administrator's kubeconfig, with the namespace as that of its context."""
     return in_namespace(devcluster.kubeconfig, namespace, tmp_path / "admin")
-
-
-def in_namespace(kubeconfig: Path, namespace: str, file: Path) -> Path:
-    config = yaml.safe_load(kubeconfig.read_text())
-    for context in config["contexts"]:
-        context["context"]["namespace"] = namespace
-    file.write_text(yaml.safe_dump(config))
-    return file
 
 
 async def say(

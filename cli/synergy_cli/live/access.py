@@ -2,87 +2,27 @@
 
 import asyncio
 from collections.abc import Callable, Coroutine
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import aiohttp
 import click
 
+from kube_synergy.live.cluster import Cluster, Object, Where, connected
 from synergy_cli.errors import BadInputError
-from synergy_kube import ApiError, KubeClient, NoClusterError, Resource
-from synergy_kube.credentials import default_namespace
-from synergy_kube.resources import TRAINING_JOBS
-from synergy_view.seen import SeenJob, read, read_all
+from synergy_cli.live.output import note
+from synergy_kube import ApiError, NoClusterError
+
+__all__ = ["Cluster", "Object", "Where", "ask", "hidden_nodes", "run_online", "where_of"]
 
 T = TypeVar("T")
-Object = dict[str, Any]
-_FORBIDDEN = (401, 403)
-
-
-@dataclass(frozen=True, slots=True)
-class Where:
-    """Which cluster, and which of its namespaces; `namespace` None: all of them."""
-
-    kubeconfig: str | None
-    context: str | None
-    namespace: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class Cluster:
-    """A client with the user's rights, and the namespace that was asked for."""
-
-    client: KubeClient
-    namespace: str | None
-
-    @property
-    def own_namespace(self) -> str:
-        """The namespace, where a command is about one."""
-        assert self.namespace is not None, "the command has no --all-namespaces"
-        return self.namespace
-
-    async def job(self, name: str) -> SeenJob:
-        """A TrainingJob of the namespace."""
-        return read(await self.client.get(TRAINING_JOBS, name, self.own_namespace))
-
-    async def jobs(self, namespace: str | None) -> list[SeenJob]:
-        """TrainingJobs of a namespace, or of all where it is None; those that cannot be read are told on stderr."""
-        found: list[SeenJob] = []
-        async for page in self.client.pages(TRAINING_JOBS, namespace):
-            jobs, unreadable = read_all(page)
-            found += jobs
-            for one in unreadable:
-                click.echo(f"note: {one.full_name} is left out, it is of another version: {one.problem}", err=True)
-        return found
-
-    async def visible_jobs(self) -> tuple[list[SeenJob], str]:
-        """The TrainingJobs of all namespaces where the user may list them, else of the own one with a note that says
-        so."""
-        try:
-            return await self.jobs(None), ""
-        except ApiError as error:
-            if error.code not in _FORBIDDEN or self.namespace is None:
-                raise
-        note = f"you may not list TrainingJobs of other namespaces: only those of {self.namespace} are considered"
-        return await self.jobs(self.namespace), note
-
-    async def items(self, resource: Resource, namespace: str | None = None, **selectors: str) -> list[Object] | None:
-        """A collection; None where the user may not list it, or the cluster does not know it."""
-        try:
-            listed: list[Object] = (await self.client.list(resource, namespace, **selectors))["items"]
-        except ApiError as error:
-            if error.code in (*_FORBIDDEN, 404):
-                return None
-            raise
-        return listed
 
 
 def ask(where: Where, question: Callable[[Cluster], Coroutine[Any, Any, T]]) -> T:
     """Run `question` against the cluster. What goes wrong becomes one line on stderr."""
 
     async def run() -> T:
-        async with await KubeClient.connect(where.kubeconfig, where.context) as client:
-            return await question(Cluster(client, where.namespace))
+        async with connected(where, note) as cluster:
+            return await question(cluster)
 
     return run_online(run)
 
@@ -106,6 +46,11 @@ def where_of(kubeconfig: str | None, context: str | None, namespace: str | None,
     if everywhere:
         return Where(kubeconfig, context, None)
     try:
-        return Where(kubeconfig, context, namespace or default_namespace(kubeconfig, context))
+        return Where.of(kubeconfig, context, namespace)
     except NoClusterError as error:
         raise BadInputError(str(error)) from error
+
+
+def hidden_nodes() -> click.ClickException:
+    """What a user is told who may not see nodes."""
+    return click.ClickException("you may not list nodes: without them nothing can be simulated")

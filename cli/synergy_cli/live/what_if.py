@@ -1,9 +1,10 @@
-"""What would change on the cluster, with the user's own rights: a job that comes, or another policy."""
+"""The effect of a new job or another policy on the cluster, with the user's own rights."""
 
 import click
 
-from synergy_cli.live.access import Cluster, Object, ask, where_of
-from synergy_cli.live.future import NodesHiddenError, Present, hidden_nodes, look, new_job
+from kube_synergy.live.present import NodesHiddenError, Present, look, new_job
+from synergy_cli.errors import BadInputError
+from synergy_cli.live.access import Cluster, Object, ask, hidden_nodes, where_of
 from synergy_cli.live.jobs.submit import job_of_file
 from synergy_cli.live.output import note
 from synergy_cli.planning.forecast import field_errors, what_if_text
@@ -15,12 +16,17 @@ from synergy_simulator.forecast.what_if import compared
 def ask_cluster(
     filename: str | None, kubeconfig: str | None, context: str | None, namespace: str | None
 ) -> tuple[Snapshot, list[Job]]:
-    """The cluster as the user may see it, and the job of the file as one that comes. Notes go to stderr."""
+    """The visible part of the cluster, and the job of the file as a new job. Notes go to stderr."""
     manifest = None if filename is None else job_of_file(filename)
-    present = ask(where_of(kubeconfig, context, namespace, False), _look)
-    for text in present[0].notes:
+    present, own_namespace = ask(where_of(kubeconfig, context, namespace, False), _look)
+    for text in present.notes:
         note(text)
-    return present[0].snapshot, [] if manifest is None else [new_job(present[0], manifest, present[1])]
+    if manifest is None:
+        return present.snapshot, []
+    try:
+        return present.snapshot, [new_job(present, manifest, own_namespace)]
+    except ValueError as error:
+        raise BadInputError(f"--filename: {error}") from error
 
 
 async def _look(cluster: Cluster) -> tuple[Present, str]:
@@ -31,7 +37,7 @@ async def _look(cluster: Cluster) -> tuple[Present, str]:
 
 
 def tell_other_policy(present: Present, written: Object) -> None:
-    """Write both futures: by the policy as it is, and by the SchedulingPolicy `written`."""
+    """Print both futures: with the present policy, and with the SchedulingPolicy `written`."""
     with field_errors(), collector_paused():
         as_is, other = compared(present.snapshot, present.built(written).snapshot)
     click.echo(what_if_text(as_is, other, present.now))

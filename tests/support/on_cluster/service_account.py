@@ -60,3 +60,12 @@ def with_token(administrator: Path, token: str, file: Path) -> Path:
     config["users"] = [{"name": user["name"], "user": {"token": token}} for user in config["users"]]
     file.write_text(yaml.safe_dump(config))
     return file
+
+
+def in_namespace(kubeconfig: Path, namespace: str, file: Path) -> Path:
+    """The same kubeconfig with this namespace as that of its contexts, as `file`."""
+    config = yaml.safe_load(kubeconfig.read_text())
+    for context in config["contexts"]:
+        context["context"]["namespace"] = namespace
+    file.write_text(yaml.safe_dump(config))
+    return file

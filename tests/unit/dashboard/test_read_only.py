@@ -9,7 +9,7 @@ from synergy_kube import KubeClient
 
 _SOURCES = sorted(Path(synergy_dashboard.__file__).parent.rglob("*.py"))
 _READS = {"get", "list", "page", "pages", "watch", "connect", "close", "on_error"}
-_WRITES = {name for name in vars(KubeClient) if not name.startswith("_")} - _READS
+_WRITES = {name for name in dir(KubeClient) if not name.startswith("_")} - _READS
 _REVIEWS = {"TOKEN_REVIEWS", "ACCESS_REVIEWS"}
 
 

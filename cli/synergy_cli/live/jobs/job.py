@@ -1,17 +1,15 @@
 """`kubectl synergy profile`, `history` and `logs`: one job in detail."""
 
-import asyncio
 import time
 from datetime import UTC, datetime
 
 import click
 
-from synergy_api.names import LABEL_JOB, LABEL_RANK, LABEL_ROLE, LABEL_RUN, ROLE_WORKER
-from synergy_cli.live.access import Cluster, Object, Where, ask
+from kube_synergy.live.following import log_lines, worker_pods
+from synergy_cli.live.access import Cluster, Where, ask
 from synergy_cli.live.options import cluster_options, job_argument, output_option
 from synergy_cli.live.output import heading, note, write_data, write_table
-from synergy_kube import ApiError
-from synergy_kube.resources import EVENTS, PODS
+from synergy_kube.resources import EVENTS
 from synergy_view.history import History, history
 from synergy_view.surface import Surface, surfaces
 from synergy_view.words import cpus, gib
@@ -127,18 +125,13 @@ def logs_command(*, job: str, where: Where, follow: bool, rank: int | None, tail
 
     async def question(cluster: Cluster) -> int:
         await cluster.job(job)
-        selector = f"{LABEL_JOB}={job},{LABEL_ROLE}={ROLE_WORKER}"
-        pods = await cluster.items(PODS, cluster.own_namespace, label_selector=selector) or []
-        chosen = [pod for pod in pods if rank is None or _place(pod)[1] == rank]
-        runs = sorted({_place(pod)[0] for pod in chosen})
-        for run in runs:
-            ranks = [pod for pod in chosen if _place(pod)[0] == run]
-            if follow and run == runs[-1]:
-                await asyncio.gather(*(_print(cluster, pod, len(chosen) > 1, tail, follow=True) for pod in ranks))
+        pods = await worker_pods(cluster, job, rank)
+        async for line in log_lines(cluster, pods, follow=follow, tail=tail):
+            if line.problem:
+                note(line.text)
             else:
-                for pod in sorted(ranks, key=_place):
-                    await _print(cluster, pod, len(chosen) > 1, tail, follow=False)
-        return len(chosen)
+                click.echo(f"[run {line.run} rank {line.rank}] {line.text}" if len(pods) > 1 else line.text)
+        return len(pods)
 
     started = time.monotonic()
     try:
@@ -146,22 +139,3 @@ def logs_command(*, job: str, where: Where, follow: bool, rank: int | None, tail
             click.echo(f"no pod of {job} exists now; kubectl synergy why {job} says where it stands", err=True)
     except KeyboardInterrupt:
         note(f"stopped after {time.monotonic() - started:.0f} s")
-
-
-def _place(pod: Object) -> tuple[int, int]:
-    labels = pod["metadata"]["labels"]
-    return int(labels.get(LABEL_RUN, 0)), int(labels.get(LABEL_RANK, 0))
-
-
-async def _print(cluster: Cluster, pod: Object, several: bool, tail: int | None, *, follow: bool) -> None:
-    run, rank = _place(pod)
-    prefix = f"[run {run} rank {rank}] " if several else ""
-    container = pod["spec"]["containers"][0]["name"]
-    name = pod["metadata"]["name"]
-    try:
-        async for line in cluster.client.log_lines(
-            name, cluster.own_namespace, container=container, follow=follow, tail=tail
-        ):
-            click.echo(prefix + line.decode(errors="replace"))
-    except ApiError as error:
-        note(f"{name}: {error.message}")

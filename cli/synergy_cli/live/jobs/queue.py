@@ -1,12 +1,12 @@
-"""`kubectl synergy queue`, `why` and `top`: what waits for what, and who has the GPUs."""
+"""`kubectl synergy queue` and `why`: the waiting jobs, and the reasons why they wait."""
 
 import time
 from collections.abc import Sequence
 
 import click
 
+from kube_synergy.live.present import NodesHiddenError, Present, look
 from synergy_cli.live.access import Cluster, Where, ask
-from synergy_cli.live.future import NodesHiddenError, Present, look
 from synergy_cli.live.jobs.remedies import tell_help, tried
 from synergy_cli.live.options import cluster_options, job_argument, output_option, watch_option
 from synergy_cli.live.output import heading, note, plain, write_data, write_table

@@ -4,7 +4,7 @@ import time
 
 import click
 
-from synergy_cli.live.future import Present
+from kube_synergy.live.present import Present
 from synergy_core.collector import collector_paused
 from synergy_simulator.forecast.options import options_of_snapshot
 from synergy_view.remedies import Help, what_would_help

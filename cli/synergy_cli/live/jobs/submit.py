@@ -1,30 +1,26 @@
 """`kubectl synergy submit`, `suspend` and `resume`: what a user does with a job of theirs."""
 
-import asyncio
-import re
-import time
-import uuid
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import click
 import yaml
 
-from synergy_api.names import MAX_JOB_NAME
+from kube_synergy.errors import InvalidJobError
+from kube_synergy.live.following import states
+from kube_synergy.live.submitting import create, set_suspend
+from kube_synergy.making.options import JobOptions
+from kube_synergy.making.program import program_of_script
+from kube_synergy.making.submission import Submission, submission_of, submission_of_manifest
+from kube_synergy.status import status_of
 from synergy_cli.choice import Choice
 from synergy_cli.errors import BadInputError
 from synergy_cli.files import read_input
 from synergy_cli.live.access import Cluster, Object, Where, ask
 from synergy_cli.live.options import cluster_options, job_argument
-from synergy_kube import ApiError, NotFound
-from synergy_kube.resources import CONFIG_MAPS, TRAINING_JOBS
-from synergy_view.seen import SeenJob, read
-from synergy_view.why import why
-
-_POLL_S = 1.0
-_SCRIPT_MOST = 900_000
-"""Bytes of a script: a ConfigMap holds a mebibyte."""
-_FOLDER = "/kube-synergy/script"
+from synergy_kube import NotFound
+from synergy_kube.resources import TRAINING_JOBS
+from synergy_view.seen import SeenJob
 
 
 @click.command("submit")
@@ -38,6 +34,8 @@ _FOLDER = "/kube-synergy/script"
 @click.option("--gpu-type", "gpu_types", multiple=True, help="GPU type that it may use; may be repeated.")
 @click.option("--tenant", help="Tenant that it counts for.")
 @click.option("--skip-profile", is_flag=True, help="Schedule it at the GPU-proportional share, without profile runs.")
+@click.option("--checkpoints", metavar="CLAIM", help="PersistentVolumeClaim for /checkpoints, which is there already.")
+@click.option("--checkpoint-storage", metavar="SIZE", help="Make a volume for /checkpoints, deleted with the job.")
 @click.option("--dry-run", type=Choice(["none", "server"]), default="none", help="server: check, create nothing.")
 @click.option("--wait", is_flag=True, help="Wait until the job has ended; exit with 1 if it failed.")
 @cluster_options()
@@ -51,15 +49,12 @@ def submit_command(
     """
     if (script is None) == (filename is None):
         raise BadInputError("give either a SCRIPT or --filename")
-    if script is not None:
-        manifest, text = _of_script(script, list(arguments), how)
-    else:
-        manifest, text = job_of_file(filename or "-"), None
+    submission = _of_script(script, arguments, how) if script is not None else _of_file(filename or "-")
     if wait and dry_run == "server":
         raise BadInputError("--wait: nothing is created by --dry-run=server; leave one of them out")
 
     async def question(cluster: Cluster) -> SeenJob:
-        created = read(await _create(cluster, manifest, text, dry=dry_run == "server"))
+        created = await create(cluster, submission, dry_run=dry_run == "server")
         dry = " (dry run)" if dry_run == "server" else ""
         click.echo(f"trainingjob.kube-synergy.dev/{created.name} created{dry}")
         return await _ended(cluster, created) if wait else created
@@ -68,40 +63,20 @@ def submit_command(
         raise click.exceptions.Exit(1)
 
 
-def _of_script(script: Path, arguments: list[str], how: dict[str, Any]) -> tuple[Object, str]:
+def _of_script(script: Path, arguments: tuple[str, ...], how: dict[str, Any]) -> Submission:
     for option in ("image", "steps"):
         if not how[option]:
             raise BadInputError(f"--{option}: a script needs it")
+    given = {key: value for key, value in how.items() if value and key != "skip_profile"}
+    given["profile"] = "Skip" if how["skip_profile"] else "Auto"
     try:
-        text = script.read_text()
-    except (OSError, UnicodeDecodeError) as error:
-        raise BadInputError(f"SCRIPT: cannot read {script}: {error}") from error
-    if len(text.encode()) > _SCRIPT_MOST:
-        raise BadInputError(f"SCRIPT: {script} has more than {_SCRIPT_MOST} bytes; put it into the image")
-    name = how["name"] or _name_of(script)
-    container = {
-        "name": "train",
-        "image": how["image"],
-        "command": ["python3", f"{_FOLDER}/{script.name}"],
-        "volumeMounts": [{"name": "script", "mountPath": _FOLDER, "readOnly": True}],
-        **({"args": arguments} if arguments else {}),
-    }
-    volume = {"name": "script", "configMap": {"name": f"{name}-script"}}
-    spec = {
-        "gpus": how["gpus"],
-        "steps": how["steps"],
-        **({"gpuTypes": list(how["gpu_types"])} if how["gpu_types"] else {}),
-        **({"tenant": how["tenant"]} if how["tenant"] else {}),
-        **({"profile": {"mode": "Skip"}} if how["skip_profile"] else {}),
-        "template": {"spec": {"containers": [container], "volumes": [volume]}},
-    }
-    script_map = {"metadata": {"name": f"{name}-script"}, "data": {script.name: text}}
-    return {"metadata": {"name": name}, "spec": spec, "script": script_map}, text
+        return submission_of(program_of_script(script, arguments), cast(JobOptions, given))
+    except InvalidJobError as error:
+        raise BadInputError(str(error)) from error
 
 
-def _name_of(script: Path) -> str:
-    stem = re.sub(r"[^a-z0-9]+", "-", script.stem.lower()).strip("-") or "job"
-    return f"{stem[: MAX_JOB_NAME - 14].strip('-')}-{uuid.uuid4().hex[:5]}"
+def _of_file(filename: str) -> Submission:
+    return submission_of_manifest(job_of_file(filename))
 
 
 def job_of_file(filename: str) -> Object:
@@ -120,47 +95,18 @@ def job_of_file(filename: str) -> Object:
     return found
 
 
-async def _create(cluster: Cluster, manifest: Object, text: str | None, *, dry: bool) -> Object:
-    """The job first, then the ConfigMap that it owns: its pods wait for it. Neither is left without the other."""
-    body = {key: value for key, value in manifest.items() if key != "script"}
-    namespace = body.get("metadata", {}).get("namespace") or cluster.own_namespace
-    created = await cluster.client.create(TRAINING_JOBS, body, namespace, dry_run=dry)
-    if text is None:
-        return created
-    metadata = created["metadata"]
-    owner = {
-        "apiVersion": TRAINING_JOBS.api_version,
-        "kind": TRAINING_JOBS.kind,
-        "name": metadata["name"],
-        "uid": metadata["uid"],
-    }
-    script = manifest["script"]
-    script["metadata"]["ownerReferences"] = [owner]
-    try:
-        await cluster.client.create(CONFIG_MAPS, script, namespace, dry_run=dry)
-    except ApiError:
-        if not dry:
-            await cluster.client.delete(TRAINING_JOBS, metadata["name"], namespace)
-        raise
-    return created
-
-
-async def _ended(cluster: Cluster, job: SeenJob) -> SeenJob:
+async def _ended(cluster: Cluster, created: SeenJob) -> SeenJob:
     """The job once it has ended. Each new reason is told on the way."""
-    told = ""
-    while True:
-        try:
-            job = read(await cluster.client.get(TRAINING_JOBS, job.name, job.namespace))
-        except NotFound:
-            raise click.ClickException(f"{job.full_name} was deleted before it ended") from None
-        answer = why(job, (), time.time())
-        line = f"{answer.phase}: {answer.reason}"
-        if line != told:
-            told = line
-            click.echo(f"{line}: {answer.message}" if answer.message else line, err=True)
-        if job.finished:
-            return job
-        await asyncio.sleep(_POLL_S)
+    job, told = created, ""
+    try:
+        async for state in states(Cluster(cluster.client, created.namespace), created.name):
+            job, now = state, status_of(state)
+            if (line := f"{now.phase}: {now.reason}") != told:
+                told = line
+                click.echo(str(now), err=True)
+    except NotFound:
+        raise click.ClickException(f"{created.full_name} was deleted before it ended") from None
+    return job
 
 
 @click.command("suspend")
@@ -180,15 +126,9 @@ def resume_command(*, job: str, where: Where) -> None:
 
 
 def _set_suspend(name: str, where: Where, *, suspend: bool) -> None:
-    async def question(cluster: Cluster) -> None:
-        job = await cluster.job(name)
-        word = "suspended" if suspend else "resumed"
-        if job.finished:
-            raise click.ClickException(f"{job.full_name} has ended ({job.phase}); nothing is changed")
-        if job.spec.suspend == suspend:
-            click.echo(f"trainingjob.kube-synergy.dev/{name} unchanged: it is {word} already")
-            return
-        await cluster.client.merge_patch(TRAINING_JOBS, name, {"spec": {"suspend": suspend}}, cluster.own_namespace)
-        click.echo(f"trainingjob.kube-synergy.dev/{name} {word}")
-
-    ask(where, question)
+    job, changed = ask(where, lambda cluster: set_suspend(cluster, name, suspend=suspend))
+    word = "suspended" if suspend else "resumed"
+    if job.finished:
+        raise click.ClickException(f"{job.full_name} has ended ({job.phase}); nothing is changed")
+    told = word if changed else f"unchanged: it is {word} already"
+    click.echo(f"trainingjob.kube-synergy.dev/{name} {told}")

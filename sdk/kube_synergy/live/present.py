@@ -5,11 +5,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-import click
-
+from kube_synergy.live.cluster import Cluster, Object
 from synergy_api.timestamps import format_time
-from synergy_cli.errors import BadInputError
-from synergy_cli.live.access import Cluster, Object
 from synergy_core.model.snapshot import Job, Snapshot
 from synergy_extender.cluster.cache import ClusterCache
 from synergy_extender.cluster.one_look import Hidden
@@ -82,13 +79,13 @@ def new_job(present: Present, manifest: Object, namespace: str) -> Job:
     """A TrainingJob that does not exist, as the planner would see it once it is queued.
 
     A job that brings no matrices gets those of a job of the same program, as it would after its profile runs. Raises
-    BadInputError where the job could not be planned.
+    ValueError where the job could not be planned.
     """
     metadata = manifest.get("metadata") or {}
     name = metadata.get("name") or f"{metadata.get('generateName', 'new-')}job"
     key = Key(metadata.get("namespace") or namespace, name)
     if key in present.state.jobs:
-        raise BadInputError(f"--filename: there is a TrainingJob {key} already; give the new one another name")
+        raise ValueError(f"there is a TrainingJob {key} already; give the new one another name")
     item: dict[str, Any] = {
         "metadata": {
             "name": key.name,
@@ -100,19 +97,11 @@ def new_job(present: Present, manifest: Object, namespace: str) -> Job:
         "spec": manifest.get("spec") or {},
         "status": {"phase": "Queued"},
     }
-    try:
-        view = read_job(item)
-    except ValueError as error:
-        raise BadInputError(f"--filename: {error}") from error
+    view = read_job(item)
     after = replace(present, state=replace(present.state, jobs={**present.state.jobs, key: view})).built()
     if key in after.refused:
-        raise BadInputError(f"--filename: the job could not be planned: {after.refused[key].message}")
+        raise ValueError(f"the job could not be planned: {after.refused[key].message}")
     job = next(one for one in after.snapshot.jobs if one.name == str(key))
     if job.profiles:
         return job
     return replace(job, profiles=after.snapshot.model_profiles.get(view.model, {}).get(str(job.gpus), {}))
-
-
-def hidden_nodes() -> click.ClickException:
-    """What a user is told who may not see nodes."""
-    return click.ClickException("you may not list nodes: without them nothing can be simulated")

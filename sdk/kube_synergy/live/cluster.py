@@ -1,0 +1,88 @@
+"""A cluster with the user's own rights, found as kubectl finds it."""
+
+import logging
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any, Self
+
+from synergy_kube import ApiError, KubeClient, Resource
+from synergy_kube.credentials import default_namespace
+from synergy_kube.resources import TRAINING_JOBS
+from synergy_view.seen import SeenJob, read, read_all
+
+Object = dict[str, Any]
+_FORBIDDEN = (401, 403)
+_log = logging.getLogger("kube_synergy")
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """Which cluster, and which of its namespaces; `namespace` None: all of them."""
+
+    kubeconfig: str | None
+    context: str | None
+    namespace: str | None
+
+    @classmethod
+    def of(cls, kubeconfig: str | None = None, context: str | None = None, namespace: str | None = None) -> Self:
+        """With the context's own namespace where none is given. Raises NoClusterError."""
+        return cls(kubeconfig, context, namespace or default_namespace(kubeconfig, context))
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """A client with the user's rights, and the namespace that was asked for. `tell` gets what is left out of an
+    answer, as a sentence."""
+
+    client: KubeClient
+    namespace: str | None
+    tell: Callable[[str], None] = _log.warning
+
+    @property
+    def own_namespace(self) -> str:
+        """The namespace, where a question is about one."""
+        assert self.namespace is not None, "the question is about all namespaces"
+        return self.namespace
+
+    async def job(self, name: str) -> SeenJob:
+        """A TrainingJob of the namespace."""
+        return read(await self.client.get(TRAINING_JOBS, name, self.own_namespace))
+
+    async def jobs(self, namespace: str | None) -> list[SeenJob]:
+        """TrainingJobs of a namespace, or of all where it is None; those that cannot be read are told."""
+        found: list[SeenJob] = []
+        async for page in self.client.pages(TRAINING_JOBS, namespace):
+            jobs, unreadable = read_all(page)
+            found += jobs
+            for one in unreadable:
+                self.tell(f"{one.full_name} is left out, it is of another version: {one.problem}")
+        return found
+
+    async def visible_jobs(self) -> tuple[list[SeenJob], str]:
+        """The TrainingJobs of all namespaces where the user may list them, else of the own one with a note that says
+        so."""
+        try:
+            return await self.jobs(None), ""
+        except ApiError as error:
+            if error.code not in _FORBIDDEN or self.namespace is None:
+                raise
+        note = f"you may not list TrainingJobs of other namespaces: only those of {self.namespace} are considered"
+        return await self.jobs(self.namespace), note
+
+    async def items(self, resource: Resource, namespace: str | None = None, **selectors: str) -> list[Object] | None:
+        """A collection; None where the user may not list it, or the cluster does not know it."""
+        try:
+            listed: list[Object] = (await self.client.list(resource, namespace, **selectors))["items"]
+        except ApiError as error:
+            if error.code in (*_FORBIDDEN, 404):
+                return None
+            raise
+        return listed
+
+
+@asynccontextmanager
+async def connected(where: Where, tell: Callable[[str], None] = _log.warning) -> AsyncIterator[Cluster]:
+    """The cluster, as long as the block lasts."""
+    async with await KubeClient.connect(where.kubeconfig, where.context) as client:
+        yield Cluster(client, where.namespace, tell)
