@@ -11,6 +11,7 @@ DEVCLUSTER_SUITE := tests/integration/devcluster/
 APART := PYTHONPATH=tests $(PY) -m support.apart
 # before pytest, which gives each test 300 s: on a slow disk images take minutes
 IMAGES := $(BIN)/kube-synergy devcluster images
+IMAGES_E2E := $(IMAGES) && $(IMAGES) examples-torch
 # real processes, but no cluster
 PROCESS_SUITES := $(addprefix tests/integration/,chaos/ chart/ cli/ dashboard_page/ docs/ examples/ job/ monitoring/ profiler/ release/ simulator/)
 PRODUCT_SUITES := $(filter-out $(DEVCLUSTER_SUITE) $(PROCESS_SUITES),$(wildcard tests/integration/*/))
@@ -24,7 +25,7 @@ TIMES ?= 10
 PACKAGE ?= .
 DRAW ?=
 
-.PHONY: help setup lock format lint types imports prose check crds images images-docker sbom release unit properties coverage mutants prerequisites prometheus postgres chromium dashboards integration integration-processes integration-product integration-devcluster test-e2e faketime chaos chaos-outage chaos-short pairings fidelity storm recorder plots docs test test-long side-by-side demo demo-kind
+.PHONY: help setup lock format lint types imports prose check crds images images-docker sbom release unit properties coverage mutants prerequisites prometheus postgres chromium torch dashboards integration integration-processes integration-product integration-devcluster test-e2e faketime chaos chaos-outage chaos-short pairings fidelity storm recorder plots docs test test-long side-by-side demo demo-kind
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "%-14s %s\n", $$1, $$2}'
@@ -117,7 +118,7 @@ check: lint types imports prose ## format, lint, types, import rules, the docume
 
 integration: integration-processes integration-product integration-devcluster ## real processes; real API server and kube-scheduler, kwok nodes
 
-integration-processes: setup prometheus chromium
+integration-processes: setup prometheus chromium torch
 	$(BIN)/pytest $(PROCESS_SUITES) -n auto
 
 integration-product: setup prerequisites postgres
@@ -128,7 +129,7 @@ integration-devcluster: setup prerequisites
 	$(BIN)/pytest $(DEVCLUSTER_SUITE)
 
 test-e2e: setup prerequisites prometheus chromium ## real kubelet and containers, the chart installed
-	$(ON_DEVCLUSTER) sh -c '$(IMAGES) && $(BIN)/pytest tests/e2e'
+	$(ON_DEVCLUSTER) sh -c '$(IMAGES_E2E) && $(BIN)/pytest tests/e2e'
 
 pairings: setup prerequisites ## jobs come to the planned shared GPUs on a real kubelet, again and again: TIMES=10
 	$(ON_DEVCLUSTER) sh -c '$(IMAGES) && PAIRINGS=$(TIMES) $(BIN)/pytest tests/e2e/test_shared_gpus.py -k planned_pairs'
@@ -147,6 +148,11 @@ postgres:
 # the browser for tests of the dashboard's page
 chromium: setup
 	@test -x /usr/bin/chromium || { apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium; }
+
+# Debian's PyTorch for its Python, which runs the training scripts of tests
+torch:
+	@test -e /usr/lib/python3/dist-packages/torch/__init__.py || \
+	  { apt-get update -qq && apt-get install -y -qq --no-install-recommends python3-torch; }
 
 # sets the wall clocks of processes under test
 faketime:
@@ -180,7 +186,7 @@ docs: setup .venv/.docs-installed ## the documentation site in site/, with every
 	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements/docs.txt
 	touch $@
 
-test: check docs prerequisites prometheus postgres chromium ## everything; from nothing on a new machine
+test: check docs prerequisites prometheus postgres chromium torch ## everything; from nothing on a new machine
 	$(ON_DEVCLUSTER) $(MAKE) side-by-side test-e2e
 
 # a storm of one tenant's requests, which measures what others feel of it

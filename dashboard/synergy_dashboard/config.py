@@ -10,7 +10,7 @@ from synergy_service.settings import ConfigError, EnvironmentReader
 
 @dataclass(frozen=True)
 class Settings:
-    """Where the dashboard listens, where its history is, and whom it trusts."""
+    """Addresses, the database of the history, and the trusted proxy."""
 
     database: str
     """SQLAlchemy URL."""
@@ -22,7 +22,7 @@ class Settings:
     proxy_secret: Path | None = None
     """The file with the secret that a trusted proxy shows; None: no proxy is trusted."""
     keep_days: float = 90.0
-    """For how long the history is kept."""
+    """Days for which the history is kept."""
     log_level: str = "INFO"
     kubeconfig: str | None = None
 

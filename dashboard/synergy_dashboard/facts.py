@@ -1,4 +1,4 @@
-"""What the history consists of: runs, reasons for waiting, resizes, progress and use.
+"""The facts of the history: jobs, runs, waiting times with reasons, resizes, progress and use of GPUs.
 
 All times are in seconds since the epoch, CPU in milli-CPU, memory in bytes, speeds in steps per second. The recorder
 makes these values, the store keeps them, the API reads them.
@@ -11,7 +11,7 @@ from typing import Protocol
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobFact:
-    """A TrainingJob, also after it was deleted. The key is `uid`."""
+    """A TrainingJob, existing or deleted. The key is `uid`."""
 
     uid: str
     namespace: str
@@ -20,11 +20,11 @@ class JobFact:
     created_s: float
     gpus: int
     gpu_types: tuple[str, ...]
-    """The types that it may use; empty: any."""
+    """GPU types that the job may use; empty: any."""
     steps: int
     weight: float
     fingerprint: str = ""
-    """What identical jobs have in common; empty while unknown."""
+    """Equal for identical jobs; empty while unknown."""
     phase: str = "Pending"
     finished_s: float | None = None
     deleted_s: float | None = None
@@ -34,7 +34,7 @@ class JobFact:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Share:
-    """What one node gives a run."""
+    """The share of one node that a run has."""
 
     node: str
     gpus: int
@@ -44,7 +44,7 @@ class Share:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunFact:
-    """One run of a job: from the grant of its place until it holds nothing. The key is (`uid`, `run`)."""
+    """One run of a job, from the grant until it holds nothing. The key is (`uid`, `run`)."""
 
     uid: str
     run: int
@@ -53,23 +53,23 @@ class RunFact:
     gpu_type: str
     gpus: int
     shares: tuple[Share, ...]
-    """As granted first; `ResizeFact` has later ones."""
+    """The shares as granted first. Later ones are in `ResizeFact`."""
     granted_s: float
     started_s: float | None = None
-    """When the last worker ran; None before that, or if none ever did."""
+    """When the last worker began to run; None before that."""
     revoked_s: float | None = None
     revoked_reason: str = ""
-    """For whom and by which rule, in the extender's words."""
+    """The job that gets the GPUs and the rule, in the extender's words."""
     ended_s: float | None = None
     outcome: str = ""
-    """Yielded, Succeeded, Failed, Evicted or Profiled; Unknown where nobody saw it end."""
+    """Yielded, Succeeded, Failed, Evicted or Profiled; Unknown if the recorder did not see the end."""
     reason: str = ""
     steps_per_s: float = 0.0
-    """As the plan expects."""
+    """The speed that the plan expects."""
     proportional_steps_per_s: float = 0.0
     partners: tuple[str, ...] = ()
     seen: bool = True
-    """False where the recorder was away for all of it: only its number is known."""
+    """False if the recorder was down during the whole run: then only its number is known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,7 +84,7 @@ class ResizeFact:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WaitFact:
-    """For how long a job gave one reason for not running. The key is (`uid`, `since_s`)."""
+    """A time in which a job waited for one reason. The key is (`uid`, `since_s`)."""
 
     uid: str
     since_s: float
@@ -120,20 +120,20 @@ class UseSample:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
-    """What a tenant's jobs of one namespace had in a time. Hours of GPUs; waiting in hours of jobs."""
+    """The use of a tenant's jobs in one namespace during a time: GPU-hours, and waiting in job-hours."""
 
     tenant: str
     namespace: str
     gpu_hours: float
     waiting_hours: float
     gained_gpu_hours: float
-    """GPU-hours that tuning saved: the same steps at the GPU-proportional share would have taken these more."""
+    """GPU-hours that tuning saved, compared with the same steps at the GPU-proportional share."""
     runs: int
     preemptions: int
 
 
 class History(Protocol):
-    """What the store answers. `namespaces` None means all; times select what overlaps [`since_s`, `until_s`)."""
+    """Queries of the history. `namespaces` None means all. Times select facts that overlap [`since_s`, `until_s`)."""
 
     def job(self, namespace: str, name: str) -> JobFact | None:
         """The newest job of that name."""
@@ -178,5 +178,5 @@ class History(Protocol):
         ...
 
     def first_s(self) -> float | None:
-        """Since when the history is kept; None while it is empty."""
+        """The earliest time in the history; None while it is empty."""
         ...

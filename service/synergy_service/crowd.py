@@ -1,4 +1,5 @@
-"""How many connections one address may have. A flood displaces itself, not the workers of others."""
+"""Limits of the number of connections, in total and for each address. Too many connections from one address displace
+each other, not the connections of other addresses."""
 
 from collections.abc import Callable
 from typing import Final, Generic, TypeVar
@@ -6,13 +7,13 @@ from typing import Final, Generic, TypeVar
 Connection = TypeVar("Connection")
 
 MOST_CONNECTIONS: Final = 8192
-"""At one port. Each worker keeps one, which takes some 54 KB."""
+"""Connections at one port. Each worker keeps one, which takes about 54 KB."""
 PER_ADDRESS: Final = 512
-"""A pod has one for each of its processes at most. A node's address may stand for all pods of the node's network."""
+"""A pod has at most one for each of its processes. A node's address may stand for all pods of the node's network."""
 
 
 class Crowd(Generic[Connection]):
-    """The open connections of a port by address, oldest first. `close` is called with those that must go."""
+    """The open connections of a port by address, oldest first. `close` is called with each connection to close."""
 
     def __init__(
         self, close: Callable[[Connection], None], *, most: int = MOST_CONNECTIONS, per_address: int = PER_ADDRESS
@@ -26,8 +27,8 @@ class Crowd(Generic[Connection]):
         return self._count
 
     def come(self, address: str, connection: Connection) -> None:
-        """A new connection. The oldest of its address goes where that has too many. Where there are too many in all,
-        the oldest of the address goes that has the most."""
+        """Add a new connection. If its address has too many, the oldest one of that address is closed. If the port has
+        too many, the oldest one of the address with the most connections is closed."""
         self._of.setdefault(address, {})[connection] = None
         self._count += 1
         crowded = address

@@ -1,19 +1,19 @@
-"""The garbage collector of a process that holds a cluster in memory and answers within milliseconds."""
+"""Settings of the garbage collector for a process that holds a cluster in memory and answers within milliseconds."""
 
 import gc
 from typing import Final
 
 _THRESHOLDS: Final = (10_000, 20, 100)
-"""Objects that came (less those that went) between two looks at the young, looks until one at the middle-aged, and of
-these until one at all. Python's own are (700, 10, 10)."""
+"""The thresholds of the three generations (`gc.set_threshold`). Python's own are (700, 10, 10)."""
 
 
 def settle() -> None:
-    """Call this once what the process keeps is there.
+    """Call this once the process has read the cluster.
 
-    A look at all objects of a thousand jobs takes some 50 ms, in which nothing else runs, and Python takes one whenever
-    a quarter of them has been replaced, as by every round. Objects go with their last reference; what the collector is
-    for are cycles, of which there are few. So what is there now is looked at no more, and all the rest seldom.
+    A full collection over the objects of a thousand jobs takes about 50 ms, in which nothing else runs. Python makes
+    one whenever a quarter of the objects was replaced, as by every round. Most objects are freed with their last
+    reference, and the collector is needed for the few cycles only. So it ignores the present objects from now on, and
+    runs seldom.
     """
     gc.collect()
     gc.freeze()

@@ -1,4 +1,4 @@
-"""Bounds on what a client may send: size and patience."""
+"""Limits of a request: its size and the time it takes."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, MutableMapping
@@ -21,7 +21,7 @@ class LimitBody:
         self._seconds = seconds
 
     async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
-        """Pass the request on with its body at hand, or refuse it."""
+        """Read the body and pass the request on, or refuse it."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return

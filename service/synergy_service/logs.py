@@ -9,7 +9,7 @@ _STANDARD = frozenset(logging.makeLogRecord({}).__dict__) | {"message", "asctime
 
 
 class JsonFormatter(logging.Formatter):
-    """Time, level, logger, message, what was given as `extra`, and the traceback where there is one."""
+    """Time, level, logger, message, the values in `extra`, and the traceback if there is one."""
 
     def format(self, record: logging.LogRecord) -> str:
         """One line of JSON."""

@@ -22,8 +22,8 @@ def run_once(
 ) -> int:
     """Log each line that `work` returns, and return the exit code.
 
-    Exit code 1: the API server failed, a retry may help. Exit code 2: the settings or the cluster must change first;
-    so it is after a ValueError of `read_settings`, and after an exception of a type in `final`.
+    Exit code 1: the API server failed, a retry may help. Exit code 2: the settings or the cluster must change first.
+    This is the result of a ValueError in `read_settings`, and of an exception of a type in `final`.
     """
     logging.basicConfig(level=logging.INFO, format="%(levelname)s %(message)s")
     log = logging.getLogger(name)

@@ -19,7 +19,7 @@ LEAVING_SECONDS: Final = 2.0
 
 
 class ProgramSettings(Protocol):
-    """What the settings of every program have."""
+    """The common part of all programs' settings."""
 
     @property
     def log_level(self) -> str:

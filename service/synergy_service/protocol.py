@@ -1,4 +1,4 @@
-"""What one connection may do: the identity of its client certificate, and the time for a request's head."""
+"""Rules for one connection: the names in its client certificate, and the time for a request's head."""
 
 import asyncio
 import logging
@@ -15,7 +15,8 @@ from synergy_service.limits import App, Receive, Send, refuse
 
 _LOG = logging.getLogger(__name__)
 HEAD_SECONDS = 10.0
-"""From the TLS handshake to the first request's head, and for each later head from its first byte on."""
+"""Time from the TLS handshake to the end of the first request's head, and from the first byte of each later head to its
+end."""
 
 
 def protocol(
@@ -27,10 +28,9 @@ def protocol(
 ) -> type[asyncio.Protocol]:
     """The class of a server's connections.
 
-    With `client_names` each request of a client whose certificate has another name is answered with 403; the TLS
-    context must demand a certificate. A connection that brings no whole head within `head_s` is closed. At most `most`
-    connections are open, `per_address` from one address: newcomers displace the oldest of the address that has too many
-    or the most.
+    With `client_names`, a client whose certificate has none of these names gets 403. The TLS context must demand a
+    certificate. A connection without a complete head within `head_s` is closed. At most `most` connections are open,
+    and `per_address` from one address (`crowd`).
     """
 
     class Connection(H11Protocol):

@@ -30,13 +30,13 @@ class Endpoint:
     tls: ssl.SSLContext | None = None
     """None: plain HTTP."""
     client_names: Collection[str] | None = None
-    """A client's certificate must have one of these names; None: no certificate is asked for."""
+    """A client's certificate must have one of these names; None: clients need no certificate."""
     head_s: float = HEAD_SECONDS
     """How long a client may take for the head of a request."""
     most: int = MOST_CONNECTIONS
-    """Open connections at this port."""
+    """Maximum number of open connections at this port."""
     per_address: int = PER_ADDRESS
-    """Open connections of one address, where no certificate is asked for."""
+    """Maximum number of open connections of one address. Clients with a certificate have no such limit."""
 
 
 class _Server(uvicorn.Server):

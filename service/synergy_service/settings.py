@@ -17,7 +17,7 @@ class EnvironmentReader:
         self._variables = variables
 
     def text(self, name: str, default: str) -> str:
-        """The value as it is."""
+        """The value, unchanged."""
         return self._variables.get(name, "") or default
 
     def required(self, name: str) -> str:

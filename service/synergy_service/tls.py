@@ -76,7 +76,7 @@ class ServerTls:
 
 
 async def follow(files: TlsFiles, served: Sequence[ServerTls], every_s: float = _CHECK_SECONDS) -> None:
-    """Load the files again whenever they changed, until cancelled. Files that do not fit together are left alone."""
+    """Load the files again whenever they changed, until cancelled. Files that do not fit together are not used yet."""
     version = files.version()
     while True:
         await asyncio.sleep(every_s)

@@ -2,6 +2,7 @@
 
 import click
 
+from synergy_cli.bench.iterate import iterate_command
 from synergy_cli.bench.planner import planner_command
 from synergy_cli.lazy import LazyCommand, LazyGroup
 
@@ -23,4 +24,5 @@ def bench() -> None:
     """Benchmarks, each beside a reference that is measured in the same run."""
 
 
+bench.add_command(iterate_command, "iterate")
 bench.add_command(planner_command)

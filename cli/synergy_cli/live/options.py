@@ -49,7 +49,7 @@ def cluster_options(*, everywhere: bool = False) -> Callable[[F], F]:
 
 
 def output_option(*, wide: bool = True) -> Callable[[F], F]:
-    """`-o`. JSON and YAML have all that is known, times in seconds since the epoch."""
+    """`-o`. JSON and YAML have all fields, with times in seconds since the epoch."""
     outputs = OUTPUTS if wide else tuple(name for name in OUTPUTS if name != "wide")
     return click.option("-o", "--output", type=Choice(outputs), default="table", help="How to write the answer.")
 

@@ -1,4 +1,4 @@
-"""How live commands write their answers."""
+"""Output of live commands."""
 
 import json
 from collections.abc import Sequence
@@ -32,21 +32,21 @@ def write_data(value: Any, output: str) -> None:
 
 
 def write_table(header: Sequence[str], rows: Sequence[Sequence[str]], *, nothing: str) -> None:
-    """A table, or the sentence `nothing` where it has no row."""
+    """A table, or the sentence `nothing` if there are no rows."""
     click.echo(text_table(header, rows) if rows else nothing)
 
 
 def coloured(level: str) -> str:
-    """The word of a level in its colour; click leaves colours out where the output is no terminal."""
+    """The word of a level in its colour. Click leaves colours out if the output is no terminal."""
     return click.style(level, fg=_COLOURS.get(level))
 
 
 def heading(text: str) -> None:
-    """A line above a part of the answer."""
+    """Print a heading."""
     click.echo(click.style(text, bold=True))
 
 
 def note(text: str) -> None:
-    """Something about the answer, on stderr, so that pipes get the answer alone."""
+    """Print a note on stderr, so that a pipe gets the answer only."""
     if text:
         click.echo(f"note: {text}", err=True)

@@ -1,4 +1,4 @@
-"""Writing an answer again and again."""
+"""`--watch`: repeated output."""
 
 import time
 from collections.abc import Callable
@@ -9,7 +9,7 @@ _EVERY_S = 2.0
 
 
 def repeated(watch: bool, write: Callable[[], None]) -> None:
-    """Write once, or with `watch` every two seconds until Ctrl-C. A terminal is cleared in between."""
+    """Write the answer once, or with `watch` every two seconds until Ctrl-C. A terminal is cleared before each."""
     if not watch:
         write()
         return

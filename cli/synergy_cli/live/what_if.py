@@ -1,4 +1,4 @@
-"""What would change on the cluster, with the user's own rights: a job that comes, or another policy."""
+"""The effect of a new job or another policy on the cluster, with the user's own rights."""
 
 import click
 
@@ -16,7 +16,7 @@ from synergy_simulator.forecast.what_if import compared
 def ask_cluster(
     filename: str | None, kubeconfig: str | None, context: str | None, namespace: str | None
 ) -> tuple[Snapshot, list[Job]]:
-    """The cluster as the user may see it, and the job of the file as one that comes. Notes go to stderr."""
+    """The visible part of the cluster, and the job of the file as a new job. Notes go to stderr."""
     manifest = None if filename is None else job_of_file(filename)
     present, own_namespace = ask(where_of(kubeconfig, context, namespace, False), _look)
     for text in present.notes:
@@ -37,7 +37,7 @@ async def _look(cluster: Cluster) -> tuple[Present, str]:
 
 
 def tell_other_policy(present: Present, written: Object) -> None:
-    """Write both futures: by the policy as it is, and by the SchedulingPolicy `written`."""
+    """Print both futures: with the present policy, and with the SchedulingPolicy `written`."""
     with field_errors(), collector_paused():
         as_is, other = compared(present.snapshot, present.built(written).snapshot)
     click.echo(what_if_text(as_is, other, present.now))

@@ -177,7 +177,7 @@ async def _echarts() -> Response:
 
 
 def _json(value: Any) -> Response:
-    """The value as it stands: FastAPI would check it again, which takes longer than making it."""
+    """The value without FastAPI's own validation, which would take longer than making the answer."""
     kind = type(value)
     if kind not in _ADAPTERS:
         _ADAPTERS[kind] = TypeAdapter(kind)

@@ -1,4 +1,4 @@
-"""All about one job: what the cluster says now, and what the history has of it."""
+"""One job in detail: its present state from the cluster, its past from the history."""
 
 import asyncio
 from dataclasses import replace
@@ -22,7 +22,7 @@ _Recorded = tuple[JobFact, list[RunFact], list[WaitFact], list[ResizeFact], list
 async def job_page(
     live: LiveCluster, store: History, client: KubeClient, scope: Scope, *, namespace: str, name: str
 ) -> JobPage:
-    """The page of a job that exists, or did. Raises Refusal 404 or 503."""
+    """The page of an existing or deleted job. Raises Refusal 404 or 503."""
     job = await _read(client, namespace, name) if live.job(namespace, name) is not None else None
     recorded = await asyncio.to_thread(_recorded, store, namespace, name)
     if recorded is not None and job is not None and recorded[0].uid != job.uid:
@@ -104,7 +104,7 @@ def _recorded(store: History, namespace: str, name: str) -> _Recorded | None:
 
 
 async def _read(client: KubeClient, namespace: str, name: str) -> SeenJob | None:
-    """The whole job: what is kept in memory has no matrices."""
+    """The job with its matrices, which the watched copy does not keep."""
     try:
         return read(await client.get(TRAINING_JOBS, name, namespace))
     except NotFound:
@@ -116,7 +116,7 @@ async def _read(client: KubeClient, namespace: str, name: str) -> SeenJob | None
 
 
 async def _events(client: KubeClient, job: SeenJob) -> list[Happening]:
-    """The job's events, oldest first; without those of Kubernetes where they cannot be had."""
+    """The job's events, oldest first. Events of Kubernetes are left out if they cannot be read."""
     try:
         found = await client.list(EVENTS, job.namespace, field_selector=f"involvedObject.uid={job.uid}")
     except CALL_FAILED:

@@ -1,4 +1,4 @@
-"""Pages that are made of what is in memory: the cluster and the queue."""
+"""Pages made from the watched state in memory: the cluster and the queue."""
 
 import math
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ _UNKNOWN = Quantiles(p10=None, p50=None, p90=None)
 
 
 def cluster_page(live: LiveCluster, scope: Scope, use: list[UseSample], since_s: float | None) -> ClusterPage:
-    """Who has what now."""
+    """The GPUs and the jobs that hold them now."""
     now, rows = live.clock(), live.rows
     live.refresh()
     hidden = (*rows.running_names(), *rows.waiting_names())
@@ -51,7 +51,7 @@ def queue_page(live: LiveCluster, scope: Scope) -> QueuePage:
 
 
 def change_of(live: LiveCluster, changes: RowChanges, scope: Scope) -> Change:
-    """What changed, as the user may see it."""
+    """The change, without the parts that the user may not see."""
     now, visible = live.clock(), changes.seen_by(scope)
     policy = policy_of(live.policy, now)
     return Change(
@@ -67,7 +67,7 @@ def change_of(live: LiveCluster, changes: RowChanges, scope: Scope) -> Change:
 
 
 def policy_of(written: Mapping[str, Any] | None, now: float) -> Policy | None:
-    """The policy in force: what the extender says plans follow, else what is written."""
+    """The policy in force as the extender reports it. Without a report, the SchedulingPolicy as written."""
     if written is None:
         return None
     spec = written.get("spec") or {}
@@ -90,7 +90,7 @@ def round_s_of(live: LiveCluster) -> float:
 
 
 def forecast_of(job: SeenJob) -> Forecast | None:
-    """When the extender expects the job to start, where its status says so."""
+    """The start that the extender estimates in the job's status, if there is one."""
     entry = job.status.queue
     start, by = (getattr(entry, name, None) for name in ("estimated_start", "estimated_start_by"))
     if start is None and by is None:

@@ -31,8 +31,8 @@ class ApiParts:
     _reading: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def use(self) -> tuple[list[UseSample], float | None]:
-        """How the cluster was used in the last day, and since when that is known. The same for all users, so that it is
-        read once in a few seconds."""
+        """The use of the cluster in the last day, and the earliest time that the history knows. All users get the same
+        answer, so it is read from the database at most once in a few seconds."""
         async with self._reading:
             if not self._use or self._use[0][0] + _USE_CACHE_SECONDS < self.clock():
                 self._use[:] = [(self.clock(), await asyncio.to_thread(self._read_use))]

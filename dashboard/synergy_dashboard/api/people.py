@@ -1,4 +1,4 @@
-"""Who asks: a bearer token, or the user that a trusted proxy names."""
+"""The user of a request, by a bearer token or by the name that a trusted proxy sends."""
 
 import hmac
 from collections.abc import Callable
@@ -24,15 +24,15 @@ _ASK_FOR_TOKEN: Final = {"WWW-Authenticate": "Bearer"}
 
 @dataclass(frozen=True, slots=True)
 class Asker:
-    """Who asks, and what they may see."""
+    """The user of a request, and which namespaces they may see."""
 
     user: Identity
     scope: Scope
 
 
 class People:
-    """Finds out who asks. `namespaces` are those that have jobs; `proxy_secret` is the file of the secret that a
-    trusted proxy shows, None where no proxy is trusted."""
+    """Authenticates users. `namespaces` returns the namespaces that have jobs. `proxy_secret` is the file with the
+    secret of a trusted proxy, None if no proxy is trusted."""
 
     def __init__(
         self, reviewer: Reviewer, namespaces: Callable[[], set[str]], proxy_secret: Path | None = None
@@ -42,7 +42,7 @@ class People:
         self._proxy_secret = proxy_secret
 
     async def identify(self, request: Request) -> Identity:
-        """The user. Raises Refusal 401, or 503 where nobody can say."""
+        """The user. Raises Refusal 401, or 503 if the API server cannot review the token now."""
         named = self._named_by_proxy(request.headers)
         if named is not None:
             return named
@@ -57,14 +57,15 @@ class People:
         return found
 
     async def scope(self, user: Identity) -> Scope:
-        """What the user may see, possibly nothing. Raises Refusal 503 where nobody can say."""
+        """The namespaces that the user may see, possibly none. Raises Refusal 503 if the API server cannot review the
+        rights now."""
         try:
             return await scope_of(self._reviewer, user, self._namespaces())
         except (BusyError, *CALL_FAILED) as error:
             raise Refusal(503, f"your rights cannot be reviewed now: {explain(error)}") from None
 
     async def asker(self, request: Request) -> Asker:
-        """The user and what they may see. Raises Refusal 403 where that is nothing."""
+        """The user and the namespaces that they may see. Raises Refusal 403 if there are none."""
         user = await self.identify(request)
         scope = await self.scope(user)
         if not scope.everything and not scope.namespaces:
@@ -72,7 +73,7 @@ class People:
         return Asker(user, scope)
 
     async def asker_of(self, request: Request, namespace: str) -> Asker:
-        """The same for one namespace, which may have no jobs any more. Raises Refusal 403."""
+        """The same for one namespace, which may have no jobs now. Raises Refusal 403."""
         user = await self.identify(request)
         scope = await self.scope(user)
         try:
@@ -84,8 +85,8 @@ class People:
         return Asker(user, scope)
 
     def _named_by_proxy(self, headers: Headers) -> Identity | None:
-        """The user that the proxy names, where the request shows its secret. Raises Refusal 401 for a wrong secret or
-        a user whom a proxy cannot name."""
+        """The user that the proxy names, if the request has the proxy's secret. Raises Refusal 401 for a wrong secret
+        or for a user name that a proxy must not send."""
         shown = headers.get(SECRET_HEADER)
         if self._proxy_secret is None or shown is None:
             return None

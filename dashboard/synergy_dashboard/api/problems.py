@@ -27,7 +27,7 @@ class Refusal(HTTPException):
 
 
 def explain(error: BaseException) -> str:
-    """What happened, in words; a timeout has none of its own."""
+    """The error's message. A timeout has none, so it gets one here."""
     return str(error) or type(error).__name__
 
 
@@ -50,7 +50,7 @@ async def _refused(_: Request, error: Exception) -> Response:
 
 
 async def _not_valid(_: Request, error: Exception) -> Response:
-    """The first field that is wrong. FastAPI's own answer repeats the input, which may be no JSON."""
+    """The first wrong field. FastAPI's own answer repeats the input, which need not be valid JSON."""
     first = error.errors()[0] if isinstance(error, RequestValidationError) else {"loc": (), "msg": str(error)}
     path = ".".join(str(part) for part in first["loc"])
     return problem(422, f"{path}: {first['msg']}")

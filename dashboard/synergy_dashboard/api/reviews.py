@@ -1,4 +1,4 @@
-"""Who is behind a bearer token, and what they may see: TokenReview and SubjectAccessReview, remembered for a while."""
+"""The user behind a bearer token and their rights: TokenReview and SubjectAccessReview, cached for a short time."""
 
 import asyncio
 import hashlib
@@ -17,13 +17,13 @@ from synergy_kube.resources import ACCESS_REVIEWS, TOKEN_REVIEWS
 T = TypeVar("T")
 CACHE_SECONDS: Final = 60.0
 REFUSAL_SECONDS: Final = 5.0
-"""A refused token is not reviewed again for so long."""
+"""How long a refused token is not reviewed again."""
 _CACHE_MOST: Final = 20_000
 
 
 @dataclass(frozen=True)
 class Identity:
-    """A user as the API server knows them."""
+    """A user as the API server identifies them."""
 
     name: str
     uid: str = ""
@@ -32,14 +32,14 @@ class Identity:
 
 
 class Reviewer(Protocol):
-    """What the API asks about its users. Raises BusyError when too many ask, and like KubeClient."""
+    """Reviews of users. Methods raise BusyError when too many reviews are waiting, and the errors of KubeClient."""
 
     async def identify(self, token: str, peer: str) -> Identity | None:
-        """Whose token it is; None if it is refused."""
+        """The token's owner; None if the token is refused."""
         ...
 
     async def may_see(self, user: Identity, namespace: str | None) -> bool:
-        """Whether the user may get TrainingJobs of a namespace (None: of all)."""
+        """True if the user may get TrainingJobs of a namespace (None: of all namespaces)."""
         ...
 
 
@@ -53,7 +53,7 @@ class ClusterReviewer:
         self._rights: _Answers[bool] = _Answers(clock, CACHE_SECONDS)
 
     async def identify(self, token: str, peer: str) -> Identity | None:
-        """Whose token it is; None if it is refused. Tokens are kept as hashes only."""
+        """The token's owner; None if the token is refused. The cache keeps hashes of tokens only."""
 
         async def ask() -> Identity | None:
             answer = await self._client.create(TOKEN_REVIEWS, {"spec": {"token": token}})
@@ -63,7 +63,7 @@ class ClusterReviewer:
         return await self._identities.answer(key, ask, self._turns.known, lambda: self._turns.new(peer))
 
     async def may_see(self, user: Identity, namespace: str | None) -> bool:
-        """Whether the user may get TrainingJobs of a namespace (None: of all)."""
+        """True if the user may get TrainingJobs of a namespace (None: of all namespaces)."""
 
         async def ask() -> bool | None:
             attributes = {"group": GROUP, "resource": "trainingjobs", "verb": "get"}
@@ -83,7 +83,7 @@ class ClusterReviewer:
 
 
 async def scope_of(reviewer: Reviewer, user: Identity, namespaces: Collection[str]) -> Scope:
-    """What the user may see of these namespaces."""
+    """Those of these namespaces that the user may see."""
     if await reviewer.may_see(user, None):
         return EVERYTHING
     listed = sorted(namespaces)
@@ -92,7 +92,7 @@ async def scope_of(reviewer: Reviewer, user: Identity, namespaces: Collection[st
 
 
 def identity_of(status: Mapping[str, Any]) -> Identity | None:
-    """The identity in a TokenReview's status; None where the token was refused."""
+    """The identity in a TokenReview's status; None if the token was refused."""
     user = status.get("user") or {}
     if not status.get("authenticated") or not user.get("username"):
         return None
@@ -105,8 +105,8 @@ _Turn = Callable[[], AbstractAsyncContextManager[None]]
 
 
 class _Answers(Generic[T]):
-    """Answers by a question's hash: a yes for a minute, a no for `refusal_s`. Of each there are so many at the most,
-    and the oldest goes first: made-up tokens displace no accepted one."""
+    """Cached answers by the question's hash: a yes for a minute, a no for `refusal_s`. Each kind has its own limit, and
+    the oldest entry goes first. So invented tokens displace no accepted token."""
 
     def __init__(self, clock: Callable[[], float], refusal_s: float) -> None:
         self._clock = clock
@@ -116,8 +116,8 @@ class _Answers(Generic[T]):
         self._asking: WeakValueDictionary[bytes, asyncio.Lock] = WeakValueDictionary()
 
     async def answer(self, key: bytes, ask: Callable[[], Awaitable[T | None]], again: _Turn, first: _Turn) -> T | None:
-        """What is remembered, else what is said now. Of those who ask the same at once, one asks for all: in a turn of
-        `again` if the newest answer was a yes, else of `first`."""
+        """The cached answer, or a new one. Equal questions at the same time share one review. The review takes a turn
+        of `again` if the newest answer was a yes, else of `first`."""
         kept, value = self._kept(key)
         if kept:
             return value

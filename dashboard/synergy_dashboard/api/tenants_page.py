@@ -1,4 +1,4 @@
-"""The tenants now, and what they had."""
+"""The tenants now, and their use in the past."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any

@@ -1,7 +1,7 @@
-"""Whose question about a token or a right the API server is asked next.
+"""The order of reviews at the API server.
 
-Anybody can send tokens, as many as they like, each another. Tokens that were accepted before have slots of their own,
-and one address can only ask so often.
+Anyone can send any number of different tokens. So tokens that were accepted before have slots of their own, and the
+number of new tokens from one address is limited.
 """
 
 import asyncio
@@ -15,13 +15,13 @@ WAIT_SECONDS: Final = 4.0
 """How long a question waits for its turn."""
 PEER_RATE: Final = 5.0
 PEER_BURST: Final = 50.0
-"""New tokens of one address, a second and at once. An ingress hides all its users behind one address."""
+"""New tokens of one address, per second and in a burst. All users of an ingress have the same address."""
 _PEERS_MOST: Final = 4096
 _SLOTS: Final = 4
 
 
 class BusyError(Exception):
-    """The question cannot be asked now. Nothing is said about the token: try again."""
+    """The review cannot be made now. The token may be valid: try again."""
 
 
 class _Bucket:
@@ -48,7 +48,7 @@ class Turns:
 
     @asynccontextmanager
     async def known(self) -> AsyncIterator[None]:
-        """A turn for a question about somebody whose token was accepted. Raises BusyError where none comes soon."""
+        """A turn for a review of a user whose token was accepted before. Raises BusyError if none comes soon."""
         async with _slot(self._known):
             yield
 

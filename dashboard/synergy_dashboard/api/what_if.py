@@ -1,7 +1,7 @@
-"""What a change would do to the jobs of the cluster, found out by a process of its own.
+"""The effect of a change on the jobs of the cluster, simulated in a separate process.
 
-A future takes seconds and much memory, so that each is made by a process that ends with it: that can be stopped, and
-gives all its memory back.
+A simulation takes seconds and much memory. A process of its own can be stopped, and returns all its memory when it
+ends.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ _REQUEST: Final = TypeAdapter(WhatIfRequest)
 
 
 class Futures:
-    """Runs one at a time; few others wait for their turn."""
+    """Runs one simulation at a time. Few more may wait."""
 
     def __init__(self, kubeconfig: str | None, *, seconds: float = SECONDS, program: tuple[str, ...] = PROGRAM) -> None:
         self._kubeconfig = kubeconfig

@@ -1,4 +1,4 @@
-"""The rows of the cluster, kept up to date by change: a change of a job costs the rows that it is in."""
+"""The rows of the cluster, updated by each change. A change of a job updates only the rows that contain it."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
@@ -29,7 +29,7 @@ Order = tuple[bool, int, float, str]
 
 @dataclass(frozen=True, slots=True)
 class _Waiting:
-    """A row of the queue as it was made at `at`, and what the queue is sorted by."""
+    """A row of the queue, made at `at`, and its sort key."""
 
     row: QueueRow
     order: Order
@@ -39,7 +39,7 @@ class _Waiting:
         return replace(self.row, waiting_s=max(0.0, self.row.waiting_s + now - self.at))
 
     def says_as(self, other: "_Waiting | None") -> bool:
-        """Whether only time has passed."""
+        """True if nothing but the time differs."""
         return other is not None and replace(self.row, waiting_s=other.row.waiting_s) == other.row
 
 
@@ -67,12 +67,12 @@ class Rows:
 
     @property
     def namespaces(self) -> set[str]:
-        """Those that have jobs."""
+        """Namespaces that have jobs."""
         return {namespace for (_, namespace), jobs in self._members.items() if jobs}
 
     @property
     def stale(self) -> bool:
-        """Whether `take` has something to tell, the parts about all jobs included."""
+        """True if `take` would return a change, including the parts about all jobs."""
         return bool(self._changed or self._stale_nodes) or self._whole_stale
 
     @property
@@ -80,7 +80,7 @@ class Rows:
         return bool(self._stale_groups) or self._types_stale or self._reasons_stale
 
     def put(self, job: SeenJob, now: float) -> None:
-        """A job came or changed."""
+        """A job was created or changed."""
         name, old = job.full_name, self.jobs.get(job.full_name)
         self.jobs[name] = job
         if old is None or _counted(old) != _counted(job):  # progress alone changes no sum
@@ -91,7 +91,7 @@ class Rows:
         self._set_waiting(name, entry)
 
     def drop(self, name: str) -> None:
-        """A job went."""
+        """A job was deleted."""
         self._count(self.jobs.pop(name, None), -1)
         self._set_running(name, None)
         self._set_waiting(name, None)
@@ -108,7 +108,7 @@ class Rows:
         self._sizes = sizes
 
     def take(self, now: float, *, whole: bool = True) -> RowChanges:
-        """What changed since the last call; the parts about all jobs only with `whole`."""
+        """The changes since the last call. The parts about all jobs are included only with `whole`."""
         self._refresh_nodes()
         if whole:
             self._refresh_whole(now)
@@ -126,11 +126,11 @@ class Rows:
         return [one.now(now) for one in sorted(visible, key=lambda one: one.order)]
 
     def waiting_names(self) -> Iterable[str]:
-        """The jobs that wait, in no order."""
+        """The waiting jobs, unsorted."""
         return self._waiting.keys()
 
     def running_names(self) -> Iterable[str]:
-        """The jobs that hold GPUs, in no order."""
+        """The jobs that hold GPUs, unsorted."""
         return self._running.keys()
 
     def nodes(self, scope: Scope) -> list[NodeRow]:
@@ -149,11 +149,11 @@ class Rows:
         return tenants_of(self._groups, scope)
 
     def reasons(self, scope: Scope) -> dict[str, int]:
-        """How many visible jobs wait for which reason."""
+        """Number of visible waiting jobs by reason."""
         return reasons_of(self._reasons, scope)
 
     def tenants_hidden(self, scope: Scope) -> int:
-        """How many tenants have only jobs that are hidden."""
+        """Number of tenants without a visible job."""
         present = [group for group, jobs in self._members.items() if jobs]
         visible = {tenant for tenant, namespace in present if scope.sees(namespace)}
         return len({tenant for tenant, _ in present} - visible)
@@ -164,7 +164,7 @@ class Rows:
         self._refresh_whole(now)
 
     def _count(self, job: SeenJob | None, sign: int) -> None:
-        """Add a job to what is summed over jobs, or take it out."""
+        """Add a job to the sums over jobs, or subtract it."""
         if job is None:
             return
         for node in nodes_held(job):
@@ -237,13 +237,13 @@ class Rows:
 
 
 def _counted(job: SeenJob) -> tuple[object, ...]:
-    """All of a job that sums over jobs and rows of nodes are made of."""
+    """The fields of a job that enter the sums over jobs and the rows of nodes."""
     spec, status = job.spec, job.status
     return job.tenant, job.finished, spec.gpus, spec.gpu_types, status.allocation, status.service
 
 
 def _add(counts: Counter[str] | Counter[tuple[str, ...]], key: str | tuple[str, ...], number: int) -> None:
-    """Add to a count, which goes when it comes to 0."""
+    """Add to a count, and remove it when it is 0."""
     counter: Counter[object] = counts  # type: ignore[assignment]
     counter[key] += number
     if not counter[key]:

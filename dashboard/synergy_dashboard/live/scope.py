@@ -15,23 +15,23 @@ class Scope:
 
     @property
     def everything(self) -> bool:
-        """Whether no namespace is hidden."""
+        """True if no namespace is hidden."""
         return self.namespaces is None
 
     def sees(self, namespace: str) -> bool:
-        """Whether the user may see the jobs of a namespace."""
+        """True if the user may see the jobs of a namespace."""
         return self.namespaces is None or namespace in self.namespaces
 
     def names(self, job: str) -> bool:
-        """Whether a job may be named, as NAMESPACE/NAME."""
+        """True if the user may see the name of this job (NAMESPACE/NAME)."""
         return self.sees(namespace_of(job))
 
     def of_history(self) -> Collection[str] | None:
-        """As the history takes it."""
+        """The namespaces as `History` takes them."""
         return self.namespaces
 
     def named(self, jobs: Iterable[str]) -> tuple[str, ...]:
-        """The jobs that may be named."""
+        """The jobs whose names the user may see."""
         return tuple(job for job in jobs if self.names(job))
 
     def job(self, row: JobRow) -> JobRow:

@@ -1,4 +1,5 @@
-"""What the dashboard keeps of each object that it watches: templates, matrices and managed fields are most of them."""
+"""The parts of watched objects that the dashboard keeps. It drops templates, matrices and managed fields, which are the
+largest."""
 
 import logging
 from collections.abc import Iterable, Mapping
@@ -23,7 +24,7 @@ def kept(item: Object) -> dict[str, Any]:
 
 
 def trim_job(item: Object) -> dict[str, Any]:
-    """The job as its rows need it; nothing of it where this version cannot read it."""
+    """The fields of the job that its rows need; none if this version cannot read the job."""
     try:
         return {"metadata": kept(item), _JOB: read(_without_bulk(item))}
     except ValueError as error:
@@ -39,7 +40,7 @@ def job_of(item: Mapping[str, Any] | None) -> SeenJob | None:
 
 
 def trim_node(item: Object) -> dict[str, Any]:
-    """What a node offers and whom it admits; without the heartbeat, which changes all the time."""
+    """The resources and taints of a node, without the heartbeat, which changes all the time."""
     metadata, spec, status = item["metadata"], item.get("spec") or {}, item.get("status") or {}
     deleting = {"deletionTimestamp": metadata["deletionTimestamp"]} if metadata.get("deletionTimestamp") else {}
     allocatable = status.get("allocatable") or {}
@@ -61,7 +62,7 @@ def trim_plain(item: Object) -> dict[str, Any]:
 
 
 def said_by_node(item: Mapping[str, Any] | None) -> object:
-    """What of a trimmed node counts as a change."""
+    """The part of a trimmed node whose change matters."""
     return None if item is None else ({**item["metadata"], "resourceVersion": ""}, item["spec"], item["status"])
 
 
@@ -79,5 +80,5 @@ def _without_bulk(item: Object) -> Object:
 
 
 def _without(item: Any, fields: Iterable[str]) -> Any:
-    """The object less these fields; what is no object is left for the reader to complain of."""
+    """The object without these fields. A value that is no object stays, and its reader reports it."""
     return {field: value for field, value in item.items() if field not in fields} if isinstance(item, dict) else item

@@ -7,7 +7,7 @@ from synergy_dashboard.store.bundle import Facts, Object, WaitNow
 from synergy_view.seen import SeenJob, read
 
 SAMPLE_S = 10.0
-"""A job has at most one sample in each stretch of so many seconds."""
+"""A job has at most one sample in each interval of this many seconds."""
 
 
 def facts_of(old: Object | None, new: Object | None, now: float) -> Facts:

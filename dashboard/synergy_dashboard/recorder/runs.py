@@ -1,4 +1,4 @@
-"""What a TrainingJob's statuses before and after a change tell about its runs. Pure."""
+"""Facts about runs from a TrainingJob's status before and after a change. Pure."""
 
 from dataclasses import replace
 
@@ -10,12 +10,12 @@ from synergy_dashboard.store.merge import UNKNOWN
 from synergy_view.seen import SeenJob
 
 PASSED_OVER_MOST = 10_000
-"""How many runs that nobody saw are written down for one change."""
+"""Maximum number of unseen runs that are recorded for one change."""
 DELETED = "the job was deleted"
 
 
 def run_facts(old: SeenJob | None, new: SeenJob, now: float) -> tuple[RunFact, ...]:
-    """Runs of which the change tells something: the newest one, the one before it, and those passed over between."""
+    """The runs that the change is about: the newest one, the previous one, and unseen runs between them."""
     before = old.status.allocation if old is not None else None
     after = new.status.allocation
     if old is not None and before == after and old.status.service == new.status.service:
@@ -34,7 +34,7 @@ def run_facts(old: SeenJob | None, new: SeenJob, now: float) -> tuple[RunFact, .
 
 
 def ended_by_deletion(old: SeenJob, now: float) -> tuple[RunFact, ...]:
-    """The end of a run whose job went, if it had one that held anything."""
+    """The end of the run of a deleted job, if the run held anything."""
     allocation = old.status.allocation
     if allocation is None or _is_over(old, allocation):
         return ()
@@ -42,7 +42,7 @@ def ended_by_deletion(old: SeenJob, now: float) -> tuple[RunFact, ...]:
 
 
 def resize_facts(old: SeenJob | None, new: SeenJob, now: float) -> tuple[ResizeFact, ...]:
-    """Whether the run that goes on has other shares than before."""
+    """True if the shares of the continuing run changed."""
     before = old.status.allocation if old is not None else None
     after = new.status.allocation
     if before is None or after is None or before.run != after.run or not after.workers or not before.workers:
@@ -101,7 +101,7 @@ def _run(job: SeenJob, allocation: Allocation, old: SeenJob | None, now: float) 
 
 
 def _left_behind(old: SeenJob, before: Allocation, new: SeenJob, *, until_s: float, now: float) -> RunFact:
-    """The run that was there before, and of which only the accounting tells how it ended."""
+    """The previous run, whose end is known from the accounting only."""
     told = _run(old, before, old, now)
     last = _last(new, before.run) or _last(old, before.run)
     ended_s = min(until_s, _end(old, new, before.run, now))
@@ -116,7 +116,7 @@ def _left_behind(old: SeenJob, before: Allocation, new: SeenJob, *, until_s: flo
 
 
 def _passed_over(new: SeenJob, known: int, at_s: float) -> list[RunFact]:
-    """Runs between the newest one known and that of the allocation: they came and went unseen."""
+    """Runs between the newest known run and that of the allocation, which began and ended unseen."""
     allocation = new.status.allocation
     newest = _newest(new)
     own = allocation.run if allocation is not None else 0

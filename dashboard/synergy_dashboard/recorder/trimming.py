@@ -13,7 +13,7 @@ _PROFILE = ("state", "fingerprint")
 
 
 def trim(item: Object) -> Object:
-    """The parts of a TrainingJob that facts are made of. It still reads as a TrainingJob."""
+    """The parts of a TrainingJob that facts need. The result is still a valid TrainingJob."""
     status = item.get("status") or {}
     parts = {"progress": _PROGRESS, "profile": _PROFILE}
     return {

@@ -1,4 +1,4 @@
-"""How many GPUs of each type there are, are given and are wanted at a moment. Pure."""
+"""Existing, assigned and requested GPUs of each type at a moment. Pure."""
 
 from collections.abc import Iterable, Sequence
 
@@ -9,13 +9,13 @@ from synergy_view.seen import SeenJob
 from synergy_view.top import top
 
 USE_S = 30.0
-"""The history has one moment in each stretch of so many seconds."""
+"""The history has one sample in each interval of this many seconds."""
 
 
 def use_at(
     jobs: Sequence[SeenJob], nodes: Iterable[Object], pools: Iterable[Object], now: float
 ) -> tuple[UseSample, ...]:
-    """The use by GPU type. Its time is the beginning of the stretch, so that a restarted recorder adds none."""
+    """The use by GPU type. Its time is the beginning of the interval, so a restarted recorder adds no second sample."""
     usable, _ = read_pools(pools)
     waiting = [job for job in jobs if not job.finished and not job.gpus_held]
     return tuple(
@@ -32,7 +32,7 @@ def use_at(
 
 
 def trim_node(item: Object) -> Object:
-    """The parts of a node that its capacity is made of: not its images, which are most of it."""
+    """The parts of a node that its capacity needs, without its images, which are the largest part."""
     metadata, spec, status = item["metadata"], item.get("spec") or {}, item.get("status") or {}
     return {
         "metadata": {name: metadata[name] for name in ("name", "labels", "uid", "resourceVersion") if name in metadata},

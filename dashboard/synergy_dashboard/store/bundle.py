@@ -1,4 +1,4 @@
-"""What the recorder hands to the store: facts, and where it stands in the watched collection."""
+"""What the recorder writes to the store: facts, and its position in the watched collection."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,7 +13,8 @@ Key = tuple[str, str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WaitNow:
-    """What a job waits for at a moment. It ends the wait for any other reason; an empty `reason` ends every wait."""
+    """The reason for which a job waits at a moment. It ends the wait for any other reason. An empty `reason` ends every
+    wait."""
 
     uid: str
     at_s: float
@@ -24,7 +25,7 @@ class WaitNow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
-    """What one change tells. A change that is told twice counts once."""
+    """The facts of one change. A change that comes twice counts once."""
 
     jobs: tuple[JobFact, ...] = ()
     runs: tuple[RunFact, ...] = ()
@@ -36,10 +37,8 @@ class Facts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Position:
-    """Where the recorder stands: the collection's version, and each changed object as it was seen last.
-
-    `version` is empty where the collection has to be listed first. `objects` has None for one that went.
-    """
+    """The recorder's position: the collection's version, and the last seen state of each changed object. `version` is
+    empty if the collection must be listed first. `objects` has None for a deleted object."""
 
     version: str
     objects: Mapping[Key, Object | None] = field(default_factory=dict)
@@ -47,7 +46,7 @@ class Position:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Remembered:
-    """Where the recorder stood when it last wrote."""
+    """The recorder's position at its last write."""
 
     version: str
     objects: dict[Key, Object]

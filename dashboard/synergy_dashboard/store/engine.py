@@ -9,16 +9,14 @@ from sqlalchemy.engine import Connection, Engine, make_url
 
 _BUSY_SECONDS = 30
 _NOT_FOR_EVER = {"connect_timeout": 10, "keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 3}
-"""A PostgreSQL that says nothing any more counts as gone after a minute."""
+"""A PostgreSQL server that does not answer counts as lost after a minute."""
 WRITES = "synergy_writes"
-"""Execution option of a connection that is going to write."""
+"""Execution option of a connection for writes."""
 
 
 def engine_of(url: str) -> Engine:
-    """An engine for `sqlite:////path/to/history.db` or `postgresql://user@host/name`.
-
-    Raises ValueError for a URL that is none, or of another database.
-    """
+    """An engine for `sqlite:////path/to/history.db` or `postgresql://user@host/name`. Raises ValueError for an invalid
+    URL or another database."""
     try:
         parsed = make_url(url)
     except sa.exc.ArgumentError:
@@ -37,16 +35,14 @@ def engine_of(url: str) -> Engine:
 
 
 def is_sqlite(engine: Engine) -> bool:
-    """Whether the database is a file."""
+    """True if the database is a file."""
     return engine.dialect.name == "sqlite"
 
 
 def _prepare(connection: Any, _record: Any) -> None:
-    """A write-ahead log lets readers go on while the recorder writes.
-
-    With `synchronous=NORMAL` a commit has left the process: a kill loses nothing. A machine that loses power may lose
-    the last commits, whole and with the position that belongs to them: the recorder then goes on from the one before.
-    """
+    """With a write-ahead log, readers continue while the recorder writes. With `synchronous=NORMAL` a killed process
+    loses no commit. A power failure may lose the last commits as a whole, together with the recorder's position. The
+    recorder then continues from the previous position."""
     connection.isolation_level = None  # else the driver begins transactions as it likes, and none for DDL
     cursor = connection.cursor()
     for pragma in ("journal_mode=WAL", "synchronous=NORMAL", f"busy_timeout={_BUSY_SECONDS * 1000}"):
@@ -56,6 +52,7 @@ def _prepare(connection: Any, _record: Any) -> None:
 
 
 def _begin(connection: Connection) -> None:
-    """One who is going to write says so at once: a reader cannot become a writer while another writes."""
+    """Begin the transaction. One for writes begins as such: a read transaction cannot become one while another
+    connection writes."""
     writes = connection.get_execution_options().get(WRITES, False)
     connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")

@@ -1,4 +1,4 @@
-"""Only one writes the history, even while two replicas run for a moment."""
+"""One process at a time writes the history, even while two replicas run for a moment."""
 
 import fcntl
 import threading
@@ -13,19 +13,17 @@ from sqlalchemy.engine import Connection, Engine
 from synergy_dashboard.store.engine import WRITES, is_sqlite
 
 _LEADER_LOCK = 0x53594E46
-"""Of PostgreSQL's advisory locks."""
+"""Key of the advisory lock in PostgreSQL."""
 
 
 class NotLeadingError(RuntimeError):
-    """Another one writes, or nobody does yet."""
+    """This process has no right to write."""
 
 
 class Leader:
-    """The right to write: a lock of the connection that all is written over. If the connection breaks, the lock is gone
-    and no write can follow it.
-
-    SQLite's file has a lock file beside it, which the kernel unlocks when its holder ends in whatever way.
-    """
+    """The right to write: a lock of the connection that makes all writes. If the connection breaks, the lock is
+    released and no write can follow. A SQLite file has a lock file beside it, which the kernel unlocks when its holder
+    ends."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -34,7 +32,7 @@ class Leader:
         self._one_at_a_time = threading.Lock()
 
     def lead(self) -> bool:
-        """Try to become the one who writes; True if it is so already."""
+        """Try to get the right to write; True if this process has it."""
         with self._one_at_a_time:
             if self._connection is not None:
                 return True
@@ -46,13 +44,13 @@ class Leader:
             return self._connection is not None
 
     def resign(self) -> None:
-        """Let another write."""
+        """Give up the right to write."""
         with self._one_at_a_time:
             self._drop()
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
-        """A transaction. Whatever goes wrong in it ends the right to write."""
+        """A transaction. An error in it ends the right to write."""
         with self._one_at_a_time:
             if self._connection is None:
                 raise NotLeadingError("only who leads may write")

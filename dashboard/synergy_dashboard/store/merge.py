@@ -1,7 +1,7 @@
-"""What is kept of what is known of one thing, and what a new fact says of it. Pure.
+"""Merges a new fact about a job or run into the kept one. Pure.
 
-What was seen first stays: a change that is told again, by a recorder that was killed before it had written where it
-stood, comes later by the clock and changes nothing.
+The value that was seen first stays. A recorder that was killed before it wrote its position sees a change a second
+time, at a later time by the clock, and the merge changes nothing.
 """
 
 from dataclasses import replace
@@ -13,7 +13,7 @@ UNKNOWN = "Unknown"
 
 
 def merged_job(kept: JobFact | None, told: JobFact) -> JobFact:
-    """The job as it is told now; it goes once only."""
+    """The job as the new fact has it. The first deletion time stays."""
     if kept is None:
         return told
     return replace(
@@ -25,7 +25,7 @@ def merged_job(kept: JobFact | None, told: JobFact) -> JobFact:
 
 
 def merged_run(kept: RunFact | None, told: RunFact) -> RunFact:
-    """The run as it was seen first, with what became known later. Times of different clocks are put in order."""
+    """The run as it was seen first, with values that became known later. Times of different clocks are put in order."""
     if kept is None:
         return _in_order(told)
     first = told if told.seen and not kept.seen else kept
@@ -47,7 +47,7 @@ def merged_run(kept: RunFact | None, told: RunFact) -> RunFact:
 
 
 def _in_order(run: RunFact) -> RunFact:
-    """No run starts before its grant, by our clock, or ends before that."""
+    """The run with its times in order: grant, start, end, by the recorder's clock."""
     started_s = None if run.started_s is None else max(run.started_s, run.granted_s)
     began_s = run.granted_s if started_s is None else started_s
     ended_s = None if run.ended_s is None else max(run.ended_s, began_s)
@@ -58,7 +58,7 @@ def _in_order(run: RunFact) -> RunFact:
 
 
 def merged_wait(kept: WaitFact | None, told: WaitNow) -> tuple[WaitFact, ...]:
-    """The waits that change; `kept` is the open one."""
+    """The changed waits; `kept` is the open one."""
     if kept is not None and kept.reason == told.reason:
         now = replace(kept, message=told.message, position=told.position)
         return () if now == kept else (now,)
@@ -82,5 +82,5 @@ def merged_wait(kept: WaitFact | None, told: WaitNow) -> tuple[WaitFact, ...]:
 
 
 def is_news(shares: tuple[Share, ...] | None, told: ResizeFact) -> bool:
-    """Whether a resize gives a run other shares than it is known to have (None: nothing is known)."""
+    """True if a resize changes the known shares of a run (None: no shares are known)."""
     return shares != told.shares

@@ -1,4 +1,4 @@
-"""The database's shape is brought to the newest when the program starts."""
+"""Migration of the database to the newest schema when the program starts."""
 
 from pathlib import Path
 
@@ -10,14 +10,12 @@ from sqlalchemy.engine import Connection, Engine
 from synergy_dashboard.store.engine import WRITES, is_sqlite
 
 _MIGRATION_LOCK = 0x53594E45
-"""Of PostgreSQL's advisory locks, for all who start at once."""
+"""Key of the advisory lock in PostgreSQL, for replicas that start at the same time."""
 
 
 def migrate(engine: Engine) -> None:
-    """Make the tables, or change those of an older version, in one transaction that others wait for.
-
-    Raises an error of Alembic if the database is of a newer version.
-    """
+    """Make the tables, or migrate those of an older version, in one transaction that other replicas wait for. Raises an
+    error of Alembic if the database is of a newer version."""
     with engine.connect().execution_options(**{WRITES: True}) as connection, connection.begin():
         if not is_sqlite(engine):
             connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_MIGRATION_LOCK)))

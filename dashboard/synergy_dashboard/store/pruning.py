@@ -1,5 +1,5 @@
-"""What grows old goes: histories after the days they are kept for, samples first to one in five minutes, then to one an
-hour."""
+"""Removal of old facts: all facts after the days that they are kept for, samples first to one in five minutes, then to
+one an hour."""
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
@@ -9,11 +9,11 @@ from synergy_dashboard.store.writing import position, set_position
 
 DAY_S = 86400.0
 THINNED = ((1 * DAY_S, 300.0), (14 * DAY_S, 3600.0))
-"""Samples older than this are thinned to one in so many seconds."""
+"""An age, and the interval of which one sample stays when it is older; both in seconds."""
 
 
 def forget(connection: Connection, before_s: float) -> None:
-    """Delete what was over before that: jobs that were deleted with all of theirs, and old parts of the others."""
+    """Delete facts that ended before that time: deleted jobs with all their facts, and old facts of the other jobs."""
     gone = sa.select(JOBS.c.uid).where(JOBS.c.deleted_s < before_s)
     for table in (RUNS, RESIZES, WAITS, SAMPLES):
         connection.execute(sa.delete(table).where(table.c.uid.in_(gone)))
@@ -27,7 +27,7 @@ def forget(connection: Connection, before_s: float) -> None:
 
 
 def thin(connection: Connection, now: float) -> None:
-    """Keep of old samples the last of each stretch. What was thinned before is not looked at again."""
+    """Keep the last old sample of each interval. Samples that were thinned before are not read again."""
     for age_s, stretch_s in THINNED:
         name = f"thinned to {stretch_s:.0f} s"
         until_s = (now - age_s) // stretch_s * stretch_s

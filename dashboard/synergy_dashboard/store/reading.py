@@ -1,4 +1,4 @@
-"""What the history answers, from the tables."""
+"""Queries of the history on the tables."""
 
 from collections.abc import Collection, Sequence
 from typing import Any
@@ -23,7 +23,7 @@ def newest_job(connection: Connection, namespace: str, name: str) -> JobFact | N
 
 
 def namespaces(connection: Connection) -> set[str]:
-    """Those that have had jobs."""
+    """Namespaces that have or had jobs."""
     return set(connection.execute(sa.select(JOBS.c.namespace).distinct()).scalars())
 
 
@@ -77,7 +77,7 @@ def waits_of(connection: Connection, uid: str) -> list[WaitFact]:
 
 
 def samples_of(connection: Connection, uid: str, most: int) -> list[Sample]:
-    """At most `most`, every n-th, the newest among them."""
+    """At most `most` samples: every n-th one, including the newest."""
     own = SAMPLES.c.uid == uid
     there = connection.execute(sa.select(sa.func.count()).select_from(SAMPLES).where(own)).scalar_one()
     back = sa.func.row_number().over(order_by=SAMPLES.c.at_s.desc()).label("back")
@@ -87,7 +87,7 @@ def samples_of(connection: Connection, uid: str, most: int) -> list[Sample]:
 
 
 def use(connection: Connection, since_s: float, until_s: float, most: int) -> list[UseSample]:
-    """At most `most` moments, every n-th, the newest among them."""
+    """At most `most` moments: every n-th one, including the newest."""
     inside = (USE.c.at_s >= since_s) & (USE.c.at_s < until_s)
     there = connection.execute(sa.select(sa.func.count(USE.c.at_s.distinct())).where(inside)).scalar_one()
     back = sa.func.dense_rank().over(order_by=USE.c.at_s.desc()).label("back")
@@ -97,8 +97,8 @@ def use(connection: Connection, since_s: float, until_s: float, most: int) -> li
 
 
 def usage(connection: Connection, since_s: float, until_s: float, namespaces: Namespaces) -> list[Usage]:
-    """By tenant and namespace. A job's GPUs count from the grant to the end of each run, as they are taken from others
-    meanwhile."""
+    """Use by tenant and namespace. A job's GPUs count from the grant to the end of each run, because no other job can
+    have them meanwhile."""
     held = RUNS.c.gpus * _overlap(RUNS.c.granted_s, RUNS.c.ended_s, since_s, until_s)
     known = (RUNS.c.steps_per_s > 0) & (RUNS.c.proportional_steps_per_s > 0) & (RUNS.c.purpose == "Train")
     gain = sa.case((known, RUNS.c.steps_per_s / sa.func.nullif(RUNS.c.proportional_steps_per_s, 0) - 1), else_=0.0)
@@ -140,7 +140,7 @@ def usage(connection: Connection, since_s: float, until_s: float, namespaces: Na
 
 
 def first_s(connection: Connection) -> float | None:
-    """The earliest time that a run, a wait or a moment of use tells of."""
+    """The earliest time of a run, a wait or a sample of use."""
     earliest = (RUNS.c.granted_s, WAITS.c.since_s, USE.c.at_s)
     found = [connection.execute(sa.select(sa.func.min(column))).scalar() for column in earliest]
     return min((one for one in found if one is not None), default=None)

@@ -14,7 +14,7 @@ Stored = RowMapping | Mapping[str, Any]
 _Fact = TypeVar("_Fact")
 _NO_TEXT = "\x00"
 _INSTEAD = "�"
-"""PostgreSQL has no text with a zero character; a message from a container may have one."""
+"""PostgreSQL refuses text with a zero character, which a message of a container may have."""
 
 
 def row_of(fact: Any) -> Row:
@@ -31,7 +31,7 @@ def _stored(value: Any) -> Any:
 
 
 def plain(kind: type[_Fact], row: Stored) -> _Fact:
-    """A fact whose fields are columns as they are."""
+    """A fact whose fields are stored in columns unchanged."""
     return kind(**{one.name: row[one.name] for one in fields(kind)})  # type: ignore[arg-type]
 
 

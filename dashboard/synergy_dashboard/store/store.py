@@ -27,45 +27,45 @@ class Store(History):
         self._leader = Leader(self._engine)
 
     def migrate(self) -> None:
-        """Bring the tables to the newest shape. To be called before all else."""
+        """Migrate the tables to the newest schema. Call this first."""
         migrate(self._engine)
 
     def close(self) -> None:
-        """Close the connections, and let another record."""
+        """Close the connections and give up the right to write."""
         self._leader.resign()
         self._engine.dispose()
 
     def lead(self) -> bool:
-        """Become the one who writes; False while another is. Only who leads may call `apply` and `prune`."""
+        """Get the right to write; False while another process has it. `apply` and `prune` need it."""
         return self._leader.lead()
 
     def resign(self) -> None:
-        """Let another write."""
+        """Give up the right to write."""
         self._leader.resign()
 
     def remembered(self) -> Remembered:
-        """Where the recorder stood when it last wrote."""
+        """The recorder's position at its last write."""
         with self._reading() as connection:
             return Remembered(
                 version=writing.position(connection, writing.WATCHED), objects=writing.objects(connection)
             )
 
     def apply(self, facts: Sequence[Facts], position: Position | None = None) -> None:
-        """Write facts, in the order in which they were told, and where the recorder stands then: all or nothing."""
+        """Write facts in order, and the recorder's position after them: all or nothing."""
         with self._leader.writing() as connection:
             writing.write_facts(connection, facts)
             if position is not None:
                 writing.write_position(connection, position)
 
     def prune(self, now: float, keep_days: float) -> None:
-        """Delete what was over `keep_days` ago, and thin out samples older than a day."""
+        """Delete facts that ended `keep_days` ago, and thin out samples older than a day."""
         with self._leader.writing() as connection:
             pruning.forget(connection, now - keep_days * pruning.DAY_S)
         with self._leader.writing() as connection:
             pruning.thin(connection, now)
 
     def namespaces(self) -> set[str]:
-        """Those that have had jobs."""
+        """Namespaces that have or had jobs."""
         with self._reading() as connection:
             return reading.namespaces(connection)
 
@@ -122,7 +122,7 @@ class Store(History):
             return reading.usage(connection, since_s, until_s, namespaces)
 
     def first_s(self) -> float | None:
-        """Since when the history is kept; None while it is empty."""
+        """The earliest time in the history; None while it is empty."""
         with self._reading() as connection:
             return reading.first_s(connection)
 

@@ -1,4 +1,4 @@
-"""The tables. Migrations make them; this is their shape as of the newest one."""
+"""The tables in their newest schema. Migrations make them."""
 
 import sqlalchemy as sa
 
@@ -120,4 +120,4 @@ USE = sa.Table(
 )
 OBJECTS = sa.Table("objects", METADATA, _key("namespace"), _key("name"), _text("body"))
 POSITIONS = sa.Table("positions", METADATA, _key("name"), _text("value"))
-"""By name: the watched collection's version, and up to when samples have been thinned."""
+"""Positions by name: the watched collection's version, and the time up to which samples are thinned."""

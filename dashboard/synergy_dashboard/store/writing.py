@@ -1,4 +1,4 @@
-"""Facts go into the tables: what is kept of them is read, merged, and written whole."""
+"""Writes facts into the tables: kept rows are read, merged with the facts and written back."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,11 +17,11 @@ from synergy_dashboard.store.tables import JOBS, OBJECTS, POSITIONS, RESIZES, RU
 
 WATCHED = "trainingjobs"
 _AT_ONCE = 400
-"""How many keys one query names."""
+"""Maximum number of keys in one query."""
 
 
 def write_facts(connection: Connection, bundles: Sequence[Facts]) -> None:
-    """Merge the facts, in the order in which they were told, into what is kept."""
+    """Merge the facts, in their order, into the kept rows."""
     _write_jobs(connection, [one for bundle in bundles for one in bundle.jobs])
     runs = [one for bundle in bundles for one in bundle.runs]
     resizes = [one for bundle in bundles for one in bundle.resizes]
@@ -38,7 +38,7 @@ def write_facts(connection: Connection, bundles: Sequence[Facts]) -> None:
 
 
 def write_position(connection: Connection, position: Position) -> None:
-    """Where the recorder stands, with the objects as it saw them last."""
+    """The recorder's position, with the objects as it saw them last."""
     rows, gone = [], []
     for (namespace, name), item in position.objects.items():
         key = {"namespace": namespace, "name": name}
@@ -114,7 +114,7 @@ def _write_waits(connection: Connection, bundles: Sequence[Facts]) -> None:
 def _rows_of(
     connection: Connection, columns: Sequence[sa.Column[Any]], keys: Iterable[Any], *more: sa.ColumnElement[bool]
 ) -> Iterable[RowMapping]:
-    """The rows of a table in whose columns one of these keys is."""
+    """The rows of a table that have one of these keys in the columns."""
     table = columns[0].table
     key = columns[0] if len(columns) == 1 else sa.tuple_(*columns)
     ordered = sorted(keys)

@@ -45,6 +45,8 @@ PROJECT_IMAGES: Final = (
 GPU_PLUGIN: Final = ProjectImage("gpu-plugin", Path("images/gpu-plugin/Dockerfile"))
 """The device plugin in a container, for clusters whose nodes are not ours, such as kind's. A devcluster's own runs as a
 process: this one is built only where it is named."""
+EXAMPLES_TORCH: Final = ProjectImage("examples-torch", Path("examples/Dockerfile.torch"))
+"""The examples with PyTorch. With its libraries it is large: it is built only where it is named."""
 
 
 def build_images(
@@ -84,7 +86,7 @@ def load_images(
 
 
 def _chosen(only: tuple[str, ...], source: Path) -> list[ProjectImage]:
-    known = (*PROJECT_IMAGES, GPU_PLUGIN)
+    known = (*PROJECT_IMAGES, GPU_PLUGIN, EXAMPLES_TORCH)
     rooms = [image.room for image in known]
     for room in only:
         if room not in rooms:

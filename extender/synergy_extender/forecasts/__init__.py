@@ -1,1 +1,1 @@
-"""When jobs will start: the simulator in a process of its own, and how right it was."""
+"""Estimated starts of waiting jobs: the simulator in a process of its own, and the errors of past forecasts."""

@@ -1,7 +1,5 @@
-"""The process that makes one forecast: it reads a question in MessagePack from stdin and answers on stdout.
-
-It ends after that, so that what a simulation has used of the memory is free again.
-"""
+"""The process that makes one forecast. It reads a question in MessagePack from stdin, answers on stdout and ends, which
+frees the simulation's memory."""
 
 import os
 import resource
@@ -19,9 +17,9 @@ from synergy_simulator.forecast.forecast import Forecaster
 from synergy_simulator.forecast.options import options_of_snapshot
 
 NICENESS = 19
-"""Whatever else a core is wanted for is more urgent."""
+"""All other work on the machine has precedence."""
 MOST_BYTES = 400 << 20
-"""A forecast that needs more memory fails: beyond the limit of its container the whole extender would be killed."""
+"""A forecast that needs more memory fails. Above the container's limit the kernel would kill the extender too."""
 
 
 def answer(question: ForecastQuestion, models: Mapping[str, SharingModel] | None = None) -> ForecastAnswer:

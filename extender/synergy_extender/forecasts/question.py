@@ -1,4 +1,5 @@
-"""What goes between the extender and the process that makes a forecast. Who only asks need not load what simulates."""
+"""The messages between the extender and the process that makes a forecast. The extender can import them without the
+simulator."""
 
 from dataclasses import dataclass
 
@@ -8,7 +9,7 @@ from synergy_core.model.config import PlanConfig
 
 @dataclass(frozen=True, slots=True)
 class ForecastQuestion:
-    """A snapshot with the cluster's past jobs, how the cluster is planned, and how many futures are drawn."""
+    """A snapshot with the cluster's past jobs, the planner's configuration, and the number of futures to draw."""
 
     snapshot: core.Snapshot
     config: PlanConfig
@@ -27,8 +28,8 @@ class StartForecast:
 
 @dataclass(frozen=True, slots=True)
 class ForecastAnswer:
-    """The forecast of the waiting jobs of which something is known."""
+    """The forecasts of the waiting jobs that can be forecast."""
 
     starts: tuple[StartForecast, ...]
     draws: int
-    """0 where there is no past to draw from."""
+    """Number of drawn futures; 0 if there is no past to draw from."""

@@ -1,7 +1,7 @@
-"""How right forecasts were: what was forecast of each waiting job is kept until the job starts. Pure.
+"""Errors of forecasts, found by keeping the forecasts of each waiting job until the job starts. Pure.
 
-A forecast that was made a moment before a start is easily right. So a start is compared with the newest forecast that
-was made at least so long before, for some horizons.
+A forecast made shortly before a start is easily right. So each start is compared with one forecast for each of several
+horizons: the newest one that is at least as old as the horizon.
 """
 
 from collections import deque
@@ -13,29 +13,29 @@ from typing import Final, Literal
 from synergy_extender.forecasts.question import StartForecast
 
 HORIZONS: Final[Mapping[str, float]] = {"5m": 300.0, "1h": 3600.0, "4h": 14_400.0, "24h": 86_400.0}
-"""By name, seconds."""
+"""The horizons in seconds, by name."""
 _APART: Final = 8
-"""Of one horizon a forecast is kept for each eighth of it: that many for each job and horizon."""
+"""Forecasts kept for each job and horizon: one for each eighth of the horizon."""
 _SLACK_S: Final = 1.0
 Place = Literal["early", "inside", "late"]
 
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """One start beside a forecast of it."""
+    """A start compared with one forecast of it."""
 
     horizon: str
     error_s: float
-    """Of the median, without sign; infinite where it was beyond the forecast's horizon."""
+    """Absolute error of the median; infinite if the start was beyond the forecast's horizon."""
     place: Place | None
-    """Where the start was beside the 10th and the 90th percentile; None where all draws agreed."""
+    """Position of the start relative to the 10th and the 90th percentile; None if all draws agreed."""
 
 
 _Kept = deque[tuple[float, StartForecast]]
 
 
 class Record:
-    """What was forecast of the jobs that wait, by job."""
+    """The kept forecasts of the waiting jobs."""
 
     def __init__(self) -> None:
         self._kept: dict[str, dict[str, _Kept]] = {}
@@ -57,7 +57,7 @@ class Record:
                 kept.popleft()
 
     def started(self, job: str, at: float) -> list[Score]:
-        """The scores of what was forecast of a job that starts at `at`. They are asked for once."""
+        """The scores of the forecasts of a job that starts at `at`. The forecasts are then forgotten."""
         scores = []
         for name, kept in self._kept.pop(job, {}).items():
             old = [forecast for made_at, forecast in kept if made_at <= at - HORIZONS[name]]
@@ -66,7 +66,7 @@ class Record:
         return scores
 
     def forget_all_but(self, jobs: Container[str]) -> None:
-        """Forget jobs that are gone."""
+        """Forget deleted jobs."""
         for job in self:
             if job not in jobs:
                 del self._kept[job]

@@ -1,4 +1,4 @@
-"""Asks for a forecast: a process for each, so that neither plans nor verbs wait for it."""
+"""Makes forecasts in child processes, so that plans and verbs do not wait for them."""
 
 import asyncio
 import os
@@ -12,7 +12,7 @@ from synergy_extender.forecasts.question import ForecastAnswer, ForecastQuestion
 
 _CHILD: Final = "synergy_extender.forecasts.process"
 _ONE_THREAD: Final = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-"""A forecast takes one core at the most."""
+"""A forecast uses at most one core."""
 
 
 class ForecastFailed(Exception):  # noqa: N818 - named after what happened
@@ -20,7 +20,7 @@ class ForecastFailed(Exception):  # noqa: N818 - named after what happened
 
 
 class ForecastWorker:
-    """Makes forecasts, each in a child process of its own, for `timeout_s` seconds at the most."""
+    """Makes forecasts, each in a child process of its own, within `timeout_s` seconds."""
 
     def __init__(self, timeout_s: float) -> None:
         self._timeout_s = timeout_s

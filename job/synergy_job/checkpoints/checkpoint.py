@@ -64,11 +64,13 @@ def newest_checkpoint(path: str | os.PathLike[str]) -> str | None:
     A version that is damaged is passed over for the one before it, with a warning in the log. Where only `path` itself
     is there (an earlier version of this library wrote it, or a person put it there), that.
     """
-    return next(_candidates(os.path.abspath(os.fspath(path))), None)
+    return next(checkpoint_files(path), None)
 
 
-def _candidates(target: str) -> Iterator[str]:
-    """Files to read, the best first."""
+def checkpoint_files(path: str | os.PathLike[str]) -> Iterator[str]:
+    """The files to read for the checkpoint at `path`, the best first: what `newest_checkpoint` returns, and its older
+    versions."""
+    target = os.path.abspath(os.fspath(path))
     versions = Versions(target, writer_of(os.environ))
     versions.join()
     whole = versions.whole()
@@ -117,7 +119,7 @@ class Checkpoint:
         """What was last written, None where nothing was. Where the newest version cannot be read, the one before it,
         with a warning in the log. Raises `CheckpointError` where none can be read."""
         failure: tuple[str, Exception] | None = None
-        for name in _candidates(self.path):
+        for name in checkpoint_files(self.path):
             try:
                 with open(name, "rb") as file:
                     return pickle.load(file)  # noqa: S301 - the job's own file

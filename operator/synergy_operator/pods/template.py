@@ -16,6 +16,8 @@ LIBRARY_PATH: Final = "/opt/kube-synergy/lib"
 """Where training finds the library and the harness. The profiler image has them at the same path."""
 _LIBRARY_VOLUME: Final = "kube-synergy-lib"
 _COPY_PATH: Final = "/kube-synergy-lib"
+_SHARED_MEMORY_VOLUME: Final = "kube-synergy-shm"
+_SHARED_MEMORY_PATH: Final = "/dev/shm"  # noqa: S108 - where processes share memory, not a place for files
 _USER_PYTHONPATH: Final = "SYNERGY_USER_PYTHONPATH"
 _LOST_NODE_SECONDS: Final = 60
 _LOST_NODE_TOLERATIONS: Final = tuple(
@@ -109,10 +111,15 @@ def pod_spec(template: Mapping[str, Any], share: PodShare, settings: WorkerSetti
         spec["priorityClassName"] = settings.priority_class
     spec["tolerations"] = [*(spec.get("tolerations") or []), *map(dict, WORKER_TOLERATIONS), *_lost_node(spec)]
     spec["affinity"] = _pinned(spec.get("affinity") or {}, share.node)
-    spec["volumes"] = [*(spec.get("volumes") or []), _library_volume(), *map(dict, additions.volumes)]
+    amounts = first_container_amounts(template, share)
+    shared_memory = _shared_memory(spec["containers"][0], amounts)
+    volumes = [_library_volume(), *shared_memory, *map(dict, additions.volumes)]
+    spec["volumes"] = [*(spec.get("volumes") or []), *volumes]
     spec["initContainers"] = [_copy_library(settings), *(spec.get("initContainers") or [])]
     devices = {share.resource: str(share.devices or share.gpus)}
-    _train_in(spec["containers"][0], first_container_amounts(template, share), devices, additions)
+    _train_in(spec["containers"][0], amounts, devices, additions)
+    if shared_memory:
+        spec["containers"][0]["volumeMounts"].append({"name": _SHARED_MEMORY_VOLUME, "mountPath": _SHARED_MEMORY_PATH})
     spec.update(additions.fields)
     return spec
 
@@ -176,6 +183,18 @@ def _lost_node(spec: Mapping[str, Any]) -> list[Object]:
 
 def _library_volume() -> Object:
     return {"name": _LIBRARY_VOLUME, "emptyDir": {"sizeLimit": "64Mi"}}
+
+
+def _shared_memory(container: Mapping[str, Any], amounts: Amounts) -> list[Object]:
+    """The volume at /dev/shm, through which loader processes and NCCL pass their data; none if the template has one.
+
+    Container runtimes give 64 MiB. The volume has half of the container's memory, the share that Linux gives /dev/shm
+    of a machine. What is written there counts as the container's memory.
+    """
+    if any(mount["mountPath"].rstrip("/") == _SHARED_MEMORY_PATH for mount in container.get("volumeMounts") or []):
+        return []
+    size = {"medium": "Memory", "sizeLimit": str(amounts.memory_bytes // 2)}
+    return [{"name": _SHARED_MEMORY_VOLUME, "emptyDir": size}]
 
 
 def _copy_library(settings: WorkerSettings) -> Object:

@@ -1,6 +1,6 @@
-"""What a cluster will do: simulations that begin with a snapshot and go on with what may come.
+"""The future of a cluster: simulations that begin with a snapshot and continue with possible arrivals.
 
-`present` makes a snapshot the beginning of a simulation, `taken` makes snapshots of one. `arrivals` draws future jobs
-from the past ones, `forecast` runs the draws, `what_if` changes the snapshot or the policy, `calibration` compares
-forecasts with what then happened.
+`present` begins a simulation with a snapshot, `taken` makes snapshots of a simulation. `arrivals` draws future jobs
+from past ones, `forecast` simulates the draws, `what_if` changes the snapshot or the policy, `calibration` compares
+forecasts with the events that followed.
 """

@@ -1,4 +1,4 @@
-"""Are forecasts right? A simulation is stopped at some moments, forecast from there, and compared with itself."""
+"""The errors of forecasts: a simulation is forecast from several of its moments and compared with its own future."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
@@ -16,41 +16,41 @@ from synergy_simulator.workloads.workload import Workload
 
 HORIZONS_S: Final = (3_600.0, 14_400.0, 86_400.0, inf)
 _SLACK_S: Final = 1.0
-"""A forecast is right that is off by less than this."""
+"""A forecast with a smaller error counts as right."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Coverage:
-    """How often the truth lay between the 10th and the 90th percentile."""
+    """How often the true time was between the 10th and the 90th percentile."""
 
     intervals: int
     inside: int
     below: int
     above: int
     points: int
-    """Intervals of no length: no draw made a difference. They are in none of the numbers above."""
+    """Intervals of length 0, where all draws agree. The other numbers do not include them."""
     points_right: int
 
     @property
     def part(self) -> float | None:
-        """The part that holds the truth; None where there is no interval."""
+        """The fraction of intervals that contain the true time; None without intervals."""
         return self.inside / self.intervals if self.intervals else None
 
     @property
     def part_of_all(self) -> float | None:
-        """The same with the points."""
+        """The same, including the intervals of length 0."""
         whole = self.intervals + self.points
         return (self.inside + self.points_right) / whole if whole else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ByHorizon:
-    """Waiting jobs that start within so many seconds, in truth, and not within the horizon before."""
+    """Waiting jobs whose true start is within this horizon in seconds, and not within the previous one."""
 
     horizon_s: float
     jobs: int
     median_error_s: float
-    """Of the median start, without sign."""
+    """Absolute error of the median start."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,7 +78,7 @@ class Calibration:
 
 
 Truth = tuple[JobForecast, float, float]
-"""A forecast, and when the job then held GPUs and ended; infinite: it did not."""
+"""A forecast, and the true start and end of the job; infinite: none within the simulation."""
 
 
 def calibrate(
@@ -112,7 +112,8 @@ def calibrate(
 
 
 def _starts(snapshot: Snapshot, workload: Workload, options: Options) -> dict[str, float]:
-    """When each job of the snapshot next held GPUs in truth: the rest of the simulation, with what really came."""
+    """The true next start and end of each job of the snapshot, from the rest of the simulation with its true
+    arrivals."""
     beginning = Beginning(snapshot, options)
     rest = tuple(task for task in workload.tasks if task.arrival_s > snapshot.now)
     outcome = simulate(Workload(rest, beginning.cluster, workload.pairs), options, present=beginning.present())

@@ -1,4 +1,4 @@
-"""How to simulate what a snapshot's cluster will do: by its `config`."""
+"""The options of the simulation of a snapshot's future, from its `config`."""
 
 from typing import Any, Final
 
@@ -20,11 +20,9 @@ _TYPES: Final[dict[str, Any]] = {
 
 
 def options_of_snapshot(snapshot: Snapshot, base: PlanConfig | None = None) -> Options:
-    """The options of a forecast: what the snapshot's `config` says of planner and simulator.
-
-    Jobs that share a GPU are taken to be as fast as the planner predicts. Raises FieldError naming the key of `config`
-    that is unknown or out of range.
-    """
+    """The options of a forecast, from the planner's and simulator's keys in the snapshot's `config`. Jobs that share a
+    GPU get the speed that the planner predicts. Raises FieldError naming the key of `config` that is unknown or out of
+    range."""
     planned, simulated = split_config(snapshot.config)
     plan = config_of_document(planned, PlanConfig(explain=False) if base is None else base)
     values = {name: _checked(name, value) for name, value in simulated.items()}

@@ -1,4 +1,4 @@
-"""From a snapshot to a simulation that begins with it."""
+"""A simulation that begins with a snapshot."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -19,14 +19,14 @@ from synergy_simulator.inputs.profiles import GIB
 from synergy_simulator.workloads.workload import Task, node_pools
 
 Unknown = Literal["NoSteps", "NotProfiled", "NeverFits"]
-"""Why the end of a job cannot be foreseen."""
+"""The reason why the end of a job cannot be forecast."""
 
 _ENDLESS: Final = float(1 << 50)
-"""Steps of a job that does not say how many it has: it holds what it is given."""
+"""Steps of a job without a number of steps: it keeps its GPUs until the end of the simulation."""
 
 
 def cluster_of(nodes: Sequence[Node]) -> Cluster:
-    """The nodes as pools: those that are alike together, under the name of the first."""
+    """The nodes as pools of equal nodes, each with the name of its first node."""
     alike: dict[tuple[str, int, int, int, float], list[Node]] = {}
     for node in nodes:
         key = (node.gpu_type, node.gpus, node.cpu_millis, node.memory_bytes, node.price_per_hour)
@@ -51,7 +51,7 @@ def _pool(nodes: Sequence[Node]) -> SimulatedPool:
 
 
 class Beginning:
-    """Makes the same beginning again and again, for each simulation that starts from a snapshot."""
+    """Makes equal initial states for all simulations that start from a snapshot."""
 
     def __init__(self, snapshot: Snapshot, options: Options) -> None:
         self._snapshot = snapshot
@@ -60,7 +60,7 @@ class Beginning:
         self._pools = node_pools(snapshot.nodes)
         self.tasks = {job.name: task_of(job, self._pools, options.plan) for job in snapshot.jobs}
         self.unknown: dict[str, Unknown] = {}
-        """The jobs whose end cannot be foreseen, with the reason."""
+        """The jobs whose end cannot be forecast, with the reason."""
         for job in snapshot.jobs:
             reason = self._why_unknown(job)
             if reason is not None:
@@ -68,7 +68,7 @@ class Beginning:
         self._awaited = frozenset(self.tasks.keys() - self.unknown.keys())
 
     def present(self, *, fine: int | None = None) -> Present:
-        """The jobs as they are at the snapshot's moment. With `fine`, rounds are longer the farther they are ahead."""
+        """The jobs at the snapshot's moment. With `fine`, later rounds are longer."""
         runs = tuple(self._run(job) for job in self._snapshot.jobs)
         return Present(
             now=self._snapshot.now,
@@ -89,7 +89,7 @@ class Beginning:
         return "NotProfiled" if self.tasks[job.name].share_steps_per_s <= 0.0 and not _runs_known(job) else None
 
     def _never_fits(self, job: Job) -> bool:
-        """No GPU type that it may use has as many GPUs on the nodes that it may use."""
+        """True if no GPU type of the job has enough GPUs on the nodes that the job may use."""
         if job.running is not None:
             return False
         return not any(
@@ -127,7 +127,7 @@ class Beginning:
 
 
 def _profiling_s(job: Job, options: Options) -> float:
-    """Seconds that a profile run still takes; endless where nobody knows."""
+    """Seconds until a profile run ends; infinite if unknown."""
     if job.purpose != "profile":
         return 0.0
     if job.steps_left is not None:
@@ -146,7 +146,7 @@ def _runs_known(job: Job) -> bool:
 
 
 def _with_speed(job: Job, allocation: Allocation) -> Allocation:
-    """The allocation with its speed: as it says, else as the job's matrix says of the CPU and memory that it has."""
+    """The allocation with its speed. A missing speed comes from the job's matrix at the allocation's CPU and memory."""
     profile = job.profiles.get(allocation.gpu_type)
     if allocation.steps_per_s > 0 or profile is None or allocation.partners:
         return allocation
@@ -155,7 +155,7 @@ def _with_speed(job: Job, allocation: Allocation) -> Allocation:
 
 
 def task_of(job: Job, pools: Sequence[Pool], config: PlanConfig) -> Task:
-    """What a job is to the simulator: how much it has to do, and how fast it is where."""
+    """The job as a task of the simulator: its steps, and its speed on each GPU type."""
     speeds = [
         JobClass(job, pool.further, config.demand_tolerance).best_speed([pool])
         for pool in pools

@@ -15,19 +15,20 @@ class Quantiles:
 
     @classmethod
     def of(cls, draws: Sequence[float]) -> "Quantiles":
-        """Those of the draws, at least one."""
+        """The quantiles of the draws; at least one draw."""
         ordered = sorted(draws)
         return cls(_quantile(ordered, 0.1), _quantile(ordered, 0.5), _quantile(ordered, 0.9))
 
     @property
     def is_point(self) -> bool:
-        """Whether all draws agree."""
+        """True if all draws agree."""
         return self.p10 == self.p90
 
 
 def _quantile(ordered: Sequence[float], part: float) -> float:
-    """The truth falls below the k-th smallest of n draws that are as good as itself with k / (n + 1) (Weibull). So 80
-    percent of truths lie between these quantiles, which does not hold for those that spread n draws over 0 to 1."""
+    """The true value is below the k-th smallest of n equally distributed draws with probability k / (n + 1) (Weibull).
+    So 80 % of true values are between these quantiles. This does not hold for quantiles that spread n draws over 0 to
+    1."""
     place = part * (len(ordered) + 1) - 1
     below = min(max(floor(place), 0), len(ordered) - 1)
     above = min(below + 1, len(ordered) - 1)

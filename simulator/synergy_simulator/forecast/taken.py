@@ -1,4 +1,4 @@
-"""Snapshots of a simulated cluster, with all that a forecast needs to go on from them."""
+"""Snapshots of a simulated cluster, with everything that a forecast needs."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
@@ -13,7 +13,7 @@ from synergy_simulator.engine.stops import Stops
 
 
 def snapshots_at(moments: Sequence[float], options: Options, take: Callable[[float, Snapshot], None]) -> Stops:
-    """Stops that hand over a whole snapshot at each of the moments, in their order."""
+    """Stops that pass on a complete snapshot at each of the moments, in order."""
 
     def look(moment: float, snapshot: Snapshot, runs: Sequence[Run]) -> None:
         take(moment, taken(snapshot, runs, options))
@@ -22,7 +22,7 @@ def snapshots_at(moments: Sequence[float], options: Options, take: Callable[[flo
 
 
 def taken(snapshot: Snapshot, runs: Sequence[Run], options: Options) -> Snapshot:
-    """The snapshot with frozen jobs, exact progress, the jobs so far and the options of the simulation."""
+    """The snapshot with frozen jobs, exact progress, the past jobs and the options of the simulation."""
     by_name = {run.task.name: run for run in runs}
     return replace(
         snapshot,

@@ -1,4 +1,4 @@
-"""What would change if a job came, a node came or went, or the policy were another: two futures side by side."""
+"""The effect of a new job, added or removed nodes, or another policy: two futures side by side."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -17,30 +17,30 @@ from synergy_simulator.forecast.quantiles import Quantiles
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """What is asked about."""
+    """The change to simulate."""
 
     add_jobs: Sequence[Job] = ()
     add_nodes: Mapping[str, int] = field(default_factory=dict)
-    """By node name or GPU type, how many nodes like that one come."""
+    """Number of nodes to add, by the name of a node to copy or by GPU type."""
     remove_nodes: Sequence[str] = ()
-    """Their jobs lose their places and wait."""
+    """Removed nodes. Their jobs lose their GPUs and wait."""
     drain_nodes: Sequence[str] = ()
-    """Nothing new comes there; what runs there stays."""
+    """Cordoned nodes. They get no new jobs, and running jobs stay."""
     config: Mapping[str, Any] = field(default_factory=dict)
-    """Options of the planner by their paths, and `round_s`."""
+    """Options of the planner by path, and `round_s`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Future:
-    """One future. Times in seconds; jobs that do not end in it are in no sum."""
+    """One future. Times in seconds. Sums leave out jobs that do not end."""
 
     times: Times
     avg_jct_s: float
-    """Of the jobs of the snapshot, those that were added apart; from arrival to end."""
+    """Mean time from arrival to end of the snapshot's jobs, without added jobs."""
     makespan_s: float
-    """From now until the last of all jobs ends."""
+    """Time from now to the end of the last job."""
     gpu_utilization: float
-    """GPU-seconds of all jobs from now on, over the GPUs of the cluster and the makespan."""
+    """GPU-seconds of all jobs from now on, divided by the GPUs of the cluster and the makespan."""
 
 
 def changed(snapshot: Snapshot, change: Change) -> Snapshot:
@@ -64,7 +64,7 @@ def changed(snapshot: Snapshot, change: Change) -> Snapshot:
 
 
 def _added(nodes: Sequence[Node], like: str, count: int) -> list[Node]:
-    """So many nodes as the first one of this name, GPU type or pool (the name up to its number)."""
+    """`count` copies of the first node of this name, GPU type or pool (the name without its number)."""
     found = [node for node in nodes if like in (node.name, node.gpu_type, node.name.rpartition("-")[0])]
     if not found:
         known = ", ".join(sorted({node.gpu_type for node in nodes}))
@@ -80,7 +80,7 @@ def _without(job: Job, gone: set[str]) -> Job:
 
 
 def options_of_change(snapshot: Snapshot, change: Change) -> tuple[Options, Options]:
-    """How the cluster is planned as it is, and with the change. Raises FieldError naming the option."""
+    """The planner's options without and with the change. Raises FieldError naming the option."""
     as_is = options_of_snapshot(snapshot)
     settings = dict(change.config)
     round_s = settings.pop("round_s", as_is.round_s)
@@ -99,10 +99,8 @@ def what_if(
     seed: int = 0,
     horizon_s: float | None = None,
 ) -> tuple[Future, Future]:
-    """The future as it is, and with the change: without arrivals, or with `history` the median of the draws.
-
-    Raises FieldError naming the option that is wrong.
-    """
+    """The futures without and with the change. They have no arrivals, or with `history` the median of draws. Raises
+    FieldError naming the wrong option."""
     as_is, other = options_of_change(snapshot, change)
     after = replace(changed(snapshot, change), round_s=other.round_s)
     own = {job.name for job in snapshot.jobs}
@@ -113,10 +111,8 @@ def what_if(
 
 
 def compared(before: Snapshot, after: Snapshot) -> tuple[Future, Future]:
-    """The futures of two snapshots without arrivals, each planned as its own `config` says.
-
-    Raises FieldError naming the key of `config` that is wrong.
-    """
+    """The futures of two snapshots without arrivals, each by its own `config`. Raises FieldError naming the wrong key
+    of `config`."""
     own = {job.name for job in before.jobs}
     found = [
         _future(one, options_of_snapshot(one), (), own, draws=1, seed=0, horizon_s=None) for one in (before, after)

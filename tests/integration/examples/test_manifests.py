@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
+from support.job import debian_torch
 from support.job.example import EXAMPLES
 
 MANIFESTS = sorted((EXAMPLES / "manifests").glob("*.yaml"))
@@ -27,8 +28,11 @@ def test_the_script_takes_the_options(manifest: dict[str, dict[str, Any]], tmp_p
     container = manifest["TrainingJob"]["spec"]["template"]["spec"]["containers"][0]
     script = EXAMPLES / Path(container["command"][1]).relative_to("/examples")
     args = [str(tmp_path) if arg == "/checkpoints" else arg for arg in container["args"]]
-    environ = {**os.environ, "WORLD_SIZE": "1"}
+    environ, python = {**os.environ, "WORLD_SIZE": "1"}, sys.executable
+    if script.name.startswith("torch"):
+        debian_torch.required()
+        environ, python = environ | debian_torch.ENVIRON, str(debian_torch.PYTHON)
     done = subprocess.run(
-        [sys.executable, str(script), *args, "--steps", "3"], check=True, capture_output=True, text=True, env=environ
+        [python, str(script), *args, "--steps", "3"], check=True, capture_output=True, text=True, env=environ
     )
     assert "done after step 3" in done.stdout

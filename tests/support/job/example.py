@@ -15,12 +15,13 @@ class Example:
 
     folder: Path
     environ: dict[str, str]
+    python: str = sys.executable
     running: list[subprocess.Popen[str]] = field(default_factory=list)
 
     def start(self, script: str, *options: str, **environ: str) -> subprocess.Popen[str]:
         own = {"SYNERGY_TERMINATION_LOG": str(self.folder / f"termination-{environ.get('RANK', '0')}")}
         process = subprocess.Popen(
-            [sys.executable, str(EXAMPLES / script), "--checkpoint", str(self.folder / "checkpoints"), *options],
+            [self.python, str(EXAMPLES / script), "--checkpoint", str(self.folder / "checkpoints"), *options],
             env={**os.environ, **self.environ, **own, **environ},
             text=True,
             stdout=subprocess.PIPE,

@@ -8,7 +8,15 @@ import pytest
 
 from synergy_devcluster.errors import BadInputError
 from synergy_devcluster.images.dockerfile import input_files, parse
-from synergy_devcluster.images.project import GPU_PLUGIN, PROJECT_IMAGES, SCHEDULER, SOURCE, ProjectImage, build_images
+from synergy_devcluster.images.project import (
+    EXAMPLES_TORCH,
+    GPU_PLUGIN,
+    PROJECT_IMAGES,
+    SCHEDULER,
+    SOURCE,
+    ProjectImage,
+    build_images,
+)
 from synergy_devcluster.paths import Paths
 from synergy_devcluster.programs.versions import pinned
 
@@ -51,7 +59,7 @@ def test_an_image_has_every_package_of_the_project_that_it_imports_and_no_other(
     assert copied == _imported(f"synergy_{room}")
 
 
-@pytest.mark.parametrize("image", [*PROJECT_IMAGES, GPU_PLUGIN], ids=lambda image: image.room)
+@pytest.mark.parametrize("image", [*PROJECT_IMAGES, GPU_PLUGIN, EXAMPLES_TORCH], ids=lambda image: image.room)
 def test_whatever_a_dockerfile_copies_is_in_the_source_tree(image: ProjectImage) -> None:
     for source in parse(_text(image), {}).sources:
         assert input_files(SOURCE, (source,)), source
@@ -99,7 +107,7 @@ def test_every_image_that_the_example_manifests_name_is_one_of_them() -> None:
     manifests = sorted((SOURCE / "examples").rglob("*.yaml"))
     named = {name for file in manifests for name in re.findall(r"(?m)^\s*-? ?image: (\S+)", file.read_text())}
     assert named
-    assert named <= {image.tag for image in (*PROJECT_IMAGES, GPU_PLUGIN)}
+    assert named <= {image.tag for image in (*PROJECT_IMAGES, GPU_PLUGIN, EXAMPLES_TORCH)}
 
 
 def test_an_unknown_room_is_refused_with_the_known_ones(tmp_path: Path) -> None:

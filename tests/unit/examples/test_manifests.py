@@ -21,6 +21,7 @@ def test_there_is_a_manifest_for_each_script() -> None:
         "cached-images.yaml",
         "cpu-hungry.yaml",
         "gpu-bound.yaml",
+        "torch-ddp.yaml",
         "two-node.yaml",
     ]
 

@@ -1,4 +1,4 @@
-"""`kubectl synergy doctor`: is the installation well?"""
+"""`kubectl synergy doctor`: checks of the installation."""
 
 import asyncio
 import base64
@@ -91,7 +91,7 @@ def _by_plural(definitions: list[Object]) -> Mapping[str, Object]:
 
 
 def _left(secrets: list[Object] | None, now: float) -> float | None:
-    """Seconds until the certificate ends; None where it cannot be read."""
+    """Seconds until the certificate expires; None if it cannot be read."""
     data: dict[str, Any] = (secrets[0].get("data") or {}) if secrets else {}
     try:
         certificate = x509.load_pem_x509_certificate(base64.b64decode(data["tls.crt"]))

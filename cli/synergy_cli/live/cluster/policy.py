@@ -1,4 +1,4 @@
-"""`kubectl synergy policy`: what plans follow, and another policy."""
+"""`kubectl synergy policy`: the policy in force, and changes of it."""
 
 import sys
 from collections.abc import Callable, Coroutine, Iterable, Sequence
@@ -21,14 +21,14 @@ from synergy_kube.resources import SCHEDULING_POLICIES
 
 @click.group("policy", cls=OneLineGroup)
 def policy_command() -> None:
-    """What plans follow now, and how to change it."""
+    """Show the policy in force, or change it."""
 
 
 @policy_command.command("show")
 @cluster_options()
 @output_option(wide=False)
 def show(*, where: Where, output: str) -> None:
-    """The policy in force, and what its SchedulingPolicy says where that differs from the defaults."""
+    """The policy in force, and the fields of the SchedulingPolicy that differ from the defaults."""
 
     async def question(cluster: Cluster) -> dict[str, Any]:
         found: dict[str, Any] = await cluster.client.get(SCHEDULING_POLICIES, DEFAULT_POLICY_NAME)
@@ -103,7 +103,8 @@ def _on_a_terminal() -> bool:
 
 
 def _preview(where: Where, changed: Object) -> None:
-    """What the changed policy would do. Where that cannot be told, why not: the change is possible all the same."""
+    """Show the effect of the changed policy. If it cannot be simulated, show the reason: the change is still
+    possible."""
 
     async def question(cluster: Cluster) -> Present:
         try:
@@ -120,7 +121,7 @@ def _preview(where: Where, changed: Object) -> None:
 
 
 def check_spelling(path: Sequence[str], value: str) -> None:
-    """Raise BadInputError for a field or a name that is like a known one; the API server judges all others."""
+    """Raise BadInputError for a field or a name that is similar to a known one. The API server checks all others."""
     kind: Any = SchedulingPolicySpec
     for name in path:
         known = {field.alias or key: field.annotation for key, field in kind.model_fields.items()}
@@ -149,7 +150,7 @@ def _put(patch: dict[str, Any], path: str, value: Any) -> None:
 
 
 def _parsed(text: str) -> Any:
-    """A value as YAML has it: numbers, booleans, lists in brackets, else text. `null` takes the field away."""
+    """A value in YAML: a number, a boolean, a list in brackets, or text. `null` removes the field."""
     try:
         return yaml.safe_load(text) if text else ""
     except yaml.YAMLError as error:

@@ -1,4 +1,4 @@
-"""`kubectl synergy queue`, `why` and `top`: what waits for what, and who has the GPUs."""
+"""`kubectl synergy queue` and `why`: the waiting jobs, and the reasons why they wait."""
 
 import time
 from collections.abc import Sequence

@@ -1,1 +1,1 @@
-"""How the tables came to be, step by step."""
+"""The migrations of the tables, in order."""

@@ -201,11 +201,26 @@ def test_the_library_comes_by_an_init_container_that_may_do_nothing_else() -> No
     assert mounts == {
         "data": "/data",
         "kube-synergy-lib": "/opt/kube-synergy/lib",
+        "kube-synergy-shm": "/dev/shm",
         "kube-synergy-token": "/var/run/secrets/kube-synergy",
     }
     token, key = spec["volumes"][-1]["projected"]["sources"]
     assert token["serviceAccountToken"]["audience"] == "kube-synergy-extender"
     assert key["secret"]["items"] == [{"key": "gang-key", "path": "gang-key"}]
+
+
+def test_shared_memory_is_half_of_what_the_plan_gives_the_container() -> None:
+    volumes = {volume["name"]: volume for volume in made()["spec"]["volumes"]}
+    assert volumes["kube-synergy-shm"]["emptyDir"] == {"medium": "Memory", "sizeLimit": str(15 * GIB // 2)}
+
+
+@pytest.mark.parametrize("path", ["/dev/shm", "/dev/shm/"])
+def test_shared_memory_that_the_template_mounts_is_left_as_it_is(path: str) -> None:
+    template = copy.deepcopy(TEMPLATE)
+    template["spec"]["containers"][0]["volumeMounts"] = [{"name": "data", "mountPath": path}]
+    spec = made(template)["spec"]
+    assert "kube-synergy-shm" not in {volume["name"] for volume in spec["volumes"]}
+    assert [mount["name"] for mount in spec["containers"][0]["volumeMounts"]].count("data") == 1
 
 
 def test_a_gang_s_key_is_in_a_secret_of_this_very_job_and_never_in_a_pod_s_spec() -> None:

@@ -1,0 +1,95 @@
+"""A PyTorch `DataLoader` that begins in the middle of an epoch without making the batches before it."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from contextlib import nullcontext
+from typing import Any
+
+import torch.utils.data
+
+from synergy_job.torch.dataset import batch_keys, seeded
+from synergy_job.torch.order import Order
+from synergy_job.torch.randomness import mixed, preserved
+
+_END = object()
+
+
+class ResumableLoader:
+    """The batches of a `DataLoader` over a map-style data set, as a `SeekableLoader`.
+
+    The order of the samples, and the random numbers that making a batch takes, follow from the seed of `order`, the
+    epoch and the batch's number. They depend neither on the number of loader processes nor on where a run began. Making
+    batches leaves the generators of this process as they were, so that training draws the same numbers in any case.
+    """
+
+    def __init__(self, loader: Any, order: Order | None = None) -> None:
+        self.dataset, self.sampler, self.batch_sampler = loader.dataset, loader.sampler, loader.batch_sampler
+        self._order = Order() if order is None else order
+        self._generator = loader.generator
+        self._keys = _Keys(len(loader))
+        # a copy keeps all settings, those of a subclass too; its attributes cannot be assigned after __init__
+        self._loader = copy.copy(loader)
+        of_loader = vars(self._loader)
+        of_loader["dataset"] = seeded(loader.dataset)
+        of_loader["sampler" if self.batch_sampler is None else "batch_sampler"] = self._keys
+
+    def __len__(self) -> int:
+        """Batches in an epoch."""
+        return len(self._keys)
+
+    def iter_from(self, epoch: int, first: int) -> Iterator[Any]:
+        """The batches of `epoch` (0, 1, ...) from number `first` on."""
+        with preserved():
+            drawn = self._order.draw(lambda: self._sampled(epoch), epoch)
+            self._keys.keys = [
+                batch_keys(indices, mixed(self._order.seed, epoch, number), single=self.batch_sampler is None)
+                for number, indices in enumerate(drawn[first:], start=first)
+            ]
+            batches = iter(self._loader)
+        here = self._loader.num_workers == 0  # else another process's generators are used
+        while True:
+            with preserved() if here else nullcontext():
+                batch = next(batches, _END)
+            if batch is _END:
+                return
+            yield batch
+
+    def _sampled(self, epoch: int) -> list[Any]:
+        samplers = [self.batch_sampler, getattr(self.batch_sampler, "sampler", None), self.sampler]
+        generators = [self._generator, *(getattr(one, "generator", None) for one in samplers)]
+        for generator in generators:
+            if isinstance(generator, torch.Generator):
+                generator.manual_seed(mixed(self._order.seed, epoch))
+        if hasattr(self.batch_sampler, "set_epoch"):
+            self.batch_sampler.set_epoch(epoch)
+        return list(self.sampler if self.batch_sampler is None else self.batch_sampler)
+
+
+def resumable(loader: Any, order: Order) -> Any:
+    """`loader` as a `ResumableLoader`. What is no `DataLoader` over a map-style data set of known length is returned as
+    it is."""
+    if not isinstance(loader, torch.utils.data.DataLoader):
+        return loader
+    if isinstance(loader.dataset, torch.utils.data.IterableDataset):
+        return loader
+    try:
+        len(loader)
+    except TypeError:
+        return loader
+    return ResumableLoader(loader, order)
+
+
+class _Keys:
+    """In the place of the sampler: what the data set is asked for in the running epoch."""
+
+    def __init__(self, length: int) -> None:
+        self.keys: list[Any] = []
+        self._length = length
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.keys)
+
+    def __len__(self) -> int:
+        return self._length

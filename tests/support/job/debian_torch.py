@@ -1,0 +1,37 @@
+"""Debian's PyTorch: the system's Python that has it, and scripts run by it. `make torch` installs it."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+PYTHON = Path("/usr/bin/python3")
+LIBRARY = Path(__file__).parents[3] / "job"
+ENVIRON = {"PYTHONPATH": str(LIBRARY), "OMP_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+"""What a script needs to find the library, and to compute as in the examples' image."""
+
+
+def required() -> None:
+    """Skip the test where PyTorch is missing; in CI fail it."""
+    if any(Path("/usr/lib/python3/dist-packages").glob("torch/__init__.py")):
+        return
+    message = "needs Debian's python3-torch: make torch"
+    if os.environ.get("CI"):
+        pytest.fail(message)
+    pytest.skip(message)
+
+
+def run(code: str) -> str:
+    """The output of a script; the test fails where the script does."""
+    done = subprocess.run(
+        [PYTHON, "-c", code],
+        env={**os.environ, **ENVIRON},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout
+    return done.stdout
