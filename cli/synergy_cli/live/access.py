@@ -1,4 +1,4 @@
-"""The way to the cluster that a live command asks: kubeconfig, context and namespace as kubectl has them."""
+"""Access to the cluster of a live command: kubeconfig, context and namespace, as in kubectl."""
 
 import asyncio
 from collections.abc import Callable, Coroutine
@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 def ask(where: Where, question: Callable[[Cluster], Coroutine[Any, Any, T]]) -> T:
-    """Run `question` against the cluster. What goes wrong becomes one line on stderr."""
+    """Run `question` against the cluster. An error becomes one line on stderr."""
 
     async def run() -> T:
         async with connected(where, note) as cluster:
@@ -52,5 +52,5 @@ def where_of(kubeconfig: str | None, context: str | None, namespace: str | None,
 
 
 def hidden_nodes() -> click.ClickException:
-    """What a user is told who may not see nodes."""
+    """The error for users without the right to list nodes."""
     return click.ClickException("you may not list nodes: without them nothing can be simulated")

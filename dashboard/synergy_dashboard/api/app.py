@@ -111,12 +111,18 @@ def _add_pages(router: APIRouter, parts: ApiParts) -> None:
         told = events(live, asker.scope, again, parts.clock)
         return StreamingResponse(told, media_type="text/event-stream", headers={"X-Accel-Buffering": "no"})
 
-    _get(router, "/me", me, answers.Me, "Who asks, and what they may see")
-    _get(router, "/cluster", cluster, answers.ClusterPage, "Who has what, and how it was lately")
+    _get(router, "/me", me, answers.Me, "The user, and the namespaces that they may see")
+    _get(
+        router,
+        "/cluster",
+        cluster,
+        answers.ClusterPage,
+        "The GPUs, the jobs that hold them, and the use of the last day",
+    )
     _get(router, "/queue", queue, answers.QueuePage, "The waiting jobs in order")
     _get(router, "/rounds", rounds, answers.RoundsPage, "The Gantt chart and the rounds in it")
-    _get(router, "/jobs/{namespace}/{name}", job, answers.JobPage, "All about one job")
-    _get(router, "/tenants", tenants, answers.TenantsPage, "The tenants now, and what they had")
+    _get(router, "/jobs/{namespace}/{name}", job, answers.JobPage, "One job in detail")
+    _get(router, "/tenants", tenants, answers.TenantsPage, "The tenants now, and their use in the past")
     router.get("/stream", summary="Server-sent events, each with a Change", response_class=StreamingResponse)(stream)
 
 
@@ -136,6 +142,14 @@ def _add_futures(router: APIRouter, parts: ApiParts) -> None:
         headers = {"Content-Disposition": 'attachment; filename="kube-synergy-export.zip"'}
         return Response(content, media_type="application/zip", headers=headers)
 
+    async def helped(request: Request, namespace: str, name: str) -> Response:
+        _synced(parts)
+        await parts.people.asker_of(request, namespace)
+        if parts.live.job(namespace, name) is None:
+            raise Refusal(404, f"there is no TrainingJob {namespace}/{name}")
+        return _json(await parts.futures.help(f"{namespace}/{name}"))
+
+    _get(router, "/jobs/{namespace}/{name}/help", helped, answers.HelpAnswer, "What would make a waiting job start")
     router.post("/what-if", summary="Two futures side by side", responses=_said(answers.WhatIfAnswer))(what_if)
     router.get("/export", summary="Trace, profiles and cluster for the simulator, as a zip file")(download)
 

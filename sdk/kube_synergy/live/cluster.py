@@ -18,7 +18,7 @@ _log = logging.getLogger("kube_synergy")
 
 @dataclass(frozen=True, slots=True)
 class Where:
-    """Which cluster, and which of its namespaces; `namespace` None: all of them."""
+    """The cluster and the namespace of a command; `namespace` None: all namespaces."""
 
     kubeconfig: str | None
     context: str | None
@@ -60,8 +60,8 @@ class Cluster:
         return found
 
     async def visible_jobs(self) -> tuple[list[SeenJob], str]:
-        """The TrainingJobs of all namespaces where the user may list them, else of the own one with a note that says
-        so."""
+        """The TrainingJobs of all namespaces, if the user may list them. Otherwise those of the user's namespace, with
+        a note."""
         try:
             return await self.jobs(None), ""
         except ApiError as error:
@@ -71,7 +71,7 @@ class Cluster:
         return await self.jobs(self.namespace), note
 
     async def items(self, resource: Resource, namespace: str | None = None, **selectors: str) -> list[Object] | None:
-        """A collection; None where the user may not list it, or the cluster does not know it."""
+        """A collection; None if the user may not list it, or if the cluster does not have it."""
         try:
             listed: list[Object] = (await self.client.list(resource, namespace, **selectors))["items"]
         except ApiError as error:

@@ -1,4 +1,4 @@
-"""The cluster as the user may see it, as the beginning of a simulation."""
+"""The visible part of the cluster, as the initial state of a simulation."""
 
 import time
 from collections.abc import Iterator, Mapping
@@ -17,16 +17,16 @@ from synergy_extender.planning.policy import PolicyInForce, policy_in_force, wit
 from synergy_extender.snapshot.snapshot import BuiltSnapshot
 
 _PRIORITY_CLASS = "kube-synergy-worker"
-"""The chart's, of workers whose template names none."""
+"""The priority class that the chart gives to workers whose template names none."""
 
 
 class NodesHiddenError(Exception):
-    """The user may not list nodes: nothing can be simulated."""
+    """The user may not list nodes, so nothing can be simulated."""
 
 
 @dataclass(frozen=True)
 class Present:
-    """The cluster at one moment, as far as the user may see it; `notes` say what is left out."""
+    """The visible part of the cluster at one moment; `notes` name the parts that are left out."""
 
     state: ClusterState
     policy: PolicyInForce
@@ -34,7 +34,7 @@ class Present:
     notes: tuple[str, ...] = ()
 
     def built(self, written: Object | None = None) -> BuiltSnapshot:
-        """The snapshot that forecasts begin with; `written` is another SchedulingPolicy."""
+        """The snapshot at which forecasts begin; `written` replaces the SchedulingPolicy."""
         policy = self.policy if written is None else in_force(written, self.state)
         return future_snapshot(self.state, policy, self.now)
 
@@ -57,7 +57,7 @@ async def look(cluster: Cluster) -> Present:
 
 
 def in_force(written: Mapping[str, Any] | None, state: ClusterState) -> PolicyInForce:
-    """The policy as the extender follows it."""
+    """The policy in force."""
     return with_prices(policy_in_force(written, PolicyInForce()), PolicyInForce(), state.capacities)
 
 

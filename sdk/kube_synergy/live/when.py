@@ -23,7 +23,7 @@ async def job_and_cluster(cluster: Cluster, name: str) -> tuple[SeenJob, Present
 
 
 def when(asked: SeenJob, present: Present, *, draws: int, seed: int, horizon_s: float | None) -> When:
-    """Simulate the cluster from now on. Raises FieldError where the policy cannot be simulated."""
+    """Simulate the cluster from now on. Raises FieldError if the policy cannot be simulated."""
     snapshot, name = present.snapshot, asked.full_name
     if all(job.name != name for job in snapshot.jobs):
         reason = "Finished" if asked.finished else "Suspended" if asked.spec.suspend else "NotPlanned"
@@ -49,7 +49,8 @@ def _answer(one: JobForecast, now: float, draws: int) -> When:
 
 
 def as_told(asked: SeenJob) -> When:
-    """What the extender has told of the job: users who may not see nodes get this."""
+    """The estimate that the extender wrote into the job's status. Users without the right to list nodes get this
+    answer."""
     now, entry = time.time(), asked.status.queue
     if entry is None or entry.estimated_start is None:
         reason = "Finished" if asked.finished else "Suspended" if asked.spec.suspend else "Hidden"
@@ -60,7 +61,7 @@ def as_told(asked: SeenJob) -> When:
 
 
 def _range(one: Quantiles) -> Range:
-    return Range(p10=_finite(one.p10), p50=_finite(one.p50), p90=_finite(one.p90))
+    return Range(p10=_finite(one.p10), p50=_finite(one.p50), p90=_finite(one.by))
 
 
 def _finite(moment: float) -> float | None:

@@ -5,11 +5,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import synergy_dashboard
-from synergy_kube import KubeClient
+from synergy_kube.writes import Writes
 
 _SOURCES = sorted(Path(synergy_dashboard.__file__).parent.rglob("*.py"))
 _READS = {"get", "list", "page", "pages", "watch", "connect", "close", "on_error"}
-_WRITES = {name for name in vars(KubeClient) if not name.startswith("_")} - _READS
+_WRITES = {name for name in vars(Writes) if not name.startswith("_")}
 _REVIEWS = {"TOKEN_REVIEWS", "ACCESS_REVIEWS"}
 
 

@@ -1,4 +1,4 @@
-"""`kubectl synergy submit`, `suspend` and `resume`: what a user does with a job of theirs."""
+"""`kubectl synergy submit`, `suspend` and `resume`: users' actions on their own jobs."""
 
 from pathlib import Path
 from typing import Any, cast
@@ -80,7 +80,7 @@ def _of_file(filename: str) -> Submission:
 
 
 def job_of_file(filename: str) -> Object:
-    """The TrainingJob of a YAML file. Raises BadInputError where that is not what the file has."""
+    """The TrainingJob of a YAML file. Raises BadInputError if the file has anything else."""
     try:
         documents = [one for one in yaml.safe_load_all(read_input(filename, "--filename")) if one]
     except yaml.YAMLError as error:
@@ -96,7 +96,7 @@ def job_of_file(filename: str) -> Object:
 
 
 async def _ended(cluster: Cluster, created: SeenJob) -> SeenJob:
-    """The job once it has ended. Each new reason is told on the way."""
+    """Wait until the job has ended, and print each new reason."""
     job, told = created, ""
     try:
         async for state in states(Cluster(cluster.client, created.namespace), created.name):

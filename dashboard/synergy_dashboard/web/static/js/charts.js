@@ -10,7 +10,7 @@ function load() {
     const script = document.createElement("script");
     script.src = new URL("vendor/echarts.min.js", document.baseURI);
     script.onload = () => resolve(globalThis.echarts);
-    script.onerror = () => reject(new Error("the chart library does not load"));
+    script.onerror = () => reject(new Error("the chart library cannot be loaded"));
     document.head.append(script);
   });
   return library;

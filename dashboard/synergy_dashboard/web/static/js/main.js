@@ -58,7 +58,7 @@ function liveState() {
   const { state, retry_s } = store.live;
   const told = { live: "Live", connecting: "Connecting", down: "Not live" }[state];
   box.dataset.state = state;
-  box.title = state === "down" ? `The page may be out of date. It connects again in ${duration(Math.max(1, retry_s))}.` : "";
+  box.title = state === "down" ? `The page may be out of date. It reconnects in ${duration(Math.max(1, retry_s))}.` : "";
   setText(box.lastElementChild, told);
 }
 
@@ -83,7 +83,7 @@ async function show() {
     else link.removeAttribute("aria-current");
   }
   if (!title) {
-    main.replaceChildren(failure(new ApiError(404, "This address names no page.")));
+    main.replaceChildren(failure(new ApiError(404, "There is no page at this address.")));
     return;
   }
   document.title = `${route.page === "job" ? route.rest[1] : title} · kube-synergy`;
@@ -190,7 +190,7 @@ function redraw() {
   store.addEventListener("change", () => draw(true));
   store.addEventListener("live", liveState);
   store.addEventListener("live", () => {
-    if (store.live.state === "down") announce("The page is not live any more. It tries to connect again.");
+    if (store.live.state === "down") announce("Updates have stopped. The page is reconnecting.");
   });
   setInterval(() => {
     if (!document.hidden) view?.tick?.();

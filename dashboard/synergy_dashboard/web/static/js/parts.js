@@ -25,9 +25,9 @@ export const empty = (title, told = "") => h("p", { class: "state" }, h("strong"
 
 const HEADINGS = {
   0: "No connection",
-  401: "Your token is not accepted",
+  401: "The server does not accept your token",
   403: "You are not allowed to see this",
-  404: "There is nothing of this name",
+  404: "Nothing has this name",
   422: "The request has an error",
   503: "The dashboard is not ready",
 };
@@ -76,7 +76,7 @@ export function figure(label) {
 }
 
 const UNKNOWN = {
-  NoSteps: "unknown: the job does not say its steps",
+  NoSteps: "unknown: the job has no number of steps",
   NotProfiled: "unknown until it is profiled",
   NeverFits: "never: it fits on no node",
 };

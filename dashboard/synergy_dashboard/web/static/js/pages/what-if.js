@@ -135,7 +135,7 @@ export default class WhatIfPage {
   async #ask() {
     this.result.element.hidden = false;
     this.try.disabled = true;
-    this.result.body.replaceChildren(loading("the answer: both futures are simulated"));
+    this.result.body.replaceChildren(loading("both futures"));
     setText(this.result.note, "");
     try {
       this.answer = await post("what-if", requestOf(read().filters));
@@ -167,7 +167,7 @@ export default class WhatIfPage {
     this.result.body.replaceChildren(h("div", { class: "scroll" }, totals), jobs.length ? this.table.element : empty("No jobs", "There is no job to forecast."));
     jobs.sort((a, b) => (b.start_s[0] === null && b.finish_s[0] === null) - (a.start_s[0] === null && a.finish_s[0] === null));
     this.table.update(jobs);
-    announce(`The answer is there: ${count(jobs.length, "job")}`);
+    announce(`Done: ${count(jobs.length, "job")}`);
   }
 
   filters() {
