@@ -13,7 +13,7 @@ from synergy_dashboard.api.reviews import ClusterReviewer
 from synergy_dashboard.api.what_if import Futures
 from synergy_dashboard.config import Settings
 from synergy_dashboard.live.cluster import LiveCluster
-from synergy_dashboard.metrics import registry_of
+from synergy_dashboard.metrics import Metrics
 from synergy_dashboard.recorder.follow import Recorder
 from synergy_dashboard.store.store import Store
 from synergy_kube import KubeClient
@@ -43,17 +43,19 @@ class Dashboard:
         reviewer = ClusterReviewer(client, time.monotonic)
         people = People(reviewer, lambda: self.live.past_namespaces, settings.proxy_secret)
         parts = ApiParts(self.live, store, client, people, Futures(settings.kubeconfig), PRODUCT_VERSION)
+        metrics = Metrics()
+        metrics.follow(self.live, self._recorder)
         self.servers = Servers(
             settings.host,
             [
                 Endpoint(
-                    api_app(parts),
+                    metrics.counted(api_app(parts)),
                     settings.port,
                     self._tls.context if self._tls is not None else None,
                     most=_MOST_CONNECTIONS,
                     per_address=_MOST_CONNECTIONS,
                 ),
-                Endpoint(ops_app(registry_of(self.live, self._recorder), self._missing), settings.ops_port),
+                Endpoint(ops_app(metrics.registry, self._missing), settings.ops_port),
             ],
             _DRAIN_SECONDS,
         )

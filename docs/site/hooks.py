@@ -11,6 +11,7 @@ from mkdocs.structure.pages import Page
 from prometheus_client import CollectorRegistry
 
 from synergy_cli.main import main
+from synergy_dashboard.metrics import Metrics as DashboardMetrics
 from synergy_extender.metrics import Metrics as ExtenderMetrics
 from synergy_operator.edge.metrics import Metrics as OperatorMetrics
 
@@ -100,5 +101,6 @@ def _metrics(registry: CollectorRegistry) -> Iterator[str]:
 _PARTS = {
     "commands": _commands,
     "extender metrics": lambda: _metrics(ExtenderMetrics().registry),
+    "dashboard metrics": lambda: _metrics(DashboardMetrics().registry),
     "operator metrics": lambda: _metrics(OperatorMetrics().registry),
 }

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from grafana_foundation_sdk.cog.encoder import JSONEncoder
 
-from monitoring import cluster, control_plane, tenant
+from monitoring import cluster, control_plane, forecasts_and_history, tenant
 
 FOLDER = Path(__file__).parent.parent / "kube-synergy" / "dashboards"
 
@@ -13,7 +13,12 @@ FOLDER = Path(__file__).parent.parent / "kube-synergy" / "dashboards"
 def dashboards() -> dict[str, str]:
     """File names and contents."""
     encoder = JSONEncoder(sort_keys=True, indent=2)
-    made = {"cluster": cluster.build(), "tenants": tenant.build(), "control-plane": control_plane.build()}
+    made = {
+        "cluster": cluster.build(),
+        "tenants": tenant.build(),
+        "control-plane": control_plane.build(),
+        "forecasts-and-history": forecasts_and_history.build(),
+    }
     return {f"{name}.json": encoder.encode(one.build()) + "\n" for name, one in made.items()}
 
 

@@ -2,7 +2,7 @@
 
 from grafana_foundation_sdk.builders import dashboard
 
-from monitoring.panels import Query, leader, lines, number, page, per_hour, per_second, quantile
+from monitoring.panels import Query, increase, leader, lines, number, page, per_second, quantile
 
 
 def build() -> dashboard.Dashboard:
@@ -38,7 +38,7 @@ def build() -> dashboard.Dashboard:
         ),
         lines(
             "Runs revoked in the last hour, by rule",
-            [Query(per_hour("revocations_total", "rule"), "{{rule}}")],
+            [Query(increase("revocations_total", "rule"), "{{rule}}")],
             "yields, moves and sharing_was_slow are preemptions by the plan.",
             stacked=True,
         ),

@@ -2,7 +2,7 @@
 
 from grafana_foundation_sdk.builders import dashboard, timeseries
 
-from monitoring.panels import Query, leader, lines, number, page, per_hour, per_second, quantile
+from monitoring.panels import Query, increase, leader, lines, number, page, per_second, quantile
 
 
 def build() -> dashboard.Dashboard:
@@ -10,7 +10,7 @@ def build() -> dashboard.Dashboard:
     made = page(
         "kube-synergy-control-plane", "kube-synergy / Control plane", "Do operator, extender and planner keep up?"
     )
-    late = f"100 * {per_hour('late_rounds_total')} / {per_hour('rounds_total')}"
+    late = f"100 * {increase('late_rounds_total')} / {increase('rounds_total')}"
     for panel in (
         number("Leaders", "sum(kube_synergy_leader)", "Replicas of the extender that lead: 1."),
         number("Late rounds", f"{late} or vector(0)", "Part of the last hour's rounds.", "percent", 1),
@@ -41,9 +41,9 @@ def _planning() -> list[timeseries.Panel]:
         lines(
             "Plans that failed or fell back, in the last hour",
             [
-                Query(per_hour("plan_failures_total"), "failed"),
-                Query(per_hour("stand_in_allocations_total", "served"), "instead of an optimum: {{served}}"),
-                Query(per_hour("clock_steps_total"), "clock steps"),
+                Query(increase("plan_failures_total"), "failed"),
+                Query(increase("stand_in_allocations_total", "served"), "instead of an optimum: {{served}}"),
+                Query(increase("clock_steps_total"), "clock steps"),
             ],
             "A fallback serves while the solver is still at work.",
         ),
@@ -133,15 +133,15 @@ def _operator() -> list[timeseries.Panel]:
         lines(
             "Runs that ended",
             [
-                Query(per_hour("operator_runs_total", "purpose", "outcome"), "{{purpose}} {{outcome}}"),
-                Query(per_hour("operator_refusals_total", "reason"), "refused: {{reason}}"),
+                Query(increase("operator_runs_total", "purpose", "outcome"), "{{purpose}} {{outcome}}"),
+                Query(increase("operator_refusals_total", "reason"), "refused: {{reason}}"),
             ],
             "In the last hour.",
             stacked=True,
         ),
         lines(
             "Watches that had to restart",
-            [Query(per_hour("operator_watch_restarts_total", "resource", "cause"), "{{resource}} {{cause}}")],
+            [Query(increase("operator_watch_restarts_total", "resource", "cause"), "{{resource}} {{cause}}")],
             "In the last hour.",
         ),
     ]

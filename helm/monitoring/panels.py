@@ -35,9 +35,9 @@ def per_second(counter: str, *labels: str, matching: str = "") -> str:
     return _summed(labels, f"rate({_selected(counter, matching)}[$__rate_interval])")
 
 
-def per_hour(counter: str, *labels: str, matching: str = "") -> str:
-    """Increase of a counter over the last hour, summed by `labels`."""
-    return _summed(labels, f"increase({_selected(counter, matching)}[1h])")
+def increase(counter: str, *labels: str, matching: str = "", window: str = "1h") -> str:
+    """Increase of a counter over the last hour, or another window, summed by `labels`."""
+    return _summed(labels, f"increase({_selected(counter, matching)}[{window}])")
 
 
 def quantile(part: float, histogram: str, *labels: str, window: str = "$__rate_interval") -> str:

@@ -18,7 +18,6 @@ import synergy_devcluster
 from support import needed
 from support.on_cluster.jobs import matrix, reaches, restricted_template, submit
 from support.waiting import eventually
-from synergy_cli.product import install
 from synergy_kube import KubeClient, Resource
 from synergy_kube.resources import PODS
 
@@ -32,14 +31,6 @@ import time, synergy_job
 for step in synergy_job.iterate(range(10**6)):
     time.sleep(0.02)
 """
-
-
-@pytest.fixture(scope="module")
-def dashboard(devcluster: synergy_devcluster.Cluster, product: None) -> Iterator[None]:
-    """The chart with its dashboard, which other end-to-end tests do without."""
-    install(devcluster, {"dashboard.enabled": "true"}, report=print)
-    yield
-    install(devcluster, report=print)
 
 
 @contextmanager

@@ -4,7 +4,7 @@ import asyncio
 import json
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ import pytest_asyncio
 import yaml
 
 import synergy_devcluster
+from support import recorded
 from support.on_cluster.jobs import EXAMPLES_IMAGE, matrix, reaches, restricted_template, submit
 from support.on_cluster.service_account import in_namespace, with_token
 from support.waiting import eventually
@@ -51,11 +52,13 @@ def admin(devcluster: synergy_devcluster.Cluster, namespace: str, tmp_path: Path
     return in_namespace(devcluster.kubeconfig, namespace, tmp_path / "admin")
 
 
-async def say(kubeconfig: Path, *words: str, program: str = "kubectl-synergy", code: int = 0) -> Said:
+async def say(
+    kubeconfig: Path, *words: str, program: str = "kubectl-synergy", code: int = 0, folder: Path | None = None
+) -> Said:
     """Run the command as a user would, with this kubeconfig."""
     done = await asyncio.to_thread(
         subprocess.run, [str(PROGRAMS / program), *words], env={"KUBECONFIG": str(kubeconfig), "PATH": "/usr/bin:/bin"},
-        capture_output=True, text=True, timeout=120, check=False,
+        capture_output=True, text=True, timeout=120, check=False, cwd=folder,
     )  # fmt: skip
     assert done.returncode == code, f"{' '.join(words)}: {done.stdout}\n{done.stderr}"
     return done
@@ -117,7 +120,14 @@ async def test_what_a_user_sees(kube: KubeClient, namespace: str, jobs: None, us
         assert "position in the queue: 1" in told
     assert (await data(admin, "policy", "show"))["inForce"]["policy"] == "fifo"
     assert "in force: fifo with tune" in (await say(admin, "policy", "show")).stdout
+    tried = (await data(admin, "why", "waits"))["help"]
+    told = {one["told"] for one in tried["remedies"]}
+    assert "allow V100 too" in told
+    assert not any(one["kind"] == "gpus" for one in tried["remedies"]), "no A100 is free"
+    assert (await data(admin, "why", "trains"))["help"] is None
+    assert (await data(user, "why", "waits"))["help"] is None
     text = await say(user, "why", "waits")
+    assert "you may not list nodes, so nothing is tried that would help" in text.stderr
     assert f"only those of {namespace} are considered" in text.stderr
     assert "note" not in (await say(admin, "why", "waits")).stderr
 
@@ -252,3 +262,52 @@ async def test_what_goes_wrong_is_one_line(user: Path, tmp_path: Path) -> None:
     assert "forbidden" in elsewhere.stderr
     nowhere = await say(tmp_path / "none", "queue", code=2)
     assert nowhere.stderr.count("\n") == 1
+
+
+SHOWN: Mapping[str, tuple[tuple[str, ...], int]] = {
+    "queue": (("queue",), 0),
+    "why": (("why", "known"), 0),
+    "when": (("when", "known", "--draws", "5"), 0),
+    "profile": (("profile", "trains"), 0),
+    "history": (("history", "trains"), 0),
+    "logs": (("logs", "trains", "--tail", "2"), 0),
+    "top": (("top", "types"), 0),
+    "usage": (("usage",), 0),
+    "rounds": (("rounds",), 0),
+    "doctor": (("doctor",), 0),
+    "what-if": (("what-if", "--add-nodes", "A100=1"), 1),
+    "policy": (("policy", "set", "policy=las", "--dry-run", "server"), 1),
+    "export": (("export", "--out", "past"), 0),
+    "submit": (("submit", "train.py", "--image", "registry.example.com/pytorch:2", "--steps", "500",
+                "--name", "mine", "--dry-run", "server"), 0),
+    "suspend": (("suspend", "known"), 0),
+    "resume": (("resume", "known"), 0),
+}  # fmt: skip
+"""The commands that the documentation shows, each with the exit code of a user who may not do it."""
+AS_USER = ("why", "when", "what-if", "policy")
+"""Those whose answer to a user with rights in one namespace is shown too."""
+
+
+@pytest.mark.usefixtures("known")
+async def test_every_command_answers_an_admin_and_a_user(
+    kube: KubeClient, namespace: str, user: Path, admin: Path, tmp_path: Path
+) -> None:
+    async def told() -> bool:
+        status = (await kube.get(TRAINING_JOBS, "known", namespace)).get("status", {})
+        return "estimatedStart" in status.get("queue", {})
+
+    await eventually(told, seconds=180, what="the extender's estimate")
+    names = {namespace: "team"}
+    for person, kubeconfig in (("admin", admin), ("user", user)):
+        folder = tmp_path / f"home-of-{person}"
+        folder.mkdir()
+        (folder / "train.py").write_text(TRAIN)
+        for name, (words, refused) in SHOWN.items():
+            done = await say(kubeconfig, *words, code=refused if person == "user" else 0, folder=folder)
+            output = done.stdout + done.stderr
+            assert output.strip(), name
+            assert person == "user" or "you may not" not in output, output
+            if person == "admin" or name in AS_USER:
+                command = f"kubectl synergy {' '.join(words)}"
+                recorded.record(name if person == "admin" else f"{name}.user", command, output, names)
+        assert (folder / "past" / "trace.csv").exists()

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import aiohttp
 import pytest
 
 from support.on_cluster.jobs import reaches, restricted_template, submit
@@ -20,7 +21,8 @@ pytestmark = pytest.mark.e2e
 EXTENDER = "kube-synergy-extender"
 BEGINS_WITH_TROUBLE = re.compile(
     "kube_synergy_(verb_refusals_total|refused_writes_total|stand_in_allocations_total|undeclared_fields"
-    "|operator_api_errors_total|operator_refusals_total|operator_watch_restarts_total)"
+    "|operator_api_errors_total|operator_refusals_total|operator_watch_restarts_total"
+    '|dashboard_requests_total{code=~"5..")'
 )
 """Metrics whose series begin with the first refusal, error or restart."""
 
@@ -31,11 +33,12 @@ for _ in synergy_job.iterate(range(10**6)):
 """
 
 
-PORTS = {"extender": 8080, "operator": 8081}
+PORTS = {"extender": 8080, "operator": 8081, "dashboard": 8081}
+DASHBOARD = "kube-synergy-dashboard"
 
 
 @pytest.fixture
-def prometheus(product: None, tmp_path: Path) -> Iterator[Prometheus]:
+def prometheus(dashboard: None, tmp_path: Path) -> Iterator[Prometheus]:
     """Its alerts wait for 3 s instead of minutes."""
     quick = rules()
     for group in quick["groups"]:
@@ -52,6 +55,14 @@ async def find_components(kube: KubeClient, prometheus: Prometheus) -> None:
         pods = (await kube.list(PODS, NAMESPACE, label_selector=f"app.kubernetes.io/component={component}"))["items"]
         addresses += [f"{pod['status']['podIP']}:{port}" for pod in pods if pod["status"].get("podIP")]
     prometheus.scrape(addresses)
+
+
+async def look_at_the_page(kube: KubeClient) -> None:
+    """One request, without a token: its route has a figure from then on."""
+    (pod,) = (await kube.list(PODS, NAMESPACE, label_selector="app.kubernetes.io/component=dashboard"))["items"]
+    url = f"http://{pod['status']['podIP']}:8080/api/v1/queue"
+    async with aiohttp.ClientSession() as http, http.get(url) as answer:
+        assert answer.status == 401
 
 
 def job(**more: Any) -> dict[str, Any]:
@@ -84,6 +95,8 @@ async def test_every_panel_has_data_and_nothing_is_critical(
                 if not prometheus.query(asked) and not BEGINS_WITH_TROUBLE.search(asked):
                     found[panel] = asked
         return found
+
+    await look_at_the_page(kube)
 
     async def all_have_data() -> bool:
         return not await asyncio.to_thread(without_data)
@@ -122,3 +135,25 @@ async def test_an_alert_fires_while_no_extender_runs_and_clears(kube: KubeClient
         return await leads() and not await fires()
 
     await eventually(cleared, seconds=120, what="a new leader, and the alert to clear")
+
+
+async def test_an_alert_fires_while_nothing_is_recorded_and_clears(kube: KubeClient, prometheus: Prometheus) -> None:
+    async def fires() -> bool:
+        return "KubeSynergyRecordingStopped" in await asyncio.to_thread(prometheus.firing)
+
+    async def records() -> bool:
+        await find_components(kube, prometheus)
+        behind = "time() - kube_synergy_dashboard_recorded_timestamp_seconds < 10"
+        return bool(await asyncio.to_thread(prometheus.query, behind))
+
+    await eventually(records, seconds=60, what="a recorder that Prometheus sees")
+    try:
+        await kube.merge_patch(DEPLOYMENTS, DASHBOARD, {"spec": {"replicas": 0}}, NAMESPACE)
+        await eventually(fires, seconds=60, what="the alert")
+    finally:
+        await kube.merge_patch(DEPLOYMENTS, DASHBOARD, {"spec": {"replicas": 1}}, NAMESPACE)
+
+    async def cleared() -> bool:
+        return await records() and not await fires()
+
+    await eventually(cleared, seconds=60, what="a new recorder, and the alert to clear")

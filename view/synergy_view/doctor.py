@@ -14,6 +14,8 @@ Level = Literal["ok", "warning", "failed", "unknown"]
 
 DEFINITIONS: Final = ("gpupools", "schedulingpolicies", "tenants", "throughputprofiles", "trainingjobs")
 COMPONENTS: Final = ("kube-synergy-operator", "kube-synergy-extender", "kube-synergy-scheduler")
+DASHBOARD: Final = "kube-synergy-dashboard"
+"""Its Deployment, which may be missing: nothing else needs it."""
 _SKEW_S: Final = 5.0
 """Clocks that differ by more confuse leases and ages; NTP keeps them within a second."""
 _OLDEST_MINOR: Final = 33
@@ -64,6 +66,7 @@ def diagnose(facts: Facts) -> list[Check]:
         _sharing(facts.capacities),
         _pools(facts.pools),
         _policy(facts.policies),
+        _dashboard(facts.deployments),
     ]
     return [*checks, *_permissions(facts.permissions)]
 
@@ -127,6 +130,39 @@ def _components(deployments: Sequence[Object] | None) -> Iterable[Check]:
             yield Check(name, "failed" if not ready else "warning", f"{ready} of {wanted} replicas are ready", todo)
         else:
             yield Check(name, "ok", f"{count(ready, 'replica')} ready")
+
+
+def _dashboard(deployments: Sequence[Object] | None) -> Check:
+    """Whether it records, and where its history is: a pod waits for ever for a volume that no StorageClass makes."""
+    what = "dashboard"
+    if deployments is None:
+        return _not_allowed(what, "deployments")
+    item = next((one for one in deployments if one["metadata"]["name"] == DASHBOARD), None)
+    if item is None:
+        return Check(what, "ok", "not installed: nothing is recorded")
+    namespace, pod = item["metadata"]["namespace"], item["spec"]["template"]["spec"]
+    claims = [volume["persistentVolumeClaim"]["claimName"] for volume in pod["volumes"] if _is_claim(volume)]
+    if not (item.get("status") or {}).get("readyReplicas", 0):
+        todo = f"kubectl describe -n {namespace} pods -l app.kubernetes.io/component=dashboard"
+        for claim in claims:
+            todo += f" && kubectl describe -n {namespace} pvc {claim}"
+        return Check(what, "warning", "its pod is not ready: nothing is recorded", todo)
+    if claims:
+        return Check(what, "ok", f"its history is on the volume of {listed(claims)}")
+    if _has_database(pod):
+        return Check(what, "ok", "its history is in a database")
+    todo = "set dashboard.persistence.enabled in the chart's values, which needs a StorageClass"
+    return Check(what, "warning", "its history is in its pod, and lost with the pod", todo)
+
+
+def _is_claim(volume: Object) -> bool:
+    return "persistentVolumeClaim" in volume
+
+
+def _has_database(pod: Object) -> bool:
+    """Whether its address comes from a Secret, as that of a PostgreSQL does."""
+    environment = [one for container in pod["containers"] for one in container.get("env") or ()]
+    return any(one["name"] == "SYNERGY_DASHBOARD_DATABASE" and "valueFrom" in one for one in environment)
 
 
 def _certificate(left_s: float | None) -> Check:

@@ -254,3 +254,25 @@ class Change:
     tenants: list[TenantRow] | None
     waiting_by_reason: dict[str, int] | None
     round_ends_s: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Remedy:
+    """A change with which a waiting job starts in the next round (`synergy_view.remedies`)."""
+
+    kind: str
+    told: str
+    gets: str
+    step: str
+
+
+@dataclass(frozen=True, slots=True)
+class HelpAnswer:
+    """`GET jobs/{namespace}/{name}/help`: what was tried and works."""
+
+    planned: bool
+    """Whether plans consider the job: not while it runs, is suspended, profiled or has a problem."""
+    starts_anyway: bool
+    remedies: list[Remedy]
+    complete: bool
+    """False: the time ended before all changes had been tried."""

@@ -142,6 +142,14 @@ def _add_futures(router: APIRouter, parts: ApiParts) -> None:
         headers = {"Content-Disposition": 'attachment; filename="kube-synergy-export.zip"'}
         return Response(content, media_type="application/zip", headers=headers)
 
+    async def helped(request: Request, namespace: str, name: str) -> Response:
+        _synced(parts)
+        await parts.people.asker_of(request, namespace)
+        if parts.live.job(namespace, name) is None:
+            raise Refusal(404, f"there is no TrainingJob {namespace}/{name}")
+        return _json(await parts.futures.help(f"{namespace}/{name}"))
+
+    _get(router, "/jobs/{namespace}/{name}/help", helped, answers.HelpAnswer, "What would make a waiting job start")
     router.post("/what-if", summary="Two futures side by side", responses=_said(answers.WhatIfAnswer))(what_if)
     router.get("/export", summary="Trace, profiles and cluster for the simulator, as a zip file")(download)
 

@@ -10,7 +10,7 @@ import resource
 import sys
 import time
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any, Final
 
 from synergy_api.cluster.nodes import Object
@@ -25,7 +25,9 @@ from synergy_extender.planning.policy import PolicyInForce, policy_in_force, wit
 from synergy_extender.snapshot.snapshot import BuiltSnapshot
 from synergy_kube import KubeClient
 from synergy_service.nesting import admit_deep_objects
+from synergy_simulator.forecast.options import options_of_snapshot
 from synergy_simulator.forecast.what_if import Change, document, what_if
+from synergy_view.remedies import Help, what_would_help
 
 _READ_SECONDS: Final = 30.0
 _PRIORITY_CLASS: Final = "kube-synergy-worker"
@@ -37,6 +39,8 @@ _NICE: Final = 10
 """The dashboard itself goes first."""
 _MOST_BYTES: Final = 600 << 20
 """A question that needs more memory fails: beyond the container's limit the recorder would be killed with it."""
+_HELP_SECONDS: Final = 5.0
+"""After so long, no further change is tried that would help a job."""
 _MOST_NODES: Final = 20_000
 """Nodes that may be added, all together."""
 
@@ -70,6 +74,15 @@ def answer(request: Mapping[str, Any], state: ClusterState, written: Object | No
     except FieldError as error:
         return {"code": 422, "error": f"{error.path.lstrip('-').replace('-', '_')}: {error.problem}"}
     return document(as_is, other, seconds=time.perf_counter() - started)
+
+
+def helped(job: str, state: ClusterState, written: Object | None, now: float) -> dict[str, Any]:
+    """What would make a job start in the next round, found out within a bounded time."""
+    until, snapshot = time.perf_counter() + _HELP_SECONDS, built(state, written, now).snapshot
+    with collector_paused():
+        plan = options_of_snapshot(snapshot).plan
+        found = what_would_help(snapshot, plan, job, lambda: time.perf_counter() < until)
+    return {"planned": found is not None, **asdict(found or Help())}
 
 
 def _change(request: Mapping[str, Any], state: ClusterState, written: Object | None, now: float) -> Change:
@@ -148,7 +161,10 @@ def main() -> int:
     except PermissionError as error:
         told: dict[str, Any] = {"code": 503, "error": str(error)}
     else:
-        told = answer(question["request"], state, written, time.time())
+        if "help" in question:
+            told = helped(question["help"], state, written, time.time())
+        else:
+            told = answer(question["request"], state, written, time.time())
     sys.stdout.write(json.dumps(told))
     return 0
 

@@ -14,7 +14,7 @@ from typing import Any, Final
 from fastapi import Request
 from pydantic import TypeAdapter, ValidationError
 
-from synergy_dashboard.api.answers import Totals, WhatIfAnswer, WhatIfJob, WhatIfRequest
+from synergy_dashboard.api.answers import HelpAnswer, Remedy, Totals, WhatIfAnswer, WhatIfJob, WhatIfRequest
 from synergy_dashboard.api.problems import Refusal
 from synergy_dashboard.live.scope import Scope
 
@@ -42,20 +42,35 @@ class Futures:
         added = _name_of(wanted.add_job)
         if added and not scope.names(added):
             raise Refusal(403, f"add_job: you may not get TrainingJobs in the namespace of {added}")
+        answer = await self._asked({"request": asdict(wanted)})
+        jobs = [_job(one) for one in answer["jobs"] if scope.names(one["job"])]
+        return WhatIfAnswer(
+            as_is=Totals(**answer["as_is"]), what_if=Totals(**answer["what_if"]), jobs=jobs, seconds=answer["seconds"]
+        )
+
+    async def help(self, job: str) -> HelpAnswer:
+        """What would make the job NAMESPACE/NAME start in the next round. Raises Refusal 503."""
+        answer = await self._asked({"help": job})
+        return HelpAnswer(
+            planned=answer["planned"],
+            starts_anyway=answer["starts_anyway"],
+            remedies=[Remedy(**one) for one in answer["remedies"]],
+            complete=answer["complete"],
+        )
+
+    async def _asked(self, question: dict[str, Any]) -> dict[str, Any]:
+        """The answer of the process, when it is this question's turn."""
         if self._waiting > MOST_WAITING:
             raise Refusal(503, "too many others ask for a future; ask again in a minute")
         self._waiting += 1
         try:
             async with self._turn:
-                answer = await self._run({"kubeconfig": self._kubeconfig, "request": asdict(wanted)})
+                answer = await self._run({"kubeconfig": self._kubeconfig, **question})
         finally:
             self._waiting -= 1
         if "error" in answer:
             raise Refusal(answer["code"], answer["error"])
-        jobs = [_job(one) for one in answer["jobs"] if scope.names(one["job"])]
-        return WhatIfAnswer(
-            as_is=Totals(**answer["as_is"]), what_if=Totals(**answer["what_if"]), jobs=jobs, seconds=answer["seconds"]
-        )
+        return answer
 
     async def _run(self, question: dict[str, Any]) -> dict[str, Any]:
         pipe = asyncio.subprocess.PIPE

@@ -31,6 +31,7 @@ _POSITION_S = 10.0
 """After how long the collection's version is written although nothing else is."""
 _PRUNE_S = 3600.0
 _RETRY_S = 2.0
+_MEASURE_S = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +57,16 @@ class Recorder:
         """When the store last took what there was to write; None before."""
         self.failures = 0
         """How often recording has ended with an error of the database."""
+        self.size_bytes: int | None = None
+        """Of the database, at most a minute old while this one records; None before."""
+        self.skipped = 0
+        """Changes of objects that this version cannot read, which are not in the history."""
+        self._session: _Session | None = None
+
+    @property
+    def waiting(self) -> int:
+        """Changes that the API server has told and the store does not have yet."""
+        return 0 if self._session is None else self._session.waiting
 
     async def run(self) -> None:
         """Record. The tables must have their newest shape."""
@@ -71,13 +82,14 @@ class Recorder:
             await asyncio.sleep(_RETRY_S)
 
     async def _record(self) -> None:
-        session = _Session(self._client, self._store, self._clock)
+        session = self._session = _Session(self._client, self._store, self._clock, self._skip)
         await asyncio.to_thread(session.remember)
         async with asyncio.TaskGroup() as tasks:
             for one in (session.jobs, session.nodes, session.pools):
                 tasks.create_task(one.run())
             tasks.create_task(self._write(session))
             tasks.create_task(self._prune())
+            tasks.create_task(self._measure())
 
     async def _write(self, session: "_Session") -> None:
         while True:
@@ -90,14 +102,25 @@ class Recorder:
             await _to_its_end(self._store.prune, self._clock(), self._keep_days)
             await asyncio.sleep(_PRUNE_S)
 
+    async def _measure(self) -> None:
+        while True:
+            self.size_bytes = await asyncio.to_thread(self._store.size_bytes)
+            await asyncio.sleep(_MEASURE_S)
+
+    def _skip(self) -> None:
+        self.skipped += 1
+
 
 class _Session:
     """From one reading of the store to the next."""
 
-    def __init__(self, client: KubeClient, store: Store, clock: Callable[[], float]) -> None:
+    def __init__(self, client: KubeClient, store: Store, clock: Callable[[], float], skip: Callable[[], None]) -> None:
+        """`skip` is called for each change that cannot be recorded."""
         self._store = store
         self._clock = clock
+        self._skip = skip
         self._told: list[_Told] = []
+        self._being_written = 0
         self._seen: dict[Key, SeenJob] = {}
         self._version = ""
         self._version_s = 0.0
@@ -117,6 +140,11 @@ class _Session:
             except ValueError as error:
                 _LOG.warning("a stored TrainingJob, %s/%s, cannot be read: %s", *key, error)
 
+    @property
+    def waiting(self) -> int:
+        """Changes that have been told and are not written."""
+        return len(self._told) + self._being_written
+
     async def write(self) -> None:
         """Write what has been told until now, if there is anything; one transaction."""
         told, self._told = self._told, []
@@ -126,7 +154,9 @@ class _Session:
         if not (told or moved or use):
             return
         position = Position(version=version, objects={one.change.key: one.change.new for one in told})
+        self._being_written = len(told)
         await _to_its_end(self._apply, told, position, now if use else None)
+        self._being_written = 0
         self._version, self._version_s = version, now
         if use:
             self._use_s = now
@@ -147,6 +177,7 @@ class _Session:
             facts = facts_between(old, new, told.at_s)
         except ValueError as error:
             _LOG.warning("TrainingJob %s/%s cannot be recorded: %s", *key, error)
+            self._skip()
             return Facts()
         if new is not None:
             self._seen[key] = new

@@ -177,3 +177,11 @@ def _within(namespaces: Namespaces) -> list[sa.ColumnElement[bool]]:
 def _nth(back: sa.ColumnElement[int], there: int, most: int) -> sa.ColumnElement[bool]:
     step = max(1, -(-there // max(1, most)))
     return (back - 1) % step == 0
+
+
+def size_bytes(connection: Connection) -> int:
+    """SQLite's file without its write-ahead log, or PostgreSQL's database."""
+    query = "SELECT pg_database_size(current_database())"
+    if connection.dialect.name == "sqlite":
+        query = "SELECT page_count * page_size FROM pragma_page_count(), pragma_page_size()"
+    return int(connection.exec_driver_sql(query).scalar_one())

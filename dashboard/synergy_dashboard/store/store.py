@@ -64,6 +64,11 @@ class Store(History):
         with self._leader.writing() as connection:
             pruning.thin(connection, now)
 
+    def size_bytes(self) -> int:
+        """What the database takes on its disk, without what PostgreSQL keeps for all its databases."""
+        with self._reading() as connection:
+            return reading.size_bytes(connection)
+
     def namespaces(self) -> set[str]:
         """Namespaces that have or had jobs."""
         with self._reading() as connection:

@@ -30,7 +30,7 @@ def answer(question: ForecastQuestion, models: Mapping[str, SharingModel] | None
     options = options_of_snapshot(snapshot, config)
     found = Forecaster(snapshot, options).forecast(question.draws)
     starts = tuple(
-        StartForecast(one.job, one.start.p10, one.start.p50, one.start.p90)
+        StartForecast(one.job, one.start.p10, one.start.p50, one.start.by)
         for one in found.jobs
         if one.state == "waiting" and one.unknown is None
     )

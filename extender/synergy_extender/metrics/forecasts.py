@@ -1,6 +1,6 @@
 """Forecasts of when jobs start, and how right they were."""
 
-from prometheus_client import CollectorRegistry, Counter, Histogram
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from synergy_extender.forecasts.record import HORIZONS
 
@@ -21,6 +21,15 @@ class ForecastMetrics:
         self.failures = Counter(
             "kube_synergy_forecast_failures_total", "Forecasts without an answer.", registry=registry
         )
+        self.off = Gauge(
+            "kube_synergy_forecasts_off",
+            "1 while jobs are told no estimate for this reason: failures (several in a row) or definitions (the served "
+            "TrainingJobs lack the fields).",
+            ["reason"],
+            registry=registry,
+        )
+        for reason in ("failures", "definitions"):
+            self.off.labels(reason)
         self.start_error = Histogram(
             "kube_synergy_forecast_start_error_seconds",
             "Of jobs that started: how far the median of the newest forecast was off that was made at least so long "

@@ -47,10 +47,19 @@ class Forecasts:
         self._metrics = metrics
         self._record = Record()
         self.enabled = enabled
-        self.declared = True
-        """Whether the served TrainingJobs have the fields: what is written in vain would be written again and again."""
+        self._declared = True
         self.estimates: Mapping[Key, Estimate] | None = None if enabled else {}
         self._failed = 0
+
+    @property
+    def declared(self) -> bool:
+        """Whether the served TrainingJobs have the fields: what is written in vain would be written again and again."""
+        return self._declared
+
+    @declared.setter
+    def declared(self, declared: bool) -> None:
+        self._declared = declared
+        self._metrics.forecasts.off.labels("definitions").set(self.enabled and not declared)
 
     @property
     def told(self) -> Mapping[Key, Estimate] | None:
@@ -59,7 +68,7 @@ class Forecasts:
 
     def take(self, answer: ForecastAnswer, keys: Mapping[str, Key], made_at: float) -> None:
         """A new forecast of the moment `made_at`."""
-        self._failed = 0
+        self._succeeded()
         for one in answer.starts:
             self._record.keep(made_at, one)
         self.estimates = {
@@ -74,6 +83,11 @@ class Forecasts:
         self._failed += 1
         if self._failed >= _MOST_FAILURES:
             self.estimates = {}
+            self._metrics.forecasts.off.labels("failures").set(1)
+
+    def _succeeded(self) -> None:
+        self._failed = 0
+        self._metrics.forecasts.off.labels("failures").set(0)
 
     def note_starts(self, state: ClusterState, now: float) -> None:
         """Compare the jobs that hold GPUs since the last look with what was forecast of them."""
@@ -94,6 +108,7 @@ class Forecasts:
     def forget(self) -> None:
         """This replica leads no more."""
         self._record.clear()
+        self._succeeded()
         if self.enabled:
             self.estimates = None
 

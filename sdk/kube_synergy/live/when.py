@@ -61,7 +61,7 @@ def as_told(asked: SeenJob) -> When:
 
 
 def _range(one: Quantiles) -> Range:
-    return Range(p10=_finite(one.p10), p50=_finite(one.p50), p90=_finite(one.p90))
+    return Range(p10=_finite(one.p10), p50=_finite(one.p50), p90=_finite(one.by))
 
 
 def _finite(moment: float) -> float | None:

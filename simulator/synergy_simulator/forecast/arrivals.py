@@ -4,6 +4,10 @@ Arrivals of training jobs come in bursts, and their rate changes over the day an
 gaps would draw neither. So whole blocks of the past are drawn: a draw is made of blocks that each begin at a random
 moment of the past, one after the other (the circular block bootstrap of Politis and Romano, 1992). Where the past has
 several days, a block begins at the hour of the day that it is drawn for.
+
+The past is itself one of those that could have been, and a short one says little about the rate of arrivals. So a draw
+first draws a past, as many blocks as the past has, and then the future from these blocks alone (the predictive
+bootstrap of Harris, 1989). The farther a draw looks ahead and the shorter the past is, the more the draws differ.
 """
 
 import random
@@ -101,9 +105,10 @@ def drawn(past: Past, now: float, until_s: float, seed: str) -> Iterator[Task]:
     chance = random.Random(seed)  # noqa: S311 - no secret
     length = min(DAY_S, max(_SHORTEST_S, past.span_s / _BLOCKS), past.span_s)
     times = [task.arrival_s for task in past.tasks]
+    known = [chance.random() for _ in range(max(1, round(past.span_s / length)))]
     begin, number = now, 0
     while begin < until_s:
-        source = _source(past, begin, chance)
+        source = _source(past, begin, chance.choice(known))
         for task in _block(past, times, source, length):
             arrival = begin + (task.arrival_s - source) % past.span_s
             if now < arrival <= until_s:
@@ -112,13 +117,13 @@ def drawn(past: Past, now: float, until_s: float, seed: str) -> Iterator[Task]:
         begin += length
 
 
-def _source(past: Past, begin: float, chance: random.Random) -> float:
-    """Where in the past a block begins that is put at `begin`."""
+def _source(past: Past, begin: float, part: float) -> float:
+    """Where in the past a block begins that is put at `begin`, at this part of the past, from 0 to below 1."""
     days = int(past.span_s // DAY_S)
     if days < 2:
-        return past.since_s + chance.random() * past.span_s
+        return past.since_s + part * past.span_s
     back = (begin - past.until_s) % DAY_S
-    return past.until_s - DAY_S * chance.randint(1, days) + back
+    return past.until_s - DAY_S * (1 + int(part * days)) + back
 
 
 def _block(past: Past, times: Sequence[float], source: float, length: float) -> Iterator[Task]:

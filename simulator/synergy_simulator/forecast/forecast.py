@@ -19,10 +19,12 @@ from synergy_simulator.workloads.workload import Task, Workload
 
 Times = dict[str, tuple[float, float]]
 """By job: when it next holds GPUs, and when it ends; infinite: not within the horizon."""
-_FINEST: Final = 128
+_FINEST: Final = 512
 _COARSEST: Final = 4
 _JOBS: Final = 4000
 """Rounds of the usual length before they grow (`RoundClock`): fewer for more jobs, whose plans take longer."""
+_EXACT: Final = 250
+"""With so many jobs at most, the future without arrivals is simulated with rounds of the usual length throughout."""
 _LONGER: Final = 2.0
 """With arrivals a job is waited for at most so many times as long as the last one takes without any."""
 
@@ -78,11 +80,13 @@ class Forecaster:
         self._beginning = Beginning(snapshot, options)
         self._horizon_s = horizon_s
         self._fine = max(_COARSEST, min(_FINEST, _JOBS // max(1, len(snapshot.jobs))))
+        self._is_exact = len(snapshot.jobs) <= _EXACT
         rows = snapshot.history if history is None else history
         moved = 0.0 if history is None else snapshot.now - max((row.arrival_s for row in rows), default=snapshot.now)
         rows = [replace(row, arrival_s=row.arrival_s + moved) if moved < 0 else row for row in rows]
         self.past: Past = past_of(snapshot, self._beginning.tasks, rows)
         self._alone: Times | None = None
+        self._delays: Times | None = None
         self.gpu_s = self._held_gpu_s = 0.0
         """GPU-seconds that the snapshot's jobs hold from now on, without arrivals."""
 
@@ -91,15 +95,33 @@ class Forecaster:
         """The times without arrivals."""
         if self._alone is None:
             until = self._snapshot.now + (self._horizon_s or 10.0 * 365 * DAY_S)
-            self._alone = self._times((), until)
+            self._alone = self._times((), until, None if self._is_exact else self._fine)
             self.gpu_s = self._held_gpu_s
         return self._alone
 
+    @property
+    def delays(self) -> Times:
+        """By how many seconds start and end of each job are later with the longer rounds of draws; 0 where either time
+        is beyond the horizon."""
+        if self._delays is None:
+            alone = self.alone
+            coarse = self._times((), self.until_s, self._fine) if self._is_exact else alone
+            self._delays = {
+                name: (_later(coarse[name][0], start), _later(coarse[name][1], end))
+                for name, (start, end) in alone.items()
+            }
+        return self._delays
+
     def draw(self, seed: str) -> Times:
-        """The times with one draw of arrivals."""
+        """The times with one draw of arrivals, less the `delays`."""
         now, until = self._snapshot.now, self.until_s
         come_until = min(until, now + lasting_s(self.past, seed))
-        return self._times(tuple(drawn(self.past, now, come_until, seed)), until)
+        found = self._times(tuple(drawn(self.past, now, come_until, seed)), until, self._fine)
+        delays = self.delays
+        return {
+            name: (max(now, start - delays[name][0]), max(now, end - delays[name][1]))
+            for name, (start, end) in found.items()
+        }
 
     @property
     def until_s(self) -> float:
@@ -138,11 +160,11 @@ class Forecaster:
                 unknown=self._beginning.unknown.get(job.name),
             )
 
-    def _times(self, arrivals: tuple[Task, ...], until_s: float) -> Times:
+    def _times(self, arrivals: tuple[Task, ...], until_s: float, fine: int | None) -> Times:
         outcome = simulate(
             Workload(arrivals, self._beginning.cluster),
             self._options,
-            present=self._beginning.present(fine=self._fine),
+            present=self._beginning.present(fine=fine),
             until_s=until_s,
         )
         self._held_gpu_s = outcome.usage.gpu_s
@@ -155,6 +177,10 @@ class Forecaster:
             for run in outcome.runs
             if run.task.name in named
         }
+
+
+def _later(coarse: float, exact: float) -> float:
+    return coarse - exact if max(coarse, exact) < inf else 0.0
 
 
 def _document(job: JobForecast) -> dict[str, Any]:

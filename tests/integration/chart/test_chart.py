@@ -378,6 +378,9 @@ def test_alerts_are_made_on_request_with_links_to_their_runbooks(render: Render,
     )
     plain = render(*values)["PrometheusRule", "kube-synergy"]
     assert plain["spec"] == rules(), "without an address the alerts are those of the file, templates and all"
+    without = render(*values, "dashboard.enabled=false")["PrometheusRule", "kube-synergy"]
+    gone = {group["name"] for group in plain["spec"]["groups"]} - {group["name"] for group in without["spec"]["groups"]}
+    assert gone == {"kube-synergy-dashboard"}, "who turns the dashboard off is not told that it is missing"
 
 
 def test_dashboards_are_made_on_request_as_grafana_loads_them(render: Render, objects: Rendered) -> None:

@@ -60,8 +60,16 @@ def test_its_viewer_sees_training_jobs_and_nothing_else(objects: Rendered) -> No
     assert objects["ServiceAccount", f"{NAME}-viewer"]["automountServiceAccountToken"] is False
 
 
-def test_the_history_is_on_a_volume_that_an_uninstall_keeps(objects: Rendered) -> None:
+@pytest.mark.parametrize(
+    ("value", "storage_class"),
+    [("dashboard.persistence.enabled=true", None), ("dashboard.persistence.storageClass=fast", "fast")],
+)
+def test_a_wanted_volume_has_the_history_and_outlives_an_uninstall(
+    render: Render, value: str, storage_class: str | None
+) -> None:
+    objects = render(value)
     claim = objects["PersistentVolumeClaim", NAME]
+    assert claim["spec"].get("storageClassName") == storage_class
     assert claim["metadata"]["annotations"]["helm.sh/resource-policy"] == "keep"
     assert _history(objects)["persistentVolumeClaim"]["claimName"] == NAME
     (container,) = _pod(objects)["containers"]
@@ -72,9 +80,11 @@ def test_the_history_is_on_a_volume_that_an_uninstall_keeps(objects: Rendered) -
 @pytest.mark.parametrize(
     ("values", "volume"),
     [
-        (("dashboard.persistence.enabled=false",), {"emptyDir": {}}),
+        ((), {"emptyDir": {"sizeLimit": "5Gi"}}),
+        (("dashboard.persistence.size=1Gi",), {"emptyDir": {"sizeLimit": "1Gi"}}),
         (("dashboard.persistence.claim=mine",), {"persistentVolumeClaim": {"claimName": "mine"}}),
-        (("dashboard.database.secret=db",), {"emptyDir": {}}),
+        (("dashboard.database.secret=db",), {"emptyDir": {"sizeLimit": "5Gi"}}),
+        (("dashboard.database.secret=db", "dashboard.persistence.enabled=true"), {"emptyDir": {"sizeLimit": "5Gi"}}),
     ],
 )
 def test_no_claim_is_made_where_the_history_is_elsewhere(

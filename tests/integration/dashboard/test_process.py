@@ -97,7 +97,16 @@ async def test_it_follows_the_cluster_records_it_and_writes_nothing_to_it(tmp_pa
             f"{dashboard.url}/api/v1/what-if", content=b'{"add_nodes": {"V100": 1}}', headers=headers, timeout=90
         )
         assert future.status_code == 200, future.text
-        assert "kube_synergy_dashboard_jobs 1.0" in (await http.get(f"{dashboard.operations}/metrics")).text
+        helped = await http.get(f"{dashboard.url}/api/v1/jobs/team/j/help", headers=headers, timeout=90)
+        assert (helped.status_code, helped.json()["planned"]) == (200, False), helped.text
+        assert (await http.get(f"{dashboard.url}/api/v1/jobs/team/nobody", headers=headers)).status_code == 404
+        assert (await http.get(f"{dashboard.url}/api/v1/queue")).status_code == 401
+        metrics = (await http.get(f"{dashboard.operations}/metrics")).text
+        assert "kube_synergy_dashboard_jobs 1.0" in metrics
+        for route, code in (("/jobs/{namespace}/{name}", 200), ("/jobs/{namespace}/{name}", 404), ("/queue", 401)):
+            assert f'dashboard_requests_total{{code="{code}",route="/api/v1{route}"}}' in metrics, metrics
+        assert 'request_seconds_count{route="/api/v1/what-if"} 1.0' in metrics
+        assert 'request_seconds_count{route="/api/v1/stream"}' not in metrics, "a stream is open for hours"
         assert (await http.get(f"{dashboard.operations}/healthz")).text == "ok"
         dashboard.process.send_signal(signal.SIGTERM)
         assert await asyncio.wait_for(dashboard.process.wait(), 30) == 0

@@ -270,3 +270,10 @@ def test_a_database_that_crashes_comes_back_with_all_that_was_written(postgres_s
     store.apply([Facts(jobs=(job("u2"),))], Position(version="2"))
     assert store.remembered().version == "2"
     store.close()
+
+
+def test_the_database_says_what_it_takes(store: Store) -> None:
+    before = store.size_bytes()
+    waits = [WaitNow(uid=f"u{number}", at_s=1.0, reason="NoFreeGPU", message="x" * 1000) for number in range(2000)]
+    store.apply([Facts(waits=tuple(waits))])
+    assert before + 1_000_000 < store.size_bytes() < before + 20_000_000

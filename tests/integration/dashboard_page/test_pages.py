@@ -104,6 +104,22 @@ def test_a_waiting_job_tells_its_next_step(serve: Serve, visit: Visit) -> None:
     expect(page.get_by_text("It holds nothing")).to_be_visible()
 
 
+def test_a_waiting_job_tells_what_would_help_when_it_is_asked(serve: Serve, visit: Visit) -> None:
+    served = still(serve)
+    row = next(iter(served.demo.world.queue.values()))
+    page = visit(served, f"#/job/{row.namespace}/{row.job}")
+    button = page.get_by_role("button", name="What would help?")
+    expect(page.get_by_text("Allow T4 too")).to_have_count(0)
+    button.click()
+    expect(page.get_by_role("listitem").filter(has_text="Allow T4 too")).to_contain_text("4 T4 GPUs on 1 node")
+    expect(page.get_by_text(f"kubectl patch trainingjob {row.job} -n {row.namespace}")).to_be_visible()
+    expect(page.get_by_text("Not all changes were tried")).to_be_visible()
+    running = next(job.job for job in served.demo.world.jobs.values())
+    page.goto(f"{served.url}#/job/{running}")
+    expect(page.get_by_role("heading", level=1)).to_have_text(running)
+    expect(page.get_by_role("button", name="What would help?")).to_have_count(0)
+
+
 def test_rounds_go_back_in_time(serve: Serve, visit: Visit) -> None:
     served = still(serve)
     page = visit(served, "#/rounds")

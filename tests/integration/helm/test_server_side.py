@@ -34,6 +34,7 @@ VALUES = {
         "--set=scheduler.replicas=2,scheduler.image=registry.example.com/kube-scheduler:v1.36.0",
         "--set=networkPolicy.workerNamespaces={default},networkPolicy.metricsFrom[0].podSelector.matchLabels.app=prometheus",
         "--set=networkPolicy.apiFrom[0].ipBlock.cidr=10.0.0.0/8,tls.schedulerNames={one,two}",
+        "--set=dashboard.persistence.enabled=true,dashboard.persistence.storageClass=fast",
         "--set=schedulingPolicy.spec.policy=srtf,schedulingPolicy.spec.profiling.maxPoints=4",
     ),
 }
@@ -137,3 +138,24 @@ async def test_a_field_that_is_none_and_a_value_of_the_wrong_kind_would_have_bee
     mistyped = kubeconform(objects.replace("periodSeconds: 1\n", "periodSeconds: often\n"))
     assert "periodSeconds" in mistyped.stdout
     assert mistyped.returncode == 1
+
+
+@pytest.mark.parametrize(
+    ("values", "dashboard", "in_its_pod"),
+    [
+        ((), True, True),
+        (("--set=dashboard.persistence.storageClass=fast",), True, False),
+        (("--set=dashboard.persistence.claim=mine",), True, False),
+        (("--set=dashboard.database.secret=db",), True, False),
+        (("--set=dashboard.enabled=false",), False, False),
+    ],
+)
+async def test_who_installs_is_told_where_the_history_is(
+    devcluster: Cluster, repository: Path, values: tuple[str, ...], dashboard: bool, in_its_pod: bool
+) -> None:
+    chart = repository / "helm" / "kube-synergy"
+    words = ("install", "anything", str(chart), "--namespace=kube-synergy", "--dry-run=client", "--output=json")
+    notes = json.loads(await run(devcluster, "helm", *words, *values))["info"]["notes"]
+    assert ("kubectl synergy dashboard" in notes) == dashboard
+    assert ("keeps its history in its pod" in notes) == in_its_pod
+    assert "kubectl edit schedulingpolicy default" in notes

@@ -10,6 +10,7 @@ import pytest
 import yaml
 
 from support.on_cluster.prometheus import ROOT, RULES, expressions, program, rules
+from synergy_dashboard.metrics import Metrics as DashboardMetrics
 from synergy_extender.metrics import Metrics as ExtenderMetrics
 from synergy_operator.edge.metrics import Metrics as OperatorMetrics
 
@@ -59,8 +60,8 @@ def test_there_is_no_runbook_without_an_alert() -> None:
 
 def test_queries_ask_for_metrics_that_there_are() -> None:
     known: set[str] = set()
-    for registry in (ExtenderMetrics().registry, OperatorMetrics().registry):
-        for family in registry.collect():
+    for registry in (ExtenderMetrics().registry, OperatorMetrics().registry, DashboardMetrics().registry):
+        for family in (family for collector in registry._collector_to_names for family in collector.describe()):
             suffixes = {"counter": ["_total"], "histogram": ["_bucket", "_sum", "_count"]}.get(family.type, [""])
             known |= {family.name + suffix for suffix in suffixes}
     queries = [expr for each in expressions().values() for expr in each] + [alert["expr"] for alert in alerts()]

@@ -156,6 +156,16 @@ def tenants(world: World, since_s: float) -> answers.TenantsPage:
     return answers.TenantsPage(now=world.now, since_s=since_s, tenants=pages, hidden=0)
 
 
+def helped(namespace: str, name: str) -> answers.HelpAnswer:
+    """`GET jobs/NAMESPACE/NAME/help`: another type helps, and a node more."""
+    step = f'kubectl patch trainingjob {name} -n {namespace} --type merge -p \'{{"spec":{{"gpuTypes":[]}}}}\''
+    other = answers.Remedy(kind="gpuTypes", told="allow T4 too", gets="4 T4 GPUs on 1 node, 32 CPU, 240Gi", step=step)
+    more = answers.Remedy(
+        kind="node", told="one node more with 8 A100 GPUs", gets="4 A100 GPUs on 1 node, 48 CPU, 480Gi", step=""
+    )
+    return answers.HelpAnswer(planned=True, starts_anyway=False, remedies=[other, more], complete=False)
+
+
 def what_if(world: World, asked: answers.WhatIfRequest) -> answers.WhatIfAnswer:
     """`POST what-if`: sooner with more nodes, later with fewer."""
     more = sum((asked.add_nodes or {}).values()) - len(asked.remove_nodes or ()) - len(asked.drain_nodes or ())

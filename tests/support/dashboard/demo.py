@@ -113,6 +113,10 @@ class Demo:
                 return JSONResponse({"error": f"there is no TrainingJob {namespace}/{name}"}, 404)
             return _sent(page)
 
+        @route("jobs/{namespace}/{name}/help")
+        async def helped(namespace: str, name: str) -> Response:
+            return _sent(made.helped(namespace, name))
+
         @route("tenants")
         async def tenants(since_s: float = 0) -> Response:
             return _sent(made.tenants(self.world, since_s))

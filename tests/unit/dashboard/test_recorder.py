@@ -1,6 +1,7 @@
 """The recorder against an API server of our own that forgets, and a database that goes away."""
 
 import asyncio
+import sqlite3
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -21,12 +22,20 @@ EXPIRED = {"type": "ERROR", "object": {"code": 410, "reason": "Expired", "messag
 
 @asynccontextmanager
 async def recording(client: KubeClient, url: str) -> AsyncIterator[Store]:
+    """A recorder that runs meanwhile; its store."""
+    async with measured(client, url) as (_, store):
+        yield store
+
+
+@asynccontextmanager
+async def measured(client: KubeClient, url: str) -> AsyncIterator[tuple[Recorder, Store]]:
     """A recorder that runs meanwhile, and its store."""
     store = Store(url)
     store.migrate()
-    task = asyncio.create_task(Recorder(client, store).run())
+    recorder = Recorder(client, store)
+    task = asyncio.create_task(recorder.run())
     try:
-        yield store
+        yield recorder, store
     finally:
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
@@ -111,3 +120,31 @@ async def test_after_an_error_of_the_database_it_begins_anew(url: str) -> None:
         await asyncio.sleep(1.0)
         await server.events.put(change)  # as an API server does again for a watch from version 10
         await until("the second run", lambda: len(store.runs_of("uid-j")) == 2)
+
+
+async def test_what_cannot_be_read_is_counted_and_the_size_known(url: str, tmp_path: Path) -> None:
+    odd = job_object("odd", status={"allocation": {"state": "Lent"}}, resourceVersion="4")
+    server = WatchServer(odd, job(1, 5))
+    async with connected(server) as client, measured(client, url) as (recorder, store):
+        assert (recorder.skipped, recorder.size_bytes, recorder.waiting) == (0, None, 0)
+        await until("the run", lambda: len(store.runs_of("uid-j")) == 1)
+        assert recorder.skipped == 1
+        assert recorder.size_bytes is not None
+        assert 0 < recorder.size_bytes <= 2 * (tmp_path / "history.db").stat().st_size + (1 << 20)
+
+
+async def test_what_the_database_does_not_take_is_a_backlog(url: str) -> None:
+    server = WatchServer(job(1, 5))
+    async with connected(server) as client, measured(client, url) as (recorder, store):
+        await until("the first run", lambda: len(store.runs_of("uid-j")) == 1 and not recorder.waiting)
+        blocked = sqlite3.connect(url.removeprefix("sqlite:///"), isolation_level=None)
+        blocked.execute("BEGIN IMMEDIATE")  # no other can write now
+        for version in (11, 12, 13):
+            await server.events.put({"type": "MODIFIED", "object": job(version - 9, version)})
+        await until("the backlog", lambda: recorder.waiting == 3)
+        await asyncio.sleep(1.0)
+        assert recorder.waiting == 3
+        blocked.execute("ROLLBACK")
+        blocked.close()
+        await until("the runs", lambda: len(store.runs_of("uid-j")) == 4)
+        await until("an empty backlog", lambda: recorder.waiting == 0)

@@ -8,7 +8,7 @@ import pytest
 from support.extender.cluster import node_object
 from synergy_api.cluster.pools import node_capacities
 from synergy_api.names import ANNOTATION_VERSION, PRODUCT_VERSION
-from synergy_view.doctor import COMPONENTS, DEFINITIONS, Check, Facts, diagnose
+from synergy_view.doctor import COMPONENTS, DASHBOARD, DEFINITIONS, Check, Facts, diagnose
 
 NODES = [node_object("n1"), node_object("n2")]
 IN_FORCE = {"policy": "2d-las", "mechanism": "tune", "roundSeconds": 300}
@@ -23,6 +23,18 @@ def definition(version: str = PRODUCT_VERSION) -> dict[str, Any]:
     return {"metadata": {"annotations": {ANNOTATION_VERSION: version}}}
 
 
+def dashboard(
+    *, ready: int = 1, volume: dict[str, Any] | None = None, database: dict[str, Any] | None = None
+) -> dict[str, Any]:
+    item = deployment(DASHBOARD, ready)
+    environment = {"name": "SYNERGY_DASHBOARD_DATABASE", **(database or {"value": "sqlite:////history.db"})}
+    volumes = [{"name": "tmp", "emptyDir": {}}, {"name": "history", **(volume or {"emptyDir": {}})}]
+    pod = {"containers": [{"name": "dashboard", "env": [environment]}], "volumes": volumes}
+    item["spec"]["template"] = {"spec": pod}
+    return item
+
+
+CLAIM = {"persistentVolumeClaim": {"claimName": "mine"}}
 WELL = Facts(
     server_version="v1.36.3",
     clock_skew_s=0.2,
@@ -87,6 +99,23 @@ def test_an_invalid_policy_has_the_extenders_words() -> None:
 def test_a_pool_that_does_not_parse_is_named() -> None:
     check = found("GPUPools", pools=[{"metadata": {"name": "p"}, "spec": {"gpuType": ""}}])
     assert (check.level, check.found.startswith("p: ")) == ("failed", True)
+
+
+@pytest.mark.parametrize(
+    ("item", "level", "words", "todo"),
+    [
+        (dashboard(), "warning", "in its pod, and lost", "dashboard.persistence.enabled"),
+        (dashboard(volume=CLAIM), "ok", "on the volume of mine", ""),
+        (dashboard(database={"valueFrom": {"secretKeyRef": {}}}), "ok", "in a database", ""),
+        (dashboard(volume=CLAIM, ready=0), "warning", "not ready", "pvc mine"),
+        (dashboard(ready=0), "warning", "not ready", "kubectl describe -n kube-synergy pods"),
+    ],
+)
+def test_where_the_history_is(item: dict[str, Any], level: str, words: str, todo: str) -> None:
+    check = found("dashboard", deployments=[*(WELL.deployments or ()), item])
+    assert (check.level, words in check.found, todo in check.todo) == (level, True, True), check
+    assert bool(check.todo) == (level != "ok")
+    assert ("pvc" in check.todo) == ("pvc" in todo)
 
 
 def test_shared_gpus_without_mps_are_warned_of() -> None:

@@ -5,13 +5,17 @@ from collections.abc import Sequence
 
 import click
 
+from kube_synergy.live.present import NodesHiddenError, Present, look
 from synergy_cli.live.access import Cluster, Where, ask
+from synergy_cli.live.jobs.remedies import tell_help, tried
 from synergy_cli.live.options import cluster_options, job_argument, output_option, watch_option
-from synergy_cli.live.output import heading, note, write_data, write_table
+from synergy_cli.live.output import heading, note, plain, write_data, write_table
 from synergy_cli.live.watching import repeated
 from synergy_view.queue import QueueRow, queue
 from synergy_view.why import Why, why
 from synergy_view.words import ahead, count, duration, listed
+
+_NO_NODES = "you may not list nodes, so nothing is tried that would help"
 
 
 @click.command("queue")
@@ -53,18 +57,28 @@ def _start(moment: float | None) -> str:
 @cluster_options()
 @output_option(wide=False)
 def why_command(*, job: str, where: Where, output: str) -> None:
-    """Why a job waits, or where it runs: the one reason that counts, the jobs in its way, the next step."""
+    """Why a job waits, or where it runs: the one reason that counts, the jobs in its way, the next step.
 
-    async def question(cluster: Cluster) -> tuple[Why, str]:
+    What would make it start is found out by planning with other GPU types, less CPU and memory, fewer GPUs, sharing and
+    one node more, for five seconds at the most.
+    """
+
+    async def question(cluster: Cluster) -> tuple[Why, str, Present | None]:
         asked = await cluster.job(job)
         others, hidden = await cluster.visible_jobs()
-        return why(asked, others, time.time()), hidden
+        answer = why(asked, others, time.time())
+        try:
+            return answer, hidden, await look(cluster) if answer.position is not None else None
+        except NodesHiddenError:
+            return answer, "; ".join(filter(None, (hidden, _NO_NODES))), None
 
-    answer, hidden = ask(where, question)
+    answer, hidden, present = ask(where, question)
+    found = None if present is None else tried(present, answer.job)
     if output != "table":
-        write_data(answer, output)
+        write_data({**plain(answer), "help": plain(found)}, output)
     else:
         _tell(answer)
+        tell_help(found)
     if answer.position is not None:
         note(hidden)
 

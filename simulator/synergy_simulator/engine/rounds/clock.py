@@ -2,6 +2,10 @@
 
 from dataclasses import dataclass
 from math import ceil, log2
+from typing import Final
+
+_AT_ONCE: Final = 16
+"""With `fine` of so many rounds or more, GPUs are filled at once in rounds of the usual length."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +38,12 @@ class RoundClock:
         return self.start(start + self.length(start))
 
     def fill(self, moment: float) -> float:
-        """When GPUs that fall free at `moment` are filled: at once, in a longer round at the end of a quarter of it."""
+        """When GPUs that fall free at `moment` are filled.
+
+        At once in a round of the usual length, and at the end of a quarter of the round in a longer one. With a small
+        `fine`, which is for many jobs, always at the end of a quarter: among so many jobs one ends at almost any time.
+        """
         length = self.length(moment)
-        if length == self.round_s:
+        if self.fine is None or (length == self.round_s and self.fine >= _AT_ONCE):
             return moment
         return ceil(moment / (length / 4)) * (length / 4)

@@ -10,7 +10,7 @@ import pytest
 from support.dashboard.server import AskedClient, World, dashboard
 from support.extender.cluster import NOW, allocation, cluster, job, job_object, node_object, share
 from synergy_dashboard.api.answers import WhatIfRequest
-from synergy_dashboard.api.future import answer, job_view
+from synergy_dashboard.api.future import answer, helped, job_view
 from synergy_dashboard.api.what_if import MOST_BYTES, Futures
 from synergy_kube.resources import TRAINING_JOBS
 
@@ -153,3 +153,40 @@ def test_what_is_wrong_with_a_change_is_named(wanted: dict[str, Any], told: str)
 def test_a_manifest_becomes_a_job_in_the_queue() -> None:
     view = job_view({"metadata": {"name": "new"}, "spec": SPEC}, NOW)
     assert (view.key.namespace, view.status.phase, view.created) == ("default", "Queued", NOW)
+
+
+HELPED = {"planned": True, "starts_anyway": False, "complete": True,
+          "remedies": [{"kind": "node", "told": "one node more", "gets": "8 V100 GPUs", "step": ""}]}  # fmt: skip
+
+
+async def help_for(world: World, job: str, user: str = "admin") -> tuple[int, Any]:
+    async with world.http(user) as http:
+        response = await http.get(f"/api/v1/jobs/{job}/help")
+    return response.status_code, response.json()
+
+
+async def test_who_may_see_a_job_is_told_what_would_help_it() -> None:
+    async with dashboard(jobs(), futures=says(json.dumps(HELPED))) as world:
+        assert await help_for(world, "team/j", "ann") == (200, HELPED)
+        assert (await help_for(world, "other/secret", "ann"))[0] == 403
+        assert (await help_for(world, "other/secret"))[0] == 200
+        status, told = await help_for(world, "team/nobody")
+        assert (status, told["error"]) == (404, "there is no TrainingJob team/nobody")
+
+
+async def test_help_that_takes_too_long_is_stopped() -> None:
+    futures = Futures(None, program=("-c", "import time; time.sleep(60)"), seconds=0.5)
+    async with dashboard(jobs(), futures=futures) as world:
+        assert (await help_for(world, "team/j"))[0] == 503
+
+
+def test_a_node_more_helps_the_waiting_job_and_fewer_gpus_do_not() -> None:
+    told = helped("team/waits", state(), POLICY, NOW)
+    assert (told["planned"], told["starts_anyway"], told["complete"]) == (True, False, True)
+    assert [one["kind"] for one in told["remedies"]] == ["node"]
+    json.dumps(told)
+
+
+def test_a_job_that_runs_needs_no_help() -> None:
+    told = helped("team/runs", state(), POLICY, NOW)
+    assert (told["planned"], told["remedies"]) == (False, ())

@@ -36,6 +36,10 @@ def sample(metrics: Metrics, name: str, **labels: str) -> float:
     return metrics.registry.get_sample_value(f"kube_synergy_forecast_{name}", labels) or 0.0
 
 
+def off(metrics: Metrics, reason: str) -> float | None:
+    return metrics.registry.get_sample_value("kube_synergy_forecasts_off", {"reason": reason})
+
+
 def test_jobs_are_told_the_median_and_the_far_end() -> None:
     forecasts = Forecasts(Metrics(), enabled=True)
     assert forecasts.estimates is None
@@ -46,7 +50,8 @@ def test_jobs_are_told_the_median_and_the_far_end() -> None:
 
 
 def test_after_failures_jobs_are_told_nothing_rather_than_what_is_old() -> None:
-    forecasts = Forecasts(Metrics(), enabled=True)
+    metrics = Metrics()
+    forecasts = Forecasts(metrics, enabled=True)
     forecasts.take(answer(("soon", 1, 2, 3)), NAMES, NOW)
     for _ in range(2):
         forecasts.failed()
@@ -54,8 +59,23 @@ def test_after_failures_jobs_are_told_nothing_rather_than_what_is_old() -> None:
     for _ in range(2):
         forecasts.failed()
         assert forecasts.told == {key("soon"): Estimate(NOW + 2, NOW + 3)}
+    assert off(metrics, "failures") == 0
     forecasts.failed()
     assert forecasts.told == {}
+    assert off(metrics, "failures") == 1
+    forecasts.take(answer(("soon", 1, 2, 3)), NAMES, NOW)
+    assert off(metrics, "failures") == 0
+
+
+def test_who_leads_no_more_does_not_say_that_forecasts_fail() -> None:
+    metrics = Metrics()
+    forecasts = Forecasts(metrics, enabled=True)
+    for _ in range(3):
+        forecasts.failed()
+    forecasts.forget()
+    assert off(metrics, "failures") == 0
+    forecasts.failed()
+    assert off(metrics, "failures") == 0
 
 
 def test_what_an_older_schema_does_not_have_is_not_told() -> None:
@@ -65,11 +85,15 @@ def test_what_an_older_schema_does_not_have_is_not_told() -> None:
         del older["properties"]["status"]["properties"]["queue"]["properties"][name]
     assert ESTIMATED_START in undeclared(own, older)
     assert ESTIMATED_START not in undeclared(own, own)
-    forecasts = Forecasts(Metrics(), enabled=True)
+    metrics = Metrics()
+    forecasts = Forecasts(metrics, enabled=True)
     forecasts.take(answer(("soon", 1, 2, 3)), NAMES, NOW)
     assert forecasts.told == forecasts.estimates
     forecasts.declared = False
     assert forecasts.told is None
+    assert off(metrics, "definitions") == 1
+    forecasts.declared = True
+    assert off(metrics, "definitions") == 0
 
 
 def test_without_forecasts_what_was_told_is_taken_away() -> None:

@@ -13,6 +13,7 @@ from synergy_core.model.snapshot_format import parse_snapshot, snapshot_document
 from synergy_simulator.engine.options import Options
 from synergy_simulator.engine.outcome import Outcome
 from synergy_simulator.engine.simulation import simulate
+from synergy_simulator.forecast.forecast import Forecaster
 from synergy_simulator.forecast.options import options_of_snapshot
 from synergy_simulator.forecast.present import Beginning
 from synergy_simulator.forecast.taken import snapshots_at
@@ -93,6 +94,16 @@ def options_as_read(snapshot: Snapshot, options: Options) -> Options:
     found = options_of_snapshot(snapshot, PlanConfig(explain=False))
     assert replace(found, truth=options.truth) == options
     return found
+
+
+def test_a_forecast_of_few_jobs_is_to_the_second_what_happens_if_nobody_comes() -> None:
+    workload = drawn(6, homogeneous(1), jobs=40)
+    options = Options(plan=PlanConfig(policy="srtf", mechanism="tune", explain=False))
+    _, snapshots = cut(workload, options, (workload.tasks[-1].arrival_s,))
+    truth = ends(gone_on(workload, snapshots[0], options))
+    found = Forecaster(snapshots[0], options).alone
+    assert max(end for _, end in found.values()) - snapshots[0].now > 100_000.0, "longer rounds would not be seen"
+    assert {name: end for name, (_, end) in found.items()} == pytest.approx(truth, abs=1e-3)
 
 
 def test_on_two_gpu_types() -> None:

@@ -6,9 +6,14 @@ import { h, setText } from "../dom.js";
 import { count, cpus, duration, factor, gib, gpus, inGib, moment, number, percent, speed, types, words } from "../format.js";
 import { card, empty, failure, figure, forecastText, jobName, loading, tenantName, time } from "../parts.js";
 import { store } from "../store.js";
+import { HelpPart } from "../help.js";
 import { SurfaceCard } from "../surface.js";
 
 const TONES = { Running: "good", Succeeded: "good", Starting: "good", Failed: "bad", Yielding: "warn", Suspended: "warn" };
+const copy = (text) => h("button", { type: "button", onclick: (event) => {
+  const done = (word) => setText(event.target, word);
+  (navigator.clipboard?.writeText(text) ?? Promise.reject()).then(() => done("Copied"), () => done("Select and copy it"));
+} }, "Copy");
 const fold = (title, names) =>
   names.length ? h("details", {}, h("summary", {}, title), h("div", { class: "inline-list" }, names)) : null;
 
@@ -20,6 +25,7 @@ export default class JobPage {
     this.told = h("span", { class: "told" });
     this.figures = Object.fromEntries([["steps", "Steps"], ["speed", "Speed"], ["starts", "Starts"], ["ends", "Ends"], ["runs", "Runs"]].map(([key, label]) => [key, figure(label)]));
     this.why = card("Why", { span: 7 });
+    this.help = new HelpPart(this.path, copy);
     this.place = card("What it holds", { span: 5 });
     this.surface = new SurfaceCard((surface) => this.#proportional(surface));
     this.noSurface = card("Sensitivity: speed by CPU and memory", { span: 7 });
@@ -138,10 +144,6 @@ export default class JobPage {
       this.why.body.replaceChildren(empty("The job was deleted", "Only its history is left."));
       return;
     }
-    const copy = (text) => h("button", { type: "button", onclick: (event) => {
-      const done = (word) => setText(event.target, word);
-      (navigator.clipboard?.writeText(text) ?? Promise.reject()).then(() => done("Copied"), () => done("Select and copy it"));
-    } }, "Copy");
     const command = /^kubectl /.test(why.next_step);
     const holders = why.holders.slice(0, 30).map((one) => h("span", { class: "once" }, jobName(one.job), ` ${number(one.gpus)} × ${one.gpu_type}`));
     this.why.body.replaceChildren(h("div", { class: "why-lines" },
@@ -149,6 +151,7 @@ export default class JobPage {
       why.explanation ? h("p", {}, why.explanation) : "",
       why.next_step ? h("div", { class: "next" }, h("span", {}, "Next step:"), command ? [h("code", {}, why.next_step), copy(why.next_step)] : why.next_step) : "",
       why.position ? h("p", { class: "told-small" }, `Position ${number(why.position)} in the queue.`) : "",
+      why.position ? this.help.element : "",
       fold(`${count(why.ahead.length, "job")} higher in the queue`, why.ahead.slice(0, 50).map((one) => jobName(one))) ?? "",
       fold(`${count(why.holders.length, "job")} with GPUs that it could use`, holders) ?? "",
       why.notes.map((one) => h("p", { class: "notice", style: { "margin-bottom": "0" } }, one))));
