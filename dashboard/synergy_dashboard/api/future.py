@@ -31,22 +31,22 @@ from synergy_view.remedies import Help, what_would_help
 
 _READ_SECONDS: Final = 30.0
 _PRIORITY_CLASS: Final = "kube-synergy-worker"
-"""The chart's, of workers whose template names none."""
+"""The priority class that the chart gives to workers whose template names none."""
 _NEEDED: Final = frozenset({"nodes", "trainingjobs"})
-"""Without the others plans are coarser: what pods of others hold counts as free."""
+"""The other collections are optional. Without them the resources of other pods count as free."""
 _ANY_NAMESPACE: Final = "default"
 _NICE: Final = 10
-"""The dashboard itself goes first."""
+"""The dashboard itself has precedence."""
 _MOST_BYTES: Final = 600 << 20
-"""A question that needs more memory fails: beyond the container's limit the recorder would be killed with it."""
+"""A question that needs more memory fails. Above the container's limit the kernel would kill the recorder too."""
 _HELP_SECONDS: Final = 5.0
 """After so long, no further change is tried that would help a job."""
 _MOST_NODES: Final = 20_000
-"""Nodes that may be added, all together."""
+"""Maximum number of added nodes in total."""
 
 
 async def cluster_now(kubeconfig: str | None) -> tuple[ClusterState, Object | None]:
-    """The cluster and its policy as the extender sees them. Raises PermissionError where that cannot be read."""
+    """The cluster and its policy as the extender sees them. Raises PermissionError if they cannot be read."""
     async with await KubeClient.connect(kubeconfig) as client:
         cache = ClusterCache(client, lambda: None, _PRIORITY_CLASS)
         async with asyncio.timeout(_READ_SECONDS):
@@ -107,8 +107,8 @@ def _change(request: Mapping[str, Any], state: ClusterState, written: Object | N
 
 
 def _added(manifest: Mapping[str, Any], state: ClusterState, written: Object | None, now: float) -> Job:
-    """The job as the planner would see it once it is queued. One without matrices gets those of a job of the same
-    program, as it would after its profile runs. Raises FieldError."""
+    """The job as the planner would see it once it is queued. A job without matrices gets those of a job of the same
+    program, as after its profile runs. Raises FieldError."""
     view = job_view(manifest, now)
     if view.key in state.jobs:
         raise FieldError("add_job", f"there is a job {view.key} already; give it another name")
@@ -122,7 +122,7 @@ def _added(manifest: Mapping[str, Any], state: ClusterState, written: Object | N
 
 
 def job_view(manifest: Mapping[str, Any], now: float) -> JobView:
-    """A job as if it had just been taken into the queue. Raises FieldError."""
+    """A job that has just entered the queue. Raises FieldError."""
     metadata, spec = manifest.get("metadata") or {}, manifest.get("spec")
     if not isinstance(spec, dict):
         raise FieldError("add_job", "spec is missing; add it")
@@ -151,7 +151,7 @@ def _value(text: str) -> Any:
 
 
 def main() -> int:
-    """Exit code 0 with an answer, also where that is an error."""
+    """Exit code 0 with an answer, also if the answer is an error."""
     os.nice(_NICE)
     resource.setrlimit(resource.RLIMIT_DATA, (_MOST_BYTES, _MOST_BYTES))
     admit_deep_objects()

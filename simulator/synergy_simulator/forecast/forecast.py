@@ -1,7 +1,7 @@
-"""When each job of a snapshot starts and ends: with arrivals drawn from the past, and without any.
+"""Start and end of each job of a snapshot, with arrivals drawn from the past and without arrivals.
 
-The planner that runs the cluster plans the simulated future too. What is known is what a snapshot says: the steps that
-are left, the speeds, the policy. What is not known is which jobs will come; each draw is one answer.
+The planner of the cluster also plans the simulated future. A snapshot has the steps that are left, the speeds and the
+policy. Future arrivals are unknown: each draw is one possible sequence of them.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -18,20 +18,21 @@ from synergy_simulator.forecast.quantiles import Quantiles
 from synergy_simulator.workloads.workload import Task, Workload
 
 Times = dict[str, tuple[float, float]]
-"""By job: when it next holds GPUs, and when it ends; infinite: not within the horizon."""
+"""Next start and end by job; infinite: not within the horizon."""
 _FINEST: Final = 512
 _COARSEST: Final = 4
 _JOBS: Final = 4000
-"""Rounds of the usual length before they grow (`RoundClock`): fewer for more jobs, whose plans take longer."""
+"""Rounds of the usual length before rounds grow (`RoundClock`). More jobs get fewer of them, because their plans take
+longer."""
 _EXACT: Final = 250
 """With so many jobs at most, the future without arrivals is simulated with rounds of the usual length throughout."""
 _LONGER: Final = 2.0
-"""With arrivals a job is waited for at most so many times as long as the last one takes without any."""
+"""The horizon with arrivals, as a multiple of the time that the last job takes without arrivals."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobForecast:
-    """One job of the snapshot. Times are on the snapshot's clock; None: not known, infinite: beyond the horizon."""
+    """The forecast of one job. Times are on the snapshot's clock; None: not known, infinite: beyond the horizon."""
 
     job: str
     state: Literal["waiting", "running"]
@@ -44,7 +45,7 @@ class JobForecast:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Forecast:
-    """The forecast of a snapshot. `draws` is 0 where there is no past to draw from."""
+    """The forecast of a snapshot. `draws` is 0 if there is no past to draw from."""
 
     now: float
     draws: int
@@ -63,7 +64,7 @@ class Forecast:
 
 
 class Forecaster:
-    """Runs a snapshot forward, once for each answer."""
+    """Simulates the future of a snapshot, once for each draw."""
 
     def __init__(
         self,
@@ -73,8 +74,8 @@ class Forecaster:
         *,
         horizon_s: float | None = None,
     ) -> None:
-        """`history` replaces the snapshot's. Nothing is looked at that is more than `horizon_s` ahead; by default twice
-        what the last job takes without arrivals, and a day at least."""
+        """`history` replaces the snapshot's. Simulations end at `horizon_s`, by default twice the time that the last
+        job takes without arrivals, and at least a day."""
         self._snapshot = snapshot
         self._options = replace(options, measure=None, until_measured_done=False, record=False)
         self._beginning = Beginning(snapshot, options)
@@ -92,7 +93,7 @@ class Forecaster:
 
     @property
     def alone(self) -> Times:
-        """The times without arrivals."""
+        """The starts and ends without arrivals."""
         if self._alone is None:
             until = self._snapshot.now + (self._horizon_s or 10.0 * 365 * DAY_S)
             self._alone = self._times((), until, None if self._is_exact else self._fine)
@@ -133,7 +134,7 @@ class Forecaster:
         return now + max(DAY_S, _LONGER * (last - now))
 
     def forecast(self, draws: int = 20, seed: int = 0, told: Callable[[int], None] = lambda _done: None) -> Forecast:
-        """All of it. `told` is called with the number of draws that are done."""
+        """The whole forecast. `told` is called with the number of draws that are done."""
         alone = self.alone
         times: list[Times] = []
         if self.past.tasks:

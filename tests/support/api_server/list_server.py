@@ -25,6 +25,8 @@ class ListServer:
         self.hidden: set[str] = set()
         self.elsewhere: set[str] = set()
         self.patches: list[Object] = []
+        self.logs: dict[str, str] = {}
+        """What pods have printed, by their names."""
 
     def get(self, path: str) -> tuple[int, Object]:
         """The answer to a GET."""
@@ -66,7 +68,13 @@ def serving(server: ListServer, folder: Path) -> Iterator[Path]:
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            self._answer(*server.get(urlsplit(self.path).path))
+            *_, pod, last = urlsplit(self.path).path.split("/")
+            if last == "log" and pod in server.logs:
+                self._send(200, "text/plain", server.logs[pod].encode())
+            elif last == "log":
+                self._answer(400, {"code": 400, "reason": "BadRequest", "message": f"{pod} is waiting to start"})
+            else:
+                self._answer(*server.get(urlsplit(self.path).path))
 
         def do_PATCH(self) -> None:
             asked = urlsplit(self.path)
@@ -74,9 +82,11 @@ def serving(server: ListServer, folder: Path) -> Iterator[Path]:
             self._answer(*server.patch(asked.path, body, dry="dryRun" in parse_qs(asked.query)))
 
         def _answer(self, code: int, document: Object) -> None:
-            text = json.dumps(document).encode()
+            self._send(code, "application/json", json.dumps(document).encode())
+
+        def _send(self, code: int, kind: str, text: bytes) -> None:
             self.send_response(code)
-            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Type", kind)
             self.send_header("Content-Length", str(len(text)))
             self.end_headers()
             self.wfile.write(text)

@@ -1,6 +1,7 @@
 """What a job says of itself, on an API server of our own whose answers change."""
 
 import asyncio
+import json
 from collections.abc import Iterator
 from concurrent.futures import CancelledError
 from pathlib import Path
@@ -12,7 +13,7 @@ import yaml
 import kube_synergy
 from kube_synergy.live import following
 from support.api_server.list_server import ListServer, Object, serving
-from support.extender.cluster import NOW, allocation, job_object, node_object, share
+from support.extender.cluster import NOW, allocation, job_object, node_object, pod_object, share, worker_labels
 from synergy_api.timestamps import format_time
 
 Where = dict[str, Any]
@@ -120,6 +121,49 @@ def test_a_job_whose_pods_are_gone_has_no_result(server: ListServer, job: kube_s
     server.objects["trainingjobs"] = [job_object("j", status={"phase": "Succeeded"})]
     with pytest.raises(kube_synergy.NoResultError, match="j has no result in its log"):
         job.result(20)
+
+
+def worker(run: int, rank: int) -> Object:
+    return pod_object(f"j-{run}-{rank}", labels=worker_labels("j", run, rank))
+
+
+def record(**fields: Any) -> str:
+    return f"::kube-synergy-result:: 1/1 {json.dumps(fields)}"
+
+
+@pytest.mark.parametrize("follow", [False, True])
+def test_logs_come_by_run_and_rank(server: ListServer, job: kube_synergy.Job[Any], follow: bool) -> None:
+    server.objects["pods"] = [worker(2, 1), worker(2, 0), worker(1, 0), worker(2, 2)]
+    server.logs = {"j-1-0": "a\nb\n", "j-2-0": f"c\n{record(value=1)}\n", "j-2-1": "d" * 300_000}
+    lines = list(job.log_lines(follow=follow))
+    assert [(one.run, one.rank, one.text) for one in lines if one.run == 1] == [(1, 0, "a"), (1, 0, "b")]
+    assert [one.run for one in lines] == [1, 1, 2, 2, 2]
+    newest = {one.rank: one.text for one in lines[2:]}
+    assert (newest[0], len(newest[1])) == ("c", 300_000)
+    assert [one.rank for one in lines if one.problem] == [2]  # the server knows no log of it
+    assert job.logs(rank=0).splitlines()[-1] == "[run 2 rank 0] c"
+
+
+def test_the_result_is_that_of_the_newest_run(server: ListServer, job: kube_synergy.Job[Any]) -> None:
+    server.objects["trainingjobs"] = [job_object("j", status={"phase": "Succeeded"})]
+    server.objects["pods"] = [worker(2, 1), worker(2, 0), worker(1, 0)]
+    server.logs = {"j-1-0": record(value="old"), "j-2-0": f"x\n\n{record(value=[1.5])}\nbye\n", "j-2-1": "y\n"}
+    assert job.result(20) == [1.5]
+    server.logs["j-2-0"] = record(unusable="too large")
+    with pytest.raises(kube_synergy.NoResultError, match="j: too large; return plain values"):
+        job.result(20)
+    server.logs["j-2-0"] = record(traceback="T")
+    with pytest.raises(kube_synergy.NoResultError, match="the newest run ended with an exception"):
+        job.result(20)
+
+
+def test_the_traceback_of_any_rank_comes_with_the_failure(server: ListServer, job: kube_synergy.Job[Any]) -> None:
+    server.objects["trainingjobs"] = [job_object("j", status={"phase": "Failed", "conditions": [CONDITION]})]
+    server.objects["pods"] = [worker(1, 0), worker(1, 1)]
+    server.logs = {"j-1-0": "lost its peer\n", "j-1-1": record(traceback="ValueError: here")}
+    with pytest.raises(kube_synergy.JobFailedError, match="4 runs failed\nValueError: here") as caught:
+        job.wait(20)
+    assert caught.value.traceback == "ValueError: here"
 
 
 def test_why_and_forecast(server: ListServer, job: kube_synergy.Job[Any]) -> None:
