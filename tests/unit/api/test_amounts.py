@@ -22,6 +22,7 @@ NAMES_THEM = {
     "api/synergy_api/resources/training_job.py": "field of the custom resource",
     "operator/synergy_operator/job/events.py": "the CPU of a profile's point",
     "operator/synergy_operator/pods/cache_share.py": "the data cache takes memory",
+    "operator/synergy_operator/pods/template.py": "/dev/shm is memory",
     "operator/synergy_operator/profile/": "profiling searches CPU and models memory",
     "operator/synergy_operator/run/outcome.py": "a container that was killed for its memory",
     "operator/synergy_operator/run/resize.py": "the kubelet shrinks memory last",
