@@ -39,7 +39,7 @@ setup: .venv/.installed ## make .venv with everything locked in requirements/dev
 	@echo 'setup 1/3: Python environment in .venv'
 	@python3 -m venv .venv
 	@echo "setup 2/3: $$(grep -c '^[a-z].*==' requirements/dev.txt) packages of requirements/dev.txt, in about two minutes"
-	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.txt
+	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r requirements/dev.txt
 	@echo 'setup 3/3: the packages of this project'
 	@$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@
@@ -109,7 +109,7 @@ mutants: setup .venv/.mutants-installed ## which flipped operators the tests not
 	@PYTHONPATH=tests $(PY) -m support.mutants $(PACKAGE) --seed $(SEED) $(if $(DRAW),--draw $(DRAW)) $(if $(NEAR),--near)
 
 .venv/.mutants-installed: requirements/mutants.txt .venv/.installed
-	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements/mutants.txt
+	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r requirements/mutants.txt
 	touch $@
 
 prerequisites: setup ## what the devcluster needs of this machine; installs missing Debian packages when run as root
@@ -184,7 +184,7 @@ docs: setup .venv/.docs-installed ## the documentation site in site/, with every
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build
 
 .venv/.docs-installed: requirements/docs.txt .venv/.installed
-	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements/docs.txt
+	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r requirements/docs.txt
 	touch $@
 
 test: check docs prerequisites prometheus postgres chromium torch ## everything; from nothing on a new machine

@@ -78,11 +78,15 @@ def test_the_base_is_an_argument_and_by_default_dockers_python(image: ProjectIma
     assert set(parse(_text(image), {"BASE": "localhost/base:1"}).bases) == {"localhost/base:1"}
 
 
-def test_requirements_are_checked_against_their_hashes() -> None:
+def test_locked_requirements_are_installed_as_locked() -> None:
+    """By their hashes, and without what pip would add: it looks for the newest `coverage[toml]` beside a pinned one."""
     for room in PYTHON_ROOMS:
         installs = re.findall(r"\binstall .*", _text(_image(room)))
         assert installs
-        assert all("--require-hashes" in install or "--no-deps" in install for install in installs)
+        locked = [install for install in installs if " -r " in install]
+        assert locked
+        assert all("--require-hashes" in install for install in locked)
+        assert all("--no-deps" in install for install in installs)
 
 
 def test_the_scheduler_is_built_at_the_pinned_version_with_the_pinned_go() -> None:
