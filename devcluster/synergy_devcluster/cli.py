@@ -11,9 +11,9 @@ from typing import Any
 import click
 
 from synergy_devcluster import cluster as clusters
+from synergy_devcluster import gpus
 from synergy_devcluster.errors import BadInputError, DevclusterError
 from synergy_devcluster.images.project import SOURCE, build_images, load_images
-from synergy_devcluster.node import gpus
 from synergy_devcluster.options import Options, parse_fake_nodes
 from synergy_devcluster.paths import NAME_VARIABLE, Paths
 from synergy_devcluster.programs import prerequisites
