@@ -72,9 +72,9 @@ class FixedDemands(AdmissionWalk):
         """The job's demand per GPU on the pool; None where only its proportional share can be met there."""
         key = (likeness(entry), pool.gpu_type)
         if key not in self._demands:
-            wish = entry.on(pool).wish
-            met = self._choose(entry, self._empty[pool.gpu_type], wish) is not None
-            self._demands[key] = wish if met else None
+            demand = entry.on(pool).demand
+            met = self._choose(entry, self._empty[pool.gpu_type], demand) is not None
+            self._demands[key] = demand if met else None
         return self._demands[key]
 
     def quotas_allow(self, entry: QueueEntry, pool: Pool, reservation: Reservation) -> bool:

@@ -69,7 +69,7 @@ def pack(selection: PoolSelection, mode: Mode) -> Packing:
         packing = Packer(_separate(selection), demands).pack(mode)
         in_play = [entry for entry in everyone(selection) if not entry.is_profile_run]
         _deal_out(packing, in_play)
-        grow(packing, {entry: entry.on(packing.pool).wish for entry in in_play})
+        grow(packing, {entry: entry.on(packing.pool).demand for entry in in_play})
         packings.append(packing)
     best = max(reversed(packings), key=throughput)
     selection.quotas.become(best.quotas)
@@ -96,7 +96,7 @@ class OptDemands(tune.TuneDemands):
     def __init__(self, demands: Mapping[QueueEntry, Vector]) -> None:
         self._demands = demands
 
-    def wish(self, entry: QueueEntry, pool: Pool) -> Vector | None:
+    def demand(self, entry: QueueEntry, pool: Pool) -> Vector | None:
         """The ideal demand."""
         return self._demands[entry]
 

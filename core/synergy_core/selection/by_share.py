@@ -73,9 +73,9 @@ class _ShareWalk(AdmissionWalk):
                 self._pin(entry)
 
     def _pin(self, entry: QueueEntry) -> None:
-        """Leave a job that keeps its GPUs with what it holds, because its promise does not fit.
+        """Leave a job that keeps its GPUs with what it holds, because its reservation does not fit.
 
-        Other such jobs on the same nodes are pinned too if their promises do not fit any more.
+        Other such jobs on the same nodes are pinned too if their reservations do not fit any more.
         """
         selected = self._on(pool_of(entry))
         selected.pinned.add(entry)

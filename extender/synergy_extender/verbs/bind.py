@@ -89,9 +89,9 @@ class Binder:
             raise BindRefused(f"the plan gave this pod node {place}, not {args.node}")
         allocation = job.status.allocation
         check_gang(pod, self._placements.members(pod), allocation, self._placements.ledger(), self._assumed)
-        hindrance = self._placements.in_the_way(pod, args.node, allocation)
-        if hindrance is not None:
-            raise BindRefused(hindrance)
+        blocker = self._placements.in_the_way(pod, args.node, allocation)
+        if blocker is not None:
+            raise BindRefused(blocker)
         self._assumed.add(pod, args.node)
         await self._post(pod, args.node, allocation)
 

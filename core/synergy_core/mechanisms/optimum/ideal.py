@@ -47,7 +47,7 @@ def ideal(selection: PoolSelection) -> Ideal:
     ]
     choice = best_choice(options, capacity_of(selection))
     if choice is None:
-        return Ideal({entry: entry.on(pool).wish for entry in entries}, float("inf"))
+        return Ideal({entry: entry.on(pool).demand for entry in entries}, float("inf"))
     chosen = zip(entries, fronts, choice.options, strict=True)
     return Ideal({entry: front[index].per_gpu for entry, front, index in chosen}, choice.value)
 
