@@ -16,14 +16,16 @@ from synergy_simulator.forecast.quantiles import Quantiles
 @click.command("forecast")
 @click.argument("snapshot", metavar="SNAPSHOT.json")
 @click.option(
-    "--history", metavar="TRACE.csv", help="Draw arrivals from this trace in place of the snapshot's history."
+    "--history",
+    metavar="TRACE.csv",
+    help="Draw future arrivals from this trace instead of from the snapshot's history.",
 )
 @draw_options
-@click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout and nothing else there.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
 def forecast_command(
     *, snapshot: str, history: str | None, draws: int, seed: int, horizon_s: float | None, as_json: bool
 ) -> None:
-    """When each job of a snapshot (- for standard input) starts and ends, with and without future arrivals."""
+    """Forecast when each job of a snapshot (- for standard input) starts and ends, with and without future arrivals."""
     state = read_snapshot(snapshot)
     past = None if history is None else history_of(history)
     started = time.perf_counter()

@@ -22,10 +22,14 @@ from synergy_simulator.inputs.traces import TraceJob, read_trace
 def draw_options(command: Any) -> Any:
     """`--draws`, `--seed` and `--horizon`."""
     for option in (
-        click.option("--horizon", "horizon_s", type=Seconds(min=1), help="Look so many seconds ahead at the most."),
-        click.option("--seed", default=0, show_default=True, type=int, help="Of the draws."),
+        click.option("--horizon", "horizon_s", type=Seconds(min=1), help="How far to look ahead, in seconds."),
+        click.option("--seed", default=0, show_default=True, type=int, help="Seed of the draws."),
         click.option(
-            "--draws", default=20, show_default=True, type=click.IntRange(1, 10_000), help="Draws of future arrivals."
+            "--draws",
+            default=20,
+            show_default=True,
+            type=click.IntRange(1, 10_000),
+            help="Number of random futures to simulate.",
         ),
     ):
         command = option(command)

@@ -33,9 +33,7 @@ _CERTIFICATE = "kube-synergy-extender-tls"
 
 
 @click.command("doctor")
-@click.option(
-    "--system-namespace", default="kube-synergy", show_default=True, help="Namespace that the chart is installed in."
-)
+@click.option("--system-namespace", default="kube-synergy", show_default=True, help="Namespace of the chart.")
 @cluster_options()
 @output_option(wide=False)
 def doctor_command(*, system_namespace: str, where: Where, output: str) -> None:

@@ -22,8 +22,14 @@ _UNITS = {"m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
 
 
 @click.command("export")
-@click.option("--since", default="7d", show_default=True, help="Jobs that were created so long ago: 12h, 7d, 4w.")
-@click.option("--out", required=True, metavar="DIR", type=click.Path(file_okay=False), help="Folder for the files.")
+@click.option("--since", default="7d", show_default=True, help="Only jobs created within this time: 12h, 7d, 4w.")
+@click.option(
+    "--out",
+    required=True,
+    metavar="DIR",
+    type=click.Path(file_okay=False),
+    help="Folder that the files are written to.",
+)
 @cluster_options(everywhere=True)
 def export_command(*, since: str, out: str, where: Where) -> None:
     """Write the jobs that still exist as trace.csv, their matrices as profiles.json and the nodes as cluster.yaml.

@@ -14,13 +14,13 @@ from synergy_view.rounds import Round, rounds
 
 
 @click.command("rounds")
-@click.option("--last", "most", default=10, show_default=True, type=click.IntRange(1, 1000), help="So many rounds.")
+@click.option("--last", "most", default=10, show_default=True, type=click.IntRange(1, 1000), help="Number of rounds.")
 @cluster_options(everywhere=True)
 @output_option(wide=False)
 def rounds_command(*, most: int, where: Where, output: str) -> None:
-    """What the last rounds decided and why: which jobs started, left and began to wait.
+    """Show what the last rounds decided and why: which jobs started, left or began to wait.
 
-    Events tell it while Kubernetes keeps them. Rounds in which nothing was decided are left out.
+    The command reads events, so it goes back as far as Kubernetes keeps them. It leaves out rounds without a decision.
     """
 
     async def question(cluster: Cluster) -> tuple[list[Round], str]:

@@ -24,7 +24,7 @@ _PARTS = ("types", "nodes", "jobs", "tenants")
 @output_option(wide=False)
 @watch_option
 def top_command(*, part: str | None, where: Where, output: str, watch: bool) -> None:
-    """Who has the GPUs: by type, node, job and tenant, or one of these."""
+    """Show who has the GPUs: by type, node, job and tenant, or by one of these."""
 
     def write() -> None:
         picture, hidden = ask(where, _picture)
@@ -101,7 +101,7 @@ _WRITERS = {"types": _types, "nodes": _nodes, "jobs": _jobs, "tenants": _tenants
 @cluster_options(everywhere=True)
 @output_option(wide=False)
 def usage_command(*, where: Where, output: str) -> None:
-    """GPU-hours, waiting time and gain by tenant and namespace, of the jobs that still exist."""
+    """Show GPU-hours, waiting time and gain by tenant and namespace, of the jobs that still exist."""
 
     async def question(cluster: Cluster) -> list[UsageRow]:
         return usage(await cluster.jobs(cluster.namespace), time.time())

@@ -26,25 +26,38 @@ _JOB_FIELDS = [one.name for one in fields(Job)]
 
 @click.command("what-if")
 @click.argument("snapshot", metavar="[SNAPSHOT.json]", required=False)
-@click.option("-f", "--filename", help="This TrainingJob (YAML, - for standard input) comes to the cluster.")
-@click.option("--kubeconfig", help="File that names the cluster.  [default: $KUBECONFIG, ~/.kube/config]")
-@click.option("--context", help="Context of that file.")
+@click.option("-f", "--filename", help="Submit this TrainingJob (YAML; - for standard input).")
+@click.option("--kubeconfig", help="Kubeconfig file.  [default: $KUBECONFIG, ~/.kube/config]")
+@click.option("--context", help="Context of the kubeconfig.")
 @click.option("-n", "--namespace", help="Namespace of the TrainingJob.  [default: the context's]")
-@click.option("--add-job", "add_jobs", multiple=True, metavar="JOB.json", help="One element of a snapshot's jobs.")
 @click.option(
-    "--add-nodes", multiple=True, metavar="POOL=COUNT", help="So many nodes like those of a pool, GPU type or name."
+    "--add-job",
+    "add_jobs",
+    multiple=True,
+    metavar="JOB.json",
+    help="Add a job: a file with one element of a snapshot's jobs.",
 )
-@click.option("--remove-node", "remove_nodes", multiple=True, metavar="NAME", help="The node goes, its jobs wait.")
-@click.option("--drain-node", "drain_nodes", multiple=True, metavar="NAME", help="Nothing new comes to the node.")
-@click.option("--policy", type=Choice(sorted(POLICIES)), help="Another policy.")
-@click.option("--mechanism", type=Choice(sorted(MECHANISMS)), help="Another mechanism.")
+@click.option(
+    "--add-nodes",
+    multiple=True,
+    metavar="POOL=COUNT",
+    help="Add COUNT nodes like those of a pool, a GPU type or a node.",
+)
+@click.option(
+    "--remove-node", "remove_nodes", multiple=True, metavar="NAME", help="Remove a node. Its jobs go back to the queue."
+)
+@click.option("--drain-node", "drain_nodes", multiple=True, metavar="NAME", help="Cordon a node. Its jobs stay.")
+@click.option("--policy", type=Choice(sorted(POLICIES)), help="Plan with this policy.")
+@click.option("--mechanism", type=Choice(sorted(MECHANISMS)), help="Plan with this mechanism.")
 @click.option(
     "--set", "settings", multiple=True, metavar="KEY=VALUE",
-    help="Another option: round_s, or a key of a snapshot's config such as colocation or queues.promote_knob.",
+    help="Change an option: round_s, or a key of a snapshot's config such as colocation or queues.promote_knob.",
 )  # fmt: skip
-@click.option("--history", metavar="TRACE.csv", help="With arrivals drawn from this trace; the times are medians.")
+@click.option(
+    "--history", metavar="TRACE.csv", help="Draw future arrivals from this trace. The times are medians over the draws."
+)
 @draw_options
-@click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout and nothing else there.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
 def what_if_command(
     *,
     snapshot: str | None,
@@ -55,7 +68,7 @@ def what_if_command(
     as_json: bool,
     **how: Any,
 ) -> None:
-    """What a change would do to the jobs of a snapshot, or without one of the cluster: two futures side by side."""
+    """Compare two futures of a snapshot, or of the cluster if none is given: as it is, and with a change."""
     change = _change(how)
     live = {name: how[name] for name in ("filename", "kubeconfig", "context", "namespace")}
     if snapshot is None:

@@ -23,7 +23,7 @@ from synergy_view.words import ahead, count
 @cluster_options()
 @output_option()
 def when_command(*, job: str, draws: int, seed: int, horizon_s: float | None, where: Where, output: str) -> None:
-    """When a job starts and ends: likely, at best and at worst, with the jobs that may come and without them."""
+    """Forecast when a job starts and ends: likely, at best and at worst, with and without future arrivals."""
 
     async def question(cluster: Cluster) -> tuple[SeenJob, Present | None]:
         return await job_and_cluster(cluster, job)
