@@ -41,7 +41,7 @@ from synergy_core.policies.rounds.isolation import entries as entries_of_isolati
 from synergy_core.policies.rounds.isolation import isolated_elapsed, progress
 from synergy_core.policies.rounds.shares_deadlines import Deadlines, with_deadlines
 from synergy_core.policies.rounds.shares_problem import Speeds, check_prices, problem_of
-from synergy_core.policies.rounds.turns import catches_up, in_turn
+from synergy_core.policies.rounds.turns import in_turn, is_accounting
 
 NAMES = (
     "allox",
@@ -170,7 +170,7 @@ def _round_shares(policy: str, queue: Queue, jobs: Sequence[Job], problem: Probl
     number = round(queue.now / queue.round_s)
     pressed = np.array([job.name in deadlines.pressed for job in jobs], dtype=bool)
     follows = policy in _FOLLOWS
-    entries = entries_of(queue, jobs, problem, x, pressed, catching_up=catches_up(number) and not follows)
+    entries = entries_of(queue, jobs, problem, x, pressed, accounting=is_accounting(number) and not follows)
     order = in_turn(entries.shares, number, follows=follows)
     return RoundShares(problem, entries, order, deadlines.colliding, shares_from)
 
