@@ -26,7 +26,7 @@ PACKAGE ?= .
 DRAW ?=
 NEAR ?=
 
-.PHONY: help setup lock format lint types imports prose check crds images images-docker sbom release unit properties coverage mutants prerequisites prometheus postgres chromium torch dashboards integration integration-processes integration-product integration-devcluster test-e2e faketime chaos chaos-outage chaos-short pairings fidelity storm recorder plots docs test test-long side-by-side demo demo-kind
+.PHONY: help setup lock format lint types imports prose check crds images images-docker sbom release unit properties coverage mutants prerequisites prometheus postgres chromium torch dashboards integration integration-processes integration-product integration-devcluster test-e2e faketime chaos chaos-outage chaos-short pairings fidelity storm recorder plots docs test test-long side-by-side demo demo-kind kind-node-image kind-down
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "%-14s %s\n", $$1, $$2}'
@@ -208,5 +208,11 @@ side-by-side:
 demo: setup prerequisites ## from nothing to training jobs finishing on a real cluster, told as it happens
 	$(BIN)/kube-synergy demo
 
-demo-kind: setup ## the same on a kind cluster of kind-config.yaml (needs Docker, kind and Helm)
+demo-kind: setup ## the same on a kind cluster of kind-config.yaml: your Docker, kind and Helm, else its own
 	$(BIN)/kube-synergy demo --on kind
+
+kind-node-image: setup prerequisites ## a node image for kind, from Debian packages and programs built here
+	$(PY) -m synergy_devcluster.kind node-image
+
+kind-down: setup ## end the Docker that demo-kind started, with its cluster
+	$(PY) -m synergy_devcluster.kind down

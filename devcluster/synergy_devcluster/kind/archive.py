@@ -37,9 +37,7 @@ def write_archive(images: Iterable[FolderImage], file: Path) -> None:
         for number, image in enumerate(images):
             layer = file.with_suffix(f".layer-{number}")
             try:
-                run(
-                    ["tar", "--numeric-owner", "--one-file-system", "-C", image.root, "-cf", layer, "."], timeout_s=900
-                )
+                run(["tar", "--numeric-owner", "--one-file-system", "-C", image.root, "-cf", layer, "."], timeout_s=900)
                 digest = _sha256(layer)
                 archive.add(layer, f"{digest}.tar", filter=_plain)
             finally:

@@ -122,6 +122,10 @@ class OwnDocker:
         environment: Mapping[str, str] = {**os.environ, **self.environment}
         return run([self._tools / "usr/bin/docker", *arguments], env=environment, timeout_s=timeout_s)
 
+    def has_image(self, tag: str) -> bool:
+        """Whether it has an image of this name."""
+        return bool(self.docker("images", "--quiet", tag).strip())
+
     def end(self) -> None:
         """End it with all containers, and remove all that it made. Nothing is done if there is nothing."""
         if self.answers() and (containers := self.docker("ps", "--all", "--quiet").split()):

@@ -1,5 +1,4 @@
-"""The node image for kind, built from Debian packages and the programs built here: `python3 -m
-synergy_devcluster.kind.node_image`."""
+"""The node image for kind, built from Debian packages and the programs built here."""
 
 import fcntl
 import hashlib
@@ -128,8 +127,3 @@ def _only_one(folder: Path) -> Iterator[None]:
     with (folder / "build.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
-
-
-if __name__ == "__main__":
-    built = build(print)
-    print(f"docker load --input {built}\nkind create cluster --config kind-config.yaml --image {tag()}")  # noqa: T201

@@ -51,9 +51,7 @@ def put_into(root: Path, programs: Mapping[str, Path], tags: Mapping[str, str], 
     archive.unlink()
 
 
-def _images(
-    root: Path, programs: Mapping[str, Path], tags: Mapping[str, str], work: Path
-) -> Iterator[FolderImage]:
+def _images(root: Path, programs: Mapping[str, Path], tags: Mapping[str, str], work: Path) -> Iterator[FolderImage]:
     for name, tag in tags.items():
         folder = _around(programs[name], work / name, _PROGRAMS[name])
         if name == "kube-proxy":

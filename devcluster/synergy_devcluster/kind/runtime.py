@@ -15,7 +15,7 @@ _NAMES = (
     "net_broadcast net_admin net_raw ipc_lock ipc_owner sys_module sys_rawio sys_chroot sys_ptrace sys_pacct sys_admin "
     "sys_boot sys_nice sys_resource sys_time sys_tty_config mknod lease audit_write audit_control setfcap mac_override "
     "mac_admin syslog wake_alarm block_suspend audit_read perfmon bpf checkpoint_restore"
-).split()
+).split()  # noqa: SIM905  a list of one word a line is long
 """By their number in the kernel."""
 
 
@@ -51,7 +51,7 @@ def main(arguments: list[str]) -> None:
             _trim_file(os.path.join(arguments[index + 1], "config.json"), kept, "process")
         elif word == "--process":
             _trim_file(arguments[index + 1], kept, None)
-    os.execvp("runc", ["runc", *arguments])
+    os.execvp("runc", ["runc", *arguments])  # noqa: S606  no shell is wanted
 
 
 if __name__ == "__main__":
