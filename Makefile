@@ -26,7 +26,7 @@ PACKAGE ?= .
 DRAW ?=
 NEAR ?=
 
-.PHONY: help setup lock format lint types imports prose check crds images images-docker sbom release unit properties coverage mutants prerequisites prometheus postgres chromium torch dashboards integration integration-processes integration-product integration-devcluster test-e2e faketime chaos chaos-outage chaos-short pairings fidelity storm recorder plots docs test test-long side-by-side demo demo-kind kind-node-image kind-down
+.PHONY: help setup lock format lint types imports prose check crds images images-docker sbom release unit properties coverage mutants prerequisites prometheus postgres chromium torch dashboards integration integration-processes integration-product integration-devcluster test-e2e test-kind faketime chaos chaos-outage chaos-short pairings fidelity storm recorder plots docs test test-long side-by-side demo demo-kind kind-node-image kind-down
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "%-14s %s\n", $$1, $$2}'
@@ -131,6 +131,12 @@ integration-devcluster: setup prerequisites
 
 test-e2e: setup prerequisites prometheus chromium ## real kubelet and containers, the chart installed
 	$(ON_DEVCLUSTER) sh -c '$(IMAGES_E2E) && $(BIN)/pytest tests/e2e'
+
+# what needs the network comes first: the namespace has no way out
+test-kind: setup prerequisites ## a real kind cluster with the node image built here, on a Docker of its own
+	$(PY) -m synergy_devcluster.kind prepare
+	$(IMAGES) --build-only && $(IMAGES) --build-only gpu-plugin
+	$(APART) $(BIN)/pytest tests/kind
 
 pairings: setup prerequisites ## jobs come to the planned shared GPUs on a real kubelet, again and again: TIMES=10
 	$(ON_DEVCLUSTER) sh -c '$(IMAGES) && PAIRINGS=$(TIMES) $(BIN)/pytest tests/e2e/test_shared_gpus.py -k planned_pairs'

@@ -1,14 +1,17 @@
-"""`python3 -m synergy_devcluster.kind node-image | down`."""
+"""`python3 -m synergy_devcluster.kind node-image | prepare | down`."""
 
 import sys
 
 from synergy_devcluster.errors import DevclusterError
 from synergy_devcluster.kind import node_image
 from synergy_devcluster.kind.docker import OwnDocker
+from synergy_devcluster.paths import Paths
+from synergy_devcluster.programs.toolchain import kind_module, locate
 
 
 def main(arguments: list[str]) -> int:
-    """Build the node image and say how to use it, or end the project's own Docker with the clusters in it."""
+    """Build the node image and say how to use it, get all that needs a network, or end the project's own Docker with
+    the clusters in it."""
     try:
         match arguments:
             case ["node-image"]:
@@ -17,6 +20,10 @@ def main(arguments: list[str]) -> int:
                     f"docker load --input {archive}\n"
                     f"kind create cluster --config kind-config.yaml --image {node_image.tag()}"
                 )
+            case ["prepare"]:
+                node_image.build(print)
+                locate(Paths.of(), print, wanted=(kind_module(),))
+                OwnDocker.of().fetch(print)
             case ["down"]:
                 OwnDocker.of().end()
             case _:

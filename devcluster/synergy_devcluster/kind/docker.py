@@ -99,7 +99,7 @@ class OwnDocker:
         if self.answers():
             return
         self.end()
-        self._fetch(report)
+        self.fetch(report)
         report("dockerd: a Docker daemon of its own, with no way out of this machine")
         (self.state / "client").mkdir(parents=True)
         self.run.mkdir(parents=True)
@@ -177,8 +177,12 @@ class OwnDocker:
             return kept
         return {name: (Path("/proc/sys") / name).read_text(encoding="utf-8").strip() for name in _SYSCTLS}
 
-    def _fetch(self, report: Report) -> None:
-        """Debian's package, unpacked beside the built programs: installed, its service would start by itself."""
+    def fetch(self, report: Report) -> None:
+        """Get Debian's package, unpacked beside the built programs: installed, its service would start by itself.
+
+        Raises:
+            DevclusterError: this machine is not root on Debian, or the download failed.
+        """
         prerequisites.check(with_go=False)
         if (self._tools / "usr/sbin/dockerd").exists():
             return
