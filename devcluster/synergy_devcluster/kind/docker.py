@@ -99,6 +99,8 @@ class OwnDocker:
         if self.answers():
             return
         self.end()
+        if _has_table() or _has_bridge():
+            raise DevclusterError(f"{BRIDGE} is in use: another Docker of this project runs in this network")
         self.fetch(report)
         report("dockerd: a Docker daemon of its own, with no way out of this machine")
         (self.state / "client").mkdir(parents=True)
