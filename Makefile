@@ -136,7 +136,7 @@ test-e2e: setup prerequisites prometheus chromium ## real kubelet and containers
 test-kind: setup prerequisites ## a real kind cluster with the node image built here, on a Docker of its own
 	$(PY) -m synergy_devcluster.kind prepare
 	$(IMAGES) --build-only && $(IMAGES) --build-only gpu-plugin
-	$(APART) $(BIN)/pytest tests/kind
+	$(APART) $(BIN)/pytest tests/kind $(if $(LONG),-m long)
 
 pairings: setup prerequisites ## jobs come to the planned shared GPUs on a real kubelet, again and again: TIMES=10
 	$(ON_DEVCLUSTER) sh -c '$(IMAGES) && PAIRINGS=$(TIMES) $(BIN)/pytest tests/e2e/test_shared_gpus.py -k planned_pairs'
