@@ -26,7 +26,7 @@ PACKAGE ?= .
 DRAW ?=
 NEAR ?=
 
-.PHONY: help setup lock format lint types imports prose check crds images images-docker sbom release unit properties coverage mutants prerequisites prometheus postgres chromium torch dashboards integration integration-processes integration-product integration-devcluster test-e2e test-kind faketime chaos chaos-outage chaos-short pairings fidelity storm recorder plots docs test test-long side-by-side demo demo-kind kind-node-image kind-down
+.PHONY: help setup lock format lint types imports prose check crds images images-docker sbom release unit properties coverage mutants prerequisites prometheus postgres chromium torch dashboards integration integration-processes integration-product integration-devcluster test-e2e test-kind demo-kind-test faketime chaos chaos-outage chaos-short pairings fidelity storm recorder plots docs test test-long side-by-side demo demo-kind kind-node-image kind-down
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "%-14s %s\n", $$1, $$2}'
@@ -204,12 +204,16 @@ storm: setup prerequisites
 recorder: setup prerequisites postgres
 	$(ON_DEVCLUSTER) env RECORDED_JOBS=200 $(BIN)/pytest tests/integration/dashboard/test_recorder_killed.py
 
-test-long: properties storm recorder chaos chaos-outage fidelity ## what takes too long for each change: SEED=1 FAULTS=200 JOBS=100 MINUTES=5
+# the whole demo on a real kind cluster
+demo-kind-test: setup prerequisites
+	$(MAKE) test-kind LONG=1
+
+test-long: properties storm recorder chaos chaos-outage fidelity demo-kind-test ## what takes too long for each change: SEED=1 FAULTS=200 JOBS=100 MINUTES=5
 
 # what waits for a cluster leaves the other core to what computes; output comes suite by suite. The end-to-end tests,
 # which measure jobs, have the machine to themselves
 side-by-side:
-	$(MAKE) --jobs=2 --output-sync=target unit integration-product integration-processes integration-devcluster chaos-short
+	$(MAKE) --jobs=2 --output-sync=target unit integration-product integration-processes integration-devcluster test-kind chaos-short
 
 demo: setup prerequisites ## from nothing to training jobs finishing on a real cluster, told as it happens
 	$(BIN)/kube-synergy demo
