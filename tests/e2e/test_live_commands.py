@@ -20,7 +20,7 @@ from support.waiting import eventually
 from synergy_kube import KubeClient, Resource
 from synergy_kube.resources import TRAINING_JOBS
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.usefixtures("dashboard")]
 
 PROGRAMS = Path(sys.executable).parent
 ACCOUNTS = Resource("", "v1", "serviceaccounts", "ServiceAccount", namespaced=True)

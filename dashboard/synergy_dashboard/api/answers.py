@@ -15,7 +15,8 @@
 | `GET export?since_s=&namespace=` | a zip file with `trace.csv`, `profiles.json`, `cluster.yaml` and `notes.txt` |
 | `GET stream` | server-sent events; each `change` event has a `Change` |
 
-Errors are `{"error": "..."}` with 401 (no or a wrong token), 403 (not allowed), 404, 422 or 503. All times are in
+Errors are `{"error": "..."}` with 401 (no or a wrong token), 403 (not allowed), 404, 422, 429 (ask for less at once) or
+503. All times are in
 seconds since the epoch, CPU in milli-CPU, memory in bytes, speeds in steps per second of the whole job.
 """
 
@@ -268,7 +269,7 @@ class WhatIfAnswer:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
     """What changed since the event before, by name; None where a row went. A job that starts leaves `queue` and enters
-    `jobs`. `types`, `tenants` and `waiting_by_reason` are whole, and None where nothing in them changed."""
+    `jobs`. `types`, `tenants`, `waiting_by_reason` and `policy` are whole, and None where nothing in them changed."""
 
     now: float
     jobs: dict[str, JobRow | None]
@@ -278,6 +279,7 @@ class Change:
     tenants: list[TenantRow] | None
     waiting_by_reason: dict[str, int] | None
     round_ends_s: float | None
+    policy: Policy | None = None
 
 
 @dataclass(frozen=True, slots=True)

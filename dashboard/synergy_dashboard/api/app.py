@@ -22,7 +22,7 @@ from synergy_dashboard.api.past.routes import WEEK_S, Seconds, add_past
 from synergy_dashboard.api.people import Asker
 from synergy_dashboard.api.problems import Refusal, answer_problems
 from synergy_dashboard.api.rounds_page import MOST_ROUNDS, rounds_page
-from synergy_dashboard.api.stream import MOST_STREAMS, events
+from synergy_dashboard.api.stream import LiveStream
 from synergy_dashboard.api.tenants_page import tenants_page
 from synergy_dashboard.api.what_if import read_request
 from synergy_dashboard.live.scope import Scope
@@ -98,8 +98,6 @@ def _add_pages(router: APIRouter, parts: ApiParts) -> None:
 
     async def stream(request: Request) -> Response:
         asker = await _asker(parts, request)
-        if live.subscribers >= MOST_STREAMS:
-            raise Refusal(503, f"{MOST_STREAMS} streams are open; close one, or ask again later")
 
         async def again(before: Scope) -> Scope | None:
             try:
@@ -107,8 +105,7 @@ def _add_pages(router: APIRouter, parts: ApiParts) -> None:
             except Refusal as error:
                 return before if error.status_code == 503 else None
 
-        told = events(live, asker.scope, again, parts.clock)
-        return StreamingResponse(told, media_type="text/event-stream", headers={"X-Accel-Buffering": "no"})
+        return LiveStream(live, asker.user.name, asker.scope, again, parts.clock)
 
     _get(router, "/me", me, answers.Me, "The user, and the namespaces that they may see")
     _get(
@@ -129,14 +126,14 @@ def _add_futures(router: APIRouter, parts: ApiParts) -> None:
     async def what_if(request: Request) -> Response:
         asker = await _asker(parts, request)
         wanted = await read_request(request)
-        return _json(await parts.futures.what_if(wanted, asker.scope))
+        return _json(await parts.futures.what_if(wanted, asker))
 
     async def helped(request: Request, namespace: str, name: str) -> Response:
         parts.check_synced()
-        await parts.people.asker_of(request, namespace)
+        asker = await parts.people.asker_of(request, namespace)
         if parts.live.job(namespace, name) is None:
             raise Refusal(404, f"there is no TrainingJob {namespace}/{name}")
-        return _json(await parts.futures.help(f"{namespace}/{name}"))
+        return _json(await parts.futures.help(f"{namespace}/{name}", asker))
 
     _get(router, "/jobs/{namespace}/{name}/help", helped, answers.HelpAnswer, "What would make a waiting job start")
     router.post("/what-if", summary="Two futures side by side", responses=_said(answers.WhatIfAnswer))(what_if)
@@ -185,6 +182,7 @@ _ADAPTERS: dict[type[Any], TypeAdapter[Any]] = {}
 _REFUSALS: dict[int | str, dict[str, Any]] = {
     401: {"description": "No token, or one that the API server refuses."},
     403: {"description": "The user may not see this."},
+    429: {"description": "The user asks for too much at once."},
     503: {"description": "This cannot be answered now."},
 }
 
