@@ -150,7 +150,7 @@ class LiveCluster:
         try:
             gpu_hours(job, self.clock())  # rows of tenants ask it of all jobs together
             self.rows.put(job, self.clock())
-        except ValueError as error:
+        except (ValueError, ArithmeticError) as error:
             _LOG.warning("TrainingJob %s is left out: %s", job.full_name, error)
             self.rows.drop(job.full_name)
 
