@@ -21,8 +21,8 @@ from synergy_cli.live.access import Cluster, Object, Where, ask
 from synergy_cli.live.cluster.replay import replay_words
 from synergy_cli.live.moments import seconds_of
 from synergy_cli.live.nodes import gpu_nodes
-from synergy_cli.live.options import cluster_options
-from synergy_cli.live.output import note
+from synergy_cli.live.options import cluster_options, output_option
+from synergy_cli.live.output import note, write_data
 from synergy_cli.live.record import Record, from_record, system_namespace_option
 from synergy_extender.planning.policy import PolicyInForce, plan_config, policy_in_force, with_prices
 from synergy_kube.resources import GPU_POOLS, NODES, SCHEDULING_POLICIES
@@ -47,7 +47,8 @@ class _Past:
 @click.option("--out", required=True, metavar="DIR", type=click.Path(file_okay=False), help="Folder for the files.")
 @system_namespace_option
 @cluster_options(everywhere=True)
-def export_command(*, since: str, out: str, system_namespace: str, where: Where) -> None:
+@output_option(wide=False)
+def export_command(*, since: str, out: str, system_namespace: str, where: Where, output: str) -> None:
     """Write past jobs as trace.csv, their matrices as profiles.json and the nodes as cluster.yaml.
 
     kube-synergy simulate and compare read these files. The last line of the output simulates what the cluster did. The
@@ -79,8 +80,17 @@ def export_command(*, since: str, out: str, system_namespace: str, where: Where)
     if not found.jobs:
         raise click.ClickException(f"no job of the last {since} can be exported")
     names = _write(found.files, Path(out))
+    replay = replay_words(
+        Path(out), plan_config(policy, "round"), policy.spec.round_seconds, start_s=found.measured.start_s,
+        restart_s=found.measured.restart_s,
+    )  # fmt: skip
+    if output != "table":
+        write_data({"jobs": found.jobs, "files": names, "measured": found.measured, "replay": replay}, output)
+        return
     click.echo(f"{count(found.jobs, 'job')} written: {', '.join(str(Path(out) / name) for name in names)}")
-    _tell(found.measured, Path(out), policy)
+    if found.measured.avg_jct_s is not None:
+        click.echo(f"{found.measured.ended} of them ended, on average after {duration(found.measured.avg_jct_s)}")
+    click.echo(f"the same again: {shlex.join(replay)}")
 
 
 def _default(policies: list[Object]) -> Object | None:
@@ -120,13 +130,3 @@ def _write(files: Mapping[str, str], folder: Path) -> list[str]:
     except OSError as error:
         raise BadInputError(f"--out: {folder}: {error.strerror}") from error
     return list(files)
-
-
-def _tell(measured: Measured, folder: Path, policy: PolicyInForce) -> None:
-    if measured.avg_jct_s is not None:
-        click.echo(f"{measured.ended} of them ended, on average after {duration(measured.avg_jct_s)}")
-    words = replay_words(
-        folder, plan_config(policy, "round"), policy.spec.round_seconds, start_s=measured.start_s,
-        restart_s=measured.restart_s,
-    )  # fmt: skip
-    click.echo(f"the same again: {shlex.join(words)}")

@@ -18,6 +18,7 @@ import yaml
 
 from synergy_api.cluster.pools import NodeCapacity
 from synergy_dashboard.api.live_pages import round_s_of
+from synergy_dashboard.api.past.overheads import overheads
 from synergy_dashboard.api.problems import CALL_FAILED, Refusal, explain
 from synergy_dashboard.facts import History, JobFact, RunFact
 from synergy_dashboard.live.cluster import LiveCluster
@@ -107,41 +108,30 @@ async def archive(live: LiveCluster, store: History, client: KubeClient, scope: 
         measured = await _measured(client, {job.fingerprint for job in jobs} - {""})
     except CALL_FAILED as error:
         raise Refusal(503, f"the API server does not give the jobs: {explain(error)}") from None
-    runs = await asyncio.to_thread(_runs, store, since_s, live.clock(), scope)
+    runs, resized = await asyncio.to_thread(_runs, store, since_s, live.clock(), scope)
     for job in jobs:
         if job.uid not in found.uids:
             found.add_gone(job, measured, runs.get(job.uid, ()))
     if not found.rows:
         raise Refusal(404, "no job with a profile came in that time: a simulation needs both")
-    began = [run for uid in found.exported for run in runs.get(uid, ())]
-    return await asyncio.to_thread(found.archive, round_s_of(live), _of_runs(began, found.jcts_s))
+    told = [(job, runs[job.uid]) for job in jobs if job.uid in found.exported & runs.keys()]
+    start_s, restart_s = overheads(told, resized)
+    measured_s = Measured(
+        ended=len(found.jcts_s),
+        avg_jct_s=fmean(found.jcts_s) if found.jcts_s else None,
+        start_s=start_s,
+        restart_s=restart_s,
+    )
+    return await asyncio.to_thread(found.archive, round_s_of(live), measured_s)
 
 
-def _runs(store: History, since_s: float, until_s: float, scope: Scope) -> dict[str, list[RunFact]]:
-    """Training runs by job."""
+def _runs(store: History, since_s: float, until_s: float, scope: Scope) -> tuple[dict[str, list[RunFact]], set[str]]:
+    """Training runs by job, and the jobs of which a run was resized."""
     found: dict[str, list[RunFact]] = {}
     for _, run in store.runs(since_s, until_s, scope.namespaces):
         if run.purpose == "Train":
             found.setdefault(run.uid, []).append(run)
-    return found
-
-
-def _of_runs(runs: Iterable[RunFact], jcts_s: Sequence[float]) -> Measured:
-    """What was measured: how long jobs took from the grant of GPUs until they trained, the first time and later."""
-    first: dict[str, int] = {}
-    took: list[tuple[str, int, float]] = []
-    for run in runs:
-        first[run.uid] = min(run.run, first.get(run.uid, run.run))
-        if run.started_s is not None:
-            took.append((run.uid, run.run, run.started_s - run.granted_s))
-    begins = [seconds for uid, number, seconds in took if number == first[uid]]
-    later = [seconds for uid, number, seconds in took if number != first[uid]]
-    return Measured(
-        ended=len(jcts_s),
-        avg_jct_s=fmean(jcts_s) if jcts_s else None,
-        start_s=fmean(begins) if begins else 0.0,
-        restart_s=fmean(later) if later else 0.0,
-    )
+    return found, {one.uid for one in store.resizes(since_s, until_s)}
 
 
 async def _measured(client: KubeClient, fingerprints: set[str]) -> dict[str, Sequence[Mapping[str, Any]]]:
