@@ -43,6 +43,11 @@ class Child:
         for thread in self._threads:
             thread.start()
 
+    @property
+    def pid(self) -> int:
+        """The command's process."""
+        return self._process.pid
+
     def exit_code(self) -> int | None:
         """None while it runs; 128 + n when signal n ended it, as a shell says it."""
         code = self._process.poll()

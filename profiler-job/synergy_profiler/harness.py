@@ -12,6 +12,9 @@ from typing import TYPE_CHECKING
 
 from synergy_job.cgroup import Cgroup
 from synergy_profiler.child import Child
+from synergy_profiler.counters.collect import Counters, without_counters
+from synergy_profiler.counters.load import with_load
+from synergy_profiler.counters.nsight import NsightError, profile_kernels
 from synergy_profiler.gpu_usage import GpuSampler
 from synergy_profiler.measurement import Sample, measure
 from synergy_profiler.printed import PrintedSteps
@@ -19,7 +22,10 @@ from synergy_profiler.result import Failed, Measured
 from synergy_profiler.steps import StepReceiver
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
+    from typing import Literal
+
+    from synergy_profiler.gpu_usage import GpuUsage
 
 POLL_S = 0.1
 MEMORY_EVERY_S = 0.5
@@ -40,8 +46,12 @@ class Options:
     grace_s: float = 10.0
     regex: str = ""
     """How steps are read from the command's output; empty where the library in the command tells of them."""
+    counters: Literal["Auto", "Nsight", "Off"] = "Off"
+    """GPU counters: `Auto` takes what the node has, `Nsight` a further run under Nsight Compute."""
 
 
+SETTLED_S = 3.0
+"""Readings of counters that are averaged once they tell of nothing but training."""
 LEAST_LINES = 5
 """Lines with a step that make a rate, however many steps each stands for."""
 
@@ -57,16 +67,47 @@ def run(command: Sequence[str], options: Options) -> Measured | Failed:
             child = Child(command, {**os.environ, **_told(receiver, printed)}, printed)
         except (OSError, ValueError) as error:
             return Failed("BadCommand", f"the command cannot be run: {error}")
-        watch = _Watch(child, printed or receiver, options)
-        gpus = GpuSampler()
+        gpus, counters = GpuSampler(), Counters() if options.counters == "Auto" else None
+        watch = _Watch(child, printed or receiver, options, 0.0 if counters is None else counters.settle_s)
         try:
             failure = watch.until_measured()
         finally:
             gpus.stop()
+            if counters is not None:
+                counters.stop()
             child.stop(options.grace_s)
     if failure is None:
-        return watch.result(gpus)
+        return watch.result(lambda begin, end: _usage(gpus, counters, (begin, end), command, options))
     return Failed(failure.reason, failure.message, failure.exit_code, child.log_tail())
+
+
+def _usage(
+    gpus: GpuSampler,
+    counters: Counters | None,
+    span: tuple[float, float],
+    command: Sequence[str],
+    options: Options,
+) -> GpuUsage | None:
+    """What the command did to its GPUs in a span of time: by counters where these were asked for and tell, else as
+    nvidia-smi told."""
+    usage = gpus.usage(*span)
+    if usage is None:
+        return None
+    if counters is not None:
+        return counters.usage(usage, *span)
+    if options.counters != "Nsight":
+        return usage
+    try:
+        load = profile_kernels(
+            command,
+            PrintedSteps(options.regex) if options.regex else None,
+            busy=usage.compute,
+            timeout_s=options.timeout_s,
+            grace_s=options.grace_s,
+        )
+    except (NsightError, OSError) as error:
+        return without_counters(usage, str(error))
+    return with_load(usage, "Nsight", load)
 
 
 def _told(receiver: StepReceiver, printed: PrintedSteps | None) -> dict[str, str]:
@@ -78,10 +119,13 @@ def _told(receiver: StepReceiver, printed: PrintedSteps | None) -> dict[str, str
 class _Watch:
     """What is seen of the child while it trains."""
 
-    def __init__(self, child: Child, receiver: StepReceiver | PrintedSteps, options: Options) -> None:
+    def __init__(
+        self, child: Child, receiver: StepReceiver | PrintedSteps, options: Options, settle_s: float = 0.0
+    ) -> None:
         self._child = child
         self._receiver = receiver
         self._options = options
+        self._settle_s = settle_s
         self._least_samples = LEAST_LINES if options.regex else 2
         self._cgroup = Cgroup.of_this_process()
         self._last = Sample(-1, -1.0)
@@ -96,7 +140,7 @@ class _Watch:
     def until_measured(self) -> Failed | None:
         """Read messages until there are enough; what went wrong before that, if anything did."""
         deadline = time.monotonic() + self._options.timeout_s
-        while not self._enough():
+        while not (self._enough() and self._settled()):
             exit_code, unreadable = self._child.exit_code(), self._receiver.unreadable
             sample = self._receiver.next(POLL_S)
             self._watch_memory()
@@ -105,13 +149,17 @@ class _Watch:
             if sample is not None:
                 self._take(sample)
             elif exit_code is not None and self._receiver.unreadable == unreadable:  # the queue was empty after its end
+                if self._enough():
+                    break
                 return self._ended(exit_code)
             if time.monotonic() > deadline:
+                if self._enough():
+                    break
                 return self._timed_out()
         self._mark_cpu()
         return None
 
-    def result(self, gpus: GpuSampler) -> Measured | Failed:
+    def result(self, usage: Callable[[float, float], GpuUsage | None]) -> Measured | Failed:
         """The rate and what it took, or `TooNoisy`."""
         measurement = measure(self._measured)
         if measurement.relative_error > self._options.max_relative_error:
@@ -130,7 +178,7 @@ class _Watch:
             memory,
             self._cache_bytes is not None,
             self._tensors,
-            gpus.usage(self._measured[0].at, self._measured[-1].at),
+            usage(self._measured[0].at, self._measured[-1].at),
         )
 
     def _take(self, sample: Sample) -> None:
@@ -153,6 +201,10 @@ class _Watch:
             return False
         first, last = self._measured[0], self._measured[-1]
         return last.step - first.step >= self._options.steps and last.at - first.at >= self._options.min_seconds
+
+    def _settled(self) -> bool:
+        """Training has lasted long enough for the counters too."""
+        return not self._settle_s or self._measured[-1].at - self._measured[0].at >= self._settle_s + SETTLED_S
 
     def _needed(self) -> int:
         return self._options.warmup_steps + self._options.steps

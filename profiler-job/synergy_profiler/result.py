@@ -30,7 +30,7 @@ class Measured:
     tensors: tuple[int, int] | None = None
     """Bytes of the model's largest tensor and of all of them, where the command told its model to the library."""
     gpu: GpuUsage | None = None
-    """What it did to its GPUs, where nvidia-smi tells."""
+    """What it did to its GPUs, where nvidia-smi tells, by counters where there are some."""
 
     def to_json(self) -> str:
         """The termination message."""
@@ -54,11 +54,19 @@ class Measured:
         )
 
 
-def _rounded(gpu: GpuUsage) -> dict[str, float]:
+def _rounded(gpu: GpuUsage) -> dict[str, float | str]:
+    further = {
+        "occupancy": gpu.occupancy,
+        "utilization": gpu.utilization,
+        "memory_utilization": gpu.memory_utilization,
+    }
     return {
         "compute": round(gpu.compute, 4),
         "bandwidth": round(gpu.bandwidth, 4),
         "memory_bytes": gpu.memory_bytes,
+        "source": gpu.source,
+        **{name: round(value, 4) for name, value in further.items() if value is not None},
+        **({"problem": gpu.problem} if gpu.problem else {}),
     }
 
 

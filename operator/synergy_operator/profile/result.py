@@ -13,6 +13,7 @@ from pydantic import (
     WrapValidator,
 )
 
+from synergy_api.parts.profile import UsageSource
 from synergy_api.reasons import Reason
 from synergy_core.model.snapshot import FASTEST, SLOWEST
 from synergy_operator.views.pod import ContainerView
@@ -37,6 +38,11 @@ class _Gpu(_Message):
     compute: Annotated[float, Field(ge=0, le=1)]
     bandwidth: Annotated[float, Field(ge=0, le=1)]
     memory_bytes: Annotated[int, Field(ge=0, le=_MOST_BYTES)]
+    source: UsageSource = "Utilization"
+    occupancy: Annotated[float | None, Field(ge=0, le=1)] = None
+    utilization: Annotated[float | None, Field(ge=0, le=1)] = None
+    memory_utilization: Annotated[float | None, Field(ge=0, le=1)] = None
+    problem: Annotated[str, Field(max_length=512)] = ""
 
 
 def _or_none(value: object, parse: ValidatorFunctionWrapHandler) -> object:
@@ -79,11 +85,16 @@ _MESSAGE: Final[TypeAdapter[_Measured | _Failed]] = TypeAdapter(
 
 @dataclass(frozen=True, slots=True)
 class GpuUse:
-    """What the run used of its GPUs: fractions of the time, and bytes."""
+    """What the run used of its GPUs: parts from 0 to 1, and bytes."""
 
     compute: float
     bandwidth: float
     memory_bytes: int
+    source: UsageSource = "Utilization"
+    occupancy: float | None = None
+    utilization: float | None = None
+    memory_utilization: float | None = None
+    problem: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,5 +138,5 @@ def read_result(container: ContainerView) -> MeasuredPoint | MeasurementFailure:
         message.max_rss_bytes,
         message.cached,
         message.tensors,
-        None if gpu is None else GpuUse(gpu.compute, gpu.bandwidth, gpu.memory_bytes),
+        None if gpu is None else GpuUse(**gpu.model_dump()),
     )

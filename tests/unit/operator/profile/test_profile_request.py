@@ -79,6 +79,8 @@ def test_the_harness_wraps_the_user_s_command() -> None:
         "20",
         "--timeout",
         "99",
+        "--counters",
+        "Auto",
         "--",
         "python3",
         "train.py",
