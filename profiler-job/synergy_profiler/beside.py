@@ -25,7 +25,7 @@ WORTH_A_RUN = 0.05
 
 
 class Beside:
-    """Measures from when it is made until `stop`; steps are measured from `begin` to `end`. `close` removes its files."""
+    """Measures from when it is made until `stop`. Steps are measured from `begin` to `end`. `close` removes files."""
 
     def __init__(self, command: Sequence[str], options: Options) -> None:
         self._command, self._options = command, options
