@@ -11,21 +11,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from synergy_job.cgroup import Cgroup
+from synergy_profiler.beside import Beside
 from synergy_profiler.child import Child
-from synergy_profiler.counters.collect import Counters, without_counters
-from synergy_profiler.counters.load import with_load
-from synergy_profiler.counters.nsight import NsightError, profile_kernels
-from synergy_profiler.gpu_usage import GpuSampler
 from synergy_profiler.measurement import Sample, measure
 from synergy_profiler.printed import PrintedSteps
 from synergy_profiler.result import Failed, Measured
 from synergy_profiler.steps import StepReceiver
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
     from typing import Literal
-
-    from synergy_profiler.gpu_usage import GpuUsage
 
 POLL_S = 0.1
 MEMORY_EVERY_S = 0.5
@@ -48,6 +43,8 @@ class Options:
     """How steps are read from the command's output; empty where the library in the command tells of them."""
     counters: Literal["Auto", "Nsight", "Off"] = "Off"
     """GPU counters: `Auto` takes what the node has, `Nsight` a further run under Nsight Compute."""
+    workers: int = 1
+    """Processes of the command that train together: of several, what they send is measured."""
 
 
 SETTLED_S = 3.0
@@ -63,51 +60,21 @@ def run(command: Sequence[str], options: Options) -> Measured | Failed:
             printed = PrintedSteps(options.regex) if options.regex else None
         except re.error as error:
             return Failed("BadCommand", f"spec.throughput.regex is no regular expression here: {error}")
-        try:
-            child = Child(command, {**os.environ, **_told(receiver, printed)}, printed)
-        except (OSError, ValueError) as error:
-            return Failed("BadCommand", f"the command cannot be run: {error}")
-        gpus, counters = GpuSampler(), Counters() if options.counters == "Auto" else None
-        watch = _Watch(child, printed or receiver, options, 0.0 if counters is None else counters.settle_s)
-        try:
-            failure = watch.until_measured()
-        finally:
-            gpus.stop()
-            if counters is not None:
-                counters.stop()
-            child.stop(options.grace_s)
-    if failure is None:
-        return watch.result(lambda begin, end: _usage(gpus, counters, (begin, end), command, options))
+        with closing(Beside(command, options)) as beside:
+            try:
+                child = Child(command, {**os.environ, **beside.environment, **_told(receiver, printed)}, printed)
+            except (OSError, ValueError) as error:
+                beside.stop()
+                return Failed("BadCommand", f"the command cannot be run: {error}")
+            watch = _Watch(child, printed or receiver, options, beside)
+            try:
+                failure = watch.until_measured()
+            finally:
+                beside.stop()
+                child.stop(options.grace_s)
+            if failure is None:
+                return watch.result()
     return Failed(failure.reason, failure.message, failure.exit_code, child.log_tail())
-
-
-def _usage(
-    gpus: GpuSampler,
-    counters: Counters | None,
-    span: tuple[float, float],
-    command: Sequence[str],
-    options: Options,
-) -> GpuUsage | None:
-    """What the command did to its GPUs in a span of time: by counters where these were asked for and tell, else as
-    nvidia-smi told."""
-    usage = gpus.usage(*span)
-    if usage is None:
-        return None
-    if counters is not None:
-        return counters.usage(usage, *span)
-    if options.counters != "Nsight":
-        return usage
-    try:
-        load = profile_kernels(
-            command,
-            PrintedSteps(options.regex) if options.regex else None,
-            busy=usage.compute,
-            timeout_s=options.timeout_s,
-            grace_s=options.grace_s,
-        )
-    except (NsightError, OSError) as error:
-        return without_counters(usage, str(error))
-    return with_load(usage, "Nsight", load)
 
 
 def _told(receiver: StepReceiver, printed: PrintedSteps | None) -> dict[str, str]:
@@ -120,12 +87,13 @@ class _Watch:
     """What is seen of the child while it trains."""
 
     def __init__(
-        self, child: Child, receiver: StepReceiver | PrintedSteps, options: Options, settle_s: float = 0.0
+        self, child: Child, receiver: StepReceiver | PrintedSteps, options: Options, beside: Beside | None = None
     ) -> None:
         self._child = child
         self._receiver = receiver
         self._options = options
-        self._settle_s = settle_s
+        self._beside = beside
+        self._settle_s = 0.0 if beside is None else beside.settle_s
         self._least_samples = LEAST_LINES if options.regex else 2
         self._cgroup = Cgroup.of_this_process()
         self._last = Sample(-1, -1.0)
@@ -157,9 +125,11 @@ class _Watch:
                     break
                 return self._timed_out()
         self._mark_cpu()
+        if self._beside is not None:
+            self._beside.end(self._child.pid)
         return None
 
-    def result(self, usage: Callable[[float, float], GpuUsage | None]) -> Measured | Failed:
+    def result(self) -> Measured | Failed:
         """The rate and what it took, or `TooNoisy`."""
         measurement = measure(self._measured)
         if measurement.relative_error > self._options.max_relative_error:
@@ -171,6 +141,7 @@ class _Watch:
             )
         biggest = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024
         memory = max(self._memory, self._memory_seen - (self._cache_bytes or 0), biggest)
+        beside = self._beside
         return Measured(
             measurement,
             self._options.warmup_steps,
@@ -178,7 +149,8 @@ class _Watch:
             memory,
             self._cache_bytes is not None,
             self._tensors,
-            usage(self._measured[0].at, self._measured[-1].at),
+            None if beside is None else beside.usage(self._measured[0].at, self._measured[-1].at),
+            None if beside is None else beside.traffic(measurement),
         )
 
     def _take(self, sample: Sample) -> None:
@@ -194,6 +166,8 @@ class _Watch:
         if sample.step >= self._options.warmup_steps:
             if not self._measured:
                 self._mark_cpu()
+                if self._beside is not None:
+                    self._beside.begin(self._child.pid)
             self._measured.append(sample)
 
     def _enough(self) -> bool:

@@ -60,6 +60,7 @@ _ONLY_WHEN_SET = frozenset(
         (Job, "model"),
         (Job, "batch_size"),
         (Job, "model_bytes"),
+        (Job, "overlap"),
         (Job, "preemption_cost_s"),
         (Job, "isolated_s"),
         (Job, "isolated_steps"),

@@ -162,7 +162,7 @@ def _create(series: OpenSeries, pod_share: PodShare, target: Target) -> ProfileS
 
 
 def _counted(series: OpenSeries, target: Target) -> bool:
-    """The run reads GPU counters: the first one with all CPU, where the GPU has the most to do."""
+    """The run reads GPU counters and what is sent: the first one with all CPU, where the GPU has the most to do."""
     return series.size is not None and target == Target(series.size.ceiling_millis)
 
 

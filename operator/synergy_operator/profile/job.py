@@ -67,7 +67,7 @@ def profile_job(
 ) -> Manifest:
     """The Job of one run of a point: one pod on the granted node, with the point's CPU and the full memory of the
     series. `most_grace_seconds` bounds the grace period of its template. A `counted` run reads GPU counters as the spec
-    says.
+    says, and what the workers send each other.
 
     Less memory is not measured with a smaller limit but with a hit rate that the library simulates.
     """
@@ -83,6 +83,7 @@ def profile_job(
         "--steps": profile.steps,
         "--timeout": profile.timeout_seconds,
         "--counters": profile.counters if counted else "Off",
+        "--workers": share.gpus if counted else 1,
     }
     twice = counted and profile.counters == "Nsight"
     words = [word for option, value in options.items() for word in (option, str(value))]

@@ -14,6 +14,7 @@ from pydantic import (
 )
 
 from synergy_api.parts.profile import UsageSource
+from synergy_api.parts.traffic import Traffic
 from synergy_api.reasons import Reason
 from synergy_core.model.snapshot import FASTEST, SLOWEST
 from synergy_operator.views.pod import ContainerView
@@ -45,6 +46,20 @@ class _Gpu(_Message):
     problem: Annotated[str, Field(max_length=512)] = ""
 
 
+_Bytes = Annotated[int, Field(ge=1, le=_MOST_BYTES)]
+
+
+class _Traffic(_Message):
+    source: Literal["Sockets", "NCCL"]
+    workers: Annotated[int, Field(ge=2, le=1 << 16)]
+    bytes_per_step: _Bytes
+    model_bytes: _Bytes
+    sending_seconds: Annotated[float | None, Field(ge=0)] = None
+    message_bytes: _Bytes | None = None
+    largest_message_bytes: _Bytes | None = None
+    overlap: Annotated[float | None, Field(ge=0, le=1)] = None
+
+
 def _or_none(value: object, parse: ValidatorFunctionWrapHandler) -> object:
     """An invalid value is ignored, and the point still counts."""
     try:
@@ -62,6 +77,7 @@ class _Measured(_Message):
     largest_tensor_bytes: int | None = None
     model_bytes: int | None = None
     gpu: Annotated[_Gpu | None, WrapValidator(_or_none)] = None
+    traffic: Annotated[_Traffic | None, WrapValidator(_or_none)] = None
 
     @property
     def tensors(self) -> tuple[int, int] | None:
@@ -108,6 +124,7 @@ class MeasuredPoint:
     tensors: tuple[int, int] | None = None
     """Bytes of the model's largest tensor, and of all of its tensors."""
     gpu: GpuUse | None = None
+    traffic: Traffic | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,4 +156,5 @@ def read_result(container: ContainerView) -> MeasuredPoint | MeasurementFailure:
         message.cached,
         message.tensors,
         None if gpu is None else GpuUse(**gpu.model_dump()),
+        None if message.traffic is None else Traffic(**message.traffic.model_dump()),
     )

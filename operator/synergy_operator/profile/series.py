@@ -128,6 +128,7 @@ def publication(observed: Observed, profile: ProfileStatus, spec: TrainingJobSpe
         matrices=profile.matrices,
         confidence=profile.confidence,
         usage=profile.usage,
+        traffic=profile.traffic or (old.spec.traffic if old and old.spec else None),
         measured_at=max(times, default=format_time(now)),
     )
     return PublishProfile(name, published.to_wire(), old.version if old else "")
@@ -241,4 +242,4 @@ def _with_known(profile: ProfileStatus, known: ThroughputProfileSpec | None) -> 
     usage = [*profile.usage, *(item for item in known.usage if item.gpu_type in added)]
     matrices = [*profile.matrices, *new]
     update = {"matrices": matrices, "confidence": confidence, "usage": usage, "image_digest": digest}
-    return profile.model_copy(update=update)
+    return profile.model_copy(update={**update, "traffic": profile.traffic or known.traffic})

@@ -14,7 +14,7 @@ import time
 from contextlib import closing, suppress
 from typing import TYPE_CHECKING
 
-from synergy_profiler.child import Child
+from synergy_profiler.child import Child, descendants
 from synergy_profiler.counters.kernels import METRICS, KernelsError, load_of, read_kernels
 from synergy_profiler.steps import StepReceiver
 
@@ -86,17 +86,3 @@ def _load(log: str, busy: float) -> Load:
         raise NsightError(f"{PROGRAM} wrote no figures") from error
     except KernelsError as error:
         raise NsightError(f"{PROGRAM}: {error}") from error
-
-
-def descendants(pid: int) -> list[int]:
-    """The processes that a process has started, and those that these have."""
-    parents = {}
-    for name in os.listdir("/proc"):
-        if name.isdigit():
-            with suppress(OSError, ValueError, IndexError), open(f"/proc/{name}/stat", encoding="ascii") as file:
-                parents[int(name)] = int(file.read().rpartition(")")[2].split()[1])
-    found, new = [], [pid]
-    while new:
-        new = [child for child, parent in parents.items() if parent in new]
-        found += new
-    return found

@@ -179,6 +179,7 @@ def task_of(job: Job, pools: Sequence[Pool], config: PlanConfig) -> Task:
         weight=job.weight,
         skew=job.skew,
         model_bytes=job.model_bytes,
+        overlap=job.overlap,
         spread_speed=job.spread_speed,
         spread_speeds=job.spread_speeds,
         usage=job.usage,

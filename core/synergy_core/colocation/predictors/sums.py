@@ -40,4 +40,5 @@ def fit_sums(measurements: Sequence[SharedMeasurement], *, counters: bool = Fals
     rows = [(1.0, *together(one.usages)) for one in measurements for _ in one.fractions]
     values = [fraction for one in measurements for fraction in one.fractions]
     found, *_ = np.linalg.lstsq(np.array(rows), np.array(values), rcond=None)
-    return LinearSums(*(float(value) for value in found), counters=counters)
+    base, compute, bandwidth = (float(value) for value in found)
+    return LinearSums(base, compute, bandwidth, counters)

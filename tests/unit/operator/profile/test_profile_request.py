@@ -81,6 +81,8 @@ def test_the_harness_wraps_the_user_s_command() -> None:
         "99",
         "--counters",
         "Auto",
+        "--workers",
+        "1",
         "--",
         "python3",
         "train.py",
