@@ -28,9 +28,9 @@ class Measured:
     cached: bool
     """Whether the command reads its data through the library's cache; that is not in `max_rss_bytes`."""
     tensors: tuple[int, int] | None = None
-    """Bytes of the model's largest tensor and of all of them, where the command told its model to the library."""
+    """Bytes of the model's largest tensor and of all of them, if the command passed its model to the library."""
     gpu: GpuUsage | None = None
-    """What it did to its GPUs, where nvidia-smi tells."""
+    """Its GPU usage, if nvidia-smi measures it."""
 
     def to_json(self) -> str:
         """The termination message."""

@@ -1,5 +1,5 @@
-"""What the last rounds decided, as far as events and statuses still tell: which jobs started, left and began to wait,
-and why."""
+"""What the last rounds decided, from the statuses and the events that still exist: which jobs started, left and began
+to wait, and why."""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -38,8 +38,7 @@ class Round:
 def rounds(jobs: Iterable[SeenJob], events: Iterable[Object], round_s: float, *, most: int) -> list[Round]:
     """The last `most` rounds in which something was decided, the newest first. `events` are those of TrainingJobs.
 
-    An event counts for the round that it was posted in. A run that no event tells of any more counts for the round of
-    its allocation.
+    An event counts for the round that it was posted in. A run without an event counts for the round of its allocation.
     """
     found = _once([one for event in events if (one := _of_event(event)) is not None])
     started = {one.job for one in found if one.what == "started"}

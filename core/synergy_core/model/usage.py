@@ -24,7 +24,7 @@ class Usage:
     model: str = ""
     """Name of the model that it trains: jobs of one model behave alike."""
     configuration: str = ""
-    """What else tells its GPU behaviour: data, batch size, precision."""
+    """What else describes its GPU behaviour: data, batch size, precision."""
 
 
 def together(usages: tuple[Usage, ...]) -> tuple[float, float]:

@@ -51,7 +51,7 @@ class Policy:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quantiles:
-    """A forecast time. None where it lies beyond the horizon."""
+    """A forecast time. None if it is beyond the horizon."""
 
     p10: float | None
     p50: float | None

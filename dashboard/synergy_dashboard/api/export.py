@@ -117,7 +117,8 @@ async def _measured(client: KubeClient, fingerprints: set[str]) -> dict[str, Seq
 
 
 def _trace(rows: Iterable[dict[str, Any]]) -> str:
-    """The rows by arrival, the first at second 0. Jobs that had one name after the other are told apart."""
+    """The rows by arrival, the first at second 0. Jobs that had the same name one after the other get different
+    names."""
     listed = sorted(rows, key=lambda row: (row["arrival_s"], row["job_id"]))
     text, names = io.StringIO(), Counter[str]()
     writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")

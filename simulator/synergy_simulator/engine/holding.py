@@ -28,7 +28,7 @@ class Holding:
         return self._ends[0][0] if self._ends else inf
 
     def ended(self, now: float) -> Iterator[Run]:
-        """The jobs that end until `now`, in order. Each must leave before the next is asked for."""
+        """The jobs that end until `now`, in order. Each must leave before the next is requested."""
         while self._ends and self._ends[0][0] <= now:
             end, name = heapq.heappop(self._ends)
             run = self.running.get(name)

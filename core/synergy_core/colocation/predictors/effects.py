@@ -82,7 +82,7 @@ class Effects:
 
 
 def fit_effects(measurements: Sequence[SharedMeasurement]) -> Effects:
-    """The weights and variances that the measurements tell.
+    """The weights and variances fitted to the measurements.
 
     Raises ValueError where there are fewer than three of them.
     """

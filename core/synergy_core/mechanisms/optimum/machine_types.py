@@ -1,8 +1,8 @@
 """Which GPU type each job runs on: Synergy-Opt on mixed machines (Synergy, appendix A.2).
 
 One integer programme covers all types. It gives each job one type and one point of its matrix there, never slower than
-its fair speed, so that the sum of speeds is the largest. Each type is one machine with the GPUs and other resources of
-all its nodes. What is left then goes to the next waiting jobs, and the programme is solved again, until no job enters.
+its fair speed. It maximises the sum of speeds. Each type is one machine with the GPUs and other resources of all its
+nodes. What is left then goes to the next waiting jobs, and the programme is solved again, until no job enters.
 
 The fair speed of a job (the paper's W_fair, from an oracle) is by default its speed at the proportional share of the
 type that the walk along the queue gives it (`by_share`). So it follows any policy, and an assignment that keeps it
@@ -33,7 +33,7 @@ def speed_at_share(entry: QueueEntry, pool: Pool) -> float:
 
 
 def give_better_types(selection: Selection, pools: Sequence[Pool], fair: Fair = speed_at_share) -> None:
-    """Exchange types so that all jobs together are fastest, and admit jobs that fit then."""
+    """Exchange types to maximise the sum of speeds, and admit jobs that then fit."""
     fair_speeds: dict[QueueEntry, float] = {}
     has_changed = len(pools) > 1
     while has_changed:
