@@ -32,7 +32,7 @@ def tear_down(paths: Paths, state: State, steps: Steps) -> None:
         with steps.step("network removed"):
             network.tear_down(state.sysctls)
     with steps.step("files removed"):
-        _remove_cgroups(paths)
+        remove_cgroups(paths.cgroup)
         _remove_files(paths, state)
 
 
@@ -60,8 +60,9 @@ def _recorded(state: State) -> list[ProcessId]:
     return [process for process in [*started, *state.holders.values()] if process.alive()]
 
 
-def _remove_cgroups(paths: Paths) -> None:
-    for top in node.cgroup_folders(paths.cgroup):
+def remove_cgroups(cgroup: str) -> None:
+    """Remove a control group and all below it, in every hierarchy; none of them has a process any more."""
+    for top in node.cgroup_folders(cgroup):
         for folder, _, _ in os.walk(top, topdown=False):
             processes.wait_for(partial(_removed, folder), 3, 0.02)
 

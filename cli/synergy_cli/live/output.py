@@ -19,6 +19,8 @@ def plain(value: Any) -> Any:
         return {name: plain(inner) for name, inner in asdict(value).items()}
     if isinstance(value, list | tuple):
         return [plain(one) for one in value]
+    if isinstance(value, dict):
+        return {name: plain(inner) for name, inner in value.items()}
     return value
 
 

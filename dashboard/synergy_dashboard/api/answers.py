@@ -9,10 +9,14 @@
 | `GET jobs/{namespace}/{name}` | `JobPage` |
 | `GET tenants?since_s=` | `TenantsPage` |
 | `POST what-if` with `WhatIfRequest` | `WhatIfAnswer` |
-| `GET export?since_s=` | a zip file with `trace.csv`, `profiles.json` and `cluster.yaml` |
+| `GET jobs/{namespace}/{name}/history` | `synergy_view.history.History` |
+| `GET decisions?rounds=&namespace=` | `DecisionsPage` |
+| `GET usage?since_s=&namespace=` | `UsagePage` |
+| `GET export?since_s=&namespace=` | a zip file with `trace.csv`, `profiles.json`, `cluster.yaml` and `notes.txt` |
 | `GET stream` | server-sent events; each `change` event has a `Change` |
 
-Errors are `{"error": "..."}` with 401 (no or a wrong token), 403 (not allowed), 404, 422 or 503. All times are in
+Errors are `{"error": "..."}` with 401 (no or a wrong token), 403 (not allowed), 404, 422, 429 (ask for less at once) or
+503. All times are in
 seconds since the epoch, CPU in milli-CPU, memory in bytes, speeds in steps per second of the whole job.
 """
 
@@ -21,8 +25,10 @@ from pydantic.dataclasses import dataclass
 from synergy_dashboard.facts import ResizeFact, RunFact, Sample, Usage, UseSample, WaitFact
 from synergy_view.history import Happening
 from synergy_view.queue import QueueRow
+from synergy_view.rounds import Round as DecidedRound
 from synergy_view.surface import Surface
 from synergy_view.top import JobRow, NodeRow, TenantRow, TypeRow
+from synergy_view.usage import UsageRow
 from synergy_view.why import Why
 
 
@@ -197,6 +203,25 @@ class TenantsPage:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DecisionsPage:
+    """Rounds in which something was decided, the newest first."""
+
+    now: float
+    recorded_since_s: float | None
+    rounds: list[DecidedRound]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UsagePage:
+    """What tenants had of the cluster from `since_s` on, as far as the history goes back; the most first."""
+
+    now: float
+    since_s: float
+    recorded_since_s: float | None
+    rows: list[UsageRow]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class WhatIfRequest:
     """Changes to try. Nothing on the cluster changes."""
 
@@ -244,7 +269,7 @@ class WhatIfAnswer:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
     """What changed since the event before, by name; None where a row went. A job that starts leaves `queue` and enters
-    `jobs`. `types`, `tenants` and `waiting_by_reason` are whole, and None where nothing in them changed."""
+    `jobs`. `types`, `tenants`, `waiting_by_reason` and `policy` are whole, and None where nothing in them changed."""
 
     now: float
     jobs: dict[str, JobRow | None]
@@ -254,6 +279,7 @@ class Change:
     tenants: list[TenantRow] | None
     waiting_by_reason: dict[str, int] | None
     round_ends_s: float | None
+    policy: Policy | None = None
 
 
 @dataclass(frozen=True, slots=True)

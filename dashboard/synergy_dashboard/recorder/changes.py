@@ -20,7 +20,7 @@ def facts_of(old: Object | None, new: Object | None, now: float) -> Facts:
     if old is not None:
         try:
             before = read(old)
-        except ValueError:
+        except (ValueError, ArithmeticError):
             before = None
     return facts_between(before, read(new) if new is not None else None, now)
 

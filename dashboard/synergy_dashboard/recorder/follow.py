@@ -16,7 +16,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from synergy_dashboard.recorder.changes import facts_between
 from synergy_dashboard.recorder.trimming import trim
 from synergy_dashboard.recorder.use import USE_S, trim_node, use_at
-from synergy_dashboard.store.bundle import Facts, Key, Position
+from synergy_dashboard.store.bundle import Facts, Key, Object, Position, check_numbers
 from synergy_dashboard.store.leader import NotLeadingError
 from synergy_dashboard.store.store import Store
 from synergy_kube import Change, KubeClient, Reflector
@@ -137,7 +137,7 @@ class _Session:
         for key, item in remembered.objects.items():
             try:
                 self._seen[key] = read(item)
-            except ValueError as error:
+            except (ValueError, ArithmeticError) as error:
                 _LOG.warning("a stored TrainingJob, %s/%s, cannot be read: %s", *key, error)
 
     @property
@@ -165,7 +165,7 @@ class _Session:
         facts = [self._facts_of(one) for one in told]
         if use_s is not None:
             nodes, pools = list(self.nodes.items.values()), list(self.pools.items.values())
-            facts.append(Facts(use=use_at(list(self._seen.values()), nodes, pools, use_s)))
+            facts.append(self._use_of(nodes, pools, use_s))
         self._store.apply(facts, position)
 
     def _facts_of(self, told: _Told) -> Facts:
@@ -175,12 +175,24 @@ class _Session:
         try:
             new = read(told.change.new) if told.change.new is not None else None
             facts = facts_between(old, new, told.at_s)
-        except ValueError as error:
+            check_numbers(facts)
+        except (ValueError, ArithmeticError) as error:
             _LOG.warning("TrainingJob %s/%s cannot be recorded: %s", *key, error)
             self._skip()
             return Facts()
         if new is not None:
             self._seen[key] = new
+        return facts
+
+    def _use_of(self, nodes: Sequence[Object], pools: Sequence[Object], at_s: float) -> Facts:
+        """The use of GPUs now; none where it cannot be recorded."""
+        try:
+            facts = Facts(use=use_at(list(self._seen.values()), nodes, pools, at_s))
+            check_numbers(facts)
+        except (ValueError, ArithmeticError) as error:
+            _LOG.warning("the use of GPUs cannot be recorded: %s", error)
+            self._skip()
+            return Facts()
         return facts
 
     def _is_synced(self) -> bool:

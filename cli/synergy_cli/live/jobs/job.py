@@ -1,16 +1,17 @@
 """`kubectl synergy profile`, `history` and `logs`: one job in detail."""
 
 import time
-from datetime import UTC, datetime
 
 import click
 
 from kube_synergy.live.following import log_lines, worker_pods
 from synergy_cli.live.access import Cluster, Where, ask
+from synergy_cli.live.moments import moment
 from synergy_cli.live.options import cluster_options, job_argument, output_option
 from synergy_cli.live.output import heading, note, write_data, write_table
+from synergy_cli.live.record import Record, from_record, system_namespace_option
 from synergy_kube.resources import EVENTS
-from synergy_view.history import History, history
+from synergy_view.history import Happening, History, history
 from synergy_view.surface import Surface, surfaces
 from synergy_view.words import cpus, gib
 
@@ -88,30 +89,38 @@ def _memory(surface: Surface) -> None:
 
 @click.command("history")
 @job_argument
+@system_namespace_option
 @cluster_options()
 @output_option(wide=False)
-def history_command(*, job: str, where: Where, output: str) -> None:
-    """Show what happened to a job: its events, as long as Kubernetes keeps them, and the totals of its runs."""
+def history_command(*, job: str, system_namespace: str, where: Where, output: str) -> None:
+    """Show what happened to a job: its runs, which job displaced it and by which rule, resizes, partners and waits.
 
-    async def question(cluster: Cluster) -> tuple[History, bool]:
-        asked = await cluster.job(job)
-        selector = f"involvedObject.uid={asked.uid}"
-        events = await cluster.items(EVENTS, cluster.own_namespace, field_selector=selector)
-        return history(asked, events or ()), events is None
+    The command reads the dashboard's history, also for a deleted job. Without the dashboard, it reads the job's events,
+    for as long as Kubernetes keeps them, and the totals of its runs.
+    """
 
-    found, hidden = ask(where, question)
+    async def question(cluster: Cluster) -> History:
+        async def recorded(record: Record) -> History:
+            found = await record.json(f"jobs/{cluster.own_namespace}/{job}/history")
+            return History(tuple(Happening(**one) for one in found["happenings"]), tuple(found["totals"]))
+
+        async def otherwise() -> History:
+            asked = await cluster.job(job)
+            selector = f"involvedObject.uid={asked.uid}"
+            events = await cluster.items(EVENTS, cluster.own_namespace, field_selector=selector)
+            note("you may not list events: they are left out" if events is None else "")
+            return history(asked, events or ())
+
+        return await from_record(cluster, system_namespace, recorded, otherwise)
+
+    found = ask(where, question)
     if output != "table":
         write_data(found, output)
         return
-    rows = [[_moment(one.at_s), one.what, one.message] for one in found.happenings]
+    rows = [[moment(one.at_s), one.what, one.message] for one in found.happenings]
     write_table(["TIME", "WHAT", "MESSAGE"], rows, nothing="nothing has happened")
     for total in found.totals:
         click.echo(total)
-    note("you may not list events: they are left out" if hidden else "")
-
-
-def _moment(at_s: float) -> str:
-    return datetime.fromtimestamp(at_s, UTC).astimezone().strftime("%Y-%m-%d %H:%M:%S")
 
 
 @click.command("logs")
