@@ -39,7 +39,7 @@ class PointRun:
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
+class PointEstimate:
     """A point's speed, and half the width of its confidence interval relative to it."""
 
     steps_per_s: float
@@ -56,7 +56,7 @@ class Estimate:
         return self.steps_per_s * (1.0 + self.uncertainty)
 
 
-def estimates(points: Mapping[Key, Sequence[PointRun]]) -> dict[Key, Estimate]:
+def estimates(points: Mapping[Key, Sequence[PointRun]]) -> dict[Key, PointEstimate]:
     """The speed at each point, the mean of its runs, with its interval.
 
     The wider of two intervals counts: the one from the runs' own errors, and, where any point was measured more than
@@ -74,7 +74,7 @@ def estimates(points: Mapping[Key, Sequence[PointRun]]) -> dict[Key, Estimate]:
         widths = [t_quantile(_WITHIN_FREEDOM * len(runs)) * within]
         if spread is not None:
             widths.append(t_quantile(freedom) * spread / math.sqrt(len(runs)))
-        found[key] = Estimate(mean, max(widths))
+        found[key] = PointEstimate(mean, max(widths))
     return found
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from synergy_core.mechanisms.optimum.choice import Option, best_choice
 from synergy_core.mechanisms.optimum.ideal import capacity_of, everyone, front_on, reference_speed
-from synergy_core.mechanisms.optimum.sensitivity import Point, pareto_front
+from synergy_core.mechanisms.optimum.sensitivity import ParetoPoint, pareto_front
 from synergy_core.model.pool import Pool
 from synergy_core.model.reasons import Reason
 from synergy_core.model.resources import times
@@ -80,7 +80,7 @@ class _Offer:
 
     entry: QueueEntry
     pool: Pool
-    point: Point
+    point: ParetoPoint
 
 
 def _offers(entry: QueueEntry, own: Pool, pools: Sequence[Pool], fair: float | None) -> list[_Offer]:
