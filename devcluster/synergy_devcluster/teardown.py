@@ -17,7 +17,7 @@ from synergy_devcluster.state import State, StateFile
 from synergy_devcluster.steps import Steps
 
 LAST = ("etcd", "kube-apiserver", "containerd")
-"""What the other components talk to: killed when nobody needs it any more."""
+"""What the other components talk to: killed when no component needs it any more."""
 
 
 def tear_down(paths: Paths, state: State, steps: Steps) -> None:
@@ -37,7 +37,7 @@ def tear_down(paths: Paths, state: State, steps: Steps) -> None:
 
 
 def _end_components(state: State) -> None:
-    """Stop the controllers and the kubelet before what they talk to, so that none restarts anything."""
+    """Stop the controllers and the kubelet before the components that they talk to: none can then restart anything."""
     others = [record.process for name, record in state.components.items() if not name.startswith(LAST)]
     processes.end([process for process in others if process], 3)
 

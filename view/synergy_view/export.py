@@ -101,7 +101,7 @@ def _model(job: SeenJob) -> str:
 
 
 def _matrices(job: SeenJob) -> tuple[dict[str, dict[str, Any]], str]:
-    """The matrices by GPU type, and what there is to say of them."""
+    """The matrices by GPU type, with notes on them."""
     allowed = set(job.spec.gpu_types)
     measured = () if job.spec.profile.mode == "Skip" else surfaces(job)
     found = {

@@ -25,7 +25,7 @@ AsgiApp = Callable[..., Awaitable[None]]
 
 
 class Case(NamedTuple):
-    """One figure: `what` is `decode` or `route`, `form` is `names` or `nodes`. `ratio` is to the msgspec way."""
+    """One figure: `what` is `decode` or `route`, `form` is `names` or `nodes`. `ratio` compares with msgspec."""
 
     what: str
     form: str

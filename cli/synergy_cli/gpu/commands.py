@@ -107,7 +107,7 @@ def _settings(models: str, batches: str) -> tuple[Setting, ...]:
 
 
 def _gpu(as_json: bool, stand_in_s: float | None = None) -> Gpu | None:
-    """The GPU to measure on, or what stands in for it; None, with a word on why, where there is none."""
+    """The GPU to measure on, or its substitute; None, with a word on why, where there is none."""
     try:
         found = find_gpu(os.environ) if stand_in_s is None else no_gpu(stand_in_s)
         if not has_pytorch():

@@ -123,7 +123,7 @@ def options_of(how: Mapping[str, Any], *, jobs: int, record: bool = False, many:
 
 
 def _check_variants(config: PlanConfig, *, sharing: bool, policies: str) -> None:
-    """Raise BadInputError where a policy has no variant that is asked for."""
+    """Raise BadInputError if a policy lacks the requested variant."""
     policy, mode = config.policy, config.colocation
     without_pairs = mode == "gavel" and policy not in WITH_PAIRS
     for option, asked in (

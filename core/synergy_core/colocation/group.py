@@ -5,8 +5,8 @@ the sum of their speeds, each relative to its own at the GPU-proportional share.
 member: its CPU and memory (its matrix, at its part of the group's), or the GPU (its fraction of its best speed). A job
 that waits for its data anyway loses nothing to its partner, and the mechanisms see what CPU is still worth.
 
-What a group gets is split by the members' demands. Where all demands fit, the rest is split equally. Else each member
-gets a part in proportion to its demand, so that no part shrinks as the group's grows.
+What a group gets is split by the members' demands. Where all demands fit, the rest is split equally. Otherwise each
+member gets a part in proportion to its demand: no part shrinks when the group's grows.
 """
 
 from collections.abc import Mapping, Sequence
@@ -233,7 +233,7 @@ def _group_job(
 
 
 def _name(members: Sequence[Job]) -> str:
-    """A name that no job has, so that a job and its group differ."""
+    """A name that no job has: a job and its group must differ."""
     return "\0".join(["", *(job.name for job in members)])
 
 

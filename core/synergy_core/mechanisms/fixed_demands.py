@@ -5,8 +5,8 @@
   have taken the rest of their node.
 * A newcomer goes to the first nodes that fit, by name. One that is larger than a server is split over the fewest
   servers, never for more CPU or memory.
-* A demand that not even the empty cluster could meet (pods of others hold too much, servers differ) is switched to the
-  GPU-proportional share, so that no job waits for ever.
+* A demand that not even the empty cluster could meet (pods of others hold too much, servers differ) is replaced by the
+  GPU-proportional share. Otherwise the job would wait forever.
 * No nodes are reserved for promoted jobs: these mechanisms are there to be compared with.
 """
 

@@ -32,7 +32,7 @@ from synergy_core.mechanisms.optimum.choice import Option, best_choice
 from synergy_core.mechanisms.optimum.fragments import Piece, parts
 from synergy_core.mechanisms.optimum.ideal import everyone, ideal, reference_speed
 from synergy_core.mechanisms.optimum.machine_types import give_better_types
-from synergy_core.mechanisms.optimum.sensitivity import Point, pareto_front
+from synergy_core.mechanisms.optimum.sensitivity import ParetoPoint, pareto_front
 from synergy_core.mechanisms.packer import Demands, Packer
 from synergy_core.mechanisms.quota_limits import keep_to_quotas
 from synergy_core.mechanisms.statement import Packing
@@ -153,7 +153,7 @@ def _deal_out(packing: Packing, entries: Sequence[QueueEntry]) -> None:
     demote(packing, tuple((node, 0) for node in np.flatnonzero((packing.free < 0).any(axis=1)).tolist()), nothing)
 
 
-def _front_in_place(packing: Packing, entry: QueueEntry) -> list[Point]:
+def _front_in_place(packing: Packing, entry: QueueEntry) -> list[ParetoPoint]:
     pool, assigned, terms = packing.pool, packing.assigned[entry], entry.on(packing.pool)
     usual = terms.steps_per_s(terms.proportional(assigned.nodes))
     least = terms.floor(assigned.nodes)

@@ -1,7 +1,7 @@
 """A packing in the making: every step can be undone.
 
-Each operation notes its reverse; `mark` and `undo_to` take the packing back to an earlier state, so that a mechanism
-may try something, look at the outcome, and drop it.
+Each operation notes its reverse; `mark` and `undo_to` restore an earlier state. A mechanism can thus try something,
+look at the outcome, and drop it.
 """
 
 from collections.abc import Callable

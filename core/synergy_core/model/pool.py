@@ -23,10 +23,10 @@ def shares_of(assignments: NodeAssignments, per_gpu: Vector) -> Reservation:
 class Pool:
     """The nodes of one GPU type, sorted by name. Never changed.
 
-    `share[i]` is what one GPU's share of node i is (Synergy, appendix A: C_i / G_i), rounded down so that all shares
-    together never exceed the node. Where pods of others hold so much of the node that the GPUs left for us could not
-    all have that, it is what is left divided by the GPUs that are left: every free GPU can always be used. A node that
-    has less than one unit of a resource per GPU left, and a cordoned one, take nothing new (`open`).
+    `share[i]` is what one GPU's share of node i is (Synergy, appendix A: C_i / G_i), rounded down: all shares together
+    never exceed the node. Where pods of others hold so much of the node that the GPUs left for us could not all have
+    that, it is what is left divided by the GPUs that are left: every free GPU can always be used. A node that has less
+    than one unit of a resource per GPU left, and a cordoned one, take nothing new (`open`).
     """
 
     def __init__(self, gpu_type: str, nodes: Sequence[Node]) -> None:

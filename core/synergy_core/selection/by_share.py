@@ -182,8 +182,8 @@ class _ShareWalk(AdmissionWalk):
         return not_now(entry, [one.reservations for one in self._selected.values()])
 
     def _lacks_quota(self, entry: QueueEntry, pools: Iterable[Pool]) -> bool:
-        """A newcomer's quotas have too little left on each GPU type; notes which. A running job that lost its place
-        to others is told of them instead."""
+        """A newcomer's quotas have too little left on each GPU type; notes which. A running job that lost its place to
+        others gets a reason that names them instead."""
         uses = [self._round.quotas.least_of_newcomer(entry, pool) for pool in pools]
         if entry.job.running is not None or not uses or any(self._quotas.fits(use) for use in uses):
             return False

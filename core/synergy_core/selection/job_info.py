@@ -1,7 +1,7 @@
 """A job as the planner knows it: what follows from the job itself and from the nodes, whatever a plan decides.
 
 The cache keeps it from plan to plan (`synergy_core.cache`), so nothing in it ever changes. What one plan decides about
-the job stands in that plan's `QueueEntry`.
+the job is in that plan's `QueueEntry`.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence

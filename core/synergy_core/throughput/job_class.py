@@ -1,7 +1,7 @@
 """What jobs of one class may have beside their GPUs: the same GPUs, purpose, bounds and matrices make the same class.
 
-All amounts are per GPU and integers, so that a job that is split over nodes has exactly the same CPU and memory beside
-each of its GPUs (Synergy, section 4.2), and never more in total than was counted.
+All amounts are integers per GPU. A job that is split over nodes thus has exactly the same CPU and memory beside each of
+its GPUs (Synergy, section 4.2), and never more in total than was counted.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -120,10 +120,10 @@ class ClassOnPool:
         self._shares: dict[str, NDArray[np.int64]] = {}
         self.fixed = self._fixed_demand() if job_class.is_profile_run else None
         self.hard = self.fixed is not None or not within(job_class.low, pool.least_share)
-        """Whether it must have more than its GPUs' share somewhere, so that it cannot take just any free GPUs."""
+        """Whether it needs more than its GPUs' share on some node. Then it cannot take just any free GPUs."""
 
     def _fixed_demand(self) -> Vector:
-        """A profile run's demand; cut to what a node can give it, where no share of a node is asked the share."""
+        """A profile run's demand; cut to what a node can give. Without a minimum it is the share."""
         asked = tuple(low or share for low, share in zip(self._class.low, self._pool.best_share, strict=True))
         return larger(smaller(asked, self._pool.most_per_gpu(self._class.gpus)), (1,) * len(asked))
 

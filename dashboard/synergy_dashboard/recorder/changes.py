@@ -1,4 +1,4 @@
-"""From a TrainingJob before and after a change to the facts that the change tells. Pure."""
+"""From a TrainingJob before and after a change to the facts in the change. Pure."""
 
 from synergy_api.timestamps import parse_time
 from synergy_dashboard.facts import JobFact, Sample

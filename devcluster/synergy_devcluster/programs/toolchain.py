@@ -20,7 +20,7 @@ GO_MODULES = Path(__file__).parent / "gomodules"
 
 @dataclass(frozen=True)
 class Program:
-    """One executable: its name, the Go package it is built from, and how it tells its version."""
+    """One executable: its name, the Go package it is built from, and how it prints its version."""
 
     name: str
     package: str
@@ -121,7 +121,7 @@ def vale_module() -> Module:
 
 
 def program_version(executable: Path, program: Program) -> str | None:
-    """Run an executable's version command; return the version without ``v``, or None when it tells none."""
+    """Run an executable's version command; return the version without ``v``, or None if it prints none."""
     try:
         result = subprocess.run(
             [executable, *program.version_args], capture_output=True, text=True, timeout=20, check=False

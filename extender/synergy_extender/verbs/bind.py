@@ -127,8 +127,8 @@ def binding_body(pod: PodView, node: str, allocation: Allocation) -> dict[str, A
 def check_gang(
     pod: PodView, members: Iterable[PodView], allocation: Allocation, ledger: Ledger, assumed: AssumedBindings
 ) -> None:
-    """Raises BindRefused, naming the node and what is missing, unless every planned node has room for those of the gang
-    that are still unbound, and none is asked for more GPUs than the plan gave the run there.
+    """Raises BindRefused, naming the node and what is missing, unless every planned node has room for the unbound pods
+    of the gang, and none gets more GPUs than the plan gave the run there.
     """
     asked: dict[str, Amounts] = {}
     gpus: dict[str, int] = {}

@@ -31,7 +31,7 @@ class Holding:
         return self._ends[0][0] if self._ends else inf
 
     def ended(self, now: float) -> Iterator[Run]:
-        """The jobs whose ends are seen until `now`, in order. Each must leave before the next is asked for."""
+        """The jobs whose ends are seen until `now`, in order. Each must leave before the next is requested."""
         while self._ends and self._ends[0][0] <= now:
             _, end, name = heapq.heappop(self._ends)
             run = self.running.get(name)

@@ -47,7 +47,7 @@ def past_of(
     """The past arrivals as tasks that can come again. `known` are the tasks of the snapshot's jobs by name.
 
     A task has the matrices of its model and GPUs (`model_profiles`), else those of a job of the snapshot that arrived
-    at the same moment with as many GPUs. Where neither tells, its speed follows from its time from arrival to end, as
+    at the same moment with as many GPUs. If neither is known, its speed follows from its time from arrival to end, as
     if it had not waited; a job of which that is not known either is left out.
     """
     present = {(task.arrival_s, task.gpus): task for task in known.values()}
@@ -92,8 +92,9 @@ def _task(
 def lasting_s(past: Past, seed: str) -> float:
     """For how long jobs go on coming as in the past, seconds; the same seed draws the same.
 
-    Nobody says so. What has lasted for s seconds lasts for more than x further ones with probability s / (s + x), if
-    the present is no special moment of the whole (Gott, 1993). An hour of history does not tell of next week.
+    The history does not say so. What has lasted for s seconds lasts for more than x further ones with probability s /
+    (s + x), if the present is no special moment of the whole (Gott, 1993). An hour of history says nothing about next
+    week.
     """
     chance = random.Random(f"lasting {seed}").random()  # noqa: S311 - no secret
     return past.span_s * chance / (1.0 - chance)

@@ -4,8 +4,8 @@ X gives each job a fraction of its time on each GPU type.
 
 1. `turns` decides which shares are due in the round, and the order in which all are served.
 2. `algorithm_1` gives GPU types to jobs in that order.
-3. Jobs that were given a type stand at the head of the queue, the largest first, so that they find their GPUs on few
-   nodes. The others follow and may use what is left, on any type on which they have speed.
+3. Jobs that were given a type come first in the queue, the largest first: they then find their GPUs on few nodes. The
+   others follow and may use what is left, on any type on which they have speed.
 
 Where the paper leaves room (figures and proofs: decision 17):
 

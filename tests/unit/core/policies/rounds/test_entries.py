@@ -153,9 +153,7 @@ def test_alone_beside_one_that_presses_a_job_does_not() -> None:
     assert found.shares.pressed.tolist() == [False, True]
 
 
-def test_in_an_accounting_round_a_column_that_a_job_has_alone_comes_before_those_it_shares() -> (
-    None
-):
+def test_in_an_accounting_round_a_column_that_a_job_has_alone_comes_before_those_it_shares() -> None:
     made = problem([[1.0, 1.0]] * 2, [1, 1], pairs=[(0, 1)], pair_throughputs=[[[0.9, 0.9], [0.0, 0.0]]])
     found = _entries(made, [[0.0, 0.0], [0.0, 0.2], [0.3, 0.0]], accounting=True)
     assert list(zip(found.job.tolist(), found.column.tolist(), strict=True)) == [(0, 0), (1, 1), (1, 0)]
