@@ -29,6 +29,8 @@ class Measured:
     """Whether the command reads its data through the library's cache; that is not in `max_rss_bytes`."""
     tensors: tuple[int, int] | None = None
     """Bytes of the model's largest tensor and of all of them, where the command told its model to the library."""
+    epoch_steps: int | None = None
+    """Steps of one pass over its data, where the library in it counts them."""
     gpu: GpuUsage | None = None
     """What it did to its GPUs, where nvidia-smi tells."""
 
@@ -49,6 +51,7 @@ class Measured:
                 "max_rss_bytes": self.max_rss_bytes,
                 "cached": self.cached,
                 **(dict(zip(names, self.tensors)) if self.tensors is not None else {}),  # noqa: B905 - Python 3.8
+                **({} if self.epoch_steps is None else {"epoch_steps": self.epoch_steps}),
                 **({} if gpu is None else {"gpu": _rounded(gpu)}),
             }
         )

@@ -67,6 +67,7 @@ def with_run(
             cached=result.cached,
             largest_tensor_bytes=largest,
             model_bytes=model,
+            epoch_steps=result.epoch_steps or (old.epoch_steps if old else None),
             gpu_compute=_mean_with(old.gpu_compute if old else None, len(runs) - 1, gpu.compute if gpu else None),
             gpu_bandwidth=_mean_with(old.gpu_bandwidth if old else None, len(runs) - 1, gpu.bandwidth if gpu else None),
             gpu_memory_bytes=max(found, default=None),

@@ -27,6 +27,8 @@ _HARNESS_REASONS: Final = {
 _LONGEST_PROBLEM: Final = 600
 _MOST_BYTES: Final = 1 << 50
 """The largest model that a job may report."""
+_MOST_STEPS: Final = 1 << 40
+"""The longest epoch that a job may report."""
 
 
 class _Message(BaseModel):
@@ -55,6 +57,7 @@ class _Measured(_Message):
     cached: bool = False
     largest_tensor_bytes: int | None = None
     model_bytes: int | None = None
+    epoch_steps: Annotated[int | None, Field(ge=1, le=_MOST_STEPS), WrapValidator(_or_none)] = None
     gpu: Annotated[_Gpu | None, WrapValidator(_or_none)] = None
 
     @property
@@ -96,6 +99,7 @@ class MeasuredPoint:
     cached: bool = False
     tensors: tuple[int, int] | None = None
     """Bytes of the model's largest tensor, and of all of its tensors."""
+    epoch_steps: int | None = None
     gpu: GpuUse | None = None
 
 
@@ -127,5 +131,6 @@ def read_result(container: ContainerView) -> MeasuredPoint | MeasurementFailure:
         message.max_rss_bytes,
         message.cached,
         message.tensors,
+        message.epoch_steps,
         None if gpu is None else GpuUse(gpu.compute, gpu.bandwidth, gpu.memory_bytes),
     )
