@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 UNKNOWN = {
-    "NoSteps": "the job does not say how many steps it has",
+    "NoSteps": "nobody knows yet how many steps an epoch has, or the job does not say its steps",
     "NotProfiled": "its speed is not known: it has not been measured, nor has a job of the same program",
     "NeverFits": "no GPU type that it may use has as many free GPUs, whoever leaves",
     "Finished": "it has ended",

@@ -177,6 +177,9 @@ class ProfilePoint(ApiModel):
         Field(ge=1, description="Bytes of the model's largest trained tensor, where the job told its model."),
     ] = None
     model_bytes: Annotated[int | None, Field(ge=1, description="Bytes of all trained tensors of the model.")] = None
+    epoch_steps: Annotated[
+        int | None, Field(ge=1, description="Steps of one pass over the data, where the loader knows them.")
+    ] = None
     gpu_compute: Annotated[
         float | None,
         Field(ge=0, le=1, description="How busy its GPUs' multiprocessors were, where that was sampled."),

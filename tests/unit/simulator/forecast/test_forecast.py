@@ -50,6 +50,22 @@ def test_jobs_one_after_the_other() -> None:
     assert forecaster(state).alone == {"first": (NOW, NOW + 400), "second": (NOW + 400, NOW + 1400)}
 
 
+def test_a_job_that_ends_by_time_takes_it_at_whatever_speed() -> None:
+    first = job("first", None, seconds_left=250.0, **runs("first"))
+    state = snapshot(first, job("second", None, seconds_left=70.0, profiles={}, arrival_s=100.0))
+    assert forecaster(state).alone == {"first": (NOW, NOW + 250), "second": (NOW + 250, NOW + 320)}
+
+
+def test_pauses_make_a_job_longer() -> None:
+    state = snapshot(job("first", steps_done=600, pause_share=0.2, **runs("first")))
+    assert forecaster(state).alone == {"first": (NOW, NOW + 500)}
+
+
+def test_epochs_of_unknown_length_have_no_forecast() -> None:
+    (one,) = forecaster(snapshot(job("first", None, **runs("first")))).forecast().jobs
+    assert one.unknown == "NoSteps"
+
+
 def test_without_history_there_are_no_draws_and_the_answer_is_a_point() -> None:
     found = forecaster(snapshot(job("first", steps_done=600, **runs("first")))).forecast()
     assert (found.draws, found.arrivals) == (0, "none")
