@@ -1,5 +1,6 @@
 """A real kind cluster, made as the demo makes it on a machine without Docker."""
 
+import time
 from collections.abc import AsyncIterator, Iterator
 
 import pytest
@@ -35,7 +36,13 @@ def on_kind(own_docker: OwnDocker) -> Iterator[OnKind]:
     tools = OwnTools()
     place = KindCluster(tools=tools)
     place.check()
-    place.start(told.append)
+    begun = time.monotonic()
+
+    def report(text: str) -> None:
+        told.append(text)
+        print(f"{time.monotonic() - begun:6.1f} s  {text}")
+
+    place.start(report)
     yield OnKind(place, tools, own_docker, told)
     place.end(told.append)
     assert told[-1] == "kind delete cluster --name kube-synergy"
