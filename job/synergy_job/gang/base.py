@@ -26,6 +26,10 @@ if TYPE_CHECKING:
         def gpu_uuids(self) -> tuple[str, ...]:
             """GPUs to report."""
 
+        @property
+        def peers(self) -> tuple[str, ...]:
+            """Addresses of the other processes, where this one knows them."""
+
         def join(self, step: int) -> bool:
             """Wait until all processes are there, each at `step`. False when this one must leave before that."""
 
@@ -60,6 +64,7 @@ class Alone:
     def __init__(self, departure: Departure, gpu_uuids: tuple[str, ...]) -> None:
         self._departure = departure
         self.gpu_uuids = gpu_uuids
+        self.peers: tuple[str, ...] = ()
 
     def join(self, step: int) -> bool:
         """Nobody to wait for."""

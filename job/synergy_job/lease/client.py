@@ -45,6 +45,8 @@ class Report:
     model_bytes: int | None = None
     save_seconds: float | None = None
     resume_seconds: float | None = None
+    sent_bytes_per_step: int | None = None
+    world_size: int | None = None
 
 
 @dataclass(frozen=True)

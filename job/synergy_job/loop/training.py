@@ -21,6 +21,7 @@ from synergy_job.loop.data import epochs
 from synergy_job.loop.pauses import Pauses
 from synergy_job.loop.rate import RateWindow
 from synergy_job.loop.rules import EXIT_YIELDED
+from synergy_job.loop.sent import SentMeter
 from synergy_job.loop.signals import Signals
 from synergy_job.loop.termination import write_checkpoint_failure, write_termination_message
 
@@ -51,6 +52,7 @@ class Training(Generic[T]):
         self._watchdog = Watchdog(self._signals.interrupt)
         self._rate = RateWindow()
         self._pauses = Pauses()
+        self._sent: SentMeter | None = None
         self._fence = self._make_fence()
         self._gang = self._make_gang()
         self._reporter = self._make_reporter()
@@ -71,6 +73,7 @@ class Training(Generic[T]):
                 self._end("yielded")
                 raise SystemExit(EXIT_YIELDED)
             self._pauses.resumed()
+            self._sent = SentMeter(self._step, self._worker.world_size)
             if self._reporter is not None:
                 self._reporter.start()
             yield from self._train()
@@ -215,7 +218,15 @@ class Training(Generic[T]):
             model_bytes=None if sizes is None else sizes.model_bytes,
             save_seconds=self._pauses.save_seconds,
             resume_seconds=self._pauses.resume_seconds,
+            **self._sent_by_step(),
         )
+
+    def _sent_by_step(self) -> dict[str, int]:
+        """What is seen of a model that the job does not tell."""
+        if self._sizes is not None or self._sent is None:
+            return {}
+        sent = self._sent.per_step(self._step, self._gang.peers)
+        return {} if sent is None else {"sent_bytes_per_step": sent, "world_size": self._worker.world_size}
 
     def _step_seconds(self) -> float:
         rate = self._rate.steps_per_second(time.monotonic())
