@@ -79,8 +79,8 @@ def iterate(
 
     Inside a TrainingJob: epochs over `loader` (see `synergy_job.loop.data.epochs` for what it may be) until the job's
     `steps` are done, counted over all runs, beginning after the step that `load()` returns. A step counts when the
-    loop's body has ended. When the job must leave (lease not renewed, SIGTERM) the running step is ended, `save(step)`
-    called, and `SystemExit(75)` raised out of the loop, so that `finally` and `atexit` of the script still run. In a
+    loop's body has ended. When the job must leave (lease not renewed, SIGTERM), the iterator finishes the running step,
+    calls `save(step)` and raises `SystemExit(75)` out of the loop. `finally` and `atexit` of the script still run. In a
     job of several processes all leave after the same step. After the last step `save` is called as well, and the loop
     ends.
 
@@ -97,8 +97,8 @@ def iterate(
         steps: training steps outside a cluster; inside, the TrainingJob's `spec.steps` counts.
         checkpoint_every_steps: also save after each so many steps.
         checkpoint_every_seconds: also save after the first step that ends so many seconds after the last save.
-        model: the PyTorch module that is trained, or a list of the bytes of each of its tensors. It tells the plan
-            whether the job minds to lie on many nodes; a module that does not tell its sizes trains all the same.
+        model: the PyTorch module that is trained, or a list of the bytes of each of its tensors. The planner estimates
+            from it whether spreading the job across nodes slows it down; a module without sizes trains as well.
         save_on: `first` calls `save` on rank 0 alone, `all` on every rank after the same steps.
 
     Raises `ValueError` for wrong arguments, `ConfigError` for a wrong environment, and from the loop `LoaderError`,

@@ -21,7 +21,7 @@ _DRAIN_S = 2.0
 
 
 class Child:
-    """A running command. Its output goes on to this process's own; the end of it is kept, and `printed` hears it."""
+    """A running command. Its output goes on to this process's own; the end of it is kept, and `printed` gets it."""
 
     def __init__(self, command: Sequence[str], environ: Mapping[str, str], printed: PrintedSteps | None = None) -> None:
         """Start it. Raises `OSError` when there is no such program or it cannot be run."""

@@ -40,7 +40,7 @@ class Options:
     max_relative_error: float = 0.25
     grace_s: float = 10.0
     regex: str = ""
-    """How steps are read from the command's output; empty where the library in the command tells of them."""
+    """How steps are read from the command's output; empty if the library in the command reports them."""
     counters: Literal["Auto", "Nsight", "Off"] = "Off"
     """GPU counters: `Auto` takes what the node has, `Nsight` a further run under Nsight Compute."""
     workers: int = 1
@@ -48,9 +48,9 @@ class Options:
 
 
 SETTLED_S = 3.0
-"""Readings of counters that are averaged once they tell of nothing but training."""
+"""Seconds of counter readings that are averaged, all of them during training."""
 LEAST_LINES = 5
-"""Lines with a step that make a rate, however many steps each stands for."""
+"""Lines with a step that make a rate, however many steps each covers."""
 
 
 def run(command: Sequence[str], options: Options) -> Measured | Failed:
@@ -78,7 +78,7 @@ def run(command: Sequence[str], options: Options) -> Measured | Failed:
 
 
 def _told(receiver: StepReceiver, printed: PrintedSteps | None) -> dict[str, str]:
-    """What the command is told: whom to tell of steps, and to print at once where steps are read from there."""
+    """The command's environment: where to report steps, and to print at once if steps are read from the output."""
     address = {"SYNERGY_PROFILE_SOCKET": receiver.address}
     return address if printed is None else {**address, "PYTHONUNBUFFERED": "1"}
 

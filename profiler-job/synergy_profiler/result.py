@@ -29,11 +29,11 @@ class Measured:
     cached: bool
     """Whether the command reads its data through the library's cache; that is not in `max_rss_bytes`."""
     tensors: tuple[int, int] | None = None
-    """Bytes of the model's largest tensor and of all of them, where the command told its model to the library."""
+    """Bytes of the model's largest tensor and of all of them, if the command passed its model to the library."""
     gpu: GpuUsage | None = None
-    """What it did to its GPUs, where nvidia-smi tells, by counters where there are some."""
+    """Its GPU usage, if nvidia-smi or counters measure it."""
     traffic: Traffic | None = None
-    """What each of its workers sends in a step, where there are several."""
+    """What each of its workers sends in a step, if there are several."""
 
     def to_json(self) -> str:
         """The termination message."""

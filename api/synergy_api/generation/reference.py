@@ -1,4 +1,4 @@
-"""The API reference in Markdown, written from the CustomResourceDefinitions so that it cannot differ from them."""
+"""The API reference in Markdown, generated from the CustomResourceDefinitions."""
 
 from collections.abc import Iterator
 from typing import Any

@@ -1,4 +1,4 @@
-"""Sensitivity matrices as they stand in a spec (given) or a status (measured)."""
+"""Sensitivity matrices in a spec (given) or a status (measured)."""
 
 from itertools import pairwise
 from typing import Annotated, Literal
@@ -207,7 +207,7 @@ class ProfilePoint(ApiModel):
 
 
 class ProfileConfidence(ApiModel):
-    """How far the measured speeds on one GPU type are to be believed."""
+    """How reliable the measured speeds on one GPU type are."""
 
     gpu_type: Annotated[str, Field(description="GPU type it holds for.")]
     level: Annotated[

@@ -34,8 +34,8 @@ Seconds = Annotated[float, Field(ge=0)]
 class ServiceStatus(ApiModel):
     """Attained service, derived from recorded starts and stops. Owned by the operator.
 
-    Closed runs are summed and the open one keeps its start, both written in one update, so that no crash loses or
-    doubles any: at time t a job has `attained_gpu_seconds + (t - running_since) * gpus` while `running_since` is set.
+    Closed runs are summed and the open one keeps its start. One update writes both: no crash loses or doubles any
+    service. At time t a job has `attained_gpu_seconds + (t - running_since) * gpus` while `running_since` is set.
     """
 
     run: Annotated[int, Field(ge=0, description="The newest run whose workers were made.")] = 0

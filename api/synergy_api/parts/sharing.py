@@ -9,7 +9,7 @@ from synergy_api.base import ApiModel, PositiveQuantity, Timestamp
 
 
 class GPUUsage(ApiModel):
-    """Averages over the job's training alone on a GPU of one type, as NVML or DCGM tell them."""
+    """Averages over the job's training alone on a GPU of one type, as NVML or DCGM measure them."""
 
     gpu_type: Annotated[str, Field(min_length=1, max_length=63, description="GPU type that this holds for.")]
     compute: Annotated[

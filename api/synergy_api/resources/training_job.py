@@ -152,7 +152,7 @@ class WorkerStatus(ApiModel):
 
 
 class ProfileStatus(ApiModel):
-    """Where the job's profile stands. Owned by the operator."""
+    """The state of the job's profile. Owned by the operator."""
 
     state: Annotated[
         Literal["Waiting", "Measuring", "Complete", "Skipped", "Failed"], Field(description="Where it stands.")

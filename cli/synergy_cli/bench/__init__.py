@@ -21,7 +21,7 @@ class _Benchmarks(LazyGroup):
 
 @click.group(cls=_Benchmarks)
 def bench() -> None:
-    """Benchmarks, each beside a reference that is measured in the same run."""
+    """Run benchmarks. Each one also measures a reference to compare with."""
 
 
 bench.add_command(iterate_command, "iterate")

@@ -26,26 +26,33 @@ from synergy_core.colocation.predictors.sums import fit_sums
 from synergy_core.model.measurement import Predictor
 from synergy_core.model.snapshot_format import SnapshotError
 
-single_option = click.option("--single", required=True, metavar="S.csv", help="Jobs alone: usage of GPU and memory.")
-pairs_option = click.option("--pairs", required=True, metavar="P.csv", help="Pairs of them on one GPU.")
-json_option = click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout and nothing else there.")
+single_option = click.option(
+    "--single",
+    required=True,
+    metavar="S.csv",
+    help="Measurements of jobs that ran alone: how much of the GPU and its memory they used.",
+)
+pairs_option = click.option(
+    "--pairs", required=True, metavar="P.csv", help="Measurements of pairs of these jobs on one GPU."
+)
+json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
 
 
 @click.group("colocation", cls=OneLineGroup)
 def colocation() -> None:
-    """What jobs that share a GPU do to each other."""
+    """Predict how jobs that share a GPU slow each other down."""
 
 
 @colocation.command("fit")
 @single_option
 @pairs_option
-@click.option("--out", required=True, metavar="MODEL.json", help="Where the model goes.")
-@click.option("--gpu-type", default="", help="The GPU type that was measured on.")
+@click.option("--out", required=True, metavar="MODEL.json", help="File for the fitted model.")
+@click.option("--gpu-type", default="", help="GPU type of the measurements.")
 @click.option("--mps/--no-mps", default=True, show_default=True, help="Whether the pairs ran under MPS.")
 @click.option(
     "--estimator",
     is_flag=True,
-    help="Predict by the measured models and what is nearest to them (Gavel's estimator), not by utilisation.",
+    help="Predict from the most similar measured models (Gavel's estimator) instead of from utilisation.",
 )
 @click.option(
     "--counters",
@@ -83,10 +90,15 @@ def fit_command(
 
 
 @colocation.command("predict")
-@click.option("--model", required=True, metavar="MODEL.json", help="What fit has written.")
+@click.option("--model", required=True, metavar="MODEL.json", help="Model file that `colocation fit` wrote.")
 @single_option
 @pairs_option
-@click.option("--out", required=True, metavar="OUT.csv", help="A line for each pair, in the same order.")
+@click.option(
+    "--out",
+    required=True,
+    metavar="OUT.csv",
+    help="File for the predictions: one line for each pair, in the order of the input.",
+)
 @click.option(
     "--predictor",
     type=Choice(["effects", "sums"]),
@@ -96,7 +108,7 @@ def fit_command(
 )
 @json_option
 def predict_command(*, model: str, single: str, pairs: str, out: str, predictor: str, as_json: bool) -> None:
-    """Predict how fast the jobs of each pair are, relative to alone, and whether both keep 85 %."""
+    """Predict the speed of both jobs of each pair, relative to running alone, and whether both keep 85 %."""
     check_writable("--out", out)
     try:
         fitted = parse_model(read_input(model, "--model"))
@@ -117,10 +129,10 @@ def predict_command(*, model: str, single: str, pairs: str, out: str, predictor:
 @colocation.command("evaluate")
 @single_option
 @pairs_option
-@click.option("--report", metavar="OUT.html", help="The calibration as a plot.")
+@click.option("--report", metavar="OUT.html", help="Write the calibration as a plot.")
 @json_option
 def evaluate_command(*, single: str, pairs: str, report: str | None, as_json: bool) -> None:
-    """Judge the predictors on families of models that they have not seen (leave one family out)."""
+    """Evaluate the predictors on model families that they were not fitted to (leave one family out)."""
     check_writable("--report", report)
     with bad_input():
         measured = measurements_of(read_pairs(Path(pairs), read_singles(Path(single)), measured=True))

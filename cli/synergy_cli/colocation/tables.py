@@ -25,7 +25,7 @@ class Pair:
 
     usages: tuple[Usage, Usage]
     fractions: tuple[float, float] | None
-    """Speeds relative to alone; None where they are not told."""
+    """Speeds relative to alone; None if they are not given."""
 
 
 def read_singles(path: Path, *, counters: bool = False) -> Singles:

@@ -26,9 +26,9 @@ class Usage:
     model: str = ""
     """Name of the model that it trains: jobs of one model behave alike."""
     configuration: str = ""
-    """What else tells its GPU behaviour: data, batch size, precision."""
+    """What else describes its GPU behaviour: data, batch size, precision."""
     counters: bool = False
-    """GPU counters tell `compute` and `bandwidth`; without, they are utilisation, an upper bound."""
+    """`compute` and `bandwidth` come from GPU counters; otherwise they are utilisation, an upper bound."""
     utilization: Annotated[float, Field(ge=0, le=1)] | None = None
     """With counters: NVML's utilisation beside them, where it is known."""
     memory_utilization: Annotated[float, Field(ge=0, le=1)] | None = None
@@ -37,8 +37,8 @@ class Usage:
     def seen_by(self, *, counters: bool) -> "Usage":
         """The usage for a predictor that was fitted to counters, or to utilisation.
 
-        To utilisation belongs utilisation, where it is known beside the counters. To counters belong counters; where
-        only utilisation is known it stands for them, and the predictor takes the job for heavier than it is.
+        A predictor fitted to utilisation gets utilisation, if it is known beside the counters. One fitted to counters
+        gets counters; if only utilisation is known it gets that, and predicts a heavier job than it is.
         """
         if counters or not self.counters or self.utilization is None:
             return self

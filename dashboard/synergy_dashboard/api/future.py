@@ -41,6 +41,8 @@ _MOST_BYTES: Final = 600 << 20
 """A question that needs more memory fails. Above the container's limit the kernel would kill the recorder too."""
 _HELP_SECONDS: Final = 5.0
 """After so long, no further change is tried that would help a job."""
+_MOST_JOBS: Final = 2_500
+"""Of more jobs that are not done, two futures take longer than the dashboard waits."""
 _MOST_NODES: Final = 20_000
 """Maximum number of added nodes in total."""
 
@@ -68,12 +70,21 @@ def answer(request: Mapping[str, Any], state: ClusterState, written: Object | No
     started = time.perf_counter()
     try:
         before = built(state, written, now).snapshot
+        if len(before.jobs) > _MOST_JOBS:
+            return {"code": 422, "error": _too_many(len(before.jobs))}
         change = _change(request, state, written, now)
         with collector_paused():
             as_is, other = what_if(before, change)
     except FieldError as error:
         return {"code": 422, "error": f"{error.path.lstrip('-').replace('-', '_')}: {error.problem}"}
     return document(as_is, other, seconds=time.perf_counter() - started)
+
+
+def _too_many(jobs: int) -> str:
+    return (
+        f"{jobs} jobs wait or run; the dashboard simulates at most {_MOST_JOBS}, which takes it a minute: "
+        "ask with kubectl synergy what-if, which takes as long as it needs on your machine"
+    )
 
 
 def helped(job: str, state: ClusterState, written: Object | None, now: float) -> dict[str, Any]:

@@ -10,8 +10,8 @@ from synergy_extender.cluster.views import JobView
 
 
 def usages_of(job: JobView) -> dict[str, Usage]:
-    """By GPU type: as its profile runs have measured it, else as its user tells it; of GPU memory the larger. A job
-    that names no model is a model of its own: it can be learnt about."""
+    """By GPU type: as its profile runs measured it, else as its user states it; of GPU memory the larger. A job that
+    names no model is a model of its own: it can be learnt about."""
     measured = {found.gpu_type: found for found in job.status.profile.usage} if job.status.profile is not None else {}
     told = {found.gpu_type: found for found in job.spec.sharing.usage}
     usages = {}

@@ -33,7 +33,7 @@ from synergy_extender.snapshot.scheduling_record import marks_of, started_s
 
 _NOTHING = Progress()
 _MOST = Amounts(0, *(LARGEST for _ in DIMENSIONS))
-"""What the planner's process can be told of: a larger number in one job would end the plan of all."""
+"""The largest amounts that the planner's process accepts: a larger number in one job would end the plan of all."""
 
 
 def training(
@@ -166,7 +166,7 @@ def _narrowed(bounds: _Bounds, least: int | None, most: int | None) -> _Bounds:
 
 
 def _least(job: JobView) -> Amounts:
-    """What the containers beside the first make the whole job need, so that no worker's share is too small for them."""
+    """What the whole job needs for the containers beside the first: no worker's share may be too small for them."""
     spec, least = job.spec, job.least
     size = spec.gpus_per_worker or spec.gpus
     return least.without_gpus().part(spec.gpus, size, up=True).at_most(_MOST)

@@ -1,9 +1,9 @@
 """How the processes of one job stay together: who may begin a step, and after which step all leave.
 
 Rank 0 leads. Every process says which steps it has done; the leader grants steps, never more than `AHEAD` beyond the
-slowest process. When the gang must leave, the leader stops granting and names the last granted step: nobody can have
-passed it and everybody can reach it, so that all leave after the same step whatever their pace. A process that trains
-in step with the others anyway (an all-reduce each step) finds the next step granted already and never waits.
+slowest process. When the gang must leave, the leader stops granting and names the last granted step: no process can
+have passed it and every process can reach it. So all leave after the same step, whatever their pace. A process that
+trains in step with the others anyway (an all-reduce each step) finds the next step granted already and never waits.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
             """`step` steps are done here."""
 
         def depart(self, step: int) -> None:
-            """All that was to be saved is saved: wait until that is so for everyone."""
+            """Everything is saved: wait until that is so for everyone."""
 
         def close(self) -> None:
             """Leave, at once and without a word if `depart` was not called."""

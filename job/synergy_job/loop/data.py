@@ -39,8 +39,8 @@ def epochs(loader: Loader[T], done: int = 0) -> Generator[T, None, None]:
     - a `SeekableLoader`: `len()` and `iter_from(epoch, first)`.
 
     Epochs are taken to be equally long: with L batches in an epoch, training goes on in epoch `done // L` at batch
-    `done % L`. The batches of that epoch before it are made and thrown away (a `SeekableLoader` is asked to begin
-    there). Where the loader has no `len()`, L is found by going through the first epoch.
+    `done % L`. The batches of that epoch before it are made and thrown away (a `SeekableLoader` begins there). Where
+    the loader has no `len()`, L is found by going through the first epoch.
 
     Raises `LoaderError` when an epoch has no batch or when the loader can be gone through only once and has ended.
     """

@@ -151,8 +151,8 @@ def _without_gpus(amounts: Mapping[str, Any] | None) -> Object:
 def _environment(
     given: Sequence[Mapping[str, Any]], ours: Mapping[str, str], pod_fields: Mapping[str, str]
 ) -> list[Object]:
-    """The operator's variables first, so that the template's can refer to them. PYTHONPATH keeps the template's value
-    at the end."""
+    """The operator's variables come first: the template's can refer to them. PYTHONPATH keeps the template's value at
+    the end."""
     kept = [dict(entry) for entry in given if entry["name"] not in ours and entry["name"] not in pod_fields]
     path = LIBRARY_PATH
     for entry in kept:

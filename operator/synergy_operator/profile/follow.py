@@ -1,6 +1,6 @@
 """One step of an open profile run: one batch Job after another on the granted node, each for one point.
 
-The points stand in the status and in the pods of finished Jobs. The next point follows from them alone, so a series
+The points are in the status and in the pods of finished Jobs. The next point follows from them alone, so a series
 continues where it was after a restart of the operator or the loss of its GPUs.
 """
 

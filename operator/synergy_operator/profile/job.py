@@ -122,7 +122,7 @@ def profile_job(
 
 
 def _storage_environment(target: Target) -> dict[str, str]:
-    """Variables that tell the library how to read the data; empty if all of it counts as in memory."""
+    """Variables that set how the library reads the data; empty if all of it counts as in memory."""
     found = {}
     if target.hit_rate is not None:
         found["SYNERGY_PROFILE_HIT_RATE"] = str(target.hit_rate)

@@ -91,7 +91,7 @@ class Effects:
 
 
 def fit_effects(measurements: Sequence[SharedMeasurement], *, counters: bool = False) -> Effects:
-    """The weights and variances that the measurements tell, whose usages are counters' or utilisation.
+    """The weights and variances fitted to the measurements, whose usages are counters' or utilisation.
 
     Raises ValueError where there are fewer than three of them.
     """

@@ -1,7 +1,7 @@
 """Figure 13 of Gavel: weighted fairness over three entities, first in first out within each, on 3 GPUs of each type.
 
 A job is added every four steps, the first six of entity 0 (weight 1), then six of entity 1 (weight 2), then six of
-entity 2 (weight 3). At each step the allocation is solved anew, as the paper's figure does; nobody ends.
+entity 2 (weight 3). At each step the allocation is solved anew, as the paper's figure does; no job ends.
 """
 
 from collections.abc import Sequence

@@ -32,7 +32,7 @@ class Scale:
     measure: tuple[int, int]
     """Jobs by arrival."""
     jobs: int
-    """In the trace. In full more than come until those that are measured are done, so that they are in steady state."""
+    """In the trace. In full more than arrive until the measured jobs are done: these are in steady state."""
     round_s: float = ROUND_S
 
     @property

@@ -1,4 +1,4 @@
-"""Policies that see where a job's GPUs lie (section 3.1): the paper has no figure of them, so ours stand alone."""
+"""Policies that see where a job's GPUs are (section 3.1): the paper has no figure of them to compare with."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -9,8 +9,8 @@ import pytest
 
 from support.dashboard.server import AskedClient, World, dashboard
 from support.extender.cluster import NOW, allocation, cluster, job, job_object, node_object, share
-from synergy_dashboard.api.answers import WhatIfRequest
 from synergy_dashboard.api.future import answer, helped, job_view
+from synergy_dashboard.api.future_answers import WhatIfRequest
 from synergy_dashboard.api.what_if import MOST_BYTES, Futures
 from synergy_kube.resources import TRAINING_JOBS
 
@@ -74,9 +74,21 @@ async def test_a_future_that_takes_too_long_is_stopped() -> None:
 
 async def test_few_wait_for_their_turn() -> None:
     async with dashboard(jobs(), futures=says(json.dumps(TOLD), "time.sleep(1)")) as world:
-        answers = await asyncio.gather(*(post(world, {}) for _ in range(8)))
+        world.reviewer.sees |= {f"user-{one}": {"*"} for one in range(8)}
+        answers = await asyncio.gather(*(post(world, {}, f"user-{one}") for one in range(8)))
     statuses = sorted(status for status, _ in answers)
     assert statuses == [200] * 5 + [503] * 3
+
+
+async def test_one_user_does_not_hold_the_turns_of_all() -> None:
+    async with dashboard(jobs(), futures=says(json.dumps(TOLD), "time.sleep(0.5)")) as world:
+        greedy = [asyncio.create_task(post(world, {})) for _ in range(6)]
+        await asyncio.sleep(0.1)
+        status, _ = await post(world, {}, "ann")
+        refused = [told for code, told in await asyncio.gather(*greedy) if code == 429]
+        again, _ = await post(world, {})
+    assert (status, again, len(refused)) == (200, 200, 4)
+    assert "2 questions of yours are being answered" in refused[0]["error"]
 
 
 @pytest.mark.parametrize(
@@ -190,3 +202,12 @@ def test_a_node_more_helps_the_waiting_job_and_fewer_gpus_do_not() -> None:
 def test_a_job_that_runs_needs_no_help() -> None:
     told = helped("team/runs", state(), POLICY, NOW)
     assert (told["planned"], told["remedies"]) == (False, ())
+
+
+def test_more_jobs_than_can_be_simulated_in_time_are_refused_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("synergy_dashboard.api.future._MOST_JOBS", 1)
+    waiting = [job(name, spec=SPEC, status={"phase": "Queued"}) for name in ("a", "b")]
+    state = cluster([node_object("n")], waiting)
+    told = answer(asdict(WhatIfRequest(policy="las")), state, POLICY, NOW)
+    assert told["code"] == 422
+    assert "2 jobs wait or run; the dashboard simulates at most 1" in told["error"]
