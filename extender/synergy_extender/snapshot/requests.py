@@ -84,7 +84,7 @@ def training(
         spread_speeds=far,
         model=job.model,
         batch_size=spec.batch_size,
-        model_bytes=_model_bytes(tensors, traffic),
+        model_bytes=_model_bytes(tensors, progress, traffic),
         overlap=None if traffic is None else traffic.overlap,
         run_started_s=None if running is None else run_started(job, now),
         received_s=received_seconds(job, now),
@@ -142,10 +142,14 @@ def _skew(tensors: tuple[int, int] | None, traffic: Traffic | None) -> float:
     return core.UNKNOWN_SKEW
 
 
-def _model_bytes(tensors: tuple[int, int] | None, traffic: Traffic | None) -> int | None:
-    """What all-reduce sends in a step: as the job tells of its model, else as was seen of what its workers send."""
+def _model_bytes(tensors: tuple[int, int] | None, progress: Progress, traffic: Traffic | None) -> int | None:
+    """The bytes that all-reduce sends around a ring in a step: as the job tells of its model, else as was seen of what
+    its workers send, in its runs or in its profile run."""
     if tensors is not None:
         return tensors[1]
+    sent, ranks = progress.sent_bytes_per_step, progress.world_size
+    if sent is not None and ranks is not None:
+        return max(1, round(sent * ranks / (2 * (ranks - 1))))
     return None if traffic is None else traffic.model_bytes
 
 

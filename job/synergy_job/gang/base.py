@@ -27,6 +27,10 @@ if TYPE_CHECKING:
         def gpu_uuids(self) -> tuple[str, ...]:
             """GPUs to report."""
 
+        @property
+        def peers(self) -> tuple[str, ...]:
+            """Addresses of the other processes, where this one knows them."""
+
         def join(self, step: int) -> bool:
             """Wait until all processes are there, each at `step`. False when this one must leave before that."""
 
@@ -65,6 +69,7 @@ class Alone:
         self._departure = departure
         self._length = length
         self.gpu_uuids = gpu_uuids
+        self.peers: tuple[str, ...] = ()
 
     def join(self, step: int) -> bool:
         """Nobody to wait for."""

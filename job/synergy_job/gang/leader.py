@@ -7,6 +7,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from synergy_job.environment import ConfigError
@@ -62,6 +63,16 @@ class Leader:
         """GPUs of the whole gang in rank order, each once."""
         with self._changed:
             return tuple(dict.fromkeys(uuid for rank in sorted(self._uuids) for uuid in self._uuids[rank]))
+
+    @property
+    def peers(self) -> tuple[str, ...]:
+        """Addresses from which the other members came."""
+        found = set()
+        with self._changed:
+            for connection in self._members.values():
+                with suppress(OSError):  # it has just gone
+                    found.add(str(connection.sock.getpeername()[0]))
+        return tuple(sorted(found))
 
     def join(self, step: int) -> bool:
         """Listen until every member is there, each at `step`; False when this process must leave before that.
