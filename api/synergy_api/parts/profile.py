@@ -170,7 +170,7 @@ class ProfilePoint(ApiModel):
     cached: Annotated[bool, Field(description="The job reads its data through the library's cache.")] = False
     largest_tensor_bytes: Annotated[
         int | None,
-        Field(ge=1, description="Bytes of the model's largest trained tensor, where the job told its model."),
+        Field(ge=1, description="Bytes of the model's largest trained tensor, if the job reported its model."),
     ] = None
     model_bytes: Annotated[int | None, Field(ge=1, description="Bytes of all trained tensors of the model.")] = None
     gpu_compute: Annotated[
