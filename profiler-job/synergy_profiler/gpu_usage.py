@@ -19,6 +19,8 @@ from synergy_job.environment import visible_uuids
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from synergy_profiler.counters.load import Source
+
 PROGRAM = "nvidia-smi"
 EVERY_MS = 500
 MIB = 1 << 20
@@ -39,11 +41,22 @@ class GpuSample:
 
 @dataclass(frozen=True)
 class GpuUsage:
-    """Means over the GPUs and the time; of memory the most that one GPU had in use."""
+    """Means over the GPUs and the time; of memory the most that one GPU had in use.
+
+    By `Utilization`, compute and bandwidth are the parts of the time in which any kernel ran, and in which any memory
+    was read or written: upper bounds of what counters tell. By counters (`synergy_profiler.counters`), utilisation
+    stays beside them.
+    """
 
     compute: float
     bandwidth: float
     memory_bytes: int
+    source: Source = "Utilization"
+    occupancy: float | None = None
+    utilization: float | None = None
+    memory_utilization: float | None = None
+    problem: str = ""
+    """Why no counters tell, where they were asked for."""
 
 
 class GpuSampler:

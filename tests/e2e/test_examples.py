@@ -61,10 +61,10 @@ def test_the_quickstart_shows_the_job_that_it_submits(repository: Path) -> None:
 
 
 @pytest.mark.timeout(600)
+@pytest.mark.usefixtures("product")
 async def test_the_image_of_three_lines_trains(
-    kube: KubeClient, namespace: str, repository: Path, devcluster: synergy_devcluster.Cluster, tmp_path: Path,
-    product: None,
-) -> None:  # fmt: skip
+    kube: KubeClient, namespace: str, repository: Path, devcluster: synergy_devcluster.Cluster, tmp_path: Path
+) -> None:
     """As the quickstart makes it, but from the PyTorch that can be had here."""
     (dockerfile,) = re.findall(
         r"```dockerfile\n(.*?)```", (repository / "docs" / "quickstart.md").read_text(), flags=re.DOTALL
@@ -82,7 +82,7 @@ async def test_the_image_of_three_lines_trains(
         "name": "train",
         "image": "localhost/three-lines:1",
         "command": ["python3", "/train.py"],
-        "args": ["--checkpoint", "/tmp/checkpoint", "--steps", "20"],  # noqa: S108  in its container
+        "args": ["--checkpoint", "/tmp/checkpoint", "--steps", "20"],
     }
     spec = {
         "gpus": 1,

@@ -54,6 +54,10 @@ _Row = Annotated[
 ]
 
 
+UsageSource = Literal["DCGM", "NVML-GPM", "Nsight", "Utilization"]
+"""What told compute and bandwidth. By Utilization they are upper bounds of what the others tell."""
+
+
 class SensitivityMatrix(ApiModel):
     """Throughput of the whole job for each CPU and memory allotment on one GPU type (Synergy, section 3.1).
 
@@ -175,11 +179,24 @@ class ProfilePoint(ApiModel):
     model_bytes: Annotated[int | None, Field(ge=1, description="Bytes of all trained tensors of the model.")] = None
     gpu_compute: Annotated[
         float | None,
-        Field(ge=0, le=1, description="Part of the time in which its GPUs computed, where that was sampled."),
+        Field(ge=0, le=1, description="How busy its GPUs' multiprocessors were, where that was sampled."),
     ] = None
-    gpu_bandwidth: Annotated[
-        float | None, Field(ge=0, le=1, description="Part of the time in which their memory was read or written.")
+    gpu_bandwidth: Annotated[float | None, Field(ge=0, le=1, description="How busy their memory was.")] = None
+    gpu_source: Annotated[UsageSource | None, Field(description="Source of gpuCompute and gpuBandwidth.")] = None
+    gpu_occupancy: Annotated[
+        float | None, Field(ge=0, le=1, description="Resident warps as part of the most that fit, by counters.")
     ] = None
+    gpu_utilization: Annotated[
+        float | None,
+        Field(ge=0, le=1, description="Beside counters: part of the time in which any kernel ran, by nvidia-smi."),
+    ] = None
+    gpu_memory_utilization: Annotated[
+        float | None,
+        Field(ge=0, le=1, description="Beside counters: part of the time in which any memory was read or written."),
+    ] = None
+    gpu_problem: Annotated[
+        str, Field(max_length=512, description="Why there are no counters although they were wanted.")
+    ] = ""
     gpu_memory_bytes: Annotated[
         int | None, Field(ge=0, description="The most of one GPU's memory that was in use.")
     ] = None
@@ -229,11 +246,38 @@ class MeasuredUsage(ApiModel):
     """What the job does to a GPU that it has alone, from its profile runs: of the fastest point, of memory the most."""
 
     gpu_type: Annotated[str, Field(description="GPU type it holds for.")]
-    compute: Annotated[float, Field(ge=0, le=1, description="Part of the time in which the GPU computed.")]
+    compute: Annotated[
+        float,
+        Field(
+            ge=0,
+            le=1,
+            description="By counters: active part of the multiprocessors' cycles. By Utilization: part of the time in "
+            "which any kernel ran, an upper bound.",
+        ),
+    ]
     bandwidth: Annotated[
-        float, Field(ge=0, le=1, description="Part of the time in which its memory was read or written.")
+        float,
+        Field(
+            ge=0,
+            le=1,
+            description="By counters: active part of the memory interface's cycles. By Utilization: part of the time "
+            "in which any memory was read or written, an upper bound.",
+        ),
     ]
     memory_bytes: Annotated[int, Field(ge=0, description="The most of its memory that was in use.")]
+    source: Annotated[UsageSource, Field(description="What told compute and bandwidth.")] = "Utilization"
+    occupancy: Annotated[
+        float | None, Field(ge=0, le=1, description="Resident warps as part of the most that fit, by counters.")
+    ] = None
+    utilization: Annotated[
+        float | None,
+        Field(ge=0, le=1, description="Beside counters: part of the time in which any kernel ran, by nvidia-smi."),
+    ] = None
+    memory_utilization: Annotated[
+        float | None,
+        Field(ge=0, le=1, description="Beside counters: part of the time in which any memory was read or written."),
+    ] = None
+    problem: Annotated[str, Field(max_length=512, description="Why there are no counters although they were wanted.")] = ""
 
 
 UsageList = Annotated[list[MeasuredUsage], Field(json_schema_extra={**_BY_GPU_TYPE})]

@@ -13,9 +13,23 @@ class GPUUsage(ApiModel):
 
     gpu_type: Annotated[str, Field(min_length=1, max_length=63, description="GPU type that this holds for.")]
     compute: Annotated[
-        float, Field(ge=0, le=1, description="Part of the time in which the GPU computes, or its occupancy.")
+        float,
+        Field(
+            ge=0,
+            le=1,
+            description="Part of the time in which the GPU computes; with source Counters, active part of the "
+            "multiprocessors' cycles.",
+        ),
     ]
-    bandwidth: Annotated[float, Field(ge=0, le=1, description="Part of the GPU's memory bandwidth in use.")]
+    bandwidth: Annotated[
+        float,
+        Field(
+            ge=0,
+            le=1,
+            description="Part of the time in which its memory is read or written; with source Counters, active part "
+            "of the memory interface's cycles.",
+        ),
+    ]
     memory: Annotated[PositiveQuantity, Field(description="GPU memory it needs at the most, such as 3Gi.")]
     model: Annotated[
         str, Field(max_length=128, description="Name of the model that it trains: jobs of one model behave alike.")
@@ -23,6 +37,18 @@ class GPUUsage(ApiModel):
     configuration: Annotated[
         str, Field(max_length=128, description="What else describes its behaviour: data, batch size, precision.")
     ] = ""
+    source: Annotated[
+        Literal["Counters", "Utilization"],
+        Field(description="What compute and bandwidth are. By Utilization (nvidia-smi's) they are upper bounds."),
+    ] = "Utilization"
+    utilization: Annotated[
+        float | None,
+        Field(ge=0, le=1, description="With source Counters: part of the time in which any kernel ran."),
+    ] = None
+    memory_utilization: Annotated[
+        float | None,
+        Field(ge=0, le=1, description="With source Counters: part of the time in which any memory was in use."),
+    ] = None
 
 
 class Sharing(ApiModel):

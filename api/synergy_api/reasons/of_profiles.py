@@ -49,6 +49,17 @@ PROFILES: Final[dict[Reason, Entry]] = {
         "counts the larger figure, so the job shares where that fits.",
         "Warning",
     ),
+    Reason.USAGE_WITHOUT_COUNTERS: Entry(
+        _P,
+        "{points} CPU points were measured on {gpu_types}; compute and bandwidth on {gpu_type} are utilisation, an "
+        "upper bound: {problem}",
+        "let profile runs read dcgm-exporter's profiling fields (operator.dcgmExporter of the chart); or use "
+        "spec.profile.counters Nsight with an image that has Nsight Compute",
+        "The job may share its GPU, and no GPU counters told how busy it keeps the multiprocessors and the memory. "
+        "Utilisation is the part of the time in which any kernel runs, however small. The plan takes it for the job's "
+        "load, so it may miss partners that would fit.",
+        event="Normal",
+    ),
     Reason.PROFILE_SHARED: Entry(
         (ReasonPlace.PROFILED, ReasonPlace.RUNNING, ReasonPlace.LAST_RUN),
         "the identical TrainingJob {job} is measured first, its profile will be used",

@@ -16,6 +16,7 @@ from synergy_api.parts.sharing import Sharing
 from synergy_api.parts.sizes import ResourceRange, SizeLimits
 from synergy_api.parts.summary import Summary
 from synergy_api.parts.template import TEMPLATE_SCHEMA
+from synergy_api.parts.traffic import Traffic
 from synergy_api.parts.waiting import JobProblem, Late, QueueStatus, Restriction
 
 Phase = Literal["Pending", "Profiling", "Queued", "Starting", "Running", "Yielding", "Succeeded", "Failed", "Suspended"]
@@ -183,6 +184,7 @@ class ProfileStatus(ApiModel):
     usage: Annotated[
         UsageList, Field(max_length=16, description="What the job does to a GPU alone, where that was sampled.")
     ] = []
+    traffic: Traffic | None = None
 
 
 class TrainingJobStatus(ApiModel):

@@ -1,4 +1,4 @@
-"""`kube-synergy colocation fit | predict | evaluate`."""
+"""`kube-synergy colocation fit | predict | evaluate | usage`."""
 
 import csv
 import io
@@ -13,6 +13,7 @@ from synergy_cli.choice import Choice
 from synergy_cli.colocation.evaluate import evaluation_text, evaluations
 from synergy_cli.colocation.report import report_page
 from synergy_cli.colocation.tables import Pair, measurements_of, read_pairs, read_singles
+from synergy_cli.colocation.usage import usage_command
 from synergy_cli.errors import BadInputError, OneLineGroup
 from synergy_cli.files import read_input
 from synergy_cli.simulation.inputs import bad_input
@@ -53,12 +54,20 @@ def colocation() -> None:
     is_flag=True,
     help="Predict from the most similar measured models (Gavel's estimator) instead of from utilisation.",
 )
+@click.option(
+    "--counters",
+    is_flag=True,
+    help="Fit to GPU counters, the columns sm_active and dram_active of S.csv, not to utilisation.",
+)
 @json_option
-def fit_command(*, single: str, pairs: str, out: str, gpu_type: str, mps: bool, estimator: bool, as_json: bool) -> None:
+def fit_command(
+    *, single: str, pairs: str, out: str, gpu_type: str, mps: bool, estimator: bool, counters: bool, as_json: bool
+) -> None:
     """Fit the predictors to measured pairs."""
     check_writable("--out", out)
     with bad_input():
-        measured = measurements_of(read_pairs(Path(pairs), read_singles(Path(single)), measured=True))
+        singles = read_singles(Path(single), counters=counters)
+        measured = measurements_of(read_pairs(Path(pairs), singles, measured=True))
     if len(measured) < 3:
         raise BadInputError(f"{pairs}: {len(measured)} pairs are too few to fit to; measure at least three")
     try:
@@ -69,8 +78,8 @@ def fit_command(*, single: str, pairs: str, out: str, gpu_type: str, mps: bool, 
         gpu_type=gpu_type,
         mps=mps,
         measurements=len(measured),
-        sums=fit_sums(measured),
-        effects=fit_effects(measured),
+        sums=fit_sums(measured, counters=counters),
+        effects=fit_effects(measured, counters=counters),
         references=references,
     )
     write_whole(out, model_text(model) + "\n")
@@ -106,7 +115,7 @@ def predict_command(*, model: str, single: str, pairs: str, out: str, predictor:
     except SnapshotError as error:
         raise BadInputError(f"{model}: {error}") from error
     with bad_input():
-        asked = read_pairs(Path(pairs), read_singles(Path(single)), measured=False)
+        asked = read_pairs(Path(pairs), read_singles(Path(single), counters=fitted.sums.counters), measured=False)
     told = _predictions(fitted.predictor(sums=predictor == "sums"), asked)
     write_whole(out, _predictions_csv(told))
     document = _judgement(asked, told)
@@ -134,6 +143,9 @@ def evaluate_command(*, single: str, pairs: str, report: str | None, as_json: bo
     if report is not None:
         write_whole(report, report_page(found))
     click.echo(json.dumps(asdict(found)) if as_json else evaluation_text(found))
+
+
+colocation.add_command(usage_command)
 
 
 def _predictions(predictor: Predictor, asked: Sequence[Pair]) -> list[tuple[float, ...]]:

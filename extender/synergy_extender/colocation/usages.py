@@ -26,6 +26,9 @@ def usages_of(job: JobView) -> dict[str, Usage]:
                 memory_bytes=memory,
                 model=(said.model if said else "") or str(job.key),
                 configuration=said.configuration if said else "",
+                counters=load.source != "Utilization",
+                utilization=load.utilization,
+                memory_utilization=load.memory_utilization,
             )
     return usages
 
@@ -52,6 +55,9 @@ def as_told(usage: Usage, gpu_type: str) -> GPUUsage:
         memory=str(max(1, usage.memory_bytes)),
         model=usage.model,
         configuration=usage.configuration,
+        source="Counters" if usage.counters else "Utilization",
+        utilization=usage.utilization,
+        memory_utilization=usage.memory_utilization,
     )
 
 
@@ -63,4 +69,7 @@ def from_told(told: GPUUsage) -> Usage:
         memory_bytes=byte_count(told.memory),
         model=told.model,
         configuration=told.configuration,
+        counters=told.source == "Counters",
+        utilization=told.utilization,
+        memory_utilization=told.memory_utilization,
     )

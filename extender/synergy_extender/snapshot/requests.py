@@ -8,6 +8,7 @@ from synergy_api.amounts import DIMENSIONS, NOTHING, Amounts
 from synergy_api.parts.allocation import Allocation, NodeShare
 from synergy_api.parts.profile import ProfileRequest
 from synergy_api.parts.progress import Progress
+from synergy_api.parts.traffic import Traffic
 from synergy_api.quantity import LARGEST
 from synergy_api.resources.training_job import Slo, TrainingJobStatus
 from synergy_api.timestamps import parse_time
@@ -53,6 +54,7 @@ def training(
     marks = marks_of(job)
     deadline = _deadline(spec.slo)
     tensors, progress = _tensors(job.status), job.status.progress or _NOTHING
+    traffic = job.status.profile.traffic if job.status.profile is not None else None
     far = spread_speeds(progress.placements, spec.gpus, sizes)
     return core.Job(
         name=str(job.key),
@@ -73,12 +75,13 @@ def training(
         isolated_s=marks.isolated_seconds,
         isolated_steps=marks.isolated_steps,
         preemption_cost_s=_preemption_cost(progress),
-        skew=core.UNKNOWN_SKEW if tensors is None else tensors[0] / tensors[1],
+        skew=_skew(tensors, traffic),
         spread_speed=min(far.values(), default=None),
         spread_speeds=far,
         model=job.model,
         batch_size=spec.batch_size,
-        model_bytes=None if tensors is None else tensors[1],
+        model_bytes=_model_bytes(tensors, traffic),
+        overlap=None if traffic is None else traffic.overlap,
         run_started_s=None if running is None else run_started(job, now),
         received_s=received_seconds(job, now),
         received_spread_s=spread_seconds(job, now),
@@ -104,12 +107,28 @@ def _deadline(slo: Slo | None) -> float | None:
 
 
 def _tensors(status: TrainingJobStatus) -> tuple[int, int] | None:
-    """Bytes of the model's largest tensor and of all of them: as the job itself has said, else as its profile runs
+    """Bytes of the model's largest tensor and of all of them, as the job itself has said, else as its profile runs
     have; None where no job has."""
     for told in (status.progress, *(status.profile.points if status.profile is not None else ())):
         if told is not None and told.largest_tensor_bytes and told.model_bytes:
             return told.largest_tensor_bytes, told.model_bytes
     return None
+
+
+def _skew(tensors: tuple[int, int] | None, traffic: Traffic | None) -> float:
+    """The largest tensor's part of the model; of a job that tells none the largest message's part of all messages."""
+    if tensors is not None:
+        return tensors[0] / tensors[1]
+    if traffic is not None and traffic.largest_message_bytes and traffic.message_bytes:
+        return min(1.0, traffic.largest_message_bytes / traffic.message_bytes)
+    return core.UNKNOWN_SKEW
+
+
+def _model_bytes(tensors: tuple[int, int] | None, traffic: Traffic | None) -> int | None:
+    """What all-reduce sends in a step: as the job tells of its model, else as was seen of what its workers send."""
+    if tensors is not None:
+        return tensors[1]
+    return None if traffic is None else traffic.model_bytes
 
 
 def _preemption_cost(progress: Progress) -> float:

@@ -154,10 +154,16 @@ def _create(series: OpenSeries, pod_share: PodShare, target: Target) -> ProfileS
         target,
         attempt=attempt,
         settings=series.observed.settings,
+        counted=_counted(series, target),
         most_grace_seconds=series.observed.cluster.max_checkpoint_seconds,
     )
     accounting = series.service.model_copy(update={"run": series.number})
     return _step(series, _measuring(series, pod_share.amounts.cpu_millis), accounting, CreateJob(series.number, job))
+
+
+def _counted(series: OpenSeries, target: Target) -> bool:
+    """The run reads GPU counters and what is sent: the first one with all CPU, where the GPU has the most to do."""
+    return series.size is not None and target == Target(series.size.ceiling_millis)
 
 
 def _wait(series: OpenSeries) -> ProfileStep:

@@ -12,8 +12,9 @@ bootstrap of Harris, 1989). The farther a draw looks ahead and the shorter the p
 
 import random
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import inf
 from typing import Final
 
 from synergy_core.model.snapshot import PastJob, Profile, Snapshot
@@ -99,8 +100,14 @@ def lasting_s(past: Past, seed: str) -> float:
     return past.span_s * chance / (1.0 - chance)
 
 
-def drawn(past: Past, now: float, until_s: float, seed: str) -> Iterator[Task]:
-    """Arrivals after `now` and up to `until_s`, in their order. The same seed draws the same."""
+def drawn(
+    past: Past, now: float, until_s: float, seed: str, step_s: Callable[[float], float] = lambda _moment: 0.0
+) -> Iterator[Task]:
+    """Arrivals after `now` and up to `until_s`, in their order. The same seed draws the same.
+
+    The simulation holds GPUs for at least `step_s` of a moment. Of shorter jobs only as many come as make the same load
+    when each of them takes so long.
+    """
     if not past.tasks or past.span_s <= 0:
         return
     chance = random.Random(seed)  # noqa: S311 - no secret
@@ -112,10 +119,19 @@ def drawn(past: Past, now: float, until_s: float, seed: str) -> Iterator[Task]:
         source = _source(past, begin, chance.choice(known))
         for task in _block(past, times, source, length):
             arrival = begin + (task.arrival_s - source) % past.span_s
-            if now < arrival <= until_s:
+            if not now < arrival <= until_s:
+                continue
+            stretched = _stretch(task, step_s(arrival))
+            if stretched == 1.0 or chance.random() * stretched < 1.0:
                 number += 1
-                yield replace(task, name=f"drawn-{number}", arrival_s=arrival)
+                yield replace(task, name=f"drawn-{number}", arrival_s=arrival, steps=task.steps * stretched)
         begin += length
+
+
+def _stretch(task: Task, least_s: float) -> float:
+    """How many times longer the task is if it takes `least_s` at its share; 1 if it is not shorter."""
+    alone_s = task.steps / task.share_steps_per_s if task.share_steps_per_s > 0.0 else inf
+    return max(1.0, least_s / alone_s)
 
 
 def _source(past: Past, begin: float, part: float) -> float:

@@ -20,7 +20,7 @@ from synergy_simulator.workloads.workload import Task, Workload
 Times = dict[str, tuple[float, float]]
 """Next start and end by job; infinite: not within the horizon."""
 _FINEST: Final = 512
-_COARSEST: Final = 4
+_COARSEST: Final = 3
 _JOBS: Final = 4000
 """Rounds of the usual length before rounds grow (`RoundClock`). More jobs get fewer of them, because their plans take
 longer."""
@@ -117,7 +117,8 @@ class Forecaster:
         """The times with one draw of arrivals, less the `delays`."""
         now, until = self._snapshot.now, self.until_s
         come_until = min(until, now + lasting_s(self.past, seed))
-        found = self._times(tuple(drawn(self.past, now, come_until, seed)), until, self._fine)
+        rounds = self._beginning.rounds(self._fine)
+        found = self._times(tuple(drawn(self.past, now, come_until, seed, rounds.step_s)), until, self._fine)
         delays = self.delays
         return {
             name: (max(now, start - delays[name][0]), max(now, end - delays[name][1]))

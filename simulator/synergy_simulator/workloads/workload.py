@@ -38,6 +38,8 @@ class Task:
     slo_s: float | None = None
     skew: float = 0.1
     model_bytes: int | None = None
+    overlap: float | None = None
+    """Part of a step during which it sends for nothing; None: not measured."""
     """What all-reduce training sends in a step."""
     spread_speed: float | None = None
     """Fraction of its speed on more nodes than necessary; None: from `model_bytes` and the link if both are known, else
