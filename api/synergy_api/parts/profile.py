@@ -55,7 +55,7 @@ _Row = Annotated[
 
 
 UsageSource = Literal["DCGM", "NVML-GPM", "Nsight", "Utilization"]
-"""What told compute and bandwidth. By Utilization they are upper bounds of what the others tell."""
+"""Source of compute and bandwidth. By Utilization they are upper bounds of the other sources' values."""
 
 
 class SensitivityMatrix(ApiModel):
@@ -265,7 +265,7 @@ class MeasuredUsage(ApiModel):
         ),
     ]
     memory_bytes: Annotated[int, Field(ge=0, description="The most of its memory that was in use.")]
-    source: Annotated[UsageSource, Field(description="What told compute and bandwidth.")] = "Utilization"
+    source: Annotated[UsageSource, Field(description="Source of compute and bandwidth.")] = "Utilization"
     occupancy: Annotated[
         float | None, Field(ge=0, le=1, description="Resident warps as part of the most that fit, by counters.")
     ] = None
@@ -277,7 +277,9 @@ class MeasuredUsage(ApiModel):
         float | None,
         Field(ge=0, le=1, description="Beside counters: part of the time in which any memory was read or written."),
     ] = None
-    problem: Annotated[str, Field(max_length=512, description="Why there are no counters although they were wanted.")] = ""
+    problem: Annotated[
+        str, Field(max_length=512, description="Why there are no counters although they were wanted.")
+    ] = ""
 
 
 UsageList = Annotated[list[MeasuredUsage], Field(json_schema_extra={**_BY_GPU_TYPE})]
