@@ -83,10 +83,10 @@ def iterate(
 
     Inside a TrainingJob: epochs over `loader` (see `synergy_job.loop.data.epochs` for what it may be) until the job's
     `steps`, `epochs` or `maxRunSeconds` are done, counted over all runs, or `finish()` is called. It begins after the
-    step that `load()` returns. A step counts when the loop's body has ended. When the job must leave (lease not renewed, SIGTERM), the iterator finishes the running step,
-    calls `save(step)` and raises `SystemExit(75)` out of the loop. `finally` and `atexit` of the script still run. In a
-    job of several processes all leave after the same step. After the last step `save` is called as well, and the loop
-    ends.
+    step that `load()` returns. A step counts when the loop's body has ended. When the job must leave (lease not
+    renewed, SIGTERM), the iterator finishes the running step, calls `save(step)` and raises `SystemExit(75)` out of the
+    loop. `finally` and `atexit` of the script still run. In a job of several processes all leave after the same step.
+    After the last step `save` is called as well, and the loop ends.
 
     In a profile run: batches without end until the harness stops the process; neither `save` nor `load` is called.
 

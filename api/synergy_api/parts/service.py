@@ -75,7 +75,7 @@ class ServiceStatus(ApiModel):
     ] = 0
     suspended_since: Annotated[Timestamp | None, Field(description="Since when spec.suspend has held the job.")] = None
     suspended_seconds: Annotated[
-        float, Field(ge=0, description="Seconds for which it was held before that; nobody waits meanwhile.")
+        float, Field(ge=0, description="Seconds for which it was suspended before that. They do not count as waiting.")
     ] = 0.0
     retry_at: Annotated[Timestamp | None, Field(description="Not before this does a failed job run again.")] = None
     last: Annotated[RunOutcome | None, Field(description="How the newest ended run ended.")] = None
