@@ -295,7 +295,6 @@ SHOWN: Mapping[str, tuple[tuple[str, ...], int]] = {
     "doctor": (("doctor",), 0),
     "what-if": (("what-if", "--add-nodes", "A100=1"), 1),
     "policy": (("policy", "set", "policy=las", "--dry-run", "server"), 1),
-    "top-nodes": (("top", "nodes"), 0),
     "export": (("export", "--out", "past"), 0),
     "submit": (("submit", "train.py", "--image", "registry.example.com/pytorch:2", "--steps", "500",
                 "--name", "mine", "--dry-run", "server"), 0),
