@@ -317,7 +317,7 @@ async def test_every_command_answers_an_admin_and_a_user(
         return "estimatedStart" in status.get("queue", {})
 
     await eventually(told, seconds=180, what="the extender's estimate")
-    names = {namespace: "team"}
+    names = {namespace: "team-research"}  # as long, so that columns stay in line
     for person, kubeconfig in (("admin", admin), ("user", user)):
         folder = tmp_path / f"home-of-{person}"
         folder.mkdir()
