@@ -195,7 +195,8 @@ def _devices(nodes: Sequence[Object] | None, capacities: Sequence[NodeCapacity])
     lost = [one.name for one in capacities if one.gpus < one.gpus_built_in]
     if lost:
         todo = "look at the device plugin's log on them"
-        return Check(what, "warning", f"{listed(lost)} offer fewer GPUs than are built in", todo)
+        offer = "offers" if len(lost) == 1 else "offer"
+        return Check(what, "warning", f"{listed(lost)} {offer} fewer GPUs than are built in", todo)
     types = sorted({one.gpu_type for one in capacities})
     return Check(what, "ok", f"{gpus} on {count(len(capacities), 'node')}: {', '.join(types)}")
 

@@ -105,7 +105,8 @@ def _tell(answer: Why) -> None:
         click.echo(f"  it starts {_start(answer.start_s)} by the newest estimate{by}: kubectl synergy when")
     if answer.holders:
         gpus = sum(one.gpus for one in answer.holders)
-        click.echo(f"  {count(len(answer.holders), 'job')} hold {count(gpus, 'GPU')} that it could use:")
+        holders = count(len(answer.holders), "job holds", "jobs hold")
+        click.echo(f"  {holders} {count(gpus, 'GPU')} that it could use:")
         for one in answer.holders[:5]:
             click.echo(f"    {one.job}: {one.gpus} {one.gpu_type} (tenant {one.tenant})")
         if len(answer.holders) > 5:
