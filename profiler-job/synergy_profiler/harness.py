@@ -103,6 +103,7 @@ class _Watch:
         self._memory_seen = 0
         self._cache_bytes: int | None = None
         self._tensors: tuple[int, int] | None = None
+        self._epoch_steps: int | None = None
         self._memory_read_at = float("-inf")
 
     def until_measured(self) -> Failed | None:
@@ -149,17 +150,19 @@ class _Watch:
             memory,
             self._cache_bytes is not None,
             self._tensors,
+            self._epoch_steps,
             None if beside is None else beside.usage(self._measured[0].at, self._measured[-1].at),
             None if beside is None else beside.traffic(measurement),
         )
 
     def _take(self, sample: Sample) -> None:
-        if sample.step <= self._last.step or sample.at <= self._last.at:
+        if sample.step <= self._last.step or sample.trained <= self._last.trained:
             return  # of a second process that trains, or of a second loop
         self._last = sample
         if sample.cache_bytes is not None:
             self._cache_bytes = sample.cache_bytes
         self._tensors = sample.tensors or self._tensors
+        self._epoch_steps = sample.epoch_steps or self._epoch_steps
         # the cache fills meanwhile: what was seen before this message held no more of it than the message says
         self._memory = max(self._memory, self._memory_seen - (self._cache_bytes or 0))
         self._memory_seen = 0
@@ -174,7 +177,9 @@ class _Watch:
         if len(self._measured) < self._least_samples:
             return False
         first, last = self._measured[0], self._measured[-1]
-        return last.step - first.step >= self._options.steps and last.at - first.at >= self._options.min_seconds
+        return (
+            last.step - first.step >= self._options.steps and last.trained - first.trained >= self._options.min_seconds
+        )
 
     def _settled(self) -> bool:
         """Training has lasted long enough for the counters too."""

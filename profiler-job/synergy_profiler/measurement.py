@@ -28,6 +28,15 @@ class Sample:
     speed: float | None = None
     cache_bytes: int | None = None
     tensors: tuple[int, int] | None = None
+    paused: float = 0.0
+    """Seconds until `at` in which the command did not train, such as evaluations."""
+    epoch_steps: int | None = None
+    """Steps of one pass over its data."""
+
+    @property
+    def trained(self) -> float:
+        """`at` on a clock that stands still in pauses."""
+        return self.at - self.paused
 
 
 @dataclass(frozen=True)
@@ -56,14 +65,14 @@ def measure(samples: Sequence[Sample]) -> Measurement:
 
     If the command reports its own speed, the rate is the mean of its reports.
     """
-    steps, seconds = samples[-1].step - samples[0].step, samples[-1].at - samples[0].at
+    steps, seconds = samples[-1].step - samples[0].step, samples[-1].trained - samples[0].trained
     if steps <= 0 or seconds <= 0:
         raise ValueError("a rate needs two moments with a step between them")
     told = [sample.speed for sample in samples if sample.speed is not None]
     if len(told) >= 2:
         rate = fmean(told)
         return Measurement(rate, stdev(told) / sqrt(len(told)) / rate, steps, seconds)
-    seconds_per_step = _slope([sample.step for sample in samples], [sample.at for sample in samples])
+    seconds_per_step = _slope([sample.step for sample in samples], [sample.trained for sample in samples])
     return Measurement(1.0 / seconds_per_step, _relative_error(samples), steps, seconds)
 
 
@@ -81,6 +90,6 @@ def _relative_error(samples: Sequence[Sample]) -> float:
         return 0.0
     bounds = [round(i * len(samples) / groups) for i in range(groups + 1)]
     parts = [samples[a:b] for a, b in zip(bounds, bounds[1:])]  # noqa: B905, RUF007
-    centres = [(fmean(s.step for s in part), fmean(s.at for s in part)) for part in parts]
+    centres = [(fmean(s.step for s in part), fmean(s.trained for s in part)) for part in parts]
     slopes = [(b[1] - a[1]) / (b[0] - a[0]) for a, b in zip(centres, centres[1:])]  # noqa: B905, RUF007
     return _CENTRES_ERROR * stdev(slopes) / sqrt(len(slopes)) / fmean(slopes)

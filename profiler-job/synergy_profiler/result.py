@@ -30,6 +30,8 @@ class Measured:
     """Whether the command reads its data through the library's cache; that is not in `max_rss_bytes`."""
     tensors: tuple[int, int] | None = None
     """Bytes of the model's largest tensor and of all of them, if the command passed its model to the library."""
+    epoch_steps: int | None = None
+    """Steps of one pass over its data, if the library in it counts them."""
     gpu: GpuUsage | None = None
     """Its GPU usage, if nvidia-smi or counters measure it."""
     traffic: Traffic | None = None
@@ -53,6 +55,7 @@ class Measured:
                 "cached": self.cached,
                 **(dict(zip(names, self.tensors)) if self.tensors is not None else {}),  # noqa: B905 - Python 3.8
                 **({} if self.traffic is None else {"traffic": _sent(self.traffic)}),
+                **({} if self.epoch_steps is None else {"epoch_steps": self.epoch_steps}),
                 **({} if gpu is None else {"gpu": _rounded(gpu)}),
             }
         )

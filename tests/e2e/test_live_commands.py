@@ -295,7 +295,6 @@ SHOWN: Mapping[str, tuple[tuple[str, ...], int]] = {
     "doctor": (("doctor",), 0),
     "what-if": (("what-if", "--add-nodes", "A100=1"), 1),
     "policy": (("policy", "set", "policy=las", "--dry-run", "server"), 1),
-    "top-nodes": (("top", "nodes"), 0),
     "export": (("export", "--out", "past"), 0),
     "submit": (("submit", "train.py", "--image", "registry.example.com/pytorch:2", "--steps", "500",
                 "--name", "mine", "--dry-run", "server"), 0),
@@ -318,7 +317,7 @@ async def test_every_command_answers_an_admin_and_a_user(
         return "estimatedStart" in status.get("queue", {})
 
     await eventually(told, seconds=180, what="the extender's estimate")
-    names = {namespace: "team"}
+    names = {namespace: "team-research"}  # as long, so that columns stay in line
     for person, kubeconfig in (("admin", admin), ("user", user)):
         folder = tmp_path / f"home-of-{person}"
         folder.mkdir()

@@ -55,7 +55,7 @@ _Row = Annotated[
 
 
 UsageSource = Literal["DCGM", "NVML-GPM", "Nsight", "Utilization"]
-"""What told compute and bandwidth. By Utilization they are upper bounds of what the others tell."""
+"""Source of compute and bandwidth. By Utilization they are upper bounds of the other sources' values."""
 
 
 class SensitivityMatrix(ApiModel):
@@ -174,15 +174,18 @@ class ProfilePoint(ApiModel):
     cached: Annotated[bool, Field(description="The job reads its data through the library's cache.")] = False
     largest_tensor_bytes: Annotated[
         int | None,
-        Field(ge=1, description="Bytes of the model's largest trained tensor, where the job told its model."),
+        Field(ge=1, description="Bytes of the model's largest trained tensor, if the job reported its model."),
     ] = None
     model_bytes: Annotated[int | None, Field(ge=1, description="Bytes of all trained tensors of the model.")] = None
+    epoch_steps: Annotated[
+        int | None, Field(ge=1, description="Steps of one pass over the data, where the loader knows them.")
+    ] = None
     gpu_compute: Annotated[
         float | None,
         Field(ge=0, le=1, description="How busy its GPUs' multiprocessors were, where that was sampled."),
     ] = None
     gpu_bandwidth: Annotated[float | None, Field(ge=0, le=1, description="How busy their memory was.")] = None
-    gpu_source: Annotated[UsageSource | None, Field(description="What told gpuCompute and gpuBandwidth.")] = None
+    gpu_source: Annotated[UsageSource | None, Field(description="Source of gpuCompute and gpuBandwidth.")] = None
     gpu_occupancy: Annotated[
         float | None, Field(ge=0, le=1, description="Resident warps as part of the most that fit, by counters.")
     ] = None
@@ -195,7 +198,7 @@ class ProfilePoint(ApiModel):
         Field(ge=0, le=1, description="Beside counters: part of the time in which any memory was read or written."),
     ] = None
     gpu_problem: Annotated[
-        str, Field(max_length=512, description="Why no counters told, where they were asked for.")
+        str, Field(max_length=512, description="Why there are no counters although they were wanted.")
     ] = ""
     gpu_memory_bytes: Annotated[
         int | None, Field(ge=0, description="The most of one GPU's memory that was in use.")
@@ -265,7 +268,7 @@ class MeasuredUsage(ApiModel):
         ),
     ]
     memory_bytes: Annotated[int, Field(ge=0, description="The most of its memory that was in use.")]
-    source: Annotated[UsageSource, Field(description="What told compute and bandwidth.")] = "Utilization"
+    source: Annotated[UsageSource, Field(description="Source of compute and bandwidth.")] = "Utilization"
     occupancy: Annotated[
         float | None, Field(ge=0, le=1, description="Resident warps as part of the most that fit, by counters.")
     ] = None
@@ -277,7 +280,9 @@ class MeasuredUsage(ApiModel):
         float | None,
         Field(ge=0, le=1, description="Beside counters: part of the time in which any memory was read or written."),
     ] = None
-    problem: Annotated[str, Field(max_length=512, description="Why no counters told, where they were asked for.")] = ""
+    problem: Annotated[
+        str, Field(max_length=512, description="Why there are no counters although they were wanted.")
+    ] = ""
 
 
 UsageList = Annotated[list[MeasuredUsage], Field(json_schema_extra={**_BY_GPU_TYPE})]

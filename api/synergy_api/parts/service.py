@@ -1,10 +1,13 @@
 """What a job has had of the cluster: its runs and its attained service (`status.service`, of the operator)."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 from pydantic import Field
 
 from synergy_api.base import ApiModel, Timestamp
+
+LONGEST_EARLY: Final = 200
+"""Characters of the reason that a script gives for ending training early."""
 
 
 class RunOutcome(ApiModel):
@@ -23,6 +26,13 @@ class RunOutcome(ApiModel):
             description="How long rank 0's last checkpoint took to write, where it said so; of one that was cut off, "
             "how long the run had for it.",
         ),
+    ] = None
+    trained_seconds: Annotated[
+        float | None, Field(ge=0, description="Seconds of training over all runs, where rank 0 said so on leaving.")
+    ] = None
+    ended_early: Annotated[
+        str | None,
+        Field(max_length=LONGEST_EARLY, description="Why the script ended training before all steps were done."),
     ] = None
     exit_code: Annotated[int | None, Field(description="Exit code of the worker that ended the run.")] = None
     reason: Annotated[str, Field(description="Why it ended so, in words.")] = ""
@@ -65,7 +75,7 @@ class ServiceStatus(ApiModel):
     ] = 0
     suspended_since: Annotated[Timestamp | None, Field(description="Since when spec.suspend has held the job.")] = None
     suspended_seconds: Annotated[
-        float, Field(ge=0, description="Seconds for which it was held before that; nobody waits meanwhile.")
+        float, Field(ge=0, description="Seconds for which it was suspended before that. They do not count as waiting.")
     ] = 0.0
     retry_at: Annotated[Timestamp | None, Field(description="Not before this does a failed job run again.")] = None
     last: Annotated[RunOutcome | None, Field(description="How the newest ended run ended.")] = None

@@ -35,7 +35,7 @@ class GPUUsage(ApiModel):
         str, Field(max_length=128, description="Name of the model that it trains: jobs of one model behave alike.")
     ] = ""
     configuration: Annotated[
-        str, Field(max_length=128, description="What else tells its behaviour: data, batch size, precision.")
+        str, Field(max_length=128, description="What else describes its behaviour: data, batch size, precision.")
     ] = ""
     source: Annotated[
         Literal["Counters", "Utilization"],
@@ -94,7 +94,8 @@ class SharedGPU(ApiModel):
     seen: Annotated[
         list[str] | None,
         Field(
-            max_length=256, description="Jobs that were seen on it, by the GPUs' UUIDs; absent until they have told."
+            max_length=256,
+            description="Jobs that were seen on it, by the GPUs' UUIDs; absent until they have reported.",
         ),
     ] = None
     wrong_runs: Annotated[
@@ -113,7 +114,9 @@ class SharedSpeed(ApiModel):
     """How fast the job was while certain others had its GPU too: the mean over the time in which they were seen."""
 
     gpu_type: Annotated[str, Field(min_length=1, max_length=63, description="GPU type they shared.")]
-    partners: Annotated[list[str], Field(min_length=1, max_length=47, description="Who had its GPU too, in order.")]
+    partners: Annotated[
+        list[str], Field(min_length=1, max_length=47, description="Jobs that had its GPU too, in order.")
+    ]
     usages: Annotated[
         list[GPUUsage],
         Field(max_length=47, description="What was known of the partners' usage, in their order; empty if not of all."),

@@ -70,6 +70,7 @@ class Reason(StrEnum):
     FINISHED = "Finished"
 
     WORKERS_SUCCEEDED = "WorkersSucceeded"
+    ENDED_EARLY = "EndedEarly"
     WORKERS_LEFT = "WorkersLeft"
     LEASE_OVER = "LeaseOver"
     CHECKPOINT_NOT_WRITTEN = "CheckpointNotWritten"

@@ -37,7 +37,7 @@ def read_singles(path: Path, *, counters: bool = False) -> Singles:
     for row in table.rows():
         key = _key(row, "")
         if key in found:
-            raise row.bad("model", f"{' '.join(key)} stands there twice; give each job once")
+            raise row.bad("model", f"{' '.join(key)} occurs twice; give each job once")
         row.number("speed", above=0.0)
         found[key] = Usage(
             model=row.text("model"),

@@ -48,7 +48,7 @@ def find_gpu(environ: Mapping[str, str]) -> Gpu:
         uuid, name, memory, driver, mode = parts
         return Gpu(uuid=uuid, name=name, memory_bytes=int(float(memory)) * MIB, driver=driver, compute_mode=mode)
     except ValueError:
-        raise NoGpuError(f"nvidia-smi tells of no GPU as it should: {lines[0]!r}") from None
+        raise NoGpuError(f"nvidia-smi lists no GPU as expected: {lines[0]!r}") from None
 
 
 def no_gpu(stand_in_s: float) -> Gpu:

@@ -54,6 +54,8 @@ _ONLY_WHEN_SET = frozenset(
         (Job, "exact_steps"),
         (Job, "steps_left"),
         (Job, "resumes_s"),
+        (Job, "seconds_left"),
+        (Job, "pause_share"),
         (Job, "spread_speed"),
         (Job, "spread_speeds"),
         (Job, "received_spread_s"),

@@ -166,6 +166,8 @@ class JobPage:
     gpu_types: list[str]
     steps: int
     steps_done: int
+    metrics: dict[str, float]
+    """What the script reported last, by name."""
     steps_per_s: float
     created_s: float
     finished_s: float | None

@@ -69,7 +69,7 @@ def shared_after(
     together = now.gpu_partners and (before.run, before.gpu_partners) == (now.run, now.gpu_partners)
     if allocation is None or not together or before.updated_at is None:
         return known
-    seconds = at - parse_time(before.updated_at)
+    seconds = at - parse_time(before.updated_at) - max(0.0, now.paused_seconds - before.paused_seconds)
     speeds = _alone(job, allocation, before.placements)
     if speeds is None or seconds <= 0:
         return known

@@ -4,6 +4,7 @@ from functools import reduce
 
 from synergy_api.amounts import NOTHING, Amounts
 from synergy_api.cluster.pools import NodeCapacity
+from synergy_api.length import total_steps
 from synergy_api.parts.allocation import Allocation
 from synergy_api.parts.summary import Summary, cpu_text, gpus_text, memory_text, partners_text, steps_text
 from synergy_extender.cluster.state import ClusterState
@@ -49,7 +50,9 @@ def summary_of(change: StatusChange, shares: GPUShares) -> Summary:
     if change.queue is None:
         return Summary()
     never_reported = job.status.progress is None
-    return Summary(gpus=str(job.spec.gpus), start=steps_text(0, job.spec.steps) if never_reported else None)
+    return Summary(
+        gpus=str(job.spec.gpus), start=steps_text(0, total_steps(job.spec, job.status)) if never_reported else None
+    )
 
 
 def _proportional(allocation: Allocation, shares: GPUShares) -> Amounts | None:

@@ -5,6 +5,7 @@ from dataclasses import replace
 from functools import reduce
 
 from synergy_api.amounts import DIMENSIONS, NOTHING, Amounts
+from synergy_api.length import total_steps, trained_seconds
 from synergy_api.parts.allocation import Allocation, NodeShare
 from synergy_api.parts.profile import ProfileRequest
 from synergy_api.parts.progress import Progress
@@ -32,6 +33,7 @@ from synergy_extender.snapshot.entitlements import Entitlement
 from synergy_extender.snapshot.scheduling_record import marks_of, started_s
 
 _NOTHING = Progress()
+_MOST_PAUSES = 0.95
 _MOST = Amounts(0, *(LARGEST for _ in DIMENSIONS))
 """The largest amounts that the planner's process accepts: a larger number in one job would end the plan of all."""
 
@@ -65,8 +67,10 @@ def training(
         gpu_types=tuple(spec.gpu_types),
         profiles=job.profiles,
         measured=measured_speeds(job),
-        steps_total=spec.steps,
+        steps_total=total_steps(spec, job.status),
         steps_done=steps_done(job),
+        seconds_left=_seconds_left(job),
+        pause_share=_pause_share(progress),
         attained_gpu_s=attained_gpu_seconds(job, now),
         waiting_s=waiting_seconds(job, now),
         started_s=started_s(job),
@@ -80,7 +84,7 @@ def training(
         spread_speeds=far,
         model=job.model,
         batch_size=spec.batch_size,
-        model_bytes=_model_bytes(tensors, traffic),
+        model_bytes=_model_bytes(tensors, progress, traffic),
         overlap=None if traffic is None else traffic.overlap,
         run_started_s=None if running is None else run_started(job, now),
         received_s=received_seconds(job, now),
@@ -97,6 +101,20 @@ def training(
         deadline_s=deadline if entitled.deadline else None,
         **job_fields(_bounds(job)),
     )
+
+
+def _seconds_left(job: JobView) -> float | None:
+    """Seconds that a job with spec.maxRunSeconds still trains."""
+    limit = job.spec.max_run_seconds
+    return None if limit is None else max(0.0, limit - trained_seconds(job.status))
+
+
+def _pause_share(progress: Progress) -> float:
+    """The part of its training in which the job has paused, in whole percents: plans stay as they are until it has
+    changed by more than noise."""
+    if progress.trained_seconds <= 0.0:
+        return 0.0
+    return min(_MOST_PAUSES, round(progress.paused_seconds / progress.trained_seconds, 2))
 
 
 def _deadline(slo: Slo | None) -> float | None:
@@ -124,10 +142,14 @@ def _skew(tensors: tuple[int, int] | None, traffic: Traffic | None) -> float:
     return core.UNKNOWN_SKEW
 
 
-def _model_bytes(tensors: tuple[int, int] | None, traffic: Traffic | None) -> int | None:
-    """What all-reduce sends in a step: as the job tells of its model, else as was seen of what its workers send."""
+def _model_bytes(tensors: tuple[int, int] | None, progress: Progress, traffic: Traffic | None) -> int | None:
+    """The bytes that all-reduce sends around a ring in a step: as the job tells of its model, else as was seen of what
+    its workers send, in its runs or in its profile run."""
     if tensors is not None:
         return tensors[1]
+    sent, ranks = progress.sent_bytes_per_step, progress.world_size
+    if sent is not None and ranks is not None:
+        return max(1, round(sent * ranks / (2 * (ranks - 1))))
     return None if traffic is None else traffic.model_bytes
 
 

@@ -68,6 +68,7 @@ def with_run(
             cached=result.cached,
             largest_tensor_bytes=largest,
             model_bytes=model,
+            epoch_steps=result.epoch_steps or (old.epoch_steps if old else None),
             **_gpu_fields(old, len(runs) - 1, result.gpu),
             client_thread_percent=_least_threads(old, client_thread_percent),
             runs=runs,

@@ -29,6 +29,8 @@ _HARNESS_REASONS: Final = {
 _LONGEST_PROBLEM: Final = 600
 _MOST_BYTES: Final = 1 << 50
 """The largest model that a job may report."""
+_MOST_STEPS: Final = 1 << 40
+"""The longest epoch that a job may report."""
 
 
 class _Message(BaseModel):
@@ -76,6 +78,7 @@ class _Measured(_Message):
     cached: bool = False
     largest_tensor_bytes: int | None = None
     model_bytes: int | None = None
+    epoch_steps: Annotated[int | None, Field(ge=1, le=_MOST_STEPS), WrapValidator(_or_none)] = None
     gpu: Annotated[_Gpu | None, WrapValidator(_or_none)] = None
     traffic: Annotated[_Traffic | None, WrapValidator(_or_none)] = None
 
@@ -123,6 +126,7 @@ class MeasuredPoint:
     cached: bool = False
     tensors: tuple[int, int] | None = None
     """Bytes of the model's largest tensor, and of all of its tensors."""
+    epoch_steps: int | None = None
     gpu: GpuUse | None = None
     traffic: Traffic | None = None
 
@@ -155,6 +159,7 @@ def read_result(container: ContainerView) -> MeasuredPoint | MeasurementFailure:
         message.max_rss_bytes,
         message.cached,
         message.tensors,
+        message.epoch_steps,
         None if gpu is None else GpuUse(**gpu.model_dump()),
         None if message.traffic is None else Traffic(**message.traffic.model_dump()),
     )

@@ -11,9 +11,9 @@ import tempfile
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from synergy_job.sockets import Connection, SocketsError, among, connections, sent_between
 from synergy_profiler.child import descendants
 from synergy_profiler.traffic.nccl import log_environment, log_sizes, messages_since, sent_bytes
-from synergy_profiler.traffic.sockets import Connection, SocketsError, among, connections, sent_between
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

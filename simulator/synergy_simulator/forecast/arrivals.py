@@ -6,8 +6,10 @@ moment of the past, one after the other (the circular block bootstrap of Politis
 several days, a block begins at the hour of the day that it is drawn for.
 
 The past is itself one of those that could have been, and a short one says little about the rate of arrivals. So a draw
-first draws a past, as many blocks as the past has, and then the future from these blocks alone (the predictive
-bootstrap of Harris, 1989). The farther a draw looks ahead and the shorter the past is, the more the draws differ.
+first draws a past, half as many blocks as the past has, and then the future from these blocks alone (the predictive
+bootstrap of Harris, 1989, with m out of n blocks). Half, because a mean of few blocks that resemble their neighbours
+is less certain than one of as many independent ones. The farther a draw looks ahead and the shorter the past is, the
+more the draws differ.
 """
 
 import random
@@ -25,6 +27,9 @@ DAY_S: Final = 86_400.0
 _SHORTEST_S: Final = 3_600.0
 _BLOCKS: Final = 8
 """So many blocks at least make up the past, or there would be little to draw from."""
+
+_KNOWN: Final = 0.5
+"""So many blocks a draw knows, as a part of those that make up the past."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +118,7 @@ def drawn(
     chance = random.Random(seed)  # noqa: S311 - no secret
     length = min(DAY_S, max(_SHORTEST_S, past.span_s / _BLOCKS), past.span_s)
     times = [task.arrival_s for task in past.tasks]
-    known = [chance.random() for _ in range(max(1, round(past.span_s / length)))]
+    known = [chance.random() for _ in range(max(1, round(_KNOWN * past.span_s / length)))]
     begin, number = now, 0
     while begin < until_s:
         source = _source(past, begin, chance.choice(known))

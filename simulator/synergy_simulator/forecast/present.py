@@ -88,6 +88,8 @@ class Beginning:
             return "NeverFits"
         if job.purpose == "profile" and job.steps_left is None:
             return "NotProfiled"
+        if job.seconds_left is not None:
+            return None
         if job.steps_total is None:
             return "NoSteps"
         return "NotProfiled" if self.tasks[job.name].share_steps_per_s <= 0.0 and not _runs_known(job) else None
@@ -140,6 +142,8 @@ def _profiling_s(job: Job, options: Options) -> float:
 
 
 def _left(job: Job, task: Task) -> float:
+    if job.seconds_left is not None:
+        return job.seconds_left
     if job.steps_total is None:
         return _ENDLESS
     return job.steps_left if job.steps_left is not None else max(0.0, task.steps - job.steps_done)

@@ -63,7 +63,7 @@ class _Reader:
         document = dict(pairs)
         if len(document) != len(pairs):
             repeated = next(key for index, (key, _) in enumerate(pairs) if key in dict(pairs[:index]))
-            raise self.bad(repeated, "stands there twice in one object; give each its own")
+            raise self.bad(repeated, "occurs twice in one object; give each its own")
         return document
 
     # The native table

@@ -113,8 +113,10 @@ def test_usage_counts_jobs_that_were_there_and_those_that_ended(store: Store) ->
 
 
 def test_waits_are_those_that_began_in_the_time(store: Store) -> None:
-    waits = [WaitNow(uid=uid, at_s=at_s, reason=reason)
-             for uid, at_s, reason in (("u1", 5.0, "A"), ("u1", 10.0, "B"), ("u2", 12.0, "A"), ("u1", 20.0, "C"))]
+    waits = [
+        WaitNow(uid=uid, at_s=at_s, reason=reason)
+        for uid, at_s, reason in (("u1", 5.0, "A"), ("u1", 10.0, "B"), ("u2", 12.0, "A"), ("u1", 20.0, "C"))
+    ]
     store.apply([Facts(jobs=(job(), job("u2", namespace="b")))])
     for one in waits:
         store.apply([Facts(waits=(one,))])

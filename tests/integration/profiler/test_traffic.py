@@ -10,9 +10,9 @@ import pytest
 from support.job import debian_torch
 from support.job.harness import Harness
 from support.job.process import free_port, wait_until
+from synergy_job.sockets import SocketsError
 from synergy_profiler.traffic import measure
 from synergy_profiler.traffic.measure import TrafficMeter
-from synergy_profiler.traffic.sockets import SocketsError
 
 ROOT = Path(__file__).parents[3]
 PATH = {"PYTHONPATH": f"{ROOT / 'profiler-job'}:{ROOT / 'job'}"}
@@ -119,7 +119,7 @@ def test_a_step_that_hides_what_it_sends_is_told_from_one_that_does_not(harness:
 WORKER = """
     import json, os, sys, time
     import torch, torch.distributed as dist
-    from synergy_profiler.traffic.sockets import connections, sent_between
+    from synergy_job.sockets import connections, sent_between
     dist.init_process_group("gloo")
     gradients = torch.ones(2_000_000)
     dist.all_reduce(gradients)

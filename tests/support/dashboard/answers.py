@@ -22,7 +22,7 @@ def policy(world: World) -> answers.Policy:
         "profiling": {"maxGpuPercent": 10, "maxPoints": 8},
     }
     ends = (world.now // ROUND_S + 1) * ROUND_S
-    return answers.Policy(name="default", mechanism="tune", round_s=ROUND_S, round_ends_s=ends, spec=spec)
+    return answers.Policy(name="2d-las", mechanism="tune", round_s=ROUND_S, round_ends_s=ends, spec=spec)
 
 
 def cluster(world: World, hidden: int = 0) -> answers.ClusterPage:

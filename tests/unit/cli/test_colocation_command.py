@@ -129,7 +129,7 @@ def _change(path: str, line: int, old: str, new: str) -> None:
         ("S", 1, "gmem_util,gmem", "gmem_util,gmem,spam", "S.csv, line 1, spam: unknown column"),
         ("S", 3, ",90,", ",190,", "S.csv, line 3, gpu_util: must be at most 100 percent, is 190"),
         ("S", 3, ",100,", ",fast,", "S.csv, line 3, speed: must be a number, is 'fast'"),
-        ("S", 3, "Net50", "Net18", "S.csv, line 3, model: Net18 D 32 0 stands there twice"),
+        ("S", 3, "Net50", "Net18", "S.csv, line 3, model: Net18 D 32 0 occurs twice"),
         ("S", 2, ",32,0,", ",32,yes,", "S.csv, line 2, amp: must be 0 or 1"),
         ("P", 4, "Net18,D,1,32", "Net19,D,1,32", "P.csv, line 4, model1: the table of single jobs has no Net19 on D"),
         ("P", 4, "VGG,D,1,32,0,", "VGG,D,1,32,0,-", "P.csv, line 4, speed2: must be above 0"),

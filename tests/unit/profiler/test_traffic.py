@@ -7,11 +7,11 @@ import struct
 import pytest
 
 from support.counters import text
+from synergy_job.sockets import Connection, parse_message, sent_between, socket_inodes
 from synergy_profiler.measurement import Measurement
 from synergy_profiler.result import Measured
 from synergy_profiler.traffic.measure import Traffic, of_calls, of_sockets, overlap
 from synergy_profiler.traffic.nccl import log_environment, read_calls, sent_bytes
-from synergy_profiler.traffic.sockets import Connection, parse_message, sent_between, socket_inodes
 
 CALLS = [("Broadcast", 1024), ("AllReduce", 4_000_000), ("AllReduce", 6_000_000), ("ReduceScatter", 1000),
          ("AllGather", 2000)]  # fmt: skip

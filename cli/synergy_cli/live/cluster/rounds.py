@@ -36,7 +36,7 @@ def rounds_command(*, most: int, system_namespace: str, where: Where, output: st
             jobs = await cluster.jobs(cluster.namespace)
             selector = "involvedObject.kind=TrainingJob"
             events = await cluster.items(EVENTS, cluster.namespace, field_selector=selector)
-            note("you may not list events: only runs that hold GPUs now are told" if events is None else "")
+            note("you may not list events: the answer has only runs that hold GPUs now" if events is None else "")
             return rounds(jobs, events or (), await _round_s(cluster), most=most)
 
         return await from_record(cluster, system_namespace, recorded, otherwise)

@@ -4,6 +4,7 @@ import time
 
 import click
 
+from synergy_api.parts.summary import steps_text
 from synergy_cli.choice import Choice
 from synergy_cli.live.access import Cluster, Where, ask
 from synergy_cli.live.moments import moment, seconds_of
@@ -79,11 +80,14 @@ def _nodes(picture: Top) -> None:
 def _jobs(picture: Top) -> None:
     heading("Running jobs")
     rows = [
-        [row.job, f"{row.gpus} {row.gpu_type}", str(row.nodes), f"{row.steps_done}/{row.steps}",
-         f"{row.steps_per_s:.3g} steps/s", "-" if row.gain is None else f"{row.gain:.2f}x", ", ".join(row.partners)]
+        [row.job, f"{row.gpus} {row.gpu_type}", str(row.nodes), steps_text(row.steps_done, row.steps),
+         f"{row.steps_per_s:.3g} steps/s", "-" if row.gain is None else f"{row.gain:.2f}x", ", ".join(row.partners),
+         row.metrics]
         for row in picture.jobs
     ]  # fmt: skip
-    write_table(["JOB", "GPUS", "NODES", "PROGRESS", "SPEED", "GAIN", "PARTNERS"], rows, nothing="no job runs")
+    write_table(
+        ["JOB", "GPUS", "NODES", "PROGRESS", "SPEED", "GAIN", "PARTNERS", "METRICS"], rows, nothing="no job runs"
+    )
 
 
 def _tenants(picture: Top) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 import click
 
 from kube_synergy.live.present import NodesHiddenError, Present, look
+from synergy_api.parts.summary import steps_text
 from synergy_cli.live.access import Cluster, Where, ask
 from synergy_cli.live.jobs.remedies import tell_help, tried
 from synergy_cli.live.options import cluster_options, job_argument, output_option, watch_option
@@ -42,7 +43,13 @@ def _write(rows: Sequence[QueueRow], output: str, *, everywhere: bool) -> None:
 
 def _cells(row: QueueRow, output: str, everywhere: bool) -> list[str]:
     cells = ["-" if row.position is None else str(row.position), *([row.namespace] if everywhere else []), row.job]
-    cells += [str(row.gpus), f"{row.steps_done}/{row.steps}", duration(row.waiting_s), _start(row.start_s), row.reason]
+    cells += [
+        str(row.gpus),
+        steps_text(row.steps_done, row.steps),
+        duration(row.waiting_s),
+        _start(row.start_s),
+        row.reason,
+    ]
     return (
         [*cells, _start(row.start_by_s), ",".join(row.gpu_types) or "any", row.message] if output == "wide" else cells
     )
@@ -98,7 +105,8 @@ def _tell(answer: Why) -> None:
         click.echo(f"  it starts {_start(answer.start_s)} by the newest estimate{by}: kubectl synergy when")
     if answer.holders:
         gpus = sum(one.gpus for one in answer.holders)
-        click.echo(f"  {count(len(answer.holders), 'job')} hold {count(gpus, 'GPU')} that it could use:")
+        holders = count(len(answer.holders), "job holds", "jobs hold")
+        click.echo(f"  {holders} {count(gpus, 'GPU')} that it could use:")
         for one in answer.holders[:5]:
             click.echo(f"    {one.job}: {one.gpus} {one.gpu_type} (tenant {one.tenant})")
         if len(answer.holders) > 5:

@@ -30,7 +30,9 @@ from synergy_view.seen import SeenJob
 @click.option("--name", help="Name of the job.  [default: the script's, with a random suffix]")
 @click.option("--image", help="Image that runs the script. It needs python3 and the packages that the script imports.")
 @click.option("--gpus", type=click.IntRange(1), default=1, show_default=True, help="GPUs of the whole job.")
-@click.option("--steps", type=click.IntRange(1), help="Number of training steps; required with a script.")
+@click.option("--steps", type=click.IntRange(1), help="Training steps until the job is done.")
+@click.option("--epochs", type=click.IntRange(1), help="Passes over the data until the job is done, instead of steps.")
+@click.option("--max-run-seconds", type=click.IntRange(1), help="Seconds of training until the job is done, instead.")
 @click.option("--gpu-type", "gpu_types", multiple=True, help="GPU type that the job may use; may be repeated.")
 @click.option("--tenant", help="Tenant of the job.")
 @click.option(
@@ -72,9 +74,10 @@ def submit_command(
 
 
 def _of_script(script: Path, arguments: tuple[str, ...], how: dict[str, Any]) -> Submission:
-    for option in ("image", "steps"):
-        if not how[option]:
-            raise BadInputError(f"--{option}: a script needs it")
+    if not how["image"]:
+        raise BadInputError("--image: a script needs it")
+    if sum(how[option] is not None for option in ("steps", "epochs", "max_run_seconds")) != 1:
+        raise BadInputError("--steps: a script needs one of --steps, --epochs and --max-run-seconds")
     given = {key: value for key, value in how.items() if value and key != "skip_profile"}
     given["profile"] = "Skip" if how["skip_profile"] else "Auto"
     try:

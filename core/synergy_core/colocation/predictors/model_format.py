@@ -86,7 +86,7 @@ class _References:
         if [len(row) for row in self.kept] != [len(self.models)] * len(self.models):
             raise FieldError("kept", "has not a row and a column for each model; fit the model anew")
         if all(one is None for row in self.kept for one in row):
-            raise FieldError("kept", "tells of no pair; fit the model anew")
+            raise FieldError("kept", "has no pair; fit the model anew")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -115,7 +115,7 @@ async def archive(live: LiveCluster, store: History, client: KubeClient, scope: 
     if not found.rows:
         raise Refusal(404, "no job with a profile came in that time: a simulation needs both")
     told = [(job, runs[job.uid]) for job in jobs if job.uid in found.exported & runs.keys()]
-    start_s, restart_s = overheads(told, resized)
+    start_s, restart_s = overheads(told, resized, {node.name: node.gpus for node in capacities})
     measured_s = Measured(
         ended=len(found.jcts_s),
         avg_jct_s=fmean(found.jcts_s) if found.jcts_s else None,

@@ -4,11 +4,8 @@ from dataclasses import dataclass
 from math import ceil, floor, inf, log2
 from typing import Final
 
-_AT_ONCE: Final = 16
+_AT_ONCE: Final = 12
 """With `fine` of so many rounds or more, GPUs are filled at once in rounds of the usual length."""
-
-_FILLS: Final = 1
-"""So many times in each longer round."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +38,7 @@ class RoundClock:
         return self.start(start + self.length(start))
 
     def fill(self, moment: float) -> float:
-        """When GPUs that are seen free at `moment` are filled: at once, or in a longer round at its next half."""
+        """When GPUs that are seen free at `moment` are filled: at once, or in a longer round at its end."""
         step = self.step_s(moment)
         return ceil(moment / step) * step if step else moment
 
@@ -60,10 +57,10 @@ class RoundClock:
     def step_s(self, moment: float) -> float:
         """Seconds between the moments at which GPUs are filled; 0: at any time.
 
-        With a small `fine`, which is for many jobs, at halves of usual rounds too: among so many jobs one ends at
+        With a small `fine`, which is for many jobs, at the ends of usual rounds too: among so many jobs one ends at
         almost any time.
         """
         length = self.length(moment)
         if self.fine is None or (length == self.round_s and self.fine >= _AT_ONCE):
             return 0.0
-        return length / _FILLS
+        return length

@@ -66,7 +66,7 @@ def fig13(inputs: Inputs) -> Findings:
         gavel.speeds_note,
         "The paper does not tell which job types are added; these are drawn uniformly.",
         f"Seed {inputs.seed}. Throughputs are relative to those with an equal share of all GPUs.",
-        "What an entity's jobs cannot use goes to the others, so that parts are by weight only where all are limited.",
+        "What an entity's jobs cannot use goes to the others. Shares follow the weights only if all are limited.",
     ]
     title = "Gavel, figure 13: fairness over entities, FIFO within"
     return Findings(title, header, rows, differs, [_chart(title, moments)], figures)

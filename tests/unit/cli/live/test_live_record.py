@@ -23,7 +23,8 @@ MATRIX = {"gpuType": "V100", "cpuMillis": [1000], "memoryBytes": [1 << 30], "ste
 @pytest.fixture
 def server() -> ListServer:
     status = {"profile": {"state": "Complete", "matrices": [MATRIX]}}
-    return ListServer(trainingjobs=[job_object("a", status=status, creationTimestamp=format_time(time.time() - 60))], nodes=[node_object("n1")])
+    new = job_object("a", status=status, creationTimestamp=format_time(time.time() - 60))
+    return ListServer(trainingjobs=[new], nodes=[node_object("n1")])
 
 
 @pytest.fixture
@@ -84,9 +85,11 @@ def test_the_export_is_unpacked_and_says_how_to_simulate_it(server: ListServer, 
     measured = {"ended": 1, "avg_jct_s": 90.0, "start_s": 2.25, "restart_s": 0.0}
     trace = "job_id,arrival_s,gpus,model,steps\nteam/gone,7,1,m,60\n"
     matrix = {"cpus": [1], "memory_gib": [1], "steps_per_s": [[1.0]]}
-    pools = "pools:\n- {name: v, gpu_type: V100, nodes: 1, gpus_per_node: 1, cpus_per_node: 8, memory_gib_per_node: 9}\n"
+    pool = {"name": "v", "gpu_type": "V100", "nodes": 1, "gpus_per_node": 1, "cpus_per_node": 8,
+            "memory_gib_per_node": 9}  # fmt: skip
     server.record["export"] = zipped(
-        trace_csv=trace, profiles_json=json.dumps({"models": {"m": {"V100": {"1": matrix}}}}), cluster_yaml=pools,
+        trace_csv=trace, profiles_json=json.dumps({"models": {"m": {"V100": {"1": matrix}}}}),
+        cluster_yaml=json.dumps({"pools": [pool]}),
         notes_txt="team/lost: is left out\n", measured_json=json.dumps(measured),
     )  # fmt: skip
     done = say("export", "--out", "past")
@@ -112,7 +115,10 @@ def test_the_export_is_unpacked_and_says_how_to_simulate_it(server: ListServer, 
 def test_without_a_dashboard_objects_and_events_are_asked_and_that_is_said(say: Say, words: tuple[str, ...]) -> None:
     done = say(*words)
     assert done.exit_code == 0, done.output
-    assert "note: only what objects and events still tell, because the dashboard's history cannot be asked: it is not " in done.stderr
+    told = (
+        "only what objects and events still tell, because the dashboard's history cannot be asked: it is not installed"
+    )
+    assert told in done.stderr
     assert done.stdout
 
 
@@ -121,7 +127,7 @@ def test_without_a_dashboard_objects_and_events_are_asked_and_that_is_said(say: 
     [
         (401, {"error": "the API server refuses the token"}, "refuses the token"),
         (403, {"error": "ann may not get"}, "ann may not get"),
-        (503, {"kind": "Status", "reason": "ServiceUnavailable", "message": "no endpoints"}, "it does not answer: no e"),
+        (503, {"kind": "Status", "reason": "ServiceUnavailable", "message": "no pod"}, "it does not answer: no pod"),
         (404, {"kind": "Status", "reason": "NotFound", "message": "not found"}, "no dashboard is installed"),
     ],
 )

@@ -160,9 +160,7 @@ async def test_the_export_tells_how_the_jobs_did(user: str) -> None:
         models = json.loads(content.read("profiles.json"))["models"]
         notes = content.read("notes.txt").decode()
     assert measured == {"ended": 1, "avg_jct_s": 900.0, "start_s": 3.0, "restart_s": 11.0}
-    assert models == {
-        "team/gone": {"V100": {"2": {"cpus": [0.001], "memory_gib": [0.001], "steps_per_s": [[2.5]]}}}
-    }
+    assert models == {"team/gone": {"V100": {"2": {"cpus": [0.001], "memory_gib": [0.001], "steps_per_s": [[2.5]]}}}}
     assert "team/gone: the speed of its runs stands for all amounts of CPU and memory" in notes
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import signal
 from dataclasses import asdict
 from typing import Any
 
@@ -204,10 +205,15 @@ def test_a_job_that_runs_needs_no_help() -> None:
     assert (told["planned"], told["remedies"]) == (False, ())
 
 
-def test_more_jobs_than_can_be_simulated_in_time_are_refused_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("synergy_dashboard.api.future._MOST_JOBS", 1)
+def test_a_cluster_that_takes_too_long_to_simulate_is_refused_before_the_time_is_over(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     waiting = [job(name, spec=SPEC, status={"phase": "Queued"}) for name in ("a", "b")]
     state = cluster([node_object("n")], waiting)
-    told = answer(asdict(WhatIfRequest(policy="las")), state, POLICY, NOW)
-    assert told["code"] == 422
-    assert "2 jobs wait or run; the dashboard simulates at most 1" in told["error"]
+    asked = asdict(WhatIfRequest(policy="las"))
+    assert "as_is" in answer(asked, state, POLICY, NOW)
+    monkeypatch.setattr("synergy_dashboard.api.future._FIRST_SECONDS", 1e-6)
+    told = answer(asked, state, POLICY, NOW)
+    assert told["code"] == 503
+    assert "the future of 2 jobs on 8 GPUs takes too long to simulate here; kubectl synergy what-if" in told["error"]
+    assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)

@@ -184,7 +184,7 @@ def fill(here: Setting, start: Fill, unit: Floats) -> tuple[Floats, bool]:
             return level.time, False
         state = _after(state, level, unit)
     if reached is None:
-        raise ValueError("nobody could rise from the start")
+        raise ValueError("no job could rise from the start")
     return reached.time, True
 
 
