@@ -4,7 +4,7 @@ import asyncio
 import os
 import re
 import subprocess
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -27,10 +27,18 @@ STEPS = 60
 MANIFESTS = ("cached-images", "cpu-hungry", "gpu-bound", "torch-ddp", "two-node")
 
 
+@pytest.fixture
+def real_node_only(devcluster: synergy_devcluster.Cluster, product: None) -> Iterator[None]:
+    """Without the fake nodes, as on the demo's cluster."""
+    kubectl = [str(devcluster.program("kubectl")), f"--kubeconfig={devcluster.kubeconfig}"]
+    subprocess.run([*kubectl, "cordon", "--selector=type=kwok"], check=True, stdout=subprocess.DEVNULL)
+    yield
+    subprocess.run([*kubectl, "uncordon", "--selector=type=kwok"], check=True, stdout=subprocess.DEVNULL)
+
+
 @pytest.mark.timeout(900)
-async def test_the_quickstart_works_as_it_is_copied(
-    kube: KubeClient, repository: Path, devcluster: synergy_devcluster.Cluster, product: None
-) -> None:
+@pytest.mark.usefixtures("real_node_only")
+async def test_the_quickstart_works_as_it_is_copied(kube: KubeClient, repository: Path) -> None:
     await alone_on(kube, REAL_NODE)
     page = repository / "docs" / "quickstart.md"
     mine = [block for block in blocks(page) if block.needs == "the demo's cluster"]
@@ -61,7 +69,7 @@ def test_the_quickstart_shows_the_job_that_it_submits(repository: Path) -> None:
 
 
 @pytest.mark.timeout(600)
-@pytest.mark.usefixtures("product")
+@pytest.mark.usefixtures("real_node_only")
 async def test_the_image_of_three_lines_trains(
     kube: KubeClient, namespace: str, repository: Path, devcluster: synergy_devcluster.Cluster, tmp_path: Path
 ) -> None:
@@ -96,11 +104,11 @@ async def test_the_image_of_three_lines_trains(
 
 
 @pytest.mark.timeout(900)
+@pytest.mark.usefixtures("real_node_only")
 async def test_every_manifest_of_the_examples_trains(
     kube: KubeClient,
     namespace: str,
     repository: Path,
-    devcluster: synergy_devcluster.Cluster,
     policy: Callable[..., Awaitable[None]],
 ) -> None:
     """All at once on two GPUs, with fewer steps."""

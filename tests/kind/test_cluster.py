@@ -72,7 +72,10 @@ async def test_a_job_gets_the_daemon_sets_gpus_and_a_volume(kube: KubeClient, na
     await eventually(gone, seconds=30, what="the volume's folder to be removed")
 
 
-async def test_pods_of_both_nodes_reach_each_other_by_name(namespace: str, on_kind: OnKind) -> None:
+async def test_the_nodes_reach_each_others_pods(namespace: str, on_kind: OnKind) -> None:
+    """A pod of the worker asks the DNS servers, whose pods are on the control plane; a node asks the other's pod."""
+    dns = ["-n", "kube-system", "get", "pods", "-l", "k8s-app=kube-dns", "-o", "jsonpath={.items[*].spec.nodeName}"]
+    assert set(on_kind.kubectl(*dns).split()) == {CONTROL_PLANE}
     server = _pod("server", WORKER, ["python3", "-m", "http.server", "8000", "--directory", "/examples"])
     service = {
         "apiVersion": "v1",
@@ -83,10 +86,14 @@ async def test_pods_of_both_nodes_reach_each_other_by_name(namespace: str, on_ki
     on_kind.kubectl("-n", namespace, "apply", "-f", "-", text_in=yaml.safe_dump_all([server, service]))
     on_kind.kubectl("-n", namespace, "wait", "--for=condition=Ready", "pod/server", "--timeout=60s")
     ask = "import urllib.request; print(urllib.request.urlopen('http://server:8000/common.py', timeout=20).status)"
-    client = _pod("client", CONTROL_PLANE, ["python3", "-c", ask])
+    client = _pod("client", WORKER, ["python3", "-c", ask])
     on_kind.kubectl("-n", namespace, "apply", "-f", "-", text_in=yaml.safe_dump(client))
     on_kind.kubectl("-n", namespace, "wait", "--for=jsonpath={.status.phase}=Succeeded", "pod/client", "--timeout=60s")
     assert on_kind.kubectl("-n", namespace, "logs", "client").strip() == "200"
+    address = on_kind.kubectl("-n", namespace, "get", "pod", "server", "-o", "jsonpath={.status.podIP}")
+    assert (
+        on_kind.on_node(CONTROL_PLANE, f"timeout 20 bash -c '</dev/tcp/{address}/8000' && echo open").strip() == "open"
+    )
 
 
 def test_nothing_leaves_the_machine(on_kind: OnKind) -> None:

@@ -134,8 +134,12 @@ class OwnTools:
         rooms = tuple(image.room for image in IMAGES)
         archives = build_images(source, only=rooms, paths=self._paths, report=report).values()
         report("kind load image-archive")
+        names = run([self.program("kind"), "get", "nodes", "--name", cluster], env=self.environment).split()
+        # pods do not go to the control plane, and loading takes the disk's time
+        workers = [name for name in names if not name.endswith("-control-plane")] or names
+        given = ["--name", cluster, "--nodes", ",".join(workers)]
         for archive in archives:
-            command: list[str | Path] = [self.program("kind"), "load", "image-archive", archive, "--name", cluster]
+            command: list[str | Path] = [self.program("kind"), "load", "image-archive", archive, *given]
             run(command, env=self.environment, timeout_s=_LOAD_S)
         return "".join(archive.name for archive in archives)
 
