@@ -22,6 +22,7 @@ class JobFact:
     gpu_types: tuple[str, ...]
     """GPU types that the job may use; empty: any."""
     steps: int
+    """0 while nobody knows how many it has, and where it ends by time."""
     weight: float
     fingerprint: str = ""
     """Equal for identical jobs; empty while unknown."""
@@ -104,6 +105,8 @@ class Sample:
     steps_per_s: float
     cpu_millis: int
     memory_bytes: int
+    metrics: tuple[tuple[str, float], ...] = ()
+    """What the script reported, such as its loss, by name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

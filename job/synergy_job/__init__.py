@@ -34,6 +34,7 @@ from synergy_job.environment import ConfigError, Profile, read_environment
 from synergy_job.gang.base import PeerLostError
 from synergy_job.loop.data import LoaderError, epochs, one_epoch
 from synergy_job.loop.rules import EXIT_YIELDED, CheckpointRules
+from synergy_job.loop.script import finish, pause, report, until_finished
 from synergy_job.loop.tensors import TensorSizes, tensor_sizes
 
 if TYPE_CHECKING:
@@ -56,8 +57,11 @@ __all__ = [
     "TensorSizes",
     "atomic_file",
     "cpus",
+    "finish",
     "iterate",
     "newest_checkpoint",
+    "pause",
+    "report",
     "tensor_sizes",
 ]
 
@@ -78,11 +82,11 @@ def iterate(
     """The batches to train on; one pass of the loop's body is one training step.
 
     Inside a TrainingJob: epochs over `loader` (see `synergy_job.loop.data.epochs` for what it may be) until the job's
-    `steps` are done, counted over all runs, beginning after the step that `load()` returns. A step counts when the
-    loop's body has ended. When the job must leave (lease not renewed, SIGTERM) the running step is ended, `save(step)`
-    called, and `SystemExit(75)` raised out of the loop, so that `finally` and `atexit` of the script still run. In a
-    job of several processes all leave after the same step. After the last step `save` is called as well, and the loop
-    ends.
+    `steps`, `epochs` or `maxRunSeconds` are done, counted over all runs, or `finish()` is called. It begins after the
+    step that `load()` returns. A step counts when the loop's body has ended. When the job must leave (lease not
+    renewed, SIGTERM), the iterator finishes the running step, calls `save(step)` and raises `SystemExit(75)` out of the
+    loop. `finally` and `atexit` of the script still run. In a job of several processes all leave after the same step.
+    After the last step `save` is called as well, and the loop ends.
 
     In a profile run: batches without end until the harness stops the process; neither `save` nor `load` is called.
 
@@ -97,8 +101,8 @@ def iterate(
         steps: training steps outside a cluster; inside, the TrainingJob's `spec.steps` counts.
         checkpoint_every_steps: also save after each so many steps.
         checkpoint_every_seconds: also save after the first step that ends so many seconds after the last save.
-        model: the PyTorch module that is trained, or a list of the bytes of each of its tensors. It tells the plan
-            whether the job minds to lie on many nodes; a module that does not tell its sizes trains all the same.
+        model: the PyTorch module that is trained, or a list of the bytes of each of its tensors. The planner estimates
+            from it whether spreading the job across nodes slows it down; a module without sizes trains as well.
         save_on: `first` calls `save` on rank 0 alone, `all` on every rank after the same steps.
 
     Raises `ValueError` for wrong arguments, `ConfigError` for a wrong environment, and from the loop `LoaderError`,
@@ -112,7 +116,7 @@ def iterate(
     rules = CheckpointRules(save, load, checkpoint_every_steps, checkpoint_every_seconds, save_on == "all")
     place = read_environment(os.environ)
     if place is None:
-        return iter(one_epoch(loader)) if steps is None else islice(epochs(loader), steps)
+        return until_finished(one_epoch(loader) if steps is None else islice(epochs(loader), steps))
     if isinstance(place, Profile):
         from synergy_job.loop.profiling import profile_steps  # noqa: PLC0415 - each kind of run loads what it needs
 

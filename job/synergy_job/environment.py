@@ -31,7 +31,14 @@ class Worker:
     job: str
     namespace: str
     run: int
-    steps: int
+    steps: int | None = None
+    epochs: int | None = None
+    max_run_seconds: int | None = None
+    """One of these three says when the job is done."""
+    trained_seconds: int = 0
+    """Seconds of training of the job's earlier runs."""
+    paused_seconds: int = 0
+    """The part of them in which it paused."""
     rank: int = 0
     world_size: int = 1
     local_rank: int = 0
@@ -71,7 +78,9 @@ def read_environment(environ: Mapping[str, str]) -> Worker | Profile | None:
         job=environ["SYNERGY_JOB"],
         namespace=_text(environ, "SYNERGY_NAMESPACE"),
         run=read_integer(environ, "SYNERGY_RUN", None),
-        steps=read_integer(environ, "SYNERGY_STEPS", None, least=1),
+        **_length(environ),
+        trained_seconds=read_integer(environ, "SYNERGY_TRAINED_SECONDS", 0),
+        paused_seconds=read_integer(environ, "SYNERGY_PAUSED_SECONDS", 0),
         rank=rank,
         world_size=world_size,
         local_rank=read_integer(environ, "LOCAL_RANK", 0),
@@ -83,6 +92,14 @@ def read_environment(environ: Mapping[str, str]) -> Worker | Profile | None:
         termination_log=environ.get("SYNERGY_TERMINATION_LOG", DEFAULT_TERMINATION_LOG),
         fence_s=float(read_integer(environ, "SYNERGY_FENCE_SECONDS", int(DEFAULT_SECONDS), least=10)),
     )
+
+
+def _length(environ: Mapping[str, str]) -> dict[str, int]:
+    """When the job is done: the one of the three that is set, else the steps, which must be."""
+    for field, name in (("epochs", "SYNERGY_EPOCHS"), ("max_run_seconds", "SYNERGY_MAX_RUN_SECONDS")):
+        if environ.get(name):
+            return {field: read_integer(environ, name, None, least=1)}
+    return {"steps": read_integer(environ, "SYNERGY_STEPS", None, least=1)}
 
 
 def _lease(environ: Mapping[str, str]) -> LeaseAccess | None:

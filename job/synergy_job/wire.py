@@ -1,8 +1,10 @@
 """What the processes of a gang say to each other: one JSON object a line over TCP.
 
-Member to leader:  {"hello": {...}}  {"proof": hmac}  {"done": steps}  {"leave": true}  {"left": step}
+Member to leader:  {"hello": {...}}  {"proof": hmac}  {"done": steps}  {"leave": true}
+                   {"left": step, "end": why training ends or null}
 Leader to member:  {"challenge": nonce, "proof": hmac}  {"welcome": true}  {"refused": why}
-                   {"go": steps}  {"stop": step}  {"lost": why}  {"bye": true}
+                   {"steps": all of the job}  {"go": steps}  {"stop": step}  {"lost": why}
+                   {"bye": true, "end": why training ends or null}
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ class WireError(Exception):
 
 
 class Connection:
-    """One end of a conversation. `receive` is for one thread; `send` is to be called under the caller's lock."""
+    """One end of a conversation. `receive` is for one thread; call `send` under the caller's lock."""
 
     def __init__(self, sock: socket.socket) -> None:
         self.sock = sock

@@ -15,8 +15,8 @@ from synergy_kube.resources import Resource
 
 _TIMEOUT_SECONDS = 30.0
 _ANSWER_SECONDS = 10.0
-"""How long a server may send nothing after a request. A network may forget a connection without a word, and then the
-server never hears the request."""
+"""How long a server may send nothing after a request. A network may drop a connection silently. The server then never
+gets the request."""
 UNREACHABLE = "unreachable"
 """In place of a code where the API server did not answer."""
 

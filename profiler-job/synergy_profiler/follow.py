@@ -37,6 +37,10 @@ class Follower:
     """What is known of a command that trains."""
 
     def __init__(self, worker: Worker, printed: PrintedSteps) -> None:
+        """Raises `ConfigError` if the job has no number of steps."""
+        if worker.steps is None:
+            raise ConfigError("SYNERGY_STEPS is not set: spec.throughput needs spec.steps")
+        self._steps = worker.steps
         self._worker = worker
         self._printed = printed
         self._rate = RateWindow()
@@ -63,7 +67,7 @@ class Follower:
         self._warn()
         finished = code == 0 and not self._stopped
         if finished:
-            self._step = self._worker.steps
+            self._step = self._steps
         self._say("finished" if finished else "stopped")
         if reporter is not None:
             reporter.finish() if finished else reporter.stop()
@@ -83,7 +87,7 @@ class Follower:
     def _take(self, sample: Sample | None) -> None:
         if sample is None or sample.step < self._step:
             return
-        self._step = min(sample.step, self._worker.steps)
+        self._step = min(sample.step, self._steps)
         self._told = sample.speed
         self._rate.add(sample.step, sample.at)
 

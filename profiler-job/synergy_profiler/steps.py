@@ -1,4 +1,4 @@
-"""Where the library in the child process tells of finished steps."""
+"""The socket where the library in the child process reports finished steps."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ from synergy_profiler.measurement import Sample
 
 _LONGEST_MESSAGE = 4096
 _MOST_BYTES = 1 << 50
+_MOST_STEPS = 1 << 40
 
 
 class StepReceiver:
     """A datagram socket in Linux's abstract namespace: it needs no writable folder and vanishes with the process.
 
-    Its name is random, so that nobody else on a shared network namespace speaks to it by chance.
+    Its name is random: no other process on a shared network namespace uses it by chance.
     """
 
     how_to_be_seen = (
@@ -60,12 +61,22 @@ def _parse(message: bytes) -> Sample | None:
         fields = json.loads(message)
         step, at, cached = fields["step"], fields["at"], fields.get("cache_bytes")
         largest, model = fields.get("largest_tensor_bytes"), fields.get("model_bytes")
+        paused, epoch = fields.get("paused", 0.0), fields.get("epoch_steps")
     except (ValueError, KeyError, TypeError):
         return None
     if type(step) is not int or step < 0 or type(at) is not float or not 0 <= at <= time.monotonic():
+        return None
+    if type(paused) is not float or not 0 <= paused <= at:
         return None
     if cached is not None and (type(cached) is not int or cached < 0):
         return None
     # sizes are a hint for placement: a step counts also with wrong ones
     known = type(largest) is int and type(model) is int and 0 < largest <= model <= _MOST_BYTES
-    return Sample(step, at, cache_bytes=cached, tensors=(largest, model) if known else None)
+    return Sample(
+        step,
+        at,
+        paused=paused,
+        cache_bytes=cached,
+        tensors=(largest, model) if known else None,
+        epoch_steps=epoch if type(epoch) is int and 0 < epoch <= _MOST_STEPS else None,
+    )

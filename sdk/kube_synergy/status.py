@@ -1,8 +1,10 @@
 """What a job is doing, in a few fields and in one line."""
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 
+from synergy_api.length import total_steps
 from synergy_api.resources.training_job import FINISHED, Phase
 from synergy_view.seen import SeenJob
 from synergy_view.why import why
@@ -19,7 +21,9 @@ class JobStatus:
     message: str
     steps_done: int
     steps: int | None
-    """None where the job does not say how many it has."""
+    """None while the steps of an epoch are not known, and where the job ends by time."""
+    metrics: Mapping[str, float]
+    """The newest values that the script reported by `synergy_job.report`."""
     gpus: int
     """GPUs that it wants."""
     gpus_held: int
@@ -49,7 +53,8 @@ def status_of(job: SeenJob) -> JobStatus:
         reason=answer.reason,
         message=answer.message,
         steps_done=progress.steps if progress is not None else 0,
-        steps=job.spec.steps,
+        steps=total_steps(job.spec, job.status),
+        metrics=dict((progress.metrics if progress is not None else None) or {}),
         gpus=job.spec.gpus,
         gpus_held=job.gpus_held,
         gpu_type=job.gpu_type,

@@ -217,7 +217,7 @@ def _sharing(capacities: Sequence[NodeCapacity]) -> Check:
         todo = (
             "set the device plugin to packed and the GPUPool's sharing.preference to Packed, or one GPU for each node"
         )
-        return Check(what, "warning", f"on {listed(inexact)} nobody can choose which jobs share a GPU", todo)
+        return Check(what, "warning", f"on {listed(inexact)} the plan cannot choose which jobs share a GPU", todo)
     return Check(
         what, "ok", f"{count(len(shared), 'node')} with up to {max(one.replicas for one in shared)} clients a GPU"
     )

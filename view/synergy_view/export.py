@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from synergy_api.cluster.pools import NodeCapacity
+from synergy_api.length import total_steps
 from synergy_api.parts.program import model
 from synergy_api.timestamps import parse_time
 from synergy_view.seen import SeenJob
@@ -101,7 +102,7 @@ def _model(job: SeenJob) -> str:
 
 
 def _matrices(job: SeenJob) -> tuple[dict[str, dict[str, Any]], str]:
-    """The matrices by GPU type, and what there is to say of them."""
+    """The matrices by GPU type, with notes on them."""
     allowed = set(job.spec.gpu_types)
     measured = () if job.spec.profile.mode == "Skip" else surfaces(job)
     found = {
@@ -150,7 +151,7 @@ def _row(job: SeenJob, name: str) -> dict[str, Any]:
         "arrival_s": job.created_s,
         "gpus": spec.gpus,
         "model": name,
-        "steps": spec.steps,
+        "steps": total_steps(spec, job.status),
         "tenant": job.tenant,
         "weight": spec.weight,
         "slo_s": round(deadline) if deadline is not None and deadline > 0 else None,

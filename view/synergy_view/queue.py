@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from synergy_api.length import total_steps
 from synergy_view.seen import SeenJob
 from synergy_view.why import why
 
@@ -21,7 +22,8 @@ class QueueRow:
     gpu_types: tuple[str, ...]
     """The types that it may use; empty: any."""
     steps_done: int
-    steps: int
+    steps: int | None
+    """None while nobody knows how many it has, and where it ends by time."""
     waiting_s: float
     """Since it was created, without the time in which it ran or was suspended."""
     start_s: float | None
@@ -39,7 +41,7 @@ def queue(jobs: Iterable[SeenJob], now: float) -> list[QueueRow]:
 
 
 def waits(job: SeenJob) -> bool:
-    """Whether the job stands in the queue."""
+    """Whether the job is in the queue."""
     return not job.finished and not job.gpus_held and not job.deleting
 
 
@@ -62,7 +64,7 @@ def queue_row(job: SeenJob, now: float) -> QueueRow:
         gpus=job.spec.gpus,
         gpu_types=tuple(job.spec.gpu_types),
         steps_done=progress.steps if progress is not None else 0,
-        steps=job.spec.steps,
+        steps=total_steps(job.spec, job.status),
         waiting_s=waited(job, now),
         start_s=answer.start_s,
         start_by_s=answer.start_by_s,
@@ -70,7 +72,7 @@ def queue_row(job: SeenJob, now: float) -> QueueRow:
 
 
 def waited(job: SeenJob, now: float) -> float:
-    """Seconds since the job was created in which it neither ran nor was suspended."""
+    """Seconds since the job was created in which it did not run and was not suspended."""
     service = job.status.service
     if service is None:
         return max(0.0, now - job.created_s)

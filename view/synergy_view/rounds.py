@@ -1,7 +1,7 @@
 """What the last rounds decided: which jobs started, left and began to wait, and why.
 
-Where a recorder keeps the history, `by_round` puts what it knows into rounds. Elsewhere events and statuses tell what
-they still have.
+If a recorder keeps the history, `by_round` divides it into rounds. Otherwise statuses and the events that still exist
+are the source.
 """
 
 import math
@@ -41,8 +41,7 @@ class Round:
 def rounds(jobs: Iterable[SeenJob], events: Iterable[Object], round_s: float, *, most: int) -> list[Round]:
     """The last `most` rounds in which something was decided, the newest first. `events` are those of TrainingJobs.
 
-    An event counts for the round that it was posted in. A run that no event tells of any more counts for the round of
-    its allocation.
+    An event counts for the round that it was posted in. A run without an event counts for the round of its allocation.
     """
     found = _once([one for event in events if (one := _of_event(event)) is not None])
     started = {one.job for one in found if one.what == "started"}

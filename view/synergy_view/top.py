@@ -5,7 +5,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from synergy_api.cluster.pools import NodeCapacity
+from synergy_api.length import total_steps
 from synergy_api.timestamps import parse_time
+from synergy_view.progress import metrics_text
 from synergy_view.seen import SeenJob
 
 
@@ -46,11 +48,14 @@ class JobRow:
     gpu_type: str
     nodes: int
     steps_done: int
-    steps: int
+    steps: int | None
+    """None while nobody knows how many it has, and where it ends by time."""
     steps_per_s: float
     gain: float | None
     """Speed that the plan expects over that at the GPU-proportional share; None where either is not known."""
     partners: tuple[str, ...]
+    metrics: str = ""
+    """What its script reported, such as its loss."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,7 +125,7 @@ def gpus_given(job: SeenJob) -> dict[str, int]:
 
 
 def gpus_wanted(job: SeenJob) -> dict[tuple[str, ...], int]:
-    """GPUs that a waiting job wants, by the types that it may use; no type stands for any."""
+    """GPUs that a waiting job wants, by the types that it may use; no type means any."""
     return {} if job.finished or job.gpus_held else {tuple(job.spec.gpu_types): job.spec.gpus}
 
 
@@ -195,7 +200,8 @@ def job_row(job: SeenJob) -> JobRow:
         gpu_type=job.gpu_type,
         nodes=len(allocation.workers) if allocation is not None else 0,
         steps_done=progress.steps if progress is not None else 0,
-        steps=job.spec.steps,
+        steps=total_steps(job.spec, job.status),
+        metrics=metrics_text(progress),
         steps_per_s=progress.steps_per_second if progress is not None else 0.0,
         gain=gain,
         partners=partners,

@@ -1,10 +1,11 @@
-"""Why a job is where it is: the one reason that counts, which jobs stand in its way, and the next step."""
+"""Why a job is where it is: the deciding reason, the jobs ahead of it, and the next step."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from synergy_api.reasons import ENTRIES, Reason
 from synergy_api.timestamps import parse_time
+from synergy_view.progress import progress_text
 from synergy_view.seen import SeenJob
 from synergy_view.words import count, duration
 
@@ -127,9 +128,7 @@ def _place(job: SeenJob, now: float) -> str:
     if service is not None and service.running_since is not None:
         told += f" since {duration(now - parse_time(service.running_since))}"
     if progress is not None and progress.steps_per_second > 0:
-        left = max(0, job.spec.steps - progress.steps)
-        told += f", step {progress.steps} of {job.spec.steps}, {progress.steps_per_second:.3g} steps/s: "
-        told += f"{duration(left / progress.steps_per_second)} left if it keeps its GPUs"
+        told += f", {progress_text(job, progress)}"
     return told
 
 

@@ -1,12 +1,17 @@
 """What was measured of a TrainingJob while it ran (`status.progress`), and estimated where it never ran
 (`status.estimates`); both written by the extender."""
 
-from typing import Annotated
+from typing import Annotated, Final
 
-from pydantic import Field
+from pydantic import Field, StringConstraints
 
 from synergy_api.base import ApiModel, Timestamp
+from synergy_api.parts.service import LONGEST_EARLY
 from synergy_api.parts.sharing import SharedSpeed
+
+MOST_METRICS: Final = 8
+MetricName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z][A-Za-z0-9_.-]*$", max_length=32)]
+"""Name of a value that a training script reports."""
 
 
 class PlacementSpeed(ApiModel):
@@ -77,12 +82,33 @@ class Progress(ApiModel):
         Field(ge=1, description="Bytes of the model's largest trained tensor; its part of the model is S_J."),
     ] = None
     model_bytes: Annotated[int | None, Field(ge=1, description="Bytes of all trained tensors of the model.")] = None
+    sent_bytes_per_step: Annotated[
+        int | None,
+        Field(ge=1, description="Bytes that rank 0 sent its gang in a step, where the job did not tell its model."),
+    ] = None
+    world_size: Annotated[int | None, Field(ge=2, description="Processes that trained together then.")] = None
     save_seconds: Annotated[float | None, Field(ge=0, description="How long the newest checkpoint took to write.")] = (
         None
     )
     resume_seconds: Annotated[
         float | None,
         Field(ge=0, description="From the start of rank 0's process to its first step: imports, checkpoint, gang."),
+    ] = None
+    epoch_steps: Annotated[
+        int | None, Field(ge=1, description="Steps of one pass over the data, as the library counts them.")
+    ] = None
+    trained_seconds: Annotated[
+        float, Field(ge=0, description="Seconds of training over all runs, from a run's first step on.")
+    ] = 0.0
+    paused_seconds: Annotated[
+        float, Field(ge=0, description="The part of trainedSeconds in which it saved or paused; not in the speed.")
+    ] = 0.0
+    ended_early: Annotated[
+        str | None, Field(max_length=LONGEST_EARLY, description="Why the script ended training before its time.")
+    ] = None
+    metrics: Annotated[
+        dict[str, float] | None,
+        Field(max_length=MOST_METRICS, description="The newest values that the script reported, such as its loss."),
     ] = None
     gpu_uuids: Annotated[
         list[str], Field(max_length=64, description="The GPUs that its workers found, in order of rank.")

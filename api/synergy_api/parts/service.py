@@ -1,10 +1,13 @@
 """What a job has had of the cluster: its runs and its attained service (`status.service`, of the operator)."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 from pydantic import Field
 
 from synergy_api.base import ApiModel, Timestamp
+
+LONGEST_EARLY: Final = 200
+"""Characters of the reason that a script gives for ending training early."""
 
 
 class RunOutcome(ApiModel):
@@ -24,6 +27,13 @@ class RunOutcome(ApiModel):
             "how long the run had for it.",
         ),
     ] = None
+    trained_seconds: Annotated[
+        float | None, Field(ge=0, description="Seconds of training over all runs, where rank 0 said so on leaving.")
+    ] = None
+    ended_early: Annotated[
+        str | None,
+        Field(max_length=LONGEST_EARLY, description="Why the script ended training before all steps were done."),
+    ] = None
     exit_code: Annotated[int | None, Field(description="Exit code of the worker that ended the run.")] = None
     reason: Annotated[str, Field(description="Why it ended so, in words.")] = ""
 
@@ -34,8 +44,8 @@ Seconds = Annotated[float, Field(ge=0)]
 class ServiceStatus(ApiModel):
     """Attained service, derived from recorded starts and stops. Owned by the operator.
 
-    Closed runs are summed and the open one keeps its start, both written in one update, so that no crash loses or
-    doubles any: at time t a job has `attained_gpu_seconds + (t - running_since) * gpus` while `running_since` is set.
+    Closed runs are summed and the open one keeps its start. One update writes both: no crash loses or doubles any
+    service. At time t a job has `attained_gpu_seconds + (t - running_since) * gpus` while `running_since` is set.
     """
 
     run: Annotated[int, Field(ge=0, description="The newest run whose workers were made.")] = 0
@@ -65,7 +75,7 @@ class ServiceStatus(ApiModel):
     ] = 0
     suspended_since: Annotated[Timestamp | None, Field(description="Since when spec.suspend has held the job.")] = None
     suspended_seconds: Annotated[
-        float, Field(ge=0, description="Seconds for which it was held before that; nobody waits meanwhile.")
+        float, Field(ge=0, description="Seconds for which it was suspended before that. They do not count as waiting.")
     ] = 0.0
     retry_at: Annotated[Timestamp | None, Field(description="Not before this does a failed job run again.")] = None
     last: Annotated[RunOutcome | None, Field(description="How the newest ended run ended.")] = None

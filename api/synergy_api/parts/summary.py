@@ -57,9 +57,9 @@ class Summary(ApiModel):
     ] = None
 
 
-def steps_text(steps: int, total: int) -> str:
-    """Steps done of all steps."""
-    return f"{steps}/{total}"
+def steps_text(steps: int, total: int | None) -> str:
+    """Steps done of all steps, where their number is known."""
+    return str(steps) if total is None else f"{steps}/{total}"
 
 
 def speed_text(steps_per_second: float) -> str | None:

@@ -53,6 +53,7 @@ RUNS: Final[dict[Reason, Entry]] = {
     Reason.YIELDING: Entry(_R, "run {run} leaves by {until}: {why}", event="Normal"),
     Reason.FINISHED: Entry(_R, "the condition Finished says how it ended"),
     Reason.WORKERS_SUCCEEDED: Entry(_ENDS, "run {run}: all workers are done", event="Normal"),
+    Reason.ENDED_EARLY: Entry(_ENDS, "run {run}: the script ended training after step {step}: {why}", event="Normal"),
     Reason.WORKERS_LEFT: Entry(_ENDS, "run {run} checkpointed and left{step}", event="Normal"),
     Reason.LEASE_OVER: Entry(
         _ENDS,
@@ -186,7 +187,7 @@ RUNS: Final[dict[Reason, Entry]] = {
     Reason.RUN_ENDED: Entry(_ENDS, "run {run} ended: {problem}", event="Normal"),
     Reason.NOT_FINISHED: Entry((ReasonPlace.FINISHED,), "the job has steps left"),
     Reason.JOB_SUCCEEDED: Entry(
-        (ReasonPlace.FINISHED,), "all workers of run {run} ended with exit code 0", event="Normal"
+        (ReasonPlace.FINISHED,), "all workers of run {run} ended with exit code 0{early}", event="Normal"
     ),
     Reason.BACKOFF_LIMIT_EXCEEDED: Entry(
         (ReasonPlace.FINISHED,),

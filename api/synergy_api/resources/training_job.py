@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict, Field, model_validator
 
 from synergy_api.base import ApiModel, Conditions, Timestamp
 from synergy_api.names import MAX_JOB_NAME
@@ -16,6 +16,7 @@ from synergy_api.parts.sharing import Sharing
 from synergy_api.parts.sizes import ResourceRange, SizeLimits
 from synergy_api.parts.summary import Summary
 from synergy_api.parts.template import TEMPLATE_SCHEMA
+from synergy_api.parts.traffic import Traffic
 from synergy_api.parts.waiting import JobProblem, Late, QueueStatus, Restriction
 
 Phase = Literal["Pending", "Profiling", "Queued", "Starting", "Running", "Yielding", "Succeeded", "Failed", "Suspended"]
@@ -43,6 +44,10 @@ class Slo(ApiModel):
     deadline: Annotated[Timestamp, Field(description="When the job should be done, RFC 3339.")]
 
 
+ONE_END = (
+    "give exactly one of steps, epochs and maxRunSeconds: it says when the job is done; steps: 1 suits a program "
+    "without a training loop"
+)
 _SPEC_RULES: list[Any] = [
     {
         "rule": "!has(self.gpusPerWorker) || self.gpus % self.gpusPerWorker == 0",
@@ -54,6 +59,16 @@ _SPEC_RULES: list[Any] = [
         "(!has(self.gpusPerWorker) || self.gpusPerWorker == oldSelf.gpusPerWorker)",
         "message": "gpusPerWorker is fixed for the life of the job",
         "fieldPath": ".gpusPerWorker",
+    },
+    {
+        "rule": "[has(self.steps), has(self.epochs), has(self.maxRunSeconds)].filter(given, given).size() == 1",
+        "message": ONE_END,
+        "fieldPath": ".steps",
+    },
+    {
+        "rule": "!has(self.throughput) || has(self.steps)",
+        "message": "epochs and maxRunSeconds need the library in the script: give steps with throughput",
+        "fieldPath": ".throughput",
     },
 ]
 
@@ -98,7 +113,28 @@ class TrainingJobSpec(ApiModel):
             json_schema_extra={"x-kubernetes-list-type": "set"},
         ),
     ] = []
-    steps: Annotated[int, Field(ge=1, description="Training steps until the job is done.")]
+    steps: Annotated[
+        int | None,
+        Field(ge=1, description="Training steps until the job is done. Give one of steps, epochs and maxRunSeconds."),
+    ] = None
+    epochs: Annotated[
+        int | None,
+        Field(
+            ge=1,
+            le=1_000_000_000,
+            description="Passes over the data until the job is done. The library counts the steps of a pass; plans "
+            "know the length from the profile runs, else once training has begun.",
+        ),
+    ] = None
+    max_run_seconds: Annotated[
+        int | None,
+        Field(
+            ge=1,
+            le=1_000_000_000,
+            description="Seconds of training on GPUs until the job is done, over all runs: from a run's first step to "
+            "its end, pauses included, waiting and starting not. The job then saves a checkpoint and succeeds.",
+        ),
+    ] = None
     batch_size: Annotated[int | None, Field(ge=1, description="Samples per training step, over all GPUs.")] = None
     tenant: Annotated[
         str,
@@ -137,6 +173,12 @@ class TrainingJobSpec(ApiModel):
         int | None, Field(ge=0, description="The job is deleted this long after it finished; by default never.")
     ] = None
 
+    @model_validator(mode="after")
+    def _ends(self) -> "TrainingJobSpec":
+        if [self.steps, self.epochs, self.max_run_seconds].count(None) != 2:
+            raise ValueError(ONE_END)
+        return self
+
 
 class WorkerStatus(ApiModel):
     """One worker pod as the operator last saw it."""
@@ -151,7 +193,7 @@ class WorkerStatus(ApiModel):
 
 
 class ProfileStatus(ApiModel):
-    """Where the job's profile stands. Owned by the operator."""
+    """The state of the job's profile. Owned by the operator."""
 
     state: Annotated[
         Literal["Waiting", "Measuring", "Complete", "Skipped", "Failed"], Field(description="Where it stands.")
@@ -183,6 +225,7 @@ class ProfileStatus(ApiModel):
     usage: Annotated[
         UsageList, Field(max_length=16, description="What the job does to a GPU alone, where that was sampled.")
     ] = []
+    traffic: Traffic | None = None
 
 
 class TrainingJobStatus(ApiModel):

@@ -49,6 +49,6 @@ def heading(text: str) -> None:
 
 
 def note(text: str) -> None:
-    """Print a note on stderr, so that a pipe gets the answer only."""
+    """Print a note on stderr: a pipe gets the answer only."""
     if text:
         click.echo(f"note: {text}", err=True)

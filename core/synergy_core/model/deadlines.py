@@ -1,4 +1,4 @@
-"""Which jobs will not be done by their deadlines, as things stand, and why: a closed list."""
+"""Which jobs will miss their deadlines, and why: a closed list."""
 
 from enum import StrEnum
 from typing import Final
@@ -17,9 +17,9 @@ class LateReason(StrEnum):
 LATE_MESSAGES: Final[dict[LateReason, str]] = {
     LateReason.PAST: "its deadline is in the past. It is planned as soon as that costs no other job its deadline; a "
     "later deadline says what is still wanted.",
-    LateReason.TOO_TIGHT: "its remaining steps take longer than is left until its deadline, even on its fastest GPU "
-    "type all the time. It is planned as soon as that costs no other job its deadline; give it more time, more GPUs or "
-    "fewer steps.",
+    LateReason.TOO_TIGHT: "what it has left to train takes longer than is left until its deadline, even on its "
+    "fastest GPU type all the time. It is planned as soon as that costs no other job its deadline; give it more time, "
+    "more GPUs or fewer steps.",
     LateReason.COLLIDE: "the cluster cannot keep the deadlines of all jobs, and this one is among those that fall "
     "short. Give it or others more time, or add GPUs.",
 }
@@ -33,6 +33,5 @@ def late_alone(job: Job, now: float, speed: float) -> LateReason | None:
     if left <= 0.0:
         return LateReason.PAST
     speed = max(speed, job.running.steps_per_s if job.running is not None else 0.0)
-    if job.steps_total is None or speed <= 0.0:
-        return None
-    return LateReason.TOO_TIGHT if max(0, job.steps_total - job.steps_done) > left * speed else None
+    needed = job.left_s(speed)
+    return LateReason.TOO_TIGHT if needed is not None and needed > left else None

@@ -8,6 +8,8 @@ the job's own part is one nth of the cluster's GPUs, n being the number of jobs,
 from synergy_core.model.snapshot import Job
 from synergy_core.policies.queue import Queue, Ranking, ranked
 
+_LEAST_S = 1e-3
+
 
 def rank(queue: Queue) -> Ranking:
     """Jobs by rho, the largest first.
@@ -21,9 +23,11 @@ def rank(queue: Queue) -> Ranking:
         slower_alone = max(1.0, jobs * job.gpus / queue.gpus) if queue.gpus else 1.0
         age = max(0.0, queue.now - job.arrival_s)
         remaining = queue.remaining_s(job)
-        if remaining is None or job.steps_total is None:
-            ran = job.attained_gpu_s / job.gpus
+        ran = job.attained_gpu_s / job.gpus
+        if remaining is None:
             return age / (ran * slower_alone) if ran > 0.0 else float("inf")
+        if job.steps_total is None:
+            return (age + remaining) / max(_LEAST_S, (ran + remaining) * slower_alone)
         return (age + remaining) / (job.steps_total / queue.steps_per_s(job) * slower_alone)
 
     return ranked(queue, lambda job: -rho(job))

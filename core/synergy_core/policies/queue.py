@@ -59,10 +59,7 @@ class Queue:
 
     def remaining_s(self, job: Job) -> float | None:
         """Seconds that a job still needs at its GPU-proportional share; None where that is not known."""
-        speed = self.steps_per_s(job)
-        if job.steps_total is None or speed <= 0.0:
-            return None
-        return max(0, job.steps_total - job.steps_done) / speed
+        return job.left_s(self.steps_per_s(job))
 
 
 @dataclass(frozen=True, slots=True)

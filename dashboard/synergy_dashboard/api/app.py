@@ -14,7 +14,7 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Send
 from starlette.types import Scope as ScopeOfRequest
 
-from synergy_dashboard.api import answers
+from synergy_dashboard.api import answers, future_answers
 from synergy_dashboard.api.job_page import job_page
 from synergy_dashboard.api.live_pages import cluster_page, queue_page, round_s_of
 from synergy_dashboard.api.parts import ApiParts
@@ -135,8 +135,14 @@ def _add_futures(router: APIRouter, parts: ApiParts) -> None:
             raise Refusal(404, f"there is no TrainingJob {namespace}/{name}")
         return _json(await parts.futures.help(f"{namespace}/{name}", asker))
 
-    _get(router, "/jobs/{namespace}/{name}/help", helped, answers.HelpAnswer, "What would make a waiting job start")
-    router.post("/what-if", summary="Two futures side by side", responses=_said(answers.WhatIfAnswer))(what_if)
+    _get(
+        router,
+        "/jobs/{namespace}/{name}/help",
+        helped,
+        future_answers.HelpAnswer,
+        "What would make a waiting job start",
+    )
+    router.post("/what-if", summary="Two futures side by side", responses=_said(future_answers.WhatIfAnswer))(what_if)
 
 
 async def _asker(parts: ApiParts, request: Request) -> Asker:

@@ -2,6 +2,7 @@
 
 import asyncio
 
+from synergy_api.length import total_steps
 from synergy_dashboard.api.answers import JobPage
 from synergy_dashboard.api.live_pages import forecast_of
 from synergy_dashboard.api.problems import CALL_FAILED, Refusal, explain
@@ -42,8 +43,9 @@ async def job_page(
         phase=job.phase,
         gpus=job.spec.gpus,
         gpu_types=list(job.spec.gpu_types),
-        steps=job.spec.steps,
+        steps=total_steps(job.spec, job.status) or 0,
         steps_done=progress.steps if progress is not None else 0,
+        metrics=dict((progress.metrics if progress is not None else None) or {}),
         steps_per_s=progress.steps_per_second if progress is not None and job.gpus_held else 0.0,
         created_s=job.created_s,
         finished_s=recorded[0].finished_s if recorded is not None else None,
@@ -72,6 +74,7 @@ def _gone(now: float, recorded: _Recorded, scope: Scope) -> JobPage:
         gpu_types=list(fact.gpu_types),
         steps=fact.steps,
         steps_done=fact.steps_done,
+        metrics=dict(samples[-1].metrics) if samples else {},
         steps_per_s=0.0,
         created_s=fact.created_s,
         finished_s=fact.finished_s,

@@ -1,4 +1,4 @@
-"""The stream of changes: server-sent events, read by fetch so that the token is a header."""
+"""The stream of changes: server-sent events, read by fetch, which sends the token as a header."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import ExitStack

@@ -15,7 +15,7 @@ from typing import Any, Final
 from fastapi import Request
 from pydantic import TypeAdapter, ValidationError
 
-from synergy_dashboard.api.answers import HelpAnswer, Remedy, Totals, WhatIfAnswer, WhatIfJob, WhatIfRequest
+from synergy_dashboard.api.future_answers import HelpAnswer, Remedy, Totals, WhatIfAnswer, WhatIfJob, WhatIfRequest
 from synergy_dashboard.api.people import Asker
 from synergy_dashboard.api.problems import Refusal
 

@@ -1,4 +1,4 @@
-"""What changed between two moments, and who is told of it."""
+"""What changed between two moments, and which subscribers get it."""
 
 import asyncio
 from collections import Counter
@@ -88,7 +88,7 @@ def _sum(tenant: str, rows: Iterable[TenantRow]) -> TenantRow:
 
 
 class Subscriber:
-    """Hears of changes. Those that come while it is busy are merged, so that a slow one needs no more memory."""
+    """Gets changes. Changes that come while it is busy are merged: a slow one needs no more memory."""
 
     def __init__(self, user: str = "") -> None:
         self.user = user

@@ -1,4 +1,4 @@
-"""The cluster as it is now, followed by watches, and the subscribers that hear of its changes."""
+"""The cluster as it is now, followed by watches, and the subscribers that get its changes."""
 
 import asyncio
 import logging
@@ -20,7 +20,7 @@ from synergy_view.top import gpu_hours
 _LOG = logging.getLogger(__name__)
 
 TELL_EVERY_S: Final = 0.1
-"""Subscribers hear of changes ten times a second at most."""
+"""Subscribers get changes ten times a second at most."""
 WHOLE_EVERY_S: Final = 0.2
 """Types, tenants and reasons, which are about all jobs, five times a second at most."""
 _RENEW_EVERY_S: Final = 30.0
@@ -49,7 +49,7 @@ class LiveCluster:
         }
 
     async def run(self) -> None:
-        """Follow the cluster and tell subscribers, until cancelled."""
+        """Follow the cluster and notify subscribers, until cancelled."""
         async with asyncio.TaskGroup() as group:
             for name, reflector in self._reflectors.items():
                 group.create_task(reflector.run(), name=f"watch {name}")
@@ -90,7 +90,7 @@ class LiveCluster:
 
     @contextmanager
     def subscribed(self, user: str = "") -> Iterator[Subscriber]:
-        """A subscriber of a user, which hears of all changes from now on."""
+        """A subscriber of a user, which gets all changes from now on."""
         one = Subscriber(user)
         self._subscribers.add(one)
         try:

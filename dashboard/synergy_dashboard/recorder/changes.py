@@ -1,5 +1,6 @@
-"""From a TrainingJob before and after a change to the facts that the change tells. Pure."""
+"""From a TrainingJob before and after a change to the facts in the change. Pure."""
 
+from synergy_api.length import total_steps
 from synergy_api.timestamps import parse_time
 from synergy_dashboard.facts import JobFact, Sample
 from synergy_dashboard.recorder.runs import ended_by_deletion, resize_facts, run_facts
@@ -62,7 +63,7 @@ def _job(job: SeenJob, deleted_s: float | None = None) -> JobFact:
         created_s=job.created_s,
         gpus=job.spec.gpus,
         gpu_types=tuple(job.spec.gpu_types),
-        steps=job.spec.steps,
+        steps=total_steps(job.spec, status) or 0,
         weight=job.spec.weight,
         fingerprint=status.fingerprint,
         phase=job.phase,
@@ -100,6 +101,7 @@ def _of_progress(old: SeenJob | None, new: SeenJob, now: float) -> tuple[Sample,
         at_s=at_s,
         steps=progress.steps,
         steps_per_s=progress.steps_per_second,
+        metrics=tuple(sorted((progress.metrics or {}).items())),
         cpu_millis=sum(one.cpu_millis for one in workers),
         memory_bytes=sum(one.memory_bytes for one in workers),
     )

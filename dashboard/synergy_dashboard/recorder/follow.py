@@ -1,7 +1,7 @@
 """Follows the API server and writes what changes into the store.
 
-The recorder only reads from the cluster. It goes on from the version and the objects that the store has, so what
-changed while it was away is told by the API server, or, where that has forgotten, found by comparing.
+The recorder only reads from the cluster. It continues from the version and the objects in the store. The API server
+reports what changed meanwhile. If it has forgotten that version, a comparison finds it.
 """
 
 import asyncio
@@ -65,7 +65,7 @@ class Recorder:
 
     @property
     def waiting(self) -> int:
-        """Changes that the API server has told and the store does not have yet."""
+        """Changes that the API server has reported and the store does not have yet."""
         return 0 if self._session is None else self._session.waiting
 
     async def run(self) -> None:
@@ -130,7 +130,7 @@ class _Session:
         self.pools = Reflector(client, GPU_POOLS, optional=True)
 
     def remember(self) -> None:
-        """Begin where the store stands."""
+        """Begin at the store's version."""
         remembered = self._store.remembered()
         self._version = remembered.version
         self.jobs.begin_with(remembered.objects, remembered.version)
@@ -142,11 +142,11 @@ class _Session:
 
     @property
     def waiting(self) -> int:
-        """Changes that have been told and are not written."""
+        """Changes that were reported and are not written yet."""
         return len(self._told) + self._being_written
 
     async def write(self) -> None:
-        """Write what has been told until now, if there is anything; one transaction."""
+        """Write what was reported until now, if there is anything; one transaction."""
         told, self._told = self._told, []
         version, now = self.jobs.version, self._clock()
         moved = version != self._version and now - self._version_s >= _POSITION_S
@@ -204,7 +204,7 @@ class _Session:
 
 async def _to_its_end(write: Callable[P, None], *args: P.args, **keywords: P.kwargs) -> None:
     """Write in a thread. Who is cancelled meanwhile waits for it: no write of one session comes after the next has read
-    where the store stands."""
+    the store's version."""
     writing = asyncio.ensure_future(asyncio.to_thread(write, *args, **keywords))
     try:
         await asyncio.shield(writing)

@@ -6,9 +6,9 @@ from typing import Any
 from synergy_dashboard.store.bundle import Object
 
 _METADATA = ("namespace", "name", "uid", "resourceVersion", "creationTimestamp", "deletionTimestamp")
-_SPEC = ("gpus", "gpuTypes", "steps", "tenant", "weight")
+_SPEC = ("gpus", "gpuTypes", "steps", "epochs", "maxRunSeconds", "tenant", "weight")
 _STATUS = ("phase", "service", "completionTime", "allocation", "queue")
-_PROGRESS = ("run", "steps", "stepsPerSecond", "updatedAt")
+_PROGRESS = ("run", "steps", "stepsPerSecond", "epochSteps", "trainedSeconds", "metrics", "updatedAt")
 _PROFILE = ("state", "fingerprint")
 
 

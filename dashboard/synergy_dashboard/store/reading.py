@@ -7,7 +7,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection, RowMapping
 
 from synergy_dashboard.facts import JobFact, ResizeFact, RunFact, Sample, Usage, UseSample, WaitFact
-from synergy_dashboard.store.rows import job_of, plain, resize_of, run_of
+from synergy_dashboard.store.rows import job_of, plain, resize_of, run_of, sample_of
 from synergy_dashboard.store.tables import JOBS, RESIZES, RUNS, SAMPLES, USE, WAITS
 
 Namespaces = Collection[str] | None
@@ -96,7 +96,7 @@ def samples_of(connection: Connection, uid: str, most: int) -> list[Sample]:
     back = sa.func.row_number().over(order_by=SAMPLES.c.at_s.desc()).label("back")
     numbered = sa.select(SAMPLES, back).where(own).subquery()
     query = sa.select(numbered).where(_nth(numbered.c.back, there, most)).order_by(numbered.c.at_s)
-    return [plain(Sample, row) for row in connection.execute(query).mappings()]
+    return [sample_of(row) for row in connection.execute(query).mappings()]
 
 
 def use(connection: Connection, since_s: float, until_s: float, most: int) -> list[UseSample]:

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from sqlalchemy.engine import RowMapping
 
-from synergy_dashboard.facts import JobFact, ResizeFact, RunFact, Share
+from synergy_dashboard.facts import JobFact, ResizeFact, RunFact, Sample, Share
 
 Row = dict[str, Any]
 Stored = RowMapping | Mapping[str, Any]
@@ -52,6 +52,13 @@ def run_of(row: Stored) -> RunFact:
             "seen": bool(values["seen"]),
         }
     )
+
+
+def sample_of(row: Stored) -> Sample:
+    """The sample of a row."""
+    values = {one.name: row[one.name] for one in fields(Sample)}
+    metrics: Iterable[tuple[str, float]] = json.loads(values["metrics"])
+    return Sample(**{**values, "metrics": tuple((name, value) for name, value in metrics)})
 
 
 def resize_of(row: Stored) -> ResizeFact:

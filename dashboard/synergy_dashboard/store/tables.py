@@ -106,6 +106,7 @@ SAMPLES = sa.Table(
     _real("steps_per_s"),
     _number("cpu_millis"),
     _number("memory_bytes"),
+    _text("metrics"),
     sa.Index("samples_by_time", "at_s"),
 )
 USE = sa.Table(

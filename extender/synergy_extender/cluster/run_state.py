@@ -2,6 +2,7 @@
 
 from enum import StrEnum, auto
 
+from synergy_api.length import total_steps
 from synergy_api.parts.allocation import Allocation
 from synergy_api.parts.service import ServiceStatus
 from synergy_api.parts.sizes import SizeLimits
@@ -15,6 +16,8 @@ LONGEST_BACKOFF_S = 660.0
 LONGEST_FENCE_S = 4000.0
 """A retryAt that is further away was written by a clock that was wrong, and does not hold: waits after failures and
 refusals are 10 min at most, after the loss of a worker the fence of an hour at most (decision 27)."""
+_MOST_STEPS = 1 << 50
+"""More than that the planner is not told."""
 _LOST = ("WorkerLost", "PlaceLost", "LeaseOver")
 
 
@@ -53,7 +56,7 @@ def size_limits(job: JobView) -> SizeLimits | None:
 
 
 def run_state(job: JobView, now: float) -> RunState:
-    """Where the job stands at `now`."""
+    """The state of the job at `now`."""
     allocation = open_run(job)
     if allocation is not None:
         return RunState.HOLDING if allocation.state == "Granted" and not job.deleting else RunState.LEAVING
@@ -123,7 +126,7 @@ def spread_seconds(job: JobView, now: float) -> dict[str, float]:
 
 
 def waiting_seconds(job: JobView, now: float) -> float:
-    """Seconds since its creation in which it neither ran nor was suspended."""
+    """Seconds since its creation in which it did not run and was not suspended."""
     service = service_of(job)
     since = service.suspended_since
     held = service.suspended_seconds + (max(0.0, now - parse_time(since)) if since is not None else 0.0)
@@ -133,9 +136,11 @@ def waiting_seconds(job: JobView, now: float) -> float:
 def steps_done(job: JobView) -> int:
     """Steps done: what the newest ended run said on leaving where no later run has reported, else the last report."""
     progress, last = job.status.progress, service_of(job).last
+    total = total_steps(job.spec, job.status)
+    most = _MOST_STEPS if total is None else total
     if last is not None and last.step is not None and (progress is None or last.run >= progress.run):
-        return min(last.step, job.spec.steps)
-    return min(progress.steps, job.spec.steps) if progress is not None else 0
+        return min(last.step, most)
+    return min(progress.steps, most) if progress is not None else 0
 
 
 def _asks_for_profile_place(status: TrainingJobStatus) -> bool:

@@ -4,6 +4,7 @@ from functools import reduce
 
 from synergy_api.amounts import NOTHING, Amounts
 from synergy_api.cluster.pools import NodeCapacity
+from synergy_api.length import total_steps
 from synergy_api.parts.allocation import Allocation
 from synergy_api.parts.summary import Summary, cpu_text, gpus_text, memory_text, partners_text, steps_text
 from synergy_extender.cluster.state import ClusterState
@@ -26,7 +27,7 @@ class GPUShares:
         return self._known[node]
 
     def _of_others(self, node: str) -> Amounts:
-        """What pods of nobody's job hold there, such as those of DaemonSets."""
+        """What pods without a TrainingJob hold there, such as those of DaemonSets."""
         total = NOTHING
         for pod in self._state.pods.on_node(node):
             if pod.member is None:
@@ -49,7 +50,9 @@ def summary_of(change: StatusChange, shares: GPUShares) -> Summary:
     if change.queue is None:
         return Summary()
     never_reported = job.status.progress is None
-    return Summary(gpus=str(job.spec.gpus), start=steps_text(0, job.spec.steps) if never_reported else None)
+    return Summary(
+        gpus=str(job.spec.gpus), start=steps_text(0, total_steps(job.spec, job.status)) if never_reported else None
+    )
 
 
 def _proportional(allocation: Allocation, shares: GPUShares) -> Amounts | None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from synergy_api.length import total_steps
 from synergy_api.names import MANAGER_PROGRESS
 from synergy_api.parts.progress import Progress
 from synergy_api.parts.summary import Summary, speed_text, steps_text
@@ -12,7 +13,7 @@ from synergy_kube.resources import TRAINING_JOBS
 
 
 class ProgressWriter:
-    """Server-side applies of status.progress and its texts. `observe` is told of each object as it stands."""
+    """Server-side applies of status.progress and its texts. `observe` gets each object as written."""
 
     def __init__(self, client: KubeClient, observe: Callable[[Object], None]) -> None:
         self._client = client
@@ -23,8 +24,10 @@ class ProgressWriter:
 
         Raises Conflict if it was, other ApiErrors, aiohttp.ClientError, TimeoutError.
         """
+        status = job.status.model_copy(update={"progress": progress})
         summary = Summary(
-            progress=steps_text(progress.steps, job.spec.steps), speed=speed_text(progress.steps_per_second)
+            progress=steps_text(progress.steps, total_steps(job.spec, status)),
+            speed=speed_text(progress.steps_per_second),
         )
         body = {
             "metadata": {"uid": job.uid, "resourceVersion": job.resource_version},

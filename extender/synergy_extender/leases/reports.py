@@ -7,8 +7,9 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from synergy_api.parts.progress import Progress
-from synergy_api.parts.service import RunOutcome
+from synergy_api.length import share_done, total_steps
+from synergy_api.parts.progress import MOST_METRICS, MetricName, Progress
+from synergy_api.parts.service import LONGEST_EARLY, RunOutcome
 from synergy_api.timestamps import format_time, parse_time
 from synergy_extender.cluster.measured_speeds import measured_after
 from synergy_extender.cluster.placements import placements_after
@@ -19,6 +20,8 @@ _NOTHING = Progress()
 _NOBODY: Mapping[Key, JobView] = MappingProxyType({})
 WRITE_SECONDS = 2.0
 """A job's progress is written at most this often, but for its last report."""
+
+_TOLD_LAST = ("steps", "checkpoint_steps", "metrics", "ended_early")
 
 
 class Report(BaseModel):
@@ -42,6 +45,16 @@ class Report(BaseModel):
     resume_seconds: Annotated[
         float | None, Field(ge=0, le=1e6, description="From the process's start to its first step.")
     ] = None
+    epoch_steps: Annotated[int | None, Field(ge=1, le=1 << 40, description="Steps of one pass over the data.")] = None
+    trained_seconds: Annotated[float | None, Field(ge=0, le=1e10, description="Training of all runs.")] = None
+    paused_seconds: Annotated[float | None, Field(ge=0, le=1e10, description="The pauses in it.")] = None
+    metrics: Annotated[dict[MetricName, float] | None, Field(max_length=MOST_METRICS)] = None
+    ended_early: Annotated[str | None, Field(max_length=LONGEST_EARLY, description="Why training ended early.")] = None
+
+    sent_bytes_per_step: Annotated[
+        int | None, Field(ge=1, le=1 << 50, description="Bytes that rank 0 sends the gang in a step.")
+    ] = None
+    world_size: Annotated[int | None, Field(ge=2, le=1 << 20, description="Processes that train together.")] = None
 
     @model_validator(mode="after")
     def _part_of_the_whole(self) -> "Report":
@@ -73,18 +86,25 @@ def progress_after(job: JobView, reported: Reported, now: float, others: Mapping
         steps=steps,
         checkpoint_steps=checkpoint,
         steps_per_second=report.steps_per_second,
-        percent=_percent(steps, job.spec.steps),
         updated_at=format_time(now),
         largest_tensor_bytes=report.largest_tensor_bytes or known.largest_tensor_bytes,
         model_bytes=report.model_bytes or known.model_bytes,
+        sent_bytes_per_step=report.sent_bytes_per_step or known.sent_bytes_per_step,
+        world_size=report.world_size or known.world_size,
         save_seconds=known.save_seconds if report.save_seconds is None else report.save_seconds,
         resume_seconds=known.resume_seconds if report.resume_seconds is None else report.resume_seconds,
+        epoch_steps=report.epoch_steps or known.epoch_steps,
+        trained_seconds=max(known.trained_seconds, report.trained_seconds or 0.0),
+        paused_seconds=max(known.paused_seconds, report.paused_seconds or 0.0),
+        metrics=report.metrics or known.metrics,
+        ended_early=report.ended_early,
         gpu_uuids=report.gpu_uuids,
         placements=placements_after(known.placements, job.status.allocation, reported.run, report.steps_per_second),
         measured=measured_after(job, reported.run, report.steps_per_second),
         gpu_partners=partners_now(job, reported.run, others),
     )
-    return progress.model_copy(update={"shared": shared_after(known, progress, job, others, now)})
+    shared = shared_after(known, progress, job, others, now)
+    return progress.model_copy(update={"shared": shared, "percent": _percent(job, progress)})
 
 
 def due(before: Progress | None, after: Progress, now: float, *, last: bool) -> bool:
@@ -92,7 +112,7 @@ def due(before: Progress | None, after: Progress, now: float, *, last: bool) -> 
     if before is None or before.updated_at is None or before.run != after.run:
         return True
     if last:
-        return (before.steps, before.checkpoint_steps) != (after.steps, after.checkpoint_steps)
+        return any(getattr(before, field) != getattr(after, field) for field in _TOLD_LAST)
     # either way: what a clock that was ahead has written must not stop the writes until the time has come
     return abs(now - parse_time(before.updated_at)) >= WRITE_SECONDS
 
@@ -111,28 +131,34 @@ def repaired(job: JobView) -> Progress | None:
     steps = _left_at(job, last, progress)
     known = progress or _NOTHING
     saved = known.save_seconds if last.save_seconds is None else last.save_seconds
-    if steps is None or (known.run, known.steps, known.save_seconds) == (last.run, steps, saved):
+    trained = max(known.trained_seconds, last.trained_seconds or 0.0)
+    as_left = (last.run, steps, saved, trained, last.ended_early)
+    reported = (known.run, known.steps, known.save_seconds, known.trained_seconds, known.ended_early)
+    if steps is None or reported == as_left:
         return None
-    return known.model_copy(
+    left = known.model_copy(
         update={
             "run": last.run,
             "steps": steps,
             "checkpoint_steps": max(steps, known.checkpoint_steps),
-            "percent": _percent(steps, job.spec.steps),
             "save_seconds": saved,
+            "trained_seconds": trained,
+            "ended_early": last.ended_early,
             "gpu_uuids": known.gpu_uuids if known.run == last.run else [],
             "gpu_partners": [],
         }
     )
+    return left.model_copy(update={"percent": _percent(job, left)})
 
 
 def _left_at(job: JobView, last: RunOutcome, progress: Progress | None) -> int | None:
     if last.step is not None:
         return last.step
-    if last.outcome == "Succeeded":
-        return job.spec.steps
+    if last.outcome == "Succeeded" and (total := total_steps(job.spec, job.status)) is not None:
+        return total
     return progress.checkpoint_steps if progress is not None and progress.run == last.run else None
 
 
-def _percent(steps: int, total: int) -> int:
-    return min(100, 100 * steps // total)
+def _percent(job: JobView, progress: Progress) -> int:
+    status = job.status.model_copy(update={"progress": progress})
+    return int(100 * (share_done(job.spec, status, progress.steps) or 0.0))

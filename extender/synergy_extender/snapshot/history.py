@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
+from synergy_api.length import total_steps
 from synergy_api.timestamps import parse_time
 from synergy_core.model import snapshot as core
 from synergy_core.model.config import PlanConfig
@@ -23,12 +24,12 @@ def with_past(snapshot: core.Snapshot, jobs: Iterable[JobView], config: PlanConf
 
 def past_job(job: JobView) -> core.PastJob:
     """A job as one that has come."""
-    ended = job.status.completion_time
+    ended, total = job.status.completion_time, total_steps(job.spec, job.status)
     return core.PastJob(
         arrival_s=job.created,
         gpus=job.spec.gpus,
         model=model_name(job),
-        steps=float(job.spec.steps),
+        steps=None if total is None else float(total),
         finish_s=None if ended is None else parse_time(ended),
     )
 
@@ -43,5 +44,5 @@ def model_profiles(jobs: Iterable[JobView]) -> dict[str, dict[str, Mapping[str, 
 
 
 def model_name(job: JobView) -> str:
-    """What the job trains; its own name where that cannot be told."""
+    """What the job trains; its own name if that is not known."""
     return job.model or str(job.key)

@@ -1,9 +1,9 @@
 """How the processes of one job stay together: who may begin a step, and after which step all leave.
 
 Rank 0 leads. Every process says which steps it has done; the leader grants steps, never more than `AHEAD` beyond the
-slowest process. When the gang must leave, the leader stops granting and names the last granted step: nobody can have
-passed it and everybody can reach it, so that all leave after the same step whatever their pace. A process that trains
-in step with the others anyway (an all-reduce each step) finds the next step granted already and never waits.
+slowest process. When the gang must leave, the leader stops granting and names the last granted step: no process can
+have passed it and every process can reach it. So all leave after the same step, whatever their pace. A process that
+trains in step with the others anyway (an all-reduce each step) finds the next step granted already and never waits.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from typing import Protocol
 
     from synergy_job.departure import Departure
+    from synergy_job.length import Length
 
     class Gang(Protocol):
         """What the training loop asks its gang."""
@@ -25,6 +26,10 @@ if TYPE_CHECKING:
         @property
         def gpu_uuids(self) -> tuple[str, ...]:
             """GPUs to report."""
+
+        @property
+        def peers(self) -> tuple[str, ...]:
+            """Addresses of the other processes, where this one knows them."""
 
         def join(self, step: int) -> bool:
             """Wait until all processes are there, each at `step`. False when this one must leave before that."""
@@ -35,8 +40,11 @@ if TYPE_CHECKING:
         def finished(self, step: int) -> None:
             """`step` steps are done here."""
 
-        def depart(self, step: int) -> None:
-            """All that was to be saved is saved: wait until that is so for everyone."""
+        def depart(self, step: int) -> str | None:
+            """Everything is saved: wait until that is so for everyone.
+
+            Returns why training ends, for all processes the same; None if it goes on in another run.
+            """
 
         def close(self) -> None:
             """Leave, at once and without a word if `depart` was not called."""
@@ -57,23 +65,26 @@ class PeerLostError(RuntimeError):
 class Alone:
     """The gang of one."""
 
-    def __init__(self, departure: Departure, gpu_uuids: tuple[str, ...]) -> None:
+    def __init__(self, departure: Departure, length: Length, gpu_uuids: tuple[str, ...]) -> None:
         self._departure = departure
+        self._length = length
         self.gpu_uuids = gpu_uuids
+        self.peers: tuple[str, ...] = ()
 
     def join(self, step: int) -> bool:
         """Nobody to wait for."""
         return True
 
     def proceed(self, step: int) -> bool:
-        """Until the departure is due."""
-        return not self._departure.due()
+        """Until the departure is due, or training ends."""
+        return self._length.end(step) is None and not self._departure.due()
 
     def finished(self, step: int) -> None:
         """Nobody to tell."""
 
-    def depart(self, step: int) -> None:
+    def depart(self, step: int) -> str | None:
         """Nobody to wait for."""
+        return self._length.end(step)
 
     def close(self) -> None:
         """Nothing to close."""

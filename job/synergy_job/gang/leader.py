@@ -7,6 +7,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from synergy_job.environment import ConfigError
@@ -19,19 +20,26 @@ if TYPE_CHECKING:
     from synergy_job.departure import Departure
     from synergy_job.environment import Worker
     from synergy_job.gang.base import Watchdog
+    from synergy_job.length import Length
 
 
 class Leader:
     """The gang as rank 0 sees it. One thread reads from all members; all state is kept under one condition."""
 
     def __init__(
-        self, worker: Worker, departure: Departure, watchdog: Watchdog, step_seconds: Callable[[], float]
+        self,
+        worker: Worker,
+        departure: Departure,
+        watchdog: Watchdog,
+        length: Length,
+        step_seconds: Callable[[], float],
     ) -> None:
-        """`step_seconds` gives the mean duration of a step so far: the gang is told to stop that much early, since it
-        runs one to `AHEAD` more steps after that."""
+        """`step_seconds` gives the mean duration of a step so far: the gang must stop that much earlier, since it runs
+        one to `AHEAD` more steps."""
         self._worker = worker
         self._departure = departure
         self._watchdog = watchdog
+        self._length = length
         self._step_seconds = step_seconds
         self._changed = threading.Condition()
         self._members: dict[int, Connection] = {}
@@ -39,7 +47,8 @@ class Leader:
         self._key = read_key(worker.gang_key_file)
         self._listener: socket.socket | None = None
         self._done: dict[int, int] = {}
-        self._left: set[int] = set()
+        self._left: dict[int, str | None] = {}
+        """Why training ends, as each member that has left says it."""
         self._uuids: dict[int, tuple[str, ...]] = {0: worker.gpu_uuids}
         self._granted = 0
         self._stop_at: int | None = None
@@ -54,6 +63,16 @@ class Leader:
         """GPUs of the whole gang in rank order, each once."""
         with self._changed:
             return tuple(dict.fromkeys(uuid for rank in sorted(self._uuids) for uuid in self._uuids[rank]))
+
+    @property
+    def peers(self) -> tuple[str, ...]:
+        """Addresses from which the other members came."""
+        found = set()
+        with self._changed:
+            for connection in self._members.values():
+                with suppress(OSError):  # it has just gone
+                    found.add(str(connection.sock.getpeername()[0]))
+        return tuple(sorted(found))
 
     def join(self, step: int) -> bool:
         """Listen until every member is there, each at `step`; False when this process must leave before that.
@@ -86,6 +105,8 @@ class Leader:
             self._compare_steps()
             self._raise_failure()
             self._complete = True
+            if self._length.steps is not None:
+                self._broadcast({"steps": self._length.steps})
             self._advance()
         return True
 
@@ -94,7 +115,7 @@ class Leader:
         with self._changed:
             while True:
                 self._raise_failure()
-                self._decide()
+                self._decide(step)
                 if self._stop_at is not None:
                     return step < self._stop_at
                 if step < self._granted:
@@ -105,16 +126,19 @@ class Leader:
         """`step` steps are done here."""
         with self._changed:
             self._done[0] = step
-            self._decide()
+            self._decide(step)
             self._advance()
 
-    def depart(self, step: int) -> None:
-        """Wait until every member has reached `step` and saved, then let all go."""
+    def depart(self, step: int) -> str | None:
+        """Wait until every member has reached `step` and saved, then let all go. See `Gang`."""
         with self._changed:
             while len(self._left) < self._worker.world_size - 1:
                 self._raise_failure()
                 self._changed.wait(POLL_S)
-            self._broadcast({"bye": True})
+            ends = [self._length.end(step), *(end for _, end in sorted(self._left.items()))]
+            end = next((why for why in ends if why is not None), None)
+            self._broadcast({"bye": True, "end": end})
+            return end
 
     def close(self) -> None:
         """Close every socket and end the thread."""
@@ -125,7 +149,7 @@ class Leader:
             self._thread.join(SEND_TIMEOUT_S)
 
     def _compare_steps(self) -> None:
-        """When all are there, so that all hear of it."""
+        """Called when all are connected: all get the message."""
         step = self._done[0]
         for rank, other in sorted(self._done.items()):
             if other != step:
@@ -135,10 +159,15 @@ class Leader:
                     "rank 0"
                 )
 
-    def _decide(self) -> None:
-        if self._stop_at is None and self._departure.due(self._step_seconds()):
+    def _decide(self, step: int) -> None:
+        wanted = self._departure.due(self._step_seconds()) or self._ends_early(step)
+        if self._stop_at is None and wanted:
             self._stop_at = self._granted
             self._broadcast({"stop": self._stop_at})
+
+    def _ends_early(self, step: int) -> bool:
+        """At its last step every process ends by itself."""
+        return not self._length.reached(step) and self._length.end(step) is not None
 
     def _advance(self) -> None:
         limit = min(self._done.values()) + AHEAD
@@ -181,7 +210,7 @@ class Leader:
         self._selector.close()
 
     def _tidy(self) -> None:
-        """Send strangers away whose time is over; all of them, and nobody else comes, once the gang is complete."""
+        """Send strangers away whose time is over; once the gang is complete, all of them, and no more come."""
         for connection in self._door.late():
             self._drop(connection, "the handshake took too long")
         if self._complete and self._listener is not None:
@@ -234,11 +263,13 @@ class Leader:
         elif "leave" in message:
             self._departure.request()
         elif "left" in message:
-            self._left.add(rank)
+            end = message.get("end")
+            self._left[rank] = None if end is None else str(end)
         self._changed.notify_all()
 
     def _greet(self, stranger: Stranger, message: dict[str, Any]) -> None:
-        """The next word of a handshake. Nobody learns anything about the run who has not proved to know its key."""
+        """The next word of a handshake. Only a process that has proved to know the key learns anything about the
+        run."""
         if self._key is None:
             hello = message["hello"]
             keyed = "nonce" in hello

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from synergy_job.departure import Departure
     from synergy_job.environment import Worker
     from synergy_job.gang.base import Watchdog
+    from synergy_job.length import Length
 
 CONNECT_TIMEOUT_S = 5.0
 RETRY_S = 0.5
@@ -25,8 +26,9 @@ RETRY_S = 0.5
 class GangMember:
     """The gang as a rank above 0 sees it. One thread listens to the leader."""
 
-    def __init__(self, worker: Worker, departure: Departure, watchdog: Watchdog) -> None:
+    def __init__(self, worker: Worker, departure: Departure, watchdog: Watchdog, length: Length) -> None:
         self._worker = worker
+        self._length = length
         self._departure = departure
         self._watchdog = watchdog
         self._changed = threading.Condition()
@@ -38,10 +40,12 @@ class GangMember:
         self._dismissed = False
         self._closed = False
         self._asked_to_leave = False
+        self._end: str | None = None
         self._key = read_key(worker.gang_key_file)
         self._early: list[dict[str, Any]] = []
         """What rank 0 said with its welcome."""
         self.gpu_uuids: tuple[str, ...] = worker.gpu_uuids
+        self.peers: tuple[str, ...] = ()
 
     def join(self, step: int) -> bool:
         """Find the leader and wait until the gang is complete; False when this process must leave before that.
@@ -79,7 +83,7 @@ class GangMember:
         with self._changed:
             while True:
                 self._raise_failure()
-                self._ask_to_leave()
+                self._ask_to_leave(step)
                 if self._stop_at is not None:
                     return step < self._stop_at
                 if step < self._granted:
@@ -91,13 +95,14 @@ class GangMember:
         with self._changed:
             self._send({"done": step})
 
-    def depart(self, step: int) -> None:
-        """Say that this process has left after `step`, and wait until the leader lets it go."""
+    def depart(self, step: int) -> str | None:
+        """Say that this process has left after `step`, and wait until the leader lets it go. See `Gang`."""
         with self._changed:
-            self._send({"left": step})
+            self._send({"left": step, "end": self._length.end(step)})
             while not self._dismissed:
                 self._raise_failure()
                 self._changed.wait(POLL_S)
+            return self._end
 
     def close(self) -> None:
         """Close the connection and end the thread."""
@@ -159,8 +164,9 @@ class GangMember:
         except WireError as error:
             self._fail(f"rank 0 of {self._worker.job} was lost: {error}")
 
-    def _ask_to_leave(self) -> None:
-        if self._departure.due() and not self._asked_to_leave:
+    def _ask_to_leave(self, step: int) -> None:
+        wanted = self._departure.due() or self._length.end(step) is not None
+        if wanted and not self._asked_to_leave:
             self._asked_to_leave = True
             self._send({"leave": True})
 
@@ -196,8 +202,11 @@ class GangMember:
             self._granted = int(message["go"])
         elif "stop" in message:
             self._stop_at = int(message["stop"])
+        elif "steps" in message:
+            self._length.steps = int(message["steps"])
         elif "bye" in message:
-            self._dismissed = True
+            end = message.get("end")
+            self._end, self._dismissed = None if end is None else str(end), True
         elif "refused" in message:
             self._fail(f"rank 0 refuses this process: {message['refused']}")
         elif "lost" in message:

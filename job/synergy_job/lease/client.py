@@ -45,6 +45,13 @@ class Report:
     model_bytes: int | None = None
     save_seconds: float | None = None
     resume_seconds: float | None = None
+    epoch_steps: int | None = None
+    trained_seconds: float | None = None
+    paused_seconds: float | None = None
+    metrics: dict[str, float] | None = None
+    ended_early: str | None = None
+    sent_bytes_per_step: int | None = None
+    world_size: int | None = None
 
 
 @dataclass(frozen=True)

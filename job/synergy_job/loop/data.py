@@ -28,7 +28,9 @@ class LoaderError(ValueError):
     """The loader cannot give the batches that are left to train on; the message says what to pass instead."""
 
 
-def epochs(loader: Loader[T], done: int = 0) -> Generator[T, None, None]:
+def epochs(
+    loader: Loader[T], done: int = 0, learned: Callable[[int], bool] = lambda _: False
+) -> Generator[T, None, None]:
     """Batches without end: epoch after epoch, the first `done` batches of training left out.
 
     `loader` is one of
@@ -39,13 +41,16 @@ def epochs(loader: Loader[T], done: int = 0) -> Generator[T, None, None]:
     - a `SeekableLoader`: `len()` and `iter_from(epoch, first)`.
 
     Epochs are taken to be equally long: with L batches in an epoch, training goes on in epoch `done // L` at batch
-    `done % L`. The batches of that epoch before it are made and thrown away (a `SeekableLoader` is asked to begin
-    there). Where the loader has no `len()`, L is found by going through the first epoch.
+    `done % L`. The batches of that epoch before it are made and thrown away (a `SeekableLoader` begins there). Where
+    the loader has no `len()`, L is found by going through the first epoch. `learned(L)` is called at its end; the
+    batches end there if it returns True.
+
+    An iterator that ends and has `reset()`, as DALI's have, is reset after each epoch.
 
     Raises `LoaderError` when an epoch has no batch or when the loader can be gone through only once and has ended.
     """
     seekable = hasattr(loader, "iter_from")
-    length = _length(loader)
+    length = epoch_steps(loader)
     epoch, skip = divmod(done, length) if length else (0, done)
     while True:
         leave_out = 0 if seekable else skip
@@ -55,7 +60,11 @@ def epochs(loader: Loader[T], done: int = 0) -> Generator[T, None, None]:
                 yield batch
         if made == 0:
             raise LoaderError(f"the loader gave no batch in epoch {epoch} after batch {skip if seekable else 0}")
-        if hasattr(loader, "__next__"):
+        if length is None and epoch == 0 and learned(made):
+            return
+        if hasattr(loader, "__next__") and callable(getattr(loader, "reset", None)):
+            cast("Any", loader).reset()
+        elif hasattr(loader, "__next__"):
             raise LoaderError(
                 f"the loader ended after {made} batches and cannot begin again: pass a function of the epoch number "
                 "that makes it, such as lambda epoch: make_batches()"
@@ -71,10 +80,10 @@ def one_epoch(loader: Loader[T]) -> Iterable[T]:
     return _epoch(loader, 0, 0)
 
 
-def _length(loader: Any) -> int | None:
+def epoch_steps(loader: Any) -> int | None:
     """Batches in an epoch, None where the loader does not know."""
     try:
-        return len(loader)
+        return len(loader) or None
     except TypeError:
         return None
 

@@ -11,12 +11,21 @@ log = logging.getLogger("synergy_job")
 
 
 def write_termination_message(
-    path: str, outcome: str, step: int, checkpoint_step: int, save_seconds: float | None = None
+    path: str,
+    outcome: str,
+    step: int,
+    checkpoint_step: int,
+    *,
+    save_seconds: float | None = None,
+    trained_seconds: float | None = None,
+    ended_early: str | None = None,
 ) -> None:
-    """Write `{"outcome", "step", "checkpoint_step"}`, and `"save_seconds"`, how long the newest save took, where there
-    was one; a place that cannot be written is warned of, not an error."""
-    message: dict[str, object] = {"outcome": outcome, "step": step, "checkpoint_step": checkpoint_step}
-    _write(path, message if save_seconds is None else {**message, "save_seconds": save_seconds})
+    """Write `{"outcome", "step", "checkpoint_step"}`, and of the others those that are known: how long the newest save
+    took, how long the job has trained in all its runs, and why it ended early. A place that cannot be written is warned
+    of, not an error."""
+    more = {"save_seconds": save_seconds, "trained_seconds": trained_seconds, "ended_early": ended_early}
+    known = {name: value for name, value in more.items() if value is not None}
+    _write(path, {"outcome": outcome, "step": step, "checkpoint_step": checkpoint_step, **known})
 
 
 def write_checkpoint_failure(path: str, function: str, error: BaseException, checkpoint_step: int) -> None:

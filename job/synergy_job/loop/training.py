@@ -17,10 +17,13 @@ from synergy_job.gang.leader import Leader
 from synergy_job.gang.member import GangMember
 from synergy_job.lease.client import LeaseClient, Report
 from synergy_job.lease.reporter import Reporter
-from synergy_job.loop.data import epochs
+from synergy_job.length import PLANNED, Length
+from synergy_job.loop.data import LoaderError, epoch_steps, epochs
 from synergy_job.loop.pauses import Pauses
 from synergy_job.loop.rate import RateWindow
 from synergy_job.loop.rules import EXIT_YIELDED
+from synergy_job.loop.script import Script, listening
+from synergy_job.loop.sent import SentMeter
 from synergy_job.loop.signals import Signals
 from synergy_job.loop.termination import write_checkpoint_failure, write_termination_message
 
@@ -51,6 +54,10 @@ class Training(Generic[T]):
         self._watchdog = Watchdog(self._signals.interrupt)
         self._rate = RateWindow()
         self._pauses = Pauses()
+        self._length = Length(worker)
+        self._script = Script(self._length.finish, self._pauses)
+        self._ended_early: str | None = None
+        self._sent: SentMeter | None = None
         self._fence = self._make_fence()
         self._gang = self._make_gang()
         self._reporter = self._make_reporter()
@@ -66,17 +73,21 @@ class Training(Generic[T]):
         self._signals.install()
         install(self._fence)
         try:
+            self._learn_length()
             self._resume()
             if not self._gang.join(self._step):
                 self._end("yielded")
                 raise SystemExit(EXIT_YIELDED)
             self._pauses.resumed()
+            self._length.begin()
+            self._sent = SentMeter(self._step, self._worker.world_size)
             if self._reporter is not None:
                 self._reporter.start()
-            yield from self._train()
-            if self._step < self._worker.steps:
-                self._leave()
-            self._finish()
+            with listening(self._script):
+                yield from self._train()
+            self._save()
+            end = self._gang.depart(self._step)
+            self._leave() if end is None else self._finish(end)
         finally:
             if self._reporter is not None:
                 self._reporter.stop()
@@ -85,18 +96,21 @@ class Training(Generic[T]):
             install(None)
 
     def _train(self) -> Generator[T, None, None]:
-        stream = epochs(self._loader, self._step)
-        self._rate.add(self._step, time.monotonic())
+        stream = epochs(self._loader, self._step, self._learned)
+        self._rate.add(self._step, self._training_time())
         try:
-            while self._step < self._worker.steps and self._gang.proceed(self._step):
+            while not self._length.reached(self._step) and self._gang.proceed(self._step):
                 self._signals.interruptible = True
-                batch = next(stream)
+                try:
+                    batch = next(stream)
+                except StopIteration:  # the last epoch has shown only now how long epochs are
+                    return
                 if not self._gang.proceed(self._step):  # asked to leave while waiting for data
                     return
                 yield batch
                 self._signals.interruptible = False
                 self._step += 1
-                self._rate.add(self._step, time.monotonic())
+                self._rate.add(self._step, self._training_time())
                 self._gang.finished(self._step)
                 if self._rules.due(self._step, time.monotonic() - self._saved_at):
                     self._save()
@@ -104,17 +118,36 @@ class Training(Generic[T]):
             self._signals.interruptible = False
             stream.close()
 
+    def _learn_length(self) -> None:
+        steps = epoch_steps(self._loader)
+        if steps is not None:
+            self._length.learn(steps)
+        elif self._worker.epochs is not None and self._worker.world_size > 1:
+            raise LoaderError(
+                "spec.epochs with several processes needs a loader that has len(): give it one, or set spec.steps"
+            )
+
+    def _learned(self, steps: int) -> bool:
+        """An epoch of a loader without `len()` is over. True if that was all."""
+        self._length.learn(steps)
+        return self._length.reached(self._step)
+
+    def _training_time(self) -> float:
+        """A clock that stands still in pauses."""
+        now = time.monotonic()
+        return now - self._pauses.seconds(now)
+
     def _resume(self) -> None:
         with self._told_if_it_fails("load"):
             self._load()
         self._saved_at = time.monotonic()
         if self._step:
             log.warning(
-                "%s run %d resumes at step %d of %d",
+                "%s run %d resumes at step %d of %s",
                 self._worker.job,
                 self._worker.run,
                 self._step,
-                self._worker.steps,
+                self._length,
             )
         if self._rules.save is None:
             log.warning("iterate() was given no save and load: when the job must leave, its progress is lost")
@@ -124,10 +157,10 @@ class Training(Generic[T]):
         step = 0 if loaded is None else loaded
         if isinstance(step, bool) or not isinstance(step, int) or step < 0:
             raise CheckpointError(f"load() returned {loaded!r}: it must return the step that save() was given, or None")
-        if step > self._worker.steps:
+        if self._length.steps is not None and step > self._length.steps:
             raise CheckpointError(
-                f"load() returned step {step} but the job has {self._worker.steps} steps: the checkpoint is another "
-                "job's, or spec.steps was made smaller"
+                f"load() returned step {step} but the job has {self._length.steps} steps: the checkpoint is another "
+                "job's, or spec.steps or spec.epochs was made smaller"
             )
         self._step = self._saved_step = step
 
@@ -162,15 +195,14 @@ class Training(Generic[T]):
         self._saved_step, self._saved_at = self._step, time.monotonic()
 
     def _leave(self) -> None:
-        self._save()
-        self._gang.depart(self._step)
         log.warning("%s run %d leaves after step %d", self._worker.job, self._worker.run, self._step)
         self._end("yielded")
         raise SystemExit(EXIT_YIELDED)
 
-    def _finish(self) -> None:
-        self._save()
-        self._gang.depart(self._step)
+    def _finish(self, end: str) -> None:
+        if end != PLANNED:
+            self._ended_early = end
+            log.warning("%s ends early after step %d: %s", self._worker.job, self._step, end)
         self._end("finished")
         if self._reporter is not None:
             self._reporter.finish()
@@ -180,16 +212,22 @@ class Training(Generic[T]):
         step = self._saved_step if outcome == "yielded" else self._step
         if self._worker.local_rank == 0:
             write_termination_message(
-                self._worker.termination_log, outcome, step, self._saved_step, self._pauses.save_seconds
+                self._worker.termination_log,
+                outcome,
+                step,
+                self._saved_step,
+                save_seconds=self._pauses.save_seconds,
+                trained_seconds=round(self._length.trained_seconds, 3),
+                ended_early=self._ended_early,
             )
 
     def _make_gang(self) -> Gang:
         worker = self._worker
         if worker.world_size == 1:
-            return Alone(self._departure, tuple(dict.fromkeys(worker.gpu_uuids)))
+            return Alone(self._departure, self._length, tuple(dict.fromkeys(worker.gpu_uuids)))
         if worker.rank == 0:
-            return Leader(worker, self._departure, self._watchdog, self._step_seconds)
-        return GangMember(worker, self._departure, self._watchdog)
+            return Leader(worker, self._departure, self._watchdog, self._length, self._step_seconds)
+        return GangMember(worker, self._departure, self._watchdog, self._length)
 
     def _make_reporter(self) -> Reporter | None:
         if self._worker.lease is None or self._worker.rank != 0:
@@ -203,7 +241,7 @@ class Training(Generic[T]):
         return Fence(self._worker.fence_s)
 
     def _progress(self, done: bool) -> Report:
-        rate = self._rate.steps_per_second(time.monotonic())
+        rate = self._rate.steps_per_second(self._training_time())
         sizes = self._sizes
         return Report(
             self._step,
@@ -215,8 +253,21 @@ class Training(Generic[T]):
             model_bytes=None if sizes is None else sizes.model_bytes,
             save_seconds=self._pauses.save_seconds,
             resume_seconds=self._pauses.resume_seconds,
+            epoch_steps=self._length.epoch_steps,
+            trained_seconds=round(self._length.trained_seconds, 3),
+            paused_seconds=round(self._worker.paused_seconds + self._pauses.seconds(time.monotonic()), 3),
+            metrics=self._script.metrics or None,
+            ended_early=self._ended_early,
+            **self._sent_by_step(),
         )
 
+    def _sent_by_step(self) -> dict[str, int]:
+        """What is seen of a model that the job does not tell."""
+        if self._sizes is not None or self._sent is None:
+            return {}
+        sent = self._sent.per_step(self._step, self._gang.peers)
+        return {} if sent is None else {"sent_bytes_per_step": sent, "world_size": self._worker.world_size}
+
     def _step_seconds(self) -> float:
-        rate = self._rate.steps_per_second(time.monotonic())
+        rate = self._rate.steps_per_second(self._training_time())
         return 1.0 / rate if rate > 0 else 0.0

@@ -139,7 +139,8 @@ def _between_runs(
 def _end(spec: TrainingJobSpec, profile: ProfileStatus, service: ServiceStatus) -> _End | None:
     last = service.last
     if last is not None and last.outcome == "Succeeded":
-        return _End("Succeeded", say(Reason.JOB_SUCCEEDED, run=last.run))
+        early = f"; the script ended training early: {last.ended_early}" if last.ended_early is not None else ""
+        return _End("Succeeded", say(Reason.JOB_SUCCEEDED, run=last.run, early=early))
     if profile.state == "Failed":
         return _End("Failed", say(Reason.PROFILE_FAILED))
     if last is not None and service.counted_failures > spec.backoff_limit:

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from synergy_api import names
 from synergy_api.amounts import Amounts
+from synergy_api.length import trained_seconds
 from synergy_api.parts.allocation import Allocation, NodeShare
 from synergy_api.resources.training_job import TrainingJobSpec
 from synergy_operator.actions import Manifest
@@ -164,14 +165,27 @@ def rendezvous(address: str, rank: int, size: int, gpus: int) -> dict[str, str]:
 
 
 def identity(job: JobView, spec: TrainingJobSpec, run: int) -> dict[str, str]:
-    """Environment variables that name the job and the run of a pod, and the number of steps of the job."""
+    """Environment variables that name the job and the run of a pod, and how long the job trains."""
     return {
         "SYNERGY_JOB": job.name,
         "SYNERGY_NAMESPACE": job.namespace,
         "SYNERGY_JOB_UID": job.uid,
         "SYNERGY_RUN": str(run),
-        "SYNERGY_STEPS": str(spec.steps),
+        **_length(job, spec),
     }
+
+
+def _length(job: JobView, spec: TrainingJobSpec) -> dict[str, str]:
+    """What ends the job, and how long it has trained and paused so far."""
+    limits = {"STEPS": spec.steps, "EPOCHS": spec.epochs, "MAX_RUN_SECONDS": spec.max_run_seconds}
+    progress = job.status.progress
+    so_far = {
+        "TRAINED_SECONDS": int(trained_seconds(job.status)),
+        "PAUSED_SECONDS": int(progress.paused_seconds) if progress is not None else 0,
+    }
+    given = {name: value for name, value in limits.items() if value is not None}
+    given |= {name: seconds for name, seconds in so_far.items() if seconds}
+    return {f"SYNERGY_{name}": str(value) for name, value in given.items()}
 
 
 def workers_by_rank(gang: Iterable[GangWorker]) -> dict[int, GangWorker]:

@@ -6,7 +6,7 @@ from math import inf
 from typing import Any, Final
 
 from synergy_api.parts.progress import Progress
-from synergy_api.parts.service import RunOutcome
+from synergy_api.parts.service import LONGEST_EARLY, RunOutcome
 from synergy_api.quantity import format_bytes
 from synergy_api.reasons import Finding, Reason, say
 from synergy_operator.pods.gang import GangWorker
@@ -66,7 +66,13 @@ def with_reported_step(outcome: RunOutcome, pods: Iterable[PodView]) -> RunOutco
     step = None if first is None else reported_step(first)
     if first is None or step is None:
         return outcome
-    return outcome.model_copy(update={"step": step, "save_seconds": _save_seconds(first)})
+    message = _message(first)
+    told = {
+        "save_seconds": _seconds(message, "save_seconds"),
+        "trained_seconds": _seconds(message, "trained_seconds"),
+        "ended_early": _ended_early(message),
+    }
+    return outcome.model_copy(update={"step": step, **told})
 
 
 def killed_before_checkpoint(
@@ -94,8 +100,8 @@ def reported_step(pod: PodView) -> int | None:
     return step if isinstance(step, int) and not isinstance(step, bool) and step >= 0 else None
 
 
-def _save_seconds(pod: PodView) -> float | None:
-    seconds = _message(pod).get("save_seconds")
+def _seconds(message: Mapping[str, Any], field: str) -> float | None:
+    seconds = message.get(field)
     return seconds if isinstance(seconds, float) and 0 <= seconds < inf else None
 
 
@@ -103,13 +109,26 @@ def _left(run: int, found: Mapping[int, PodView], states: Mapping[int, WorkerSta
     if not states:
         return None
     if all(state is WorkerState.SUCCEEDED for state in states.values()):
-        return _outcome(run, "Succeeded", say(Reason.WORKERS_SUCCEEDED, run=run), exit_code=0)
+        return _succeeded(run, found[0])
     wait = straggler_wait(found.values(), now)
     if all(state.left for state in states.values()) or wait == 0.0:
         step = reported_step(found[0])
         text = f" after step {step}" if step is not None else ""
         return _outcome(run, "Yielded", say(Reason.WORKERS_LEFT, run=run, step=text), found[0].main.exit_code)
     return None
+
+
+def _succeeded(run: int, first: PodView) -> RunOutcome:
+    early = _ended_early(_message(first))
+    if early is None:
+        return _outcome(run, "Succeeded", say(Reason.WORKERS_SUCCEEDED, run=run), exit_code=0)
+    return _outcome(run, "Succeeded", say(Reason.ENDED_EARLY, run=run, step=reported_step(first), why=early), 0)
+
+
+def _ended_early(message: Mapping[str, Any]) -> str | None:
+    """Why the script ended training before its time; None if it did not."""
+    early = message.get("ended_early")
+    return early[:LONGEST_EARLY] if isinstance(early, str) and early else None
 
 
 def _lost_with_node(

@@ -12,7 +12,11 @@ class JobOptions(TypedDict, total=False):
     gpus: int
     """GPUs of the whole job; 1 by default."""
     steps: int
-    """Training steps until the job is done, over all its runs."""
+    """Training steps until the job is done, over all its runs. Give one of `steps`, `epochs` and `max_run_seconds`."""
+    epochs: int
+    """Passes over the data until the job is done."""
+    max_run_seconds: int
+    """Seconds of training on GPUs until the job is done."""
     name: str
     """Name of the job; by default the program's, with a random end."""
     gpu_types: Sequence[str]

@@ -103,6 +103,8 @@ def _spec(program: Program, name: str, claim: str | None, options: JobOptions) -
     fields: Iterable[tuple[str, Any]] = (
         ("gpus", options.get("gpus", 1)),
         ("steps", options.get("steps")),
+        ("epochs", options.get("epochs")),
+        ("maxRunSeconds", options.get("max_run_seconds")),
         ("gpuTypes", list(options.get("gpu_types") or ())),
         ("tenant", options.get("tenant")),
         ("profile", {"mode": options["profile"]} if options.get("profile", "Auto") != "Auto" else None),
@@ -127,8 +129,5 @@ def _check(spec: Object) -> None:
         TrainingJobSpec.model_validate(spec)
     except ValidationError as error:
         first = error.errors()[0]
-        path = ".".join(str(part) for part in first["loc"])
-        raise InvalidJobError(f"{path}: {first['msg']}{_HINTS.get(path, '')}") from None
-
-
-_HINTS = {"steps": "; say after how many training steps the job is done, 1 for a program without a training loop"}
+        path = ".".join(str(part) for part in first["loc"]) or "spec"
+        raise InvalidJobError(f"{path}: {first['msg'].removeprefix('Value error, ')}") from None

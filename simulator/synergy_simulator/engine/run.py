@@ -53,6 +53,10 @@ class LiveJob(Job):
         """Set how long it has waited."""
         object.__setattr__(self, "waiting_s", waiting_s)
 
+    def time_left(self, seconds: float) -> None:
+        """Set how long it still trains, if it ends by time."""
+        object.__setattr__(self, "seconds_left", seconds)
+
     def progress(self, *, steps_done: int, attained_gpu_s: float, waiting_s: float) -> None:
         """Set how far it is, and what it had so far."""
         object.__setattr__(self, "steps_done", steps_done)
@@ -88,6 +92,7 @@ class Run:
         "start_s",
         "steps_from",
         "task",
+        "timed_s",
         "waited_s",
     )
 
@@ -115,8 +120,10 @@ class Run:
         self._link_bytes_per_s = link_bytes_per_s
         self.profiling_s = profiling_s
         """Seconds of a profile run that the job still has to go through before it trains."""
-        self.left = profiling_s or task.steps
-        """Steps that are left; seconds of the profile run while it is measured."""
+        self.timed_s = None if like is None else like.seconds_left
+        """Seconds that it trains, if it ends by time."""
+        self.left = profiling_s or self._all()
+        """Steps that are left; seconds while it is measured, and of a job that ends by time."""
         self.received_s: dict[str, float] = {} if like is None else dict(like.received_s)
         self.received_spread_s: dict[str, float] = {} if like is None else dict(like.received_spread_s)
         self.job = self._live("profile" if profiling_s else "train")
@@ -160,6 +167,7 @@ class Run:
             model=task.family,
             batch_size=task.batch_size,
             model_bytes=task.model_bytes,
+            overlap=task.overlap,
             preemption_cost_s=self._preemption_cost_s,
             sharing=bool(task.usage),
             sharing_across_tenants=bool(task.usage),
@@ -203,8 +211,10 @@ class Run:
             self.job.wait(self.waited_s)
             return
         self._shown = self.job.running is None
+        if self.timed_s is not None and not self.profiling_s:
+            self.job.time_left(max(0.0, self.left))
         most = self.job.steps_total
-        done = 0 if self.profiling_s else int(self.task.steps - self.left)
+        done = 0 if self.profiling_s or self.timed_s is not None else int(self.task.steps - self.left)
         done = done if most is None else min(done, most)
         self.job.progress(steps_done=max(0, done), attained_gpu_s=self.gpu_s, waiting_s=self.waited_s)
 
@@ -218,16 +228,25 @@ class Run:
         if self.job.running is None:
             self.job.begin_run(now)
         self.job.hold(allocation)
-        self.speed = 1.0 if self.profiling_s else steps_per_s * self._kept_by(allocation, steps_per_s)
+        self.speed = self._pace(allocation, steps_per_s)
         self.ends_at = max(now, self.steps_from) + max(0.0, self.left) / self.speed if self.speed > 0 else float("inf")
 
     def resume(self, steps_per_s: float) -> None:
         """Go on with the allocation that the snapshot's job has, at this speed."""
         allocation = self.job.running
         assert allocation is not None, "a waiting job has nothing to go on with"
-        self.speed = 1.0 if self.profiling_s else steps_per_s * self._kept_by(allocation, steps_per_s)
+        self.speed = self._pace(allocation, steps_per_s)
         begins = max(self.since, self.steps_from)
         self.ends_at = begins + max(0.0, self.left) / self.speed if self.speed > 0 else float("inf")
+
+    def _all(self) -> float:
+        return self.task.steps if self.timed_s is None else self.timed_s
+
+    def _pace(self, allocation: Allocation, steps_per_s: float) -> float:
+        """How much of what is left is done in a second: steps, those of its pauses less; or seconds, if they count."""
+        if self.profiling_s or self.timed_s is not None:
+            return 1.0
+        return steps_per_s * self._kept_by(allocation, steps_per_s) * (1.0 - self.job.pause_share)
 
     def _kept_by(self, allocation: Allocation, steps_per_s: float) -> float:
         """Part of its speed that it keeps in its placement: all of it on the fewest nodes."""
@@ -240,7 +259,9 @@ class Run:
             return known
         if model_bytes is None or link is None or steps_per_s <= 0:
             return 1.0
-        here, least = (all_reduce.spread_speed(model_bytes, steps_per_s, link, n) for n in (nodes, fewest))
+        here, least = (
+            all_reduce.spread_speed(model_bytes, steps_per_s, link, n, self.task.overlap) for n in (nodes, fewest)
+        )
         return here / least
 
     def leave(self, now: float) -> None:
@@ -252,6 +273,6 @@ class Run:
     def measured(self) -> None:
         """The profile run is over: now it wants to train."""
         self.profiling_s = 0.0
-        self.left = self.task.steps
+        self.left = self._all()
         self.job = self._live("train")
         self._shown = False

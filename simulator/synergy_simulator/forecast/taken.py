@@ -45,16 +45,22 @@ def _frozen(job: Job, run: Run, now: float) -> Job:
     values |= {
         "received_s": dict(job.received_s),
         "received_spread_s": dict(job.received_spread_s),
-        "exact_steps": run.task.steps if run.task.steps != job.steps_total else None,
-        "steps_left": max(0.0, run.left),
+        **_left(job, run),
         "resumes_s": resumes,
     }
     return Job(**values)
 
 
+def _left(job: Job, run: Run) -> dict[str, float | None]:
+    left = max(0.0, run.left)
+    if run.timed_s is not None:
+        return {"steps_left": left} if run.profiling_s else {"seconds_left": left}
+    return {"exact_steps": run.task.steps if run.task.steps != job.steps_total else None, "steps_left": left}
+
+
 def _past(run: Run) -> PastJob:
-    task = run.task
-    return PastJob(arrival_s=task.arrival_s, gpus=task.gpus, model=task.model, steps=task.steps, finish_s=run.finish_s)
+    task, steps = run.task, None if run.timed_s is not None else run.task.steps
+    return PastJob(arrival_s=task.arrival_s, gpus=task.gpus, model=task.model, steps=steps, finish_s=run.finish_s)
 
 
 def _profiles(runs: Sequence[Run]) -> dict[str, dict[str, Mapping[str, Profile]]]:

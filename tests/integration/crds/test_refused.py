@@ -21,7 +21,9 @@ JOBS: dict[str, tuple[str, Any, str]] = {
     "no GPUs at all": ("spec.gpus", 0, "spec.gpus: Invalid value: 0"),
     "gpus not a number": ("spec.gpus", "two", "spec.gpus: Invalid value: "),
     "gpus not whole": ("spec.gpus", 1.5, "spec.gpus: Invalid value: "),
-    "no steps": ("spec.steps", None, "spec.steps: Required value"),
+    "no steps": ("spec.steps", None, "give exactly one of steps, epochs and maxRunSeconds"),
+    "steps and epochs": ("spec.epochs", 3, "give exactly one of steps, epochs and maxRunSeconds"),
+    "steps and a time": ("spec.maxRunSeconds", 60, "give exactly one of steps, epochs and maxRunSeconds"),
     "zero steps": ("spec.steps", 0, "spec.steps: Invalid value: 0"),
     "uneven workers": ("spec.gpusPerWorker", 3, "spec.gpusPerWorker: Invalid value"),
     "unknown field": ("spec.gpu", 1, 'unknown field "spec.gpu"'),
@@ -289,6 +291,15 @@ async def test_another_wrong_resource_is_refused_and_the_message_names_the_field
     error = await _refusal(kube, resource, samples.changed(good, path, value))
     assert error.code in (400, 422)
     assert words in error.message
+
+
+@pytest.mark.parametrize("field", ["epochs", "maxRunSeconds"])
+async def test_epochs_or_a_time_take_the_place_of_steps(kube: KubeClient, namespace: str, field: str) -> None:
+    job = samples.changed(samples.changed(samples.SMALL_JOB, "spec.steps", None), f"spec.{field}", 7)
+    await kube.create(TRAINING_JOBS, job, namespace)
+    assert (await kube.get(TRAINING_JOBS, "small", namespace))["spec"][field] == 7
+    error = await _refusal(kube, TRAINING_JOBS, samples.changed(job, "spec.throughput", {"regex": "step"}))
+    assert "epochs and maxRunSeconds need the library in the script: give steps with throughput" in error.message
 
 
 async def test_gpus_cannot_be_changed_but_the_rest_can(kube: KubeClient, namespace: str) -> None:

@@ -34,6 +34,12 @@ parser.add_argument("--every-seconds", type=float)
 parser.add_argument("--no-checkpoint", action="store_true")
 parser.add_argument("--load-returns", type=json.loads, default="0", help="where there is no state file")
 parser.add_argument("--helper", action="store_true", help="fork a process within the loop, as a loader does")
+parser.add_argument("--finish-at", type=int, default=-1, help="end training early in the body of this step")
+parser.add_argument("--finish-rank", default="0", help="the process that does so")
+parser.add_argument("--pause-ms", type=float, default=0, help="evaluate after each fifth step, for so long")
+parser.add_argument("--no-len", action="store_true", help="the loader does not know how long it is")
+parser.add_argument("--once", action="store_true", help="the loader is an iterator that ends after an epoch")
+parser.add_argument("--reports", action="store_true", help="report a loss")
 parser.add_argument("--impatient", action="store_true", help="give a broken gang up soon")
 given = parser.parse_args()
 
@@ -108,17 +114,30 @@ def body(batch: int) -> None:
         os.kill(os.getpid(), signal.SIGKILL)
     if number == given.hang_at:
         hang()
+    if number == given.finish_at and given.finish_rank == RANK:
+        synergy_job.finish("the loss is  low enough")
+    if given.reports:
+        synergy_job.report(loss=1 / number, lr=float("nan") if number % 2 else 0.1)
+    if given.pause_ms and number % 5 == 0:
+        with synergy_job.pause("evaluation"):
+            time.sleep(given.pause_ms / 1000)
     time.sleep((given.step_ms + random.uniform(0, given.jitter_ms)) / 1000)
     state["batches"].append(batch)
     with (given.folder / f"bodies-{RANK}").open("a") as log:
         log.write(f"{number}\n")
 
 
+def loader():
+    if given.once:
+        return iter(Loader())
+    return (lambda epoch: range(100 * epoch, 100 * epoch + given.epoch)) if given.no_len else Loader()
+
+
 forked: list[multiprocessing.Process] = []
 checkpoints = {} if given.no_checkpoint else {"save": save, "load": load}
 try:
     for one in synergy_job.iterate(
-        Loader(),
+        loader(),
         **checkpoints,
         checkpoint_every_steps=given.every_steps,
         checkpoint_every_seconds=given.every_seconds,

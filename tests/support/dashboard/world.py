@@ -220,7 +220,8 @@ def step(world: World, draw: random.Random, now: float) -> tuple[str, str] | Non
     world.now = now
     first = f"{waiting[0].namespace}/{waiting[0].job}"
     ended = max(
-        (job for job in world.jobs.values() if not job.partners), key=lambda job: (job.gpus, job.steps_done / job.steps)
+        (job for job in world.jobs.values() if not job.partners),
+        key=lambda job: (job.gpus, job.steps_done / (job.steps or 1)),
     )
     shares = world.shares.pop(ended.job)
     del world.jobs[ended.job], world.queue[first]

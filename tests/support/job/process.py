@@ -62,7 +62,14 @@ class Job:
         return process.returncode, output
 
     def termination(self, rank: int = 0) -> Any:
-        return json.loads((self.folder / f"termination-{rank}").read_text())
+        """The termination message, but for the time in it, which no two runs have in common."""
+        message = json.loads((self.folder / f"termination-{rank}").read_text())
+        message.pop("trained_seconds", None)
+        return message
+
+    def trained_seconds(self, rank: int = 0) -> float:
+        """The time in the termination message."""
+        return float(json.loads((self.folder / f"termination-{rank}").read_text())["trained_seconds"])
 
     def trained(self, rank: int = 0) -> list[int]:
         """The batches that the state of the newest checkpoint has been trained on, in order."""

@@ -39,6 +39,13 @@ def test_bursts_under_a_cpu_limit_do_not_move_the_rate(first: int, cost_s: float
     assert found.relative_error < 0.15
 
 
+def test_pauses_do_not_move_the_rate() -> None:
+    """An evaluation of 30 s after step 20."""
+    found = measure([Sample(i, i * 0.5 + (30.0 if i > 20 else 0.0), paused=30.0 if i > 20 else 0.0) for i in range(50)])
+    assert found.steps_per_second == pytest.approx(2.0)
+    assert found.relative_error == pytest.approx(0, abs=1e-6)
+
+
 def test_lost_messages_do_not_move_the_rate() -> None:
     found = measure([Sample(i, i * 0.5) for i in (5, 6, 9, 10, 17, 30)])
     assert found.steps_per_second == pytest.approx(2.0)

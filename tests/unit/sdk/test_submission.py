@@ -86,7 +86,8 @@ def test_names_are_valid_however_long_the_program_is_called(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ({"image": "i"}, "steps: Field required; say after how many training steps the job is done"),
+        ({"image": "i"}, "spec: give exactly one of steps, epochs and maxRunSeconds"),
+        ({"image": "i", "steps": 1, "epochs": 1}, "spec: give exactly one of steps, epochs and maxRunSeconds"),
         ({"image": "", "steps": 1}, "image: name the image"),
         ({"image": "i", "steps": 0}, "steps: Input should be greater than or equal to 1"),
         ({"image": "i", "steps": 1, "gpus": 0}, "gpus: Input should be greater"),
@@ -123,7 +124,7 @@ def test_other_kinds_are_no_jobs() -> None:
     ("words", "says"),
     [
         (["--steps", "1"], "--image: a script needs it"),
-        (["--image", "i"], "--steps: a script needs it"),
+        (["--image", "i"], "--steps: a script needs one of --steps, --epochs and --max-run-seconds"),
         (["--image", "i", "--steps", "1", "--checkpoints", "a", "--checkpoint-storage", "1Gi"], "checkpoint_storage: "),
     ],
 )

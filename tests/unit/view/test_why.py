@@ -48,6 +48,32 @@ def test_nothing_stands_in_the_way_of_a_job_that_runs() -> None:
     assert (answer.holders, answer.ahead, answer.position) == ((), (), None)
 
 
+@pytest.mark.parametrize(
+    ("spec", "progress", "want"),
+    [
+        ({}, {}, "step 100 of 1000, 2 steps/s: 7m30s left if it keeps its GPUs"),
+        ({"steps": None, "epochs": 4}, {"epochSteps": 50}, "step 100 of 200 (4 epochs of 50), 2 steps/s: 50s left"),
+        ({"steps": None, "epochs": 4}, {}, "step 100 (4 epochs), 2 steps/s: what is left is known after its first"),
+        ({"steps": None, "maxRunSeconds": 3600}, {"trainedSeconds": 600.0}, "step 100, 2 steps/s: 50m left if"),
+        (
+            {},
+            {"trainedSeconds": 100.0, "pausedSeconds": 50.0},
+            "2 steps/s: 15m left if it keeps its GPUs, 50% of its time in evaluations and saves",
+        ),
+        ({}, {"metrics": {"lr": 0.001, "loss": 0.31234}}, "left if it keeps its GPUs, loss 0.3123, lr 0.001"),
+    ],
+)
+def test_a_running_job_says_what_is_left_and_what_that_assumes(
+    spec: dict[str, Any], progress: dict[str, Any], want: str
+) -> None:
+    told = {"run": 1, "steps": 100, "stepsPerSecond": 2.0, **progress}
+    one = job_object(
+        "j", spec=spec, status={"phase": "Running", "allocation": allocation(share("n1")), "progress": told}
+    )
+    one["spec"] = {key: value for key, value in one["spec"].items() if value is not None}
+    assert want in why(read(one), [], NOW).message
+
+
 def test_a_job_is_not_in_its_own_way() -> None:
     one = queued("j", 3)
     assert why(one, [one], NOW).ahead == ()

@@ -26,7 +26,9 @@ _FORWARDED: Final = re.compile(r"Forwarding from (127\.0\.0\.1:\d+)")
 @click.command("dashboard")
 @system_namespace_option
 @click.option("--port", default=0, type=click.IntRange(0, 65535), help="Port on this machine.  [default: a free one]")
-@click.option("--open/--no-open", "opens", default=True, help="Whether to open the page in the browser.")
+@click.option(
+    "--open/--no-open", "opens", default=True, help="Open the page in the browser, or only print its address."
+)
 @cluster_options()
 def dashboard_command(*, system_namespace: str, port: int, opens: bool, where: Where) -> None:
     """Forward a port of this machine to the dashboard and open the page, until Ctrl-C.

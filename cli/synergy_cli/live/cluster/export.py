@@ -43,8 +43,14 @@ class _Past:
 
 
 @click.command("export")
-@click.option("--since", default="7d", show_default=True, help="Jobs that were created so long ago: 12h, 7d, 4w.")
-@click.option("--out", required=True, metavar="DIR", type=click.Path(file_okay=False), help="Folder for the files.")
+@click.option("--since", default="7d", show_default=True, help="Only jobs created within this time: 12h, 7d, 4w.")
+@click.option(
+    "--out",
+    required=True,
+    metavar="DIR",
+    type=click.Path(file_okay=False),
+    help="Folder that the files are written to.",
+)
 @system_namespace_option
 @cluster_options(everywhere=True)
 @output_option(wide=False)

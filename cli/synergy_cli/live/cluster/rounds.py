@@ -16,15 +16,15 @@ from synergy_view.rounds import Decided, Round, rounds
 
 
 @click.command("rounds")
-@click.option("--last", "most", default=10, show_default=True, type=click.IntRange(1, 1000), help="So many rounds.")
+@click.option("--last", "most", default=10, show_default=True, type=click.IntRange(1, 1000), help="Number of rounds.")
 @system_namespace_option
 @cluster_options(everywhere=True)
 @output_option(wide=False)
 def rounds_command(*, most: int, system_namespace: str, where: Where, output: str) -> None:
-    """What the last rounds decided and why: which jobs started, left and began to wait.
+    """Show what the last rounds decided and why: which jobs started, left or began to wait.
 
-    The dashboard's history tells it. Without the dashboard, events tell it while Kubernetes keeps them. Rounds in which
-    nothing was decided are left out.
+    The command reads the dashboard's history, or else events, for as long as Kubernetes keeps them. It leaves out
+    rounds without a decision.
     """
 
     async def question(cluster: Cluster) -> list[Round]:
@@ -36,7 +36,7 @@ def rounds_command(*, most: int, system_namespace: str, where: Where, output: st
             jobs = await cluster.jobs(cluster.namespace)
             selector = "involvedObject.kind=TrainingJob"
             events = await cluster.items(EVENTS, cluster.namespace, field_selector=selector)
-            note("you may not list events: only runs that hold GPUs now are told" if events is None else "")
+            note("you may not list events: the answer has only runs that hold GPUs now" if events is None else "")
             return rounds(jobs, events or (), await _round_s(cluster), most=most)
 
         return await from_record(cluster, system_namespace, recorded, otherwise)

@@ -4,6 +4,7 @@ import time
 
 import click
 
+from synergy_api.parts.summary import steps_text
 from synergy_cli.choice import Choice
 from synergy_cli.live.access import Cluster, Where, ask
 from synergy_cli.live.moments import moment, seconds_of
@@ -26,7 +27,7 @@ _PARTS = ("types", "nodes", "jobs", "tenants")
 @output_option(wide=False)
 @watch_option
 def top_command(*, part: str | None, where: Where, output: str, watch: bool) -> None:
-    """Who has the GPUs: by type, node, job and tenant, or one of these."""
+    """Show who has the GPUs: by type, node, job and tenant, or by one of these."""
 
     def write() -> None:
         picture, hidden = ask(where, _picture)
@@ -79,11 +80,14 @@ def _nodes(picture: Top) -> None:
 def _jobs(picture: Top) -> None:
     heading("Running jobs")
     rows = [
-        [row.job, f"{row.gpus} {row.gpu_type}", str(row.nodes), f"{row.steps_done}/{row.steps}",
-         f"{row.steps_per_s:.3g} steps/s", "-" if row.gain is None else f"{row.gain:.2f}x", ", ".join(row.partners)]
+        [row.job, f"{row.gpus} {row.gpu_type}", str(row.nodes), steps_text(row.steps_done, row.steps),
+         f"{row.steps_per_s:.3g} steps/s", "-" if row.gain is None else f"{row.gain:.2f}x", ", ".join(row.partners),
+         row.metrics]
         for row in picture.jobs
     ]  # fmt: skip
-    write_table(["JOB", "GPUS", "NODES", "PROGRESS", "SPEED", "GAIN", "PARTNERS"], rows, nothing="no job runs")
+    write_table(
+        ["JOB", "GPUS", "NODES", "PROGRESS", "SPEED", "GAIN", "PARTNERS", "METRICS"], rows, nothing="no job runs"
+    )
 
 
 def _tenants(picture: Top) -> None:
@@ -105,10 +109,10 @@ _WRITERS = {"types": _types, "nodes": _nodes, "jobs": _jobs, "tenants": _tenants
 @cluster_options(everywhere=True)
 @output_option(wide=False)
 def usage_command(*, since: str, system_namespace: str, where: Where, output: str) -> None:
-    """GPU-hours, waiting time and gain by tenant and namespace.
+    """Show GPU-hours, waiting time and gain by tenant and namespace.
 
-    The dashboard's history tells it, with jobs that were deleted. Without the dashboard, you see what the jobs that
-    still exist have had since they were created.
+    The command reads the dashboard's history, which has deleted jobs too. Without the dashboard, it shows what the jobs
+    that still exist have had since they were created.
     """
     since_s = time.time() - seconds_of("--since", since)
 

@@ -24,7 +24,7 @@ _WIDTH = 32
 @cluster_options()
 @output_option(wide=False)
 def profile_command(*, job: str, where: Where, output: str) -> None:
-    """The sensitivity surface of a job: its speed by CPU and memory on each GPU type, its demand and what it has."""
+    """Show a job's sensitivity surface (speed by CPU and memory on each GPU type), its demand and its allocation."""
 
     async def question(cluster: Cluster) -> tuple[list[Surface], str]:
         asked = await cluster.job(job)
@@ -93,10 +93,10 @@ def _memory(surface: Surface) -> None:
 @cluster_options()
 @output_option(wide=False)
 def history_command(*, job: str, system_namespace: str, where: Where, output: str) -> None:
-    """What has happened to a job: its runs, who displaced it and by which rule, resizes, partners and waiting times.
+    """Show what happened to a job: its runs, which job displaced it and by which rule, resizes, partners and waits.
 
-    The dashboard's history tells it, also of a job that was deleted. Without the dashboard, the job's events tell it
-    while Kubernetes keeps them, and the sums of its runs.
+    The command reads the dashboard's history, also for a deleted job. Without the dashboard, it reads the job's events,
+    for as long as Kubernetes keeps them, and the totals of its runs.
     """
 
     async def question(cluster: Cluster) -> History:
@@ -125,12 +125,12 @@ def history_command(*, job: str, system_namespace: str, where: Where, output: st
 
 @click.command("logs")
 @job_argument
-@click.option("-f", "--follow", is_flag=True, help="Go on with what the workers print, until they end.")
-@click.option("--rank", type=click.IntRange(0), help="Only this worker.  [default: all]")
-@click.option("--tail", type=click.IntRange(0), help="The last lines of each worker only.")
+@click.option("-f", "--follow", is_flag=True, help="Follow the output until the workers end.")
+@click.option("--rank", type=click.IntRange(0), help="Rank of a worker.  [default: all workers]")
+@click.option("--tail", type=click.IntRange(0), help="Print only this many last lines of each worker.")
 @cluster_options()
 def logs_command(*, job: str, where: Where, follow: bool, rank: int | None, tail: int | None) -> None:
-    """What the workers of a job print: every rank of every run whose pods still exist, oldest run first."""
+    """Print the output of a job's workers: every rank of every run whose pods still exist, oldest run first."""
 
     async def question(cluster: Cluster) -> int:
         await cluster.job(job)

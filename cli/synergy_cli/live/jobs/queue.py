@@ -6,6 +6,7 @@ from collections.abc import Sequence
 import click
 
 from kube_synergy.live.present import NodesHiddenError, Present, look
+from synergy_api.parts.summary import steps_text
 from synergy_cli.live.access import Cluster, Where, ask
 from synergy_cli.live.jobs.remedies import tell_help, tried
 from synergy_cli.live.options import cluster_options, job_argument, output_option, watch_option
@@ -23,7 +24,7 @@ _NO_NODES = "you may not list nodes, so nothing is tried that would help"
 @output_option()
 @watch_option
 def queue_command(*, where: Where, output: str, watch: bool) -> None:
-    """The jobs that wait, in the order of the policy, each with its reason."""
+    """List the waiting jobs in the order of the policy, each with its reason."""
 
     async def question(cluster: Cluster) -> list[QueueRow]:
         return queue(await cluster.jobs(cluster.namespace), time.time())
@@ -42,7 +43,13 @@ def _write(rows: Sequence[QueueRow], output: str, *, everywhere: bool) -> None:
 
 def _cells(row: QueueRow, output: str, everywhere: bool) -> list[str]:
     cells = ["-" if row.position is None else str(row.position), *([row.namespace] if everywhere else []), row.job]
-    cells += [str(row.gpus), f"{row.steps_done}/{row.steps}", duration(row.waiting_s), _start(row.start_s), row.reason]
+    cells += [
+        str(row.gpus),
+        steps_text(row.steps_done, row.steps),
+        duration(row.waiting_s),
+        _start(row.start_s),
+        row.reason,
+    ]
     return (
         [*cells, _start(row.start_by_s), ",".join(row.gpu_types) or "any", row.message] if output == "wide" else cells
     )
@@ -57,10 +64,10 @@ def _start(moment: float | None) -> str:
 @cluster_options()
 @output_option(wide=False)
 def why_command(*, job: str, where: Where, output: str) -> None:
-    """Why a job waits, or where it runs: the one reason that counts, the jobs in its way, the next step.
+    """Explain why a job waits, or where it runs: the deciding reason, the jobs ahead of it, the next step.
 
-    What would make it start is found out by planning with other GPU types, less CPU and memory, fewer GPUs, sharing and
-    one node more, for five seconds at the most.
+    To find what would start the job, the command plans with other GPU types, less CPU and memory, fewer GPUs, sharing
+    and one more node, for five seconds at most.
     """
 
     async def question(cluster: Cluster) -> tuple[Why, str, Present | None]:

@@ -53,6 +53,10 @@ class Job:
     """All its training steps, where that is known more exactly than in whole steps (`steps_total`)."""
     steps_left: Seconds | None = None
     """Steps that are left, where that is known more exactly than in whole steps; of a profile run, its seconds."""
+    seconds_left: Seconds | None = None
+    """Of a job that ends by time: seconds that it still trains, at whatever speed; null: it ends by its steps."""
+    pause_share: Annotated[float, Field(ge=0, le=0.95)] = 0.0
+    """The part of its training time in which it does no steps: evaluations and checkpoints."""
     attained_gpu_s: Seconds = 0.0
     waiting_s: Seconds = 0.0
     started_s: Moment | None = None
@@ -90,6 +94,8 @@ class Job:
     """Samples per step, over all GPUs; null: not known."""
     model_bytes: Positive | None = None
     """Bytes of its model, which all-reduce training sends in each step; null: not known."""
+    overlap: Annotated[float, Field(ge=0, le=1)] | None = None
+    """Part of a step during which it sends for nothing; null: not measured, the planner assumes two thirds."""
     sharing: bool = False
     """Whether it may share its GPU with jobs of its tenant: jobs of one GPU that may be preempted do."""
     sharing_across_tenants: bool = False
@@ -124,6 +130,19 @@ class Job:
     """The quotas that its pods and objects count against."""
     gpus_per_worker: Positive | None = None
     """GPUs of one pod at the most; null: one pod on each node. Only quotas count pods."""
+
+    @property
+    def has_end(self) -> bool:
+        """True if it is known when the job is done."""
+        return self.steps_total is not None or self.seconds_left is not None
+
+    def left_s(self, speed: float) -> float | None:
+        """Seconds that it still trains at `speed` steps per second, its pauses included; None if that is not known."""
+        if self.seconds_left is not None:
+            return self.seconds_left
+        if self.steps_total is None or speed <= 0.0:
+            return None
+        return max(0, self.steps_total - self.steps_done) / (speed * (1.0 - self.pause_share))
 
     def __post_init__(self) -> None:
         for dimension in ("cpu_millis", "memory_bytes"):

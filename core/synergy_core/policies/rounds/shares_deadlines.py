@@ -43,7 +43,7 @@ def with_deadlines(queue: Queue, jobs: Sequence[Job], problem: Problem, budget: 
     fastest = fastest_throughput(view)
     asked, urgency = np.zeros(len(jobs)), np.ones(len(jobs))
     for index, job in enumerate(jobs):
-        if job.deadline_s is None or job.steps_total is None or not any(queue.speeds(job).values()):
+        if job.deadline_s is None or not job.has_end or not any(queue.speeds(job).values()):
             continue
         left = job.deadline_s - queue.now
         if late_alone(job, queue.now, float(fastest[index])) is not None:

@@ -99,6 +99,10 @@ def _of(jobs: Sequence[Job], value: Callable[[Job], float]) -> Floats:
 
 
 def _steps(queue: Queue, job: Job, speed: float) -> float:
+    """Steps that are left, with those that it could do in its pauses; of a job that ends by time, what it would do at
+    its fastest."""
+    if job.seconds_left is not None:
+        return min(_MOST_STEPS, max(1.0, job.seconds_left * speed))
     if job.steps_total is not None:
-        return max(1.0, float(job.steps_total - job.steps_done))
+        return max(1.0, float(job.steps_total - job.steps_done) / (1.0 - job.pause_share))
     return min(_MOST_STEPS, speed * max(sum(job.received_s.values()), queue.round_s))

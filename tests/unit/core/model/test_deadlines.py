@@ -34,6 +34,26 @@ def test_a_job_is_late_if_its_steps_take_longer_than_is_left(one: Job, speed: fl
     assert late_alone(one, NOW, speed) == reason
 
 
+@pytest.mark.parametrize(
+    ("more", "needed"),
+    [
+        ({"steps_total": 100, "steps_done": 40}, 30.0),
+        ({"steps_total": 100, "steps_done": 40, "pause_share": 0.25}, 40.0),
+        ({"seconds_left": 90.0}, 90.0),
+        ({"seconds_left": 90.0, "pause_share": 0.25}, 90.0),
+        ({}, None),
+    ],
+)
+def test_what_a_job_still_needs_has_its_pauses_in_it(more: dict[str, Any], needed: float | None) -> None:
+    assert job("j", **more).left_s(2.0) == needed
+    assert job("j", **more).has_end == (needed is not None)
+
+
+def test_a_job_that_ends_by_time_is_late_on_any_gpu_type() -> None:
+    assert late_alone(job("j", seconds_left=90.0, deadline_s=NOW + 80.0), NOW, 0.0) is LateReason.TOO_TIGHT
+    assert late_alone(job("j", seconds_left=90.0, deadline_s=NOW + 100.0), NOW, 0.0) is None
+
+
 def test_the_speed_of_the_run_counts_if_it_is_higher_than_what_is_known() -> None:
     running = holding("j", ("n", 1, 3, 60))
     slow = _due(50.0, running=running)

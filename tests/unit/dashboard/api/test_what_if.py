@@ -10,8 +10,8 @@ import pytest
 
 from support.dashboard.server import AskedClient, World, dashboard
 from support.extender.cluster import NOW, allocation, cluster, job, job_object, node_object, share
-from synergy_dashboard.api.answers import WhatIfRequest
 from synergy_dashboard.api.future import answer, helped, job_view
+from synergy_dashboard.api.future_answers import WhatIfRequest
 from synergy_dashboard.api.what_if import MOST_BYTES, Futures
 from synergy_kube.resources import TRAINING_JOBS
 

@@ -29,6 +29,15 @@ def test_a_report_is_written_as_it_is() -> None:
     )
 
 
+def test_what_was_sent_stays_known_while_later_reports_do_not_tell_it() -> None:
+    sent = Report(step=250, sent_bytes_per_step=4000, world_size=4)
+    known = progress_after(job("j"), Reported(3, sent), NOW)
+    assert (known.sent_bytes_per_step, known.world_size) == (4000, 4)
+    before = job("j", status={"phase": "Running", "progress": known.to_wire()})
+    later = progress_after(before, Reported(4, Report(step=260)), NOW)
+    assert (later.sent_bytes_per_step, later.world_size) == (4000, 4)
+
+
 @given(st.lists(st.tuples(st.integers(0, 2000), st.integers(0, 2000)), min_size=1))
 def test_within_one_run_steps_never_fall(reports: list[tuple[int, int]]) -> None:
     view, steps = job("j"), 0
@@ -38,6 +47,48 @@ def test_within_one_run_steps_never_fall(reports: list[tuple[int, int]]) -> None
         assert after.percent <= 100
         steps = after.steps
         view = job("j", status={"progress": after.to_wire()})
+
+
+def test_what_is_left_in_time_is_known_from_what_has_trained() -> None:
+    status = {"progress": {**progress(1, 5), "trainedSeconds": 90.0}}
+    view = job("j", spec={"steps": None, "maxRunSeconds": 200}, status=status)
+    report = Report(step=9, trained_seconds=100.0, paused_seconds=20.0)
+    after = progress_after(view, Reported(1, report), NOW)
+    assert (after.trained_seconds, after.paused_seconds, after.percent) == (100.0, 20.0, 50)
+    late = progress_after(view, Reported(1, Report(step=9, trained_seconds=80.0)), NOW)
+    assert late.trained_seconds == 90.0
+
+
+def test_epochs_count_once_their_steps_are_known() -> None:
+    view = job("j", spec={"steps": None, "epochs": 4})
+    assert progress_after(view, Reported(1, Report(step=50)), NOW).percent == 0
+    after = progress_after(view, Reported(1, Report(step=50, epoch_steps=25)), NOW)
+    assert (after.epoch_steps, after.percent) == (25, 50)
+
+
+def test_metrics_stay_until_others_come() -> None:
+    view = job("j", status={"progress": {**progress(1, 5), "metrics": {"loss": 0.5}}})
+    assert progress_after(view, Reported(1, Report(step=6)), NOW).metrics == {"loss": 0.5}
+    assert progress_after(view, Reported(1, Report(step=6, metrics={"loss": 0.4})), NOW).metrics == {"loss": 0.4}
+
+
+@pytest.mark.parametrize(
+    "metrics", [{"1": 1.0}, {"a" * 33: 1.0}, {"a b": 1.0}, {"loss": float("nan")}, {f"m{n}": 1.0 for n in range(9)}]
+)
+def test_metrics_are_bounded(metrics: dict[str, float]) -> None:
+    with pytest.raises(ValidationError):
+        Report(step=1, metrics=metrics)
+
+
+def test_an_early_end_is_told_by_the_last_report_or_by_the_run_itself() -> None:
+    before = Progress.model_validate({**progress(1, 5)})
+    after = before.model_copy(update={"ended_early": "enough"})
+    assert due(before, after, NOW - 9, last=True)
+    last = {"run": 1, "outcome": "Succeeded", "step": 5, "endedEarly": "enough", "trainedSeconds": 12.5}
+    view = job("j", status={"progress": progress(1, 5), "service": {"run": 1, "endedRun": 1, "last": last}})
+    found = repaired(view)
+    assert found is not None
+    assert (found.ended_early, found.trained_seconds, found.steps) == ("enough", 12.5, 5)
 
 
 def test_a_new_run_may_begin_below_where_a_failed_one_was() -> None:
@@ -97,7 +148,15 @@ def test_what_the_newest_ended_run_said_on_leaving_counts(status: dict[str, Any]
 
 
 @pytest.mark.parametrize(
-    "body", [{}, {"step": -1}, {"step": 1, "job": "other"}, {"step": 1, "steps_per_second": float("nan")}]
+    "body",
+    [
+        {},
+        {"step": -1},
+        {"step": 1, "job": "other"},
+        {"step": 1, "steps_per_second": float("nan")},
+        {"step": 1, "sent_bytes_per_step": 0},
+        {"step": 1, "world_size": 1},
+    ],
 )
 def test_a_bad_report_is_refused(body: dict[str, Any]) -> None:
     with pytest.raises(ValidationError):

@@ -105,6 +105,41 @@ def test_one_epoch_is_one_pass() -> None:
     assert list(one_epoch(lambda epoch: [epoch, epoch])) == [0, 0]
 
 
+class Dali:
+    """The protocol of DALI's iterators, whose library needs a GPU: `iter()` gives the iterator itself, an epoch ends
+    with StopIteration, and `reset` begins the next one. It says nothing about its length."""
+
+    def __init__(self, batches: int) -> None:
+        self.batches, self.epoch, self.made = batches, 0, 0
+
+    def __iter__(self) -> "Dali":
+        return self
+
+    def __next__(self) -> tuple[int, int]:
+        if self.made == self.batches:
+            raise StopIteration
+        self.made += 1
+        return self.epoch, self.made - 1
+
+    def reset(self) -> None:
+        assert self.made == self.batches, "DALI ignores a reset within an epoch"
+        self.epoch, self.made = self.epoch + 1, 0
+
+
+@pytest.mark.parametrize("done", [0, 1, 2, 3])
+def test_an_iterator_with_reset_goes_on_epoch_after_epoch(done: int) -> None:
+    want = [(epoch, batch) for epoch in range(3) for batch in range(2)]
+    found = list(islice(epochs(Dali(2), done), 6 - done))
+    assert [batch for _, batch in found] == [batch for _, batch in want[done:]]
+    assert len(found) == 6 - done
+
+
+def test_an_epoch_of_unknown_length_is_told_at_its_end() -> None:
+    told: list[int] = []
+    assert list(epochs(Dali(3), 1, lambda steps: told.append(steps) or True)) == [(0, 1), (0, 2)]
+    assert told == [3]
+
+
 def test_an_iterator_that_ends_cannot_begin_again() -> None:
     stream = epochs(iter([1, 2]))
     assert [next(stream), next(stream)] == [1, 2]

@@ -11,7 +11,7 @@ from support.operator.objects import GIB, job_manifest
 from support.operator.world import SETTINGS, World
 from synergy_api.amounts import Amounts
 from synergy_api.parts.allocation import Allocation, NodeShare
-from synergy_operator.pods.gang import gang_secret, gang_workers, headless_service, split_share, worker_pod
+from synergy_operator.pods.gang import gang_secret, gang_workers, headless_service, identity, split_share, worker_pod
 from synergy_operator.pods.template import PodShare
 from synergy_operator.views.job import read_job
 from synergy_operator.views.pod import read_pod
@@ -153,6 +153,20 @@ def test_a_worker_finds_its_place_in_the_gang() -> None:
     }
     spec = made()["spec"]
     assert (spec["hostname"], spec["subdomain"]) == ("job-7-1", "tj-job")
+
+
+def test_a_later_run_knows_how_long_the_job_has_trained() -> None:
+    status = {
+        "progress": {"trainedSeconds": 90.9, "pausedSeconds": 7.0},
+        "service": {"last": {"run": 6, "outcome": "Yielded", "trainedSeconds": 95.5}},
+    }
+    spec = {"gpus": 2, "steps": None, "maxRunSeconds": 100, "template": TEMPLATE}
+    job = read_job({**job_manifest(**spec), "status": status})
+    assert job.spec is not None
+    found = identity(job, job.spec, 7)
+    assert found["SYNERGY_MAX_RUN_SECONDS"] == "100"
+    assert (found["SYNERGY_TRAINED_SECONDS"], found["SYNERGY_PAUSED_SECONDS"]) == ("95", "7")
+    assert "SYNERGY_STEPS" not in found
 
 
 def test_a_job_whose_steps_are_printed_is_followed_on_rank_0_alone() -> None:

@@ -131,6 +131,26 @@ def test_the_time_of_a_run_whose_place_was_spread_is_counted_as_such() -> None:
     assert service.received_seconds == service.spread_seconds == {"V100": 50.0}
 
 
+def test_a_job_that_its_script_ends_early_has_succeeded_and_says_why() -> None:
+    world = two_workers()
+    world.run_all()
+    message = {
+        "outcome": "finished",
+        "step": 40,
+        "trained_seconds": 49.5,
+        "ended_early": "the loss is low " + "e" * 300,
+    }
+    world.exit("job-1-0", 0, json.dumps(message))
+    world.exit("job-1-1", 0)
+    world.settle()
+    assert world.status.phase == "Succeeded"
+    last = world.status.service.last if world.status.service is not None else None
+    assert last is not None
+    assert (last.step, last.trained_seconds) == (40, 49.5)
+    assert last.ended_early == message["ended_early"][:200]
+    assert last.reason.startswith("EndedEarly: run 1: the script ended training after step 40: the loss is low e")
+
+
 def test_a_job_is_done_when_all_workers_ended_with_zero() -> None:
     world = two_workers()
     world.run_all()

@@ -23,7 +23,7 @@ export const number = (value) => whole.format(Math.round(value));
 export const count = (value, one, many = `${one}s`) => `${number(value)} ${value === 1 ? one : many}`;
 export const percent = (part) => `${(100 * part).toFixed(part > 0 && part < 0.1 ? 1 : 0)} %`;
 export const ofTotal = (part, total) => (total > 0 ? percent(part / total) : "–");
-const digits = (value) => Number(value.toPrecision(3)).toString();
+export const digits = (value) => Number(value.toPrecision(3)).toString();
 export const cpus = (millis) => `${digits(millis / 1000)} CPU`;
 export const gib = (bytes) => `${digits(bytes / GIB)} GiB`;
 export const inGib = (bytes) => Number(digits(bytes / GIB));

@@ -76,7 +76,7 @@ export function figure(label) {
 }
 
 const UNKNOWN = {
-  NoSteps: "unknown: the job has no number of steps",
+  NoSteps: "unknown: the steps of an epoch are not known yet",
   NotProfiled: "unknown until it is profiled",
   NeverFits: "never: it fits on no node",
 };

@@ -3,7 +3,7 @@
 import { get } from "../api.js";
 import { Chart, css, tip } from "../charts.js";
 import { h, setText } from "../dom.js";
-import { count, cpus, duration, factor, gib, gpus, inGib, moment, number, percent, speed, types, words } from "../format.js";
+import { count, cpus, digits, duration, factor, gib, gpus, inGib, moment, number, percent, speed, types, words } from "../format.js";
 import { card, empty, failure, figure, forecastText, jobName, loading, tenantName, time } from "../parts.js";
 import { store } from "../store.js";
 import { HelpPart } from "../help.js";
@@ -14,6 +14,7 @@ const copy = (text) => h("button", { type: "button", onclick: (event) => {
   const done = (word) => setText(event.target, word);
   (navigator.clipboard?.writeText(text) ?? Promise.reject()).then(() => done("Copied"), () => done("Select and copy it"));
 } }, "Copy");
+const metricsText = (metrics) => metrics.map(([name, value]) => `${name} ${digits(value)}`).join(", ");
 const fold = (title, names) =>
   names.length ? h("details", {}, h("summary", {}, title), h("div", { class: "inline-list" }, names)) : null;
 
@@ -32,11 +33,12 @@ export default class JobPage {
     this.noSurface.body.append(empty("No profile yet", "Its speed by CPU and memory is known once the job is profiled."));
     this.amounts = this.#chart("CPU and memory given over time", 5, ["Time", "CPU", "Memory"], (one) => [cpus(one.cpu_millis), gib(one.memory_bytes)], (style) => this.#amountsOption(style));
     this.speeds = this.#chart("Speed over time", 6, ["Time", "Steps/s", "Steps"], (one) => [one.steps_per_s, one.steps], (style) => this.#speedOption(style));
+    this.metrics = this.#chart("Metrics over time", 6, ["Time", "Metrics"], (one) => [metricsText(one.metrics)], (style) => this.#metricsOption(style));
     this.events = card("Events", { span: 6 });
     this.runs = card("Runs");
     this.waits = card("Waits");
     this.content = h("div", { hidden: true }, h("dl", { class: "figures" }, Object.values(this.figures).map((one) => one.element)),
-      h("div", { class: "grid" }, this.why.element, this.place.element, this.surface.element, this.noSurface.element, this.amounts.element, this.speeds.element,
+      h("div", { class: "grid" }, this.why.element, this.place.element, this.surface.element, this.noSurface.element, this.amounts.element, this.speeds.element, this.metrics.element,
         this.events.element, this.runs.element, this.waits.element));
     this.wait = loading("the job");
     this.problem = h("div");
@@ -117,6 +119,8 @@ export default class JobPage {
     if (profiled) this.surface.update(data.surfaces);
     this.amounts.draw();
     this.speeds.draw();
+    this.metrics.element.hidden = !this.#metricNames().length;
+    if (!this.metrics.element.hidden) this.metrics.draw();
     this.#runs();
     this.#waits();
     this.#events();
@@ -205,6 +209,25 @@ export default class JobPage {
       xAxis: this.#time(style), yAxis: { type: "value", name: "steps/s", ...style.axis, nameTextStyle: { color: css("muted"), align: "left" } },
       series: [{ type: "line", showSymbol: false, color: css("given"), lineStyle: { width: 2 }, data: samples.map((one) => [1000 * one.at_s, one.steps_per_s]),
         markLine: planned ? { symbol: "none", silent: true, lineStyle: { color: css("line-strong"), type: "dashed" }, data: [mark("planned", planned.steps_per_s), mark("GPU share", planned.proportional_steps_per_s)] } : undefined }],
+    };
+  }
+
+  #metricNames() {
+    return [...new Set(this.data.samples.flatMap((one) => one.metrics.map(([name]) => name)))].sort();
+  }
+
+  /** One line a metric, each on a scale of its own: a loss and a learning rate have no common one. */
+  #metricsOption(style) {
+    const { samples, now } = this.data;
+    const value = (one, name) => one.metrics.find(([known]) => known === name)?.[1] ?? null;
+    const names = this.#metricNames();
+    return {
+      grid: { left: 8, right: 12, top: 56, bottom: 4, containLabel: true }, legend: { ...style.legend, top: 0, left: 0 },
+      tooltip: { ...style.tooltip, trigger: "axis", formatter: ([{ dataIndex }]) => tip(moment(samples[dataIndex].at_s, now), metricsText(samples[dataIndex].metrics)) },
+      xAxis: this.#time(style),
+      yAxis: names.map((name, at) => ({ type: "value", scale: true, name, show: at === 0, ...style.axis, nameTextStyle: { color: css("muted"), align: "left" } })),
+      series: names.map((name, at) => ({ name, type: "line", yAxisIndex: at, showSymbol: false, lineStyle: { width: 2, type: at ? [5, 3] : "solid" },
+        color: css(["given", "wanted"][at % 2]), data: samples.map((one) => [1000 * one.at_s, value(one, name)]) })),
     };
   }
 
