@@ -133,6 +133,6 @@ def test_users_may_ask_it_through_the_api_server_and_nothing_but_it(render: Rend
     assert [one["name"] for one in binding["subjects"]] == ["system:authenticated"]
     narrowed = render("dashboard.askedBy={ml,ops}")["RoleBinding", f"{NAME}-asked"]
     assert [(one["kind"], one["name"]) for one in narrowed["subjects"]] == [("Group", "ml"), ("Group", "ops")]
-    closed = render("dashboard.askedBy={}")
+    closed = render(arguments=("--set-json=dashboard.askedBy=[]",))
     assert ("Role", f"{NAME}-asked") not in closed
     assert ("RoleBinding", f"{NAME}-asked") not in closed

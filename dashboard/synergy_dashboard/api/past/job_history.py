@@ -20,7 +20,7 @@ def job_history(page: JobPage, job: JobFact | None) -> History:
     told += [of_resize(job, runs[one.run], one) for one in page.resizes if one.run in runs]
     told += [of_wait(job, wait) for wait in page.waits]
     # events of what the history has too would say it twice
-    events = [one for one in page.events if what_of(one.what) is None]
+    events = [one for one in page.events if what_of(one.what) is None and (one.what != "FirstStart" or not page.runs)]
     found = [*_ends(job, events), *(_happening(one) for one in told), *_starts(page.runs), *events]
     return History(tuple(sorted(found, key=lambda one: (one.at_s, one.what))), tuple(_totals(page, job)))
 

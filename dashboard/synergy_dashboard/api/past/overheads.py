@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from statistics import fmean
 from typing import Final
 
@@ -21,7 +22,7 @@ def overheads(jobs: Iterable[_Held], resized: Collection[str], gpus: Mapping[str
     the time until the workers ran stands for it. `resized` are the uids of jobs of which a run was resized, `gpus` the
     GPUs of the nodes.
     """
-    held = list(jobs)
+    held = [(job, _to_their_end(job, runs)) for job, runs in jobs]
     free = _Nodes([run for _, runs in held for run in runs], gpus)
     once: list[float] = []
     more: list[tuple[int, float]] = []
@@ -40,6 +41,13 @@ def overheads(jobs: Iterable[_Held], resized: Collection[str], gpus: Mapping[str
     start = max(0.0, _mean(once or first))
     again = [(extra - start) / times for times, extra in more]
     return start, max(0.0, _mean(again or later))
+
+
+def _to_their_end(job: JobFact, runs: Sequence[RunFact]) -> list[RunFact]:
+    """The runs, the last one until the job was done: so long its GPUs were nobody else's."""
+    if not runs or job.phase != "Succeeded" or job.finished_s is None or runs[-1].ended_s is None:
+        return list(runs)
+    return [*runs[:-1], replace(runs[-1], ended_s=max(runs[-1].ended_s, job.finished_s))]
 
 
 def _begins(job: JobFact, runs: Sequence[RunFact], free: "_Nodes") -> list[float]:

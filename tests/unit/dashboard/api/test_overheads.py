@@ -1,5 +1,6 @@
 """How long runs hold GPUs without a step: what they take beyond their steps at the planned speed."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -25,6 +26,11 @@ def run(number: int, seconds: float | None, *, starts: float | None = 1.0, **mor
 def test_what_a_run_takes_beyond_its_steps_is_its_start() -> None:
     jobs = [(job("a"), [run(1, 13.0)]), (job("b", steps=200), [run(1, 25.0)])]
     assert overheads(jobs, (), {}) == (pytest.approx(4.0), 0.0)
+
+
+def test_a_run_takes_until_its_job_is_done() -> None:
+    done = replace(job("a"), finished_s=1017.0)
+    assert overheads([(done, [run(1, 13.0)])], (), {}) == (pytest.approx(7.0), 0.0)
 
 
 def test_what_further_runs_take_beyond_the_first_start_is_theirs() -> None:
