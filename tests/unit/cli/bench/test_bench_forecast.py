@@ -4,13 +4,12 @@ import json
 
 from click.testing import CliRunner
 
+from synergy_cli.bench.forecast import Case, _text
 from synergy_cli.main import main
-
-SMALL = ["bench", "forecast", "--nodes", "2", "--jobs", "12", "--draws", "2"]
 
 
 def test_each_policy_has_its_processes_and_its_reference() -> None:
-    found = CliRunner().invoke(main, [*SMALL, "--json"], catch_exceptions=False)
+    found = CliRunner().invoke(main, ["bench", "forecast", "--nodes", "2", "--jobs", "12", "--draws", "2", "--json"], catch_exceptions=False)
     report = json.loads(found.stdout)
     assert [case["policy"] for case in report["cases"]] == ["srtf", "2d-las"]
     for case in report["cases"]:
@@ -22,6 +21,11 @@ def test_each_policy_has_its_processes_and_its_reference() -> None:
 
 
 def test_the_table_names_the_aims() -> None:
-    found = CliRunner().invoke(main, SMALL, catch_exceptions=False)
-    assert "first answer s" in found.output
-    assert "The aims are 2 s and 30 s." in found.output
+    case = Case(
+        policy="srtf", gpus=16, jobs=12, running=5, draws=2,
+        first_s=2.5, all_s=9.0, usual_rounds_s=4.0, ratio=1.23, within_aims=False,
+    )  # fmt: skip
+    header, _, row, *_, note = _text([case]).splitlines()
+    assert header.split("  ")[0] == "policy"
+    assert row.split() == ["srtf", "16", "12", "5", "2.50", "2", "9.0", "4.0", "1.2x", "no"]
+    assert note == "Processor seconds. The aims are 2 s and 30 s."
