@@ -126,7 +126,18 @@ def _usual_rounds_s(snapshot: Snapshot) -> float:
 
 
 def _text(cases: list[Case]) -> str:
-    header = ("policy", "GPUs", "jobs", "running", "first answer s", "draws", "all s", "usual rounds s", "ratio", "aims")
+    header = (
+        "policy",
+        "GPUs",
+        "jobs",
+        "running",
+        "first answer s",
+        "draws",
+        "all s",
+        "usual rounds s",
+        "ratio",
+        "aims",
+    )
     rows = [
         (
             case.policy,

@@ -9,7 +9,9 @@ from synergy_cli.main import main
 
 
 def test_each_policy_has_its_processes_and_its_reference() -> None:
-    found = CliRunner().invoke(main, ["bench", "forecast", "--nodes", "2", "--jobs", "12", "--draws", "2", "--json"], catch_exceptions=False)
+    found = CliRunner().invoke(
+        main, ["bench", "forecast", "--nodes", "2", "--jobs", "12", "--draws", "2", "--json"], catch_exceptions=False
+    )
     report = json.loads(found.stdout)
     assert [case["policy"] for case in report["cases"]] == ["srtf", "2d-las"]
     for case in report["cases"]:
