@@ -15,6 +15,8 @@ import os
 from collections.abc import Iterator
 from typing import Any
 
+import torch
+
 import synergy_job
 from synergy_job.integrations.saved import Saved
 from synergy_job.torch.loader import resumable
@@ -41,6 +43,7 @@ class State:
 
         `loader` is a prepared one. In the middle of an epoch it begins where the checkpoint was written.
         """
+        _seedable(loader)
         save_on = "all" if self._accelerator.num_processes > 1 else "first"
         given = {"save": self._save, "load": self._load, "save_on": save_on, **options}
         return synergy_job.iterate(resumable(loader, self._order), **given)
@@ -58,3 +61,11 @@ class State:
         self._accelerator.load_state(self._saved.path(newest))
         self._order.restore(newest["order"])
         return int(newest["step"])
+
+
+def _seedable(loader: Any) -> None:
+    """Give Accelerate's sampler the generator that it makes for itself in its first epoch: then the order of every epoch
+    follows from the library's seed, in a resumed process too."""
+    sampler: Any = getattr(getattr(loader, "batch_sampler", None), "sampler", None)
+    if getattr(sampler, "generator", sampler) is None:
+        sampler.generator = torch.Generator()
