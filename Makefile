@@ -26,7 +26,7 @@ PACKAGE ?= .
 DRAW ?=
 NEAR ?=
 
-.PHONY: help setup lock format lint types imports prose check crds images images-docker sbom release unit properties coverage mutants prerequisites prometheus postgres chromium torch dashboards integration integration-processes integration-product integration-devcluster test-e2e test-kind demo-kind-test faketime chaos chaos-outage chaos-short pairings fidelity storm recorder plots docs test test-long side-by-side demo demo-kind kind-node-image kind-down
+.PHONY: help setup lock format lint types imports prose check crds images images-docker sbom release unit properties coverage mutants prerequisites prometheus postgres chromium torch integrations dashboards integration integration-processes integration-product integration-devcluster test-e2e test-kind demo-kind-test faketime chaos chaos-outage chaos-short pairings fidelity storm recorder plots docs test test-long side-by-side demo demo-kind kind-node-image kind-down
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "%-14s %s\n", $$1, $$2}'
@@ -55,6 +55,8 @@ lock: ## resolve requirements/*.txt anew from pyproject.toml (needs uv)
 	  --no-emit-find-links --no-header --no-annotate --quiet - -o requirements/build.txt
 	uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header \
 	  --quiet examples/requirements.in -o requirements/examples.txt
+	uv pip compile --python-version 3.11 --no-deps --generate-hashes --no-emit-index-url --no-emit-find-links --no-header \
+	  --no-annotate --quiet tests/integration/job/integrations/requirements.in -o requirements/integrations.txt
 	uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header \
 	  --no-annotate --quiet --constraint requirements/dev.txt images/gpu-plugin/requirements.in -o requirements/gpu-plugin.txt
 
@@ -119,7 +121,7 @@ check: lint types imports prose ## format, lint, types, import rules, the docume
 
 integration: integration-processes integration-product integration-devcluster ## real processes; real API server and kube-scheduler, kwok nodes
 
-integration-processes: setup prometheus chromium torch
+integration-processes: setup prometheus chromium torch integrations
 	$(BIN)/pytest $(PROCESS_SUITES) -n auto
 
 integration-product: setup prerequisites postgres
@@ -161,6 +163,11 @@ torch:
 	@test -e /usr/lib/python3/dist-packages/torch/__init__.py || \
 	  { apt-get update -qq && apt-get install -y -qq --no-install-recommends python3-torch; }
 
+integrations: torch ## the frameworks of synergy_job.integrations, for their tests, in .integrations
+	@test -e .integrations/.done || { rm -rf .integrations && $(BIN)/pip --python /usr/bin/python3 install --quiet \
+	  --root-user-action ignore --no-deps --require-hashes --only-binary :all: --target .integrations \
+	  -r requirements/integrations.txt && touch .integrations/.done; }
+
 # sets the wall clocks of processes under test
 faketime:
 	@compgen -G '/usr/lib/*/faketime/libfaketimeMT.so.1' >/dev/null || \
@@ -193,7 +200,7 @@ docs: setup .venv/.docs-installed ## the documentation site in site/, with every
 	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r requirements/docs.txt
 	touch $@
 
-test: check docs prerequisites prometheus postgres chromium torch ## everything; from nothing on a new machine
+test: check docs prerequisites prometheus postgres chromium torch integrations ## everything; from nothing on a new machine
 	$(ON_DEVCLUSTER) $(MAKE) side-by-side test-e2e
 
 # a storm of one tenant's requests, which measures what others feel of it

@@ -28,6 +28,8 @@ class Script:
         self.on_finish = on_finish
         self.pauses = pauses or Pauses()
         self.metrics: dict[str, float] = {}
+        self.abandoned = False
+        """True if the step that was begun last will not be made."""
 
 
 _current: list[Script] = []
@@ -65,6 +67,14 @@ def finish(reason: str = BY_THE_SCRIPT) -> None:
     if not _current:
         raise RuntimeError("finish() was called outside the loop over synergy_job.iterate(): it ends that loop")
     _current[-1].on_finish(" ".join(str(reason).split())[:_LONGEST_REASON] or BY_THE_SCRIPT)
+
+
+def abandon(reason: str) -> None:
+    """The step that was begun last is not made and does not count: training has ended before it, for `reason`. For
+    frameworks that own the loop."""
+    if _current:
+        _current[-1].abandoned = True
+        finish(reason)
 
 
 @contextmanager

@@ -109,6 +109,8 @@ class Training(Generic[T]):
                     return
                 yield batch
                 self._signals.interruptible = False
+                if self._script.abandoned:
+                    return
                 self._step += 1
                 self._rate.add(self._step, self._training_time())
                 self._gang.finished(self._step)

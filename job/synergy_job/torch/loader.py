@@ -62,8 +62,9 @@ class ResumableLoader:
         for generator in generators:
             if isinstance(generator, torch.Generator):
                 generator.manual_seed(mixed(self._order.seed, epoch))
-        if hasattr(self.batch_sampler, "set_epoch"):
-            self.batch_sampler.set_epoch(epoch)
+        for one in (self.batch_sampler, getattr(self.batch_sampler, "sampler", None)):
+            if one is not None and hasattr(one, "set_epoch"):
+                one.set_epoch(epoch)
         return list(self.sampler if self.batch_sampler is None else self.batch_sampler)
 
 

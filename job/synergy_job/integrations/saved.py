@@ -1,0 +1,64 @@
+"""Checkpoints that a framework writes in its own form: which of them is whole, and the newest."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from typing import Any
+
+from synergy_job.checkpoints.checkpoint import Checkpoint, CheckpointError
+
+
+class Saved:
+    """The record of a folder's checkpoints. A checkpoint counts once it is recorded: then it is whole, and on disk.
+
+    The record keeps the protection of `synergy_job.Checkpoint`: a worker of an old run cannot replace a newer one.
+    """
+
+    def __init__(self, folder: str | os.PathLike[str]) -> None:
+        self.folder = os.fspath(folder)
+        self._record = Checkpoint(os.path.join(self.folder, "synergy_job.pkl"))
+
+    def record(self, step: int, name: str, **more: Any) -> None:
+        """The checkpoint `name`, a file or a folder here, has been written after `step`; `more` comes back with it."""
+        _to_disk(os.path.join(self.folder, name))
+        before = self.newest()
+        self._record.write({"step": step, "name": name, "before": None if before is None else before["name"], **more})
+        older = None if before is None else before["before"]
+        if older is not None and older != name:
+            _remove(os.path.join(self.folder, older))
+
+    def newest(self) -> dict[str, Any] | None:
+        """The newest record, None if there is none. Raises `CheckpointError` if what it names is gone."""
+        found: dict[str, Any] | None = self._record.read()
+        if found is None:
+            return None
+        if not os.path.exists(self.path(found)):
+            raise CheckpointError(
+                f"{self.path(found)} is gone: restore it, or delete {self._record.path} and its versions to begin anew"
+            )
+        return found
+
+    def path(self, record: dict[str, Any]) -> str:
+        """Where the checkpoint of a record is."""
+        return os.path.join(self.folder, record["name"])
+
+
+def _to_disk(path: str) -> None:
+    files = (
+        [path] if os.path.isfile(path) else [os.path.join(at, name) for at, _, names in os.walk(path) for name in names]
+    )
+    for file in files:
+        opened = os.open(file, os.O_RDONLY)
+        try:
+            os.fsync(opened)
+        finally:
+            os.close(opened)
+
+
+def _remove(path: str) -> None:
+    """The checkpoint before the last one. The framework may have removed it."""
+    if os.path.isdir(path):
+        shutil.rmtree(path, ignore_errors=True)
+    elif os.path.exists(path):
+        os.remove(path)

@@ -1,0 +1,101 @@
+"""The `Trainer` of Hugging Face in a TrainingJob.
+
+    from synergy_job.integrations.transformers import train
+
+    trainer = transformers.Trainer(model, args, train_dataset=data)
+    train(trainer)                      # in place of trainer.train()
+
+`args.output_dir` must be on a volume that outlives the pod.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import transformers
+
+import synergy_job
+from synergy_job.integrations.saved import Saved
+from synergy_job.integrations.steps import Steps, finite
+
+__all__ = ["JobCallback", "train"]
+
+_METRICS = {"loss": "loss", "learning_rate": "learning_rate", "eval_loss": "eval_loss", "grad_norm": "grad_norm"}
+
+
+def train(trainer: Any, **options: Any) -> Any:
+    """What `trainer.train()` returns, after the steps that the job or the trainer has, whichever ends first.
+
+    Goes on from the job's newest checkpoint. When the job must leave, the trainer's own checkpoint is written to its
+    `output_dir`, and `SystemExit(75)` is raised. `options` are further ones of `synergy_job.iterate`, such as
+    `checkpoint_every_steps`. Raises `CheckpointError` if the newest checkpoint is gone.
+    """
+    callback = JobCallback(trainer, **options)
+    trainer.add_callback(callback)
+    return trainer.train(resume_from_checkpoint=callback.checkpoint())
+
+
+class JobCallback(transformers.TrainerCallback):  # type: ignore[misc]
+    """Steps, checkpoints, evaluations and metrics of a `Trainer`, told to the job. One step is one update."""
+
+    def __init__(self, trainer: Any, **options: Any) -> None:
+        self._trainer = trainer
+        self._options = options
+        self._saved = Saved(trainer.args.output_dir)
+        self._steps: Steps | None = None
+
+    def checkpoint(self) -> str | None:
+        """The folder for `trainer.train(resume_from_checkpoint=...)`, None where there is none."""
+        newest = self._saved.newest()
+        return None if newest is None else self._saved.path(newest)
+
+    def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        """The state is restored: the first step may begin."""
+        loader = kwargs.get("train_dataloader")
+        options = {"save_on": "all" if args.world_size > 1 else "first", "model": self._trainer.model, **self._options}
+        self._steps = Steps(
+            save=self._save,
+            load=lambda: state.global_step or None,
+            epoch_steps=_epoch_steps(loader, args.gradient_accumulation_steps),
+            **options,
+        )
+        if not self._steps.next():
+            control.should_training_stop = True
+
+    def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        """An update is done."""
+        if self._steps is not None and not self._steps.next():
+            control.should_training_stop = True
+
+    def on_prediction_step(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        """The first one of an evaluation begins a pause."""
+        if self._steps is not None:
+            self._steps.pause(lambda: synergy_job.pause("evaluation"))
+
+    def on_evaluate(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        """The evaluation is over."""
+        if self._steps is not None:
+            self._steps.resume()
+
+    def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **kwargs: Any) -> None:
+        """What the trainer logs is reported."""
+        synergy_job.report(**finite(logs or {}, _METRICS))
+
+    def on_train_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        """The trainer has ended, because of the job or by itself."""
+        if self._steps is not None:
+            self._steps.end(f"the Trainer ended after step {state.global_step}", begun=False)
+
+    def _save(self, step: int) -> None:
+        trainer = self._trainer
+        trainer._save_checkpoint(trainer.model_wrapped, None)
+        if trainer.args.process_index == 0:
+            self._saved.record(step, f"checkpoint-{step}")
+
+
+def _epoch_steps(loader: Any, accumulated: int) -> int | None:
+    """Updates in an epoch, as the trainer counts them."""
+    try:
+        return max(1, len(loader) // accumulated)
+    except TypeError:
+        return None
