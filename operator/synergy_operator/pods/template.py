@@ -196,7 +196,10 @@ def _shared_memory(container: Mapping[str, Any], amounts: Amounts) -> list[Objec
     Container runtimes give 64 MiB. The volume has half of the container's memory, the share that Linux gives /dev/shm
     of a machine. What is written there counts as the container's memory.
     """
-    if any(mount["mountPath"].rstrip("/") == _SHARED_MEMORY_PATH for mount in container.get("volumeMounts") or []):
+    if any(
+        str(mount.get("mountPath") or "").rstrip("/") == _SHARED_MEMORY_PATH
+        for mount in container.get("volumeMounts") or []
+    ):
         return []
     size = {"medium": "Memory", "sizeLimit": str(amounts.memory_bytes // 2)}
     return [{"name": _SHARED_MEMORY_VOLUME, "emptyDir": size}]

@@ -237,6 +237,12 @@ def test_shared_memory_that_the_template_mounts_is_left_as_it_is(path: str) -> N
     assert [mount["name"] for mount in spec["containers"][0]["volumeMounts"]].count("data") == 1
 
 
+def test_a_mount_without_a_path_is_left_to_the_api_server() -> None:
+    template = copy.deepcopy(TEMPLATE)
+    template["spec"]["containers"][0]["volumeMounts"] = [{"name": "data", "mountPath": None}]
+    assert "kube-synergy-shm" in {volume["name"] for volume in made(template)["spec"]["volumes"]}
+
+
 def test_a_gang_s_key_is_in_a_secret_of_this_very_job_and_never_in_a_pod_s_spec() -> None:
     job = read_job(job_manifest(gpus=4, gpusPerWorker=2, template=TEMPLATE))
     secret = gang_secret(job)
