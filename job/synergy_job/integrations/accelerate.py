@@ -64,8 +64,10 @@ class State:
 
 
 def _seedable(loader: Any) -> None:
-    """Give Accelerate's sampler the generator that it makes for itself in its first epoch. The order of every epoch then
-    follows from the library's seed, in a resumed process too."""
+    """Give Accelerate's sampler the generator that it makes for itself in its first epoch.
+
+    The order of every epoch then follows from the library's seed, in a resumed process too.
+    """
     sampler: Any = getattr(getattr(loader, "batch_sampler", None), "sampler", None)
     if getattr(sampler, "generator", sampler) is None:
         sampler.generator = torch.Generator()
